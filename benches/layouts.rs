@@ -17,8 +17,8 @@ const BUDGET: Duration = Duration::from_millis(600);
 
 /// Runs a closure compiled for AVX2 and FMA, where the target has them.
 fn wide(f: impl FnOnce()) {
-    struct Call<F>(F);
-    impl<F: FnOnce()> NullaryFnOnce for Call<F> {
+    struct ManyOutputs<F>(F);
+    impl<F: FnOnce()> NullaryFnOnce for ManyOutputs<F> {
         type Output = ();
         #[inline(always)]
         fn call(self) {
@@ -26,25 +26,25 @@ fn wide(f: impl FnOnce()) {
         }
     }
     match V3::try_new() {
-        Some(v3) => v3.vectorize(Call(f)),
+        Some(v3) => v3.vectorize(ManyOutputs(f)),
         None => f(),
     }
 }
 
 /// Element types of the lines.
-trait Number: broadloom::Element<Store = Self> + std::ops::Add<Output = Self> + Copy + Default {
+trait LineElement: broadloom::Element<Store = Self> + std::ops::Add<Output = Self> + Copy + Default {
     const NAME: &'static str;
     fn new(x: f32) -> Self;
 }
 
-impl Number for f32 {
+impl LineElement for f32 {
     const NAME: &'static str = "float32";
     fn new(x: f32) -> f32 {
         x
     }
 }
 
-impl Number for f64 {
+impl LineElement for f64 {
     const NAME: &'static str = "float64";
     fn new(x: f32) -> f64 {
         x.into()
@@ -52,7 +52,7 @@ impl Number for f64 {
 }
 
 /// Numbers that don't repeat within a few thousand elements.
-fn numbers<T: Number>(n: usize, seed: u64) -> Vec<T> {
+fn numbers<T: LineElement>(n: usize, seed: u64) -> Vec<T> {
     let mut state = seed;
     let mut next = || {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -69,10 +69,10 @@ fn time(f: &mut dyn FnMut()) -> f64 {
 }
 
 /// A plain loop into an output.
-type Loop<'l, T> = &'l dyn Fn(&mut [T]);
+type OutputLoop<'l, T> = &'l dyn Fn(&mut [T]);
 
 /// Measures an expression against loops, and prints the line.
-fn line<T: Number>(name: &str, expr: &Array<'_>, loops: &[Loop<'_, T>]) {
+fn line<T: LineElement>(name: &str, expr: &Array<'_>, loops: &[OutputLoop<'_, T>]) {
     let name = format!("{name} {}", T::NAME);
     if !wanted(&name) {
         return;
@@ -123,7 +123,7 @@ fn wanted(name: &str) -> bool {
 }
 
 /// Measures where results go.
-fn results<T: Number>(n: usize) {
+fn results<T: LineElement>(n: usize) {
     let name = format!("results {n} {}", T::NAME);
     if !wanted(&name) {
         return;
@@ -168,13 +168,13 @@ fn results<T: Number>(n: usize) {
 
 /// out[i] = a[i] + b[i] for rows of both.
 #[inline(always)]
-fn add<T: Number>(out: &mut [T], a: &[T], b: &[T]) {
+fn add<T: LineElement>(out: &mut [T], a: &[T], b: &[T]) {
     out.iter_mut().zip(a).zip(b).for_each(|((out, &a), &b)| *out = a + b);
 }
 
 /// Sums of a matrix and a transposed one, in blocks of `R` rows and `C` columns.
 #[inline(always)]
-fn blocked<T: Number, const R: usize, const C: usize>(out: &mut [T], a: &[T], b: &[T], n: usize) {
+fn blocked<T: LineElement, const R: usize, const C: usize>(out: &mut [T], a: &[T], b: &[T], n: usize) {
     let mut tile = [[T::default(); C]; R];
     for row in (0..n).step_by(R) {
         for col in (0..n).step_by(C) {
@@ -193,7 +193,7 @@ fn blocked<T: Number, const R: usize, const C: usize>(out: &mut [T], a: &[T], b:
 
 /// The loop without a tile.
 #[inline(always)]
-fn squares<T: Number, const S: usize>(out: &mut [T], a: &[T], b: &[T], n: usize) {
+fn squares<T: LineElement, const S: usize>(out: &mut [T], a: &[T], b: &[T], n: usize) {
     for row in (0..n).step_by(S) {
         for col in (0..n).step_by(S) {
             for r in row..n.min(row + S) {
@@ -220,7 +220,7 @@ macro_rules! plain {
     };
 }
 
-fn short_rows<T: Number>(n: usize) {
+fn short_rows<T: LineElement>(n: usize) {
     let (a, b, row, column) =
         (numbers::<T>(3 * n, 1), numbers::<T>(3 * n, 4), numbers::<T>(3, 2), numbers::<T>(n, 3));
     let [high, flat] = [[n, 3], [3, n]].map(|shape| Array::from_shape_slice(&shape, &a).expect("a shape"));
@@ -294,7 +294,7 @@ fn short_rows<T: Number>(n: usize) {
     );
 }
 
-fn transposed<T: Number>(n: usize) {
+fn transposed<T: LineElement>(n: usize) {
     let [a, b] = [1, 2].map(|seed| numbers::<T>(n * n, seed));
     let [x, y] = [&a, &b].map(|v| Array::from_shape_slice(&[n, n], v).expect("a shape"));
     line(
@@ -314,12 +314,12 @@ fn transposed<T: Number>(n: usize) {
 }
 
 /// Every so many elements, `n` of them.
-fn part<T: Number>(v: &[T], n: usize, step: usize) -> Array<'_> {
+fn part<T: LineElement>(v: &[T], n: usize, step: usize) -> Array<'_> {
     let whole = Array::from_slice(&v[..step * n]);
     whole.slice([Range::new(None, None, step as isize)]).expect("a step")
 }
 
-fn steps<T: Number>(n: usize) {
+fn steps<T: LineElement>(n: usize) {
     let [a, b] = [1, 2].map(|seed| numbers::<T>(3 * n, seed));
     let (x, y) = (Array::from_slice(&a[..n]), Array::from_slice(&b[..n]));
     line(&format!("a+b {n}"), &(&x + &y), &[plain!(|out| { add(out, &a, &b) })]);
@@ -354,7 +354,7 @@ fn steps<T: Number>(n: usize) {
     );
 }
 
-fn all<T: Number>() {
+fn all<T: LineElement>() {
     for n in [1000, 1_000_000] {
         short_rows::<T>(n);
     }

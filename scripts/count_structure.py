@@ -12,6 +12,8 @@ is defined there: in an import, or by a path in its code. Re-exports and imports
 defined. `mod child;` and `pub use child::Thing;` alone are no edges, but naming `Thing` in the parent's own code is one.
 A cycle is a strongly connected component of more than one module: of files, and of folders, where modules that have the same
 parent are taken with all that is below them. Methods are not followed. The test `architecture` has the same rules.
+
+The last list has the names that more than two files of the workspace, tests included, define as types.
 """
 
 import argparse
@@ -22,6 +24,7 @@ LONGEST = 80
 # Crates whose programs only serve tests and measurements.
 TOOLS = {"broadloom-testkit", "broadloom-bench"}
 TOKEN = re.compile(r"\$?[A-Za-z_][A-Za-z0-9_]*|::|[^\sA-Za-z_]")
+TYPE = re.compile(r"^( *)(?:pub(?:\([a-z: ]+\))? )?(?:unsafe )?(struct|enum|union|trait|type) ([A-Z]\w*)", re.MULTILINE)
 DEFINES = {"fn", "struct", "enum", "union", "trait", "type", "const", "static", "mod"}
 LITERAL = re.compile(
     r"//[^\n]*|/\*"
@@ -338,6 +341,24 @@ def main():
                 for name, to in sorted(edges.items()):
                     print(f"{root.relative_to(base)}: {written(name)} -> {', '.join(map(written, sorted(to)))}")
     report(rows, long, found_cycles)
+    names = {name: sorted(files) for name, files in type_names(base).items() if len(files) > 2}
+    print(f"\nnames of more than two types: {len(names)}")
+    for name, files in sorted(names.items(), key=lambda entry: (-len(entry[1]), entry[0])):
+        print(f"  {name}: {', '.join(files)}")
+
+
+def type_names(base):
+    """The files that define a type, by its name. Definitions in one file are alternatives for different targets."""
+    names = {}
+    for path in sorted(base.rglob("*.rs")):
+        place = path.relative_to(base)
+        if place.parts[0] == "target":
+            continue
+        for indent, kind, name in TYPE.findall(path.read_text(encoding="utf-8")):
+            # An indented `type` is an associated one.
+            if not (indent and kind == "type"):
+                names.setdefault(name, set()).add(str(place))
+    return names
 
 
 def blanked(module):

@@ -16,7 +16,7 @@ use pyo3::{Borrowed, intern};
 use smallvec::SmallVec;
 
 use crate::dtype;
-use crate::entry::{Argument, Entry, Source, shapes_of};
+use crate::entry::{Argument, Entry, InputSource, shapes_of};
 use crate::error::OrRaise;
 use crate::kernel::{Results, given_results, results, writeable};
 use crate::memory::{NumpyMemory, changed};
@@ -287,7 +287,7 @@ fn with_rule(by_numpy: bool, context: Context) -> Context {
 const SHORT: usize = 8 * SHORT_WORDS;
 
 /// The buffer that small inputs are copied into, in words of 8 bytes.
-type Scratch = SmallVec<[u64; 64]>;
+type InputBuffer = SmallVec<[u64; 64]>;
 
 /// The location of one input of a run.
 enum Given<'m> {
@@ -328,12 +328,12 @@ impl Known {
         arguments: &'m [Argument<'_>],
         args: &Bound<'_, PyTuple>,
         is_short: bool,
-    ) -> PyResult<(Scratch, SmallVec<[Given<'m>; 4]>)> {
+    ) -> PyResult<(InputBuffer, SmallVec<[Given<'m>; 4]>)> {
         let (entry, py) = (self.entry.get(), args.py());
-        let (mut scratch, mut given) = (Scratch::new(), SmallVec::new());
+        let (mut scratch, mut given) = (InputBuffer::new(), SmallVec::new());
         for (source, port) in entry.sources().iter().zip(entry.kernel().kernel().inputs()) {
             let value = match source {
-                Source::Argument(number) => match arguments.get(*number) {
+                InputSource::Argument(number) => match arguments.get(*number) {
                     Some(Argument::Array(_, memory)) if memory.dtype != port.dtype => return Err(changed()),
                     Some(Argument::Array(_, memory)) => {
                         if is_short {
@@ -348,7 +348,7 @@ impl Known {
                     Some(Argument::Number(value)) => *value,
                     None => return Err(PyTypeError::new_err("an argument is missing")),
                 },
-                Source::Computed(function) => number(&function.bind(py).call1(args)?)?,
+                InputSource::Computed(function) => number(&function.bind(py).call1(args)?)?,
             };
             let value = bits(value, port.dtype)?;
             given.push(Given::Copied(scratch.len(), port.dtype.size()));
@@ -393,7 +393,7 @@ impl Known {
             }
         }
         for (source, given) in entry.sources().iter().zip(&given) {
-            if let (Source::Argument(number), Given::Copied(from, len)) = (source, given)
+            if let (InputSource::Argument(number), Given::Copied(from, len)) = (source, given)
                 && let Some(Argument::Array(_, memory)) = arguments.get(*number)
             {
                 // SAFETY: the argument keeps the array alive, its memory was just checked to be unchanged, and it is row-major.
@@ -449,12 +449,12 @@ impl Known {
                     // SAFETY: `arguments` keeps the array alive; binding reads no element.
                     unsafe { memory.input() }
                 }
-                (Given::Copied(..), Source::Argument(number)) => match arguments.get(*number) {
+                (Given::Copied(..), InputSource::Argument(number)) => match arguments.get(*number) {
                     // SAFETY: `arguments` keeps the array alive; binding reads no element.
                     Some(Argument::Array(_, memory)) => unsafe { memory.input() },
                     _ => one(port.dtype, given, bytes),
                 },
-                (Given::Copied(..), Source::Computed(_)) => one(port.dtype, given, bytes),
+                (Given::Copied(..), InputSource::Computed(_)) => one(port.dtype, given, bytes),
             })
             .collect();
         // The GIL is released, since planning may take long.

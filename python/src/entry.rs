@@ -43,7 +43,7 @@ pub fn shapes_of<'a>(arguments: &'a [Argument<'_>]) -> impl Iterator<Item = &'a 
 }
 
 /// The source of a kernel's input.
-pub enum Source {
+pub enum InputSource {
     /// The argument with this index.
     Argument(usize),
     /// A Python function that computes a number from all arguments.
@@ -54,7 +54,7 @@ pub enum Source {
 #[pyclass(frozen, module = "broadloom._core")]
 pub struct Entry {
     kernel: Py<Kernel>,
-    sources: Vec<Source>,
+    sources: Vec<InputSource>,
     rebuild: Option<Py<PyAny>>,
     by_shape: bool,
     /// NumPy arrays that are passed at every call. Their indices follow those of the arguments.
@@ -77,8 +77,8 @@ impl Entry {
         captured: Vec<Py<PyAny>>,
     ) -> PyResult<Entry> {
         let sources = sources.into_iter().map(|source| match source.extract::<usize>() {
-            Ok(number) => Ok(Source::Argument(number)),
-            Err(_) if source.is_callable() => Ok(Source::Computed(source.unbind())),
+            Ok(number) => Ok(InputSource::Argument(number)),
+            Err(_) if source.is_callable() => Ok(InputSource::Computed(source.unbind())),
             Err(error) => Err(error),
         });
         let sources = sources.collect::<PyResult<Vec<_>>>()?;
@@ -108,7 +108,7 @@ impl Entry {
     }
 
     /// The source of each input of the kernel.
-    pub fn sources(&self) -> &[Source] {
+    pub fn sources(&self) -> &[InputSource] {
         &self.sources
     }
 

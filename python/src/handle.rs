@@ -15,7 +15,7 @@ use crate::generator::{self, Generator};
 use crate::memory::{self, NumpyMemory};
 use crate::number::number;
 use crate::options::{current, of_evaluation};
-use crate::origin::{self, Operand, Origin, Parameter};
+use crate::origin::{self, HandleOperand, HandleOrigin, Parameter};
 use crate::run::compute;
 use crate::work::Work;
 
@@ -25,7 +25,7 @@ use crate::work::Work;
 pub struct Handle {
     array: Array<'static>,
     work: Work,
-    origin: Origin,
+    origin: HandleOrigin,
     /// Whether operators of this handle, and of handles made from it, use NumPy's promotion regardless of the current rule.
     by_numpy: bool,
 }
@@ -33,12 +33,12 @@ pub struct Handle {
 impl Handle {
     /// A handle of a generated array.
     fn generated(array: Array<'static>) -> Handle {
-        Handle { array, work: Work::default(), origin: Origin::Generated, by_numpy: false }
+        Handle { array, work: Work::default(), origin: HandleOrigin::Generated, by_numpy: false }
     }
 
     /// The handle of an array that is in memory.
     pub fn of_memory(array: Array<'static>) -> Handle {
-        Handle { array, work: Work::default(), origin: Origin::Memory(None), by_numpy: false }
+        Handle { array, work: Work::default(), origin: HandleOrigin::Memory(None), by_numpy: false }
     }
 
     /// A handle of computed values in broadloom's own memory, with a promotion rule.
@@ -47,14 +47,14 @@ impl Handle {
     }
 
     /// The handle of an operation's result.
-    pub fn made(array: Array<'static>, work: Work, origin: Origin, by_numpy: bool) -> Handle {
+    pub fn made(array: Array<'static>, work: Work, origin: HandleOrigin, by_numpy: bool) -> Handle {
         Handle { array, work, origin, by_numpy }
     }
 
     /// This handle as an operand.
-    pub fn operand(&self) -> Operand {
+    pub fn operand(&self) -> HandleOperand {
         let Handle { array, work, origin, by_numpy } = self.clone();
-        Operand { array, is_number: false, is_huge: false, work, origin, by_numpy }
+        HandleOperand { array, is_number: false, is_huge: false, work, origin, by_numpy }
     }
 
     /// Whether operators of this handle use NumPy's promotion regardless of the current rule.
@@ -64,19 +64,19 @@ impl Handle {
 
     /// A handle of an input of a kernel.
     pub fn input_of(array: Array<'static>) -> Handle {
-        Handle { array, work: Work::default(), origin: Origin::Traced, by_numpy: false }
+        Handle { array, work: Work::default(), origin: HandleOrigin::Traced, by_numpy: false }
     }
 
     /// The array expression. For a parameter it is the parameter's input of its default dtype.
     pub fn array(&self) -> PyResult<Array<'static>> {
         match &self.origin {
-            Origin::Parameter(parameter) => parameter.alone(),
+            HandleOrigin::Parameter(parameter) => parameter.alone(),
             _ => Ok(self.array.clone()),
         }
     }
 
     /// Where the handle's values come from.
-    pub fn origin(&self) -> &Origin {
+    pub fn origin(&self) -> &HandleOrigin {
         &self.origin
     }
 
@@ -92,7 +92,7 @@ impl Handle {
 
     /// The result of an operation whose only operand is this handle.
     fn then(&self, array: Array<'static>) -> Handle {
-        if let Origin::Parameter(parameter) = &self.origin {
+        if let HandleOrigin::Parameter(parameter) = &self.origin {
             // Creates the input for the parameter's default dtype, which `array` was built from.
             let _ = parameter.alone();
         }
@@ -126,7 +126,7 @@ impl Handle {
     /// shared.
     pub fn check_lenders(&self, py: Python<'_>) -> PyResult<()> {
         match self.origin {
-            Origin::Memory(_) => memory::check_lenders(py, &self.array),
+            HandleOrigin::Memory(_) => memory::check_lenders(py, &self.array),
             _ => Ok(()),
         }
     }
@@ -161,7 +161,7 @@ impl Handle {
     /// Shares the memory of a NumPy array. It is read when a value is computed.
     #[staticmethod]
     fn from_numpy(array: &Bound<'_, PyUntypedArray>) -> PyResult<Handle> {
-        let (made, of) = (memory::lend(array)?, Origin::Memory(Some(Arc::new(array.clone().unbind()))));
+        let (made, of) = (memory::lend(array)?, HandleOrigin::Memory(Some(Arc::new(array.clone().unbind()))));
         match origin::is_tracing() {
             true => origin::captured(made, of).map(Handle::input_of),
             false => Ok(Handle { array: made, work: Work::default(), origin: of, by_numpy: false }),
@@ -201,7 +201,7 @@ impl Handle {
         Ok(Handle {
             array: alone,
             work: Work::default(),
-            origin: Origin::Parameter(parameter),
+            origin: HandleOrigin::Parameter(parameter),
             by_numpy: false,
         })
     }
@@ -209,7 +209,9 @@ impl Handle {
     /// The inputs that a parameter was turned into, one for each dtype.
     fn parameter_inputs(&self) -> Vec<Handle> {
         match &self.origin {
-            Origin::Parameter(parameter) => parameter.inputs().into_iter().map(Handle::input_of).collect(),
+            HandleOrigin::Parameter(parameter) => {
+                parameter.inputs().into_iter().map(Handle::input_of).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -435,7 +437,7 @@ impl Handle {
         let mode = if by_numpy { Promotion::NumPy } else { self.rule(py)? };
         let made = with_promotion(mode, || arrays[0].vecdot(&arrays[1], axis));
         let array = made.or_raise_about(&about)?;
-        let origin = if is_traced { Origin::Traced } else { origin };
+        let origin = if is_traced { HandleOrigin::Traced } else { origin };
         Ok(Handle { array, work: before.then(), origin, by_numpy })
     }
 
@@ -566,7 +568,7 @@ impl Handle {
 }
 
 /// Converts a handle or a number to an operand.
-pub fn operand(object: &Bound<'_, PyAny>) -> PyResult<Operand> {
+pub fn operand(object: &Bound<'_, PyAny>) -> PyResult<HandleOperand> {
     if let Ok(handle) = object.cast_exact::<Handle>() {
         return Ok(handle.get().operand());
     }
@@ -578,12 +580,12 @@ pub fn operand(object: &Bound<'_, PyAny>) -> PyResult<Operand> {
     };
     let is_huge = is_integer && matches!(number, Literal::Float(_));
     let array = Array::scalar(number);
-    Ok(Operand {
+    Ok(HandleOperand {
         array,
         is_number: true,
         is_huge,
         work: Work::default(),
-        origin: Origin::Generated,
+        origin: HandleOrigin::Generated,
         by_numpy: false,
     })
 }

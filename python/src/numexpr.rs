@@ -16,8 +16,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyString, PyWeakrefMethods};
 
-use last::{Last, last, remember};
-use layout::Order;
+use last::{LastPlan, last, remember};
+use layout::ResultOrder;
 pub use plan::{Plan, numexpr_threads};
 use plan::{SAFE, SAME_KIND, array_of};
 use scope::Scope;
@@ -132,7 +132,7 @@ pub fn evaluate<'py>(
     let plan = plan_of(py, ex, sanitize, keep_dtypes, disable_cache, kwargs)?;
     let scope = Scope { locals: local_dict, globals: global_dict, above: _frame_depth.saturating_sub(3) };
     let values = scope.values(py, plan.get().names())?;
-    let (order, rule) = (Order::of(order)?, plan::casting(casting, SAME_KIND)?);
+    let (order, rule) = (ResultOrder::of(order)?, plan::casting(casting, SAME_KIND)?);
     out.map(array_of).transpose()?;
     if !disable_cache {
         remember(&plan, out, order, rule)?;
@@ -181,7 +181,7 @@ pub fn re_evaluate<'py>(
             "A previous evaluate() execution was not found, please call `validate` or `evaluate` once before `re_evaluate`",
         )
     })?;
-    let Last { plan, out, order, rule } = last.get();
+    let LastPlan { plan, out, order, rule } = last.get();
     let out = out.as_ref().and_then(|out| out.bind(py).upgrade());
     let scope = Scope { locals: local_dict, globals: global_dict, above: _frame_depth.saturating_sub(2) };
     let plan = plan.get();
@@ -231,7 +231,7 @@ pub fn validate<'py>(
         let plan = plan_of(py, ex, sanitize, keep_dtypes, disable_cache, kwargs)?;
         let scope = Scope { locals: local_dict, globals: global_dict, above: _frame_depth.saturating_sub(2) };
         let values = scope.values(py, plan.get().names())?;
-        let (order, rule) = (Order::of(order)?, plan::casting(casting, SAFE)?);
+        let (order, rule) = (ResultOrder::of(order)?, plan::casting(casting, SAFE)?);
         let array = out.map(array_of).transpose()?;
         plan.get().find(py, &values, array, rule)?;
         remember(&plan, out, order, rule)

@@ -11,7 +11,7 @@ use crate::error::{About, OrRaise};
 use crate::handle::{Handle, operand};
 use crate::number::beyond_floats;
 use crate::options::{current, of_evaluation};
-use crate::origin::{self, Operand, Origin};
+use crate::origin::{self, HandleOperand, HandleOrigin};
 use crate::run::compute;
 use crate::work::Work;
 
@@ -43,14 +43,14 @@ pub fn by_numpy(py: Python<'_>, handles: &Bound<'_, PyTuple>) -> PyResult<bool> 
     Ok(current(py)?.by_numpy || handles.iter().any(has_rule))
 }
 
-fn operands_of(operands: &Bound<'_, PyTuple>) -> PyResult<SmallVec<[Operand; 3]>> {
+fn operands_of(operands: &Bound<'_, PyTuple>) -> PyResult<SmallVec<[HandleOperand; 3]>> {
     operands.iter().map(|given| operand(&given)).collect()
 }
 
 /// Replaces integers beyond 128 bits among operands that are not floats by the minimum or maximum of 128 bits. They lie outside
 /// every dtype as well, so comparisons stay exact and other operations raise an error.
 #[cold]
-fn among_integers(given: &mut [Operand]) -> PyResult<()> {
+fn among_integers(given: &mut [HandleOperand]) -> PyResult<()> {
     let is_among_floats = given.iter().any(|operand| !operand.is_huge && operand.array.dtype().is_float());
     for operand in given.iter_mut().filter(|operand| operand.is_huge) {
         let value = operand.array.item::<f64>().or_raise()?;
@@ -63,7 +63,7 @@ fn among_integers(given: &mut [Operand]) -> PyResult<()> {
     Ok(())
 }
 
-fn applied(op: &str, mut given: SmallVec<[Operand; 3]>, mode: Promotion) -> PyResult<Handle> {
+fn applied(op: &str, mut given: SmallVec<[HandleOperand; 3]>, mode: Promotion) -> PyResult<Handle> {
     let op =
         Op::from_name(op).ok_or_else(|| PyValueError::new_err(format!("there is no function `{op}`")))?;
     if given.iter().any(|operand| operand.is_huge) {
@@ -71,13 +71,13 @@ fn applied(op: &str, mut given: SmallVec<[Operand; 3]>, mode: Promotion) -> PyRe
     }
     let by_numpy = given.iter().any(|operand| operand.by_numpy);
     let work = given.iter().fold(Work::default(), |work, operand| work.or(operand.work));
-    let origin = given.iter().fold(Origin::Generated, |origin, operand| origin.joined(&operand.origin));
+    let origin = given.iter().fold(HandleOrigin::Generated, |origin, operand| origin.joined(&operand.origin));
     let (array, is_traced) = with_promotion(mode, || {
         let (arrays, is_traced) = origin::operands(Some(op), given)?;
         let about = About { operation: Some(op.name()), operands: &arrays, axes: None };
         Ok::<_, PyErr>((Array::apply(op, &arrays).or_raise_about(&about)?, is_traced))
     })?;
-    let origin = if is_traced { Origin::Traced } else { origin };
+    let origin = if is_traced { HandleOrigin::Traced } else { origin };
     Ok(Handle::made(array, work.then(), origin, by_numpy))
 }
 

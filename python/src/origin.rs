@@ -17,7 +17,7 @@ use crate::work::Work;
 
 /// The origin of a handle's values.
 #[derive(Clone)]
-pub enum Origin {
+pub enum HandleOrigin {
     /// Generated without memory.
     Generated,
     /// Read from memory. The field is the NumPy array, if the handle is exactly that array.
@@ -28,18 +28,18 @@ pub enum Origin {
     Parameter(Arc<Parameter>),
 }
 
-impl Origin {
+impl HandleOrigin {
     /// Whether there are no values before a kernel runs.
     pub fn is_traced(&self) -> bool {
-        matches!(self, Origin::Traced | Origin::Parameter(_))
+        matches!(self, HandleOrigin::Traced | HandleOrigin::Parameter(_))
     }
 
     /// The origin of the result of an operation on this and another operand.
-    pub fn joined(&self, other: &Origin) -> Origin {
+    pub fn joined(&self, other: &HandleOrigin) -> HandleOrigin {
         match (self, other) {
-            _ if self.is_traced() || other.is_traced() => Origin::Traced,
-            (Origin::Generated, Origin::Generated) => Origin::Generated,
-            _ => Origin::Memory(None),
+            _ if self.is_traced() || other.is_traced() => HandleOrigin::Traced,
+            (HandleOrigin::Generated, HandleOrigin::Generated) => HandleOrigin::Generated,
+            _ => HandleOrigin::Memory(None),
         }
     }
 }
@@ -92,14 +92,14 @@ impl Parameter {
 }
 
 /// An operand of an operation.
-pub struct Operand {
+pub struct HandleOperand {
     pub array: Array<'static>,
     /// Whether it was given as a Python number.
     pub is_number: bool,
     /// Whether it was given as a Python integer beyond 128 bits, which was rounded to a float.
     pub is_huge: bool,
     pub work: Work,
-    pub origin: Origin,
+    pub origin: HandleOrigin,
     /// Whether it requires NumPy's promotion.
     pub by_numpy: bool,
 }
@@ -109,7 +109,7 @@ pub type Traceable = (SmallVec<[Array<'static>; 3]>, bool);
 
 /// Memory that a traced function uses, and the input that replaces it.
 pub struct Captured {
-    pub origin: Origin,
+    pub origin: HandleOrigin,
     pub array: Array<'static>,
     pub input: Array<'static>,
 }
@@ -135,11 +135,11 @@ pub fn is_tracing() -> bool {
 }
 
 /// The input that replaces memory in the innermost trace of this thread; the memory itself if no trace is active.
-pub fn captured(array: Array<'static>, origin: Origin) -> PyResult<Array<'static>> {
+pub fn captured(array: Array<'static>, origin: HandleOrigin) -> PyResult<Array<'static>> {
     let made = TRACES.with_borrow_mut(|traces| {
         let Some(trace) = traces.last_mut() else { return Ok(array) };
         let same = |captured: &&Captured| match (&captured.origin, &origin) {
-            (Origin::Memory(Some(a)), Origin::Memory(Some(b))) => a.as_ptr() == b.as_ptr(),
+            (HandleOrigin::Memory(Some(a)), HandleOrigin::Memory(Some(b))) => a.as_ptr() == b.as_ptr(),
             _ => captured.array.is_same(&array),
         };
         if let Some(known) = trace.iter().find(same) {
@@ -158,34 +158,34 @@ pub fn captured(array: Array<'static>, origin: Origin) -> PyResult<Array<'static
 ///
 /// If they are traced, parameters become inputs of the dtypes that a literal would take, memory becomes captured inputs, and
 /// arrays are converted to the op's common dtype first, so that parameters are combined with that dtype only.
-pub fn operands(op: Option<Op>, given: SmallVec<[Operand; 3]>) -> PyResult<Traceable> {
+pub fn operands(op: Option<Op>, given: SmallVec<[HandleOperand; 3]>) -> PyResult<Traceable> {
     let is_traced = given.iter().any(|operand| operand.origin.is_traced())
-        || is_tracing() && given.iter().any(|operand| matches!(operand.origin, Origin::Memory(_)));
+        || is_tracing() && given.iter().any(|operand| matches!(operand.origin, HandleOrigin::Memory(_)));
     if !is_traced {
         return Ok((given.into_iter().map(|operand| operand.array).collect(), false));
     }
     let literals: SmallVec<[Array<'static>; 3]> = given
         .iter()
         .map(|operand| match &operand.origin {
-            Origin::Parameter(parameter) => Array::scalar(parameter.sample),
+            HandleOrigin::Parameter(parameter) => Array::scalar(parameter.sample),
             _ => operand.array.clone(),
         })
         .collect();
-    let has_parameter = given.iter().any(|operand| matches!(operand.origin, Origin::Parameter(_)));
+    let has_parameter = given.iter().any(|operand| matches!(operand.origin, HandleOrigin::Parameter(_)));
     let dtypes = match op {
         Some(op) if has_parameter => Some(Array::operand_dtypes(op, &literals).or_raise()?),
         _ => None,
     };
     let made = given.into_iter().enumerate().map(|(i, operand)| {
         let array = match operand.origin {
-            Origin::Parameter(parameter) => {
+            HandleOrigin::Parameter(parameter) => {
                 return match &dtypes {
                     Some(dtypes) => parameter.of(dtypes[i]),
                     None => parameter.alone(),
                 };
             }
-            origin @ Origin::Memory(_) => captured(operand.array, origin)?,
-            Origin::Generated | Origin::Traced => operand.array,
+            origin @ HandleOrigin::Memory(_) => captured(operand.array, origin)?,
+            HandleOrigin::Generated | HandleOrigin::Traced => operand.array,
         };
         Ok(match &dtypes {
             Some(dtypes) if !operand.is_number => array.astype(dtypes[i]),

@@ -20,7 +20,7 @@ use pyo3::{Borrowed, ffi};
 use smallvec::SmallVec;
 
 use crate::dtype;
-use crate::entry::{Argument, Entry, Source, only};
+use crate::entry::{Argument, Entry, InputSource, only};
 use crate::error::OrRaise;
 use crate::kernel::Results;
 use crate::memory::{self, Axes};
@@ -47,7 +47,7 @@ enum Like {
 }
 
 /// The source of a kernel's input; `argument` is the index of an argument.
-enum Input {
+enum RepeatedInput {
     /// An array that is copied.
     Copied { argument: usize, dtype: DType, bytes: usize },
     /// An array that is read in place.
@@ -69,7 +69,7 @@ struct Repeat {
     array_type: Py<PyAny>,
     /// The conditions on the arguments, followed by those on the entry's captured arrays.
     like: SmallVec<[Like; 4]>,
-    inputs: SmallVec<[Input; 4]>,
+    inputs: SmallVec<[RepeatedInput; 4]>,
     made: SmallVec<[Made; 2]>,
     /// Whether inputs are copied and results allocated by NumPy.
     is_short: bool,
@@ -88,11 +88,11 @@ const REPEATS: usize = 4;
 /// The cached calls of a function. The lock is tried and never waited for: an allocation during a run may start Python's garbage
 /// collection, which may call the same function.
 #[derive(Default)]
-pub struct Repeats(Mutex<Kept>);
+pub struct Repeats(Mutex<KeptCalls>);
 
 /// The cached calls, and the index of the one to be replaced next.
 #[derive(Default)]
-struct Kept {
+struct KeptCalls {
     of: SmallVec<[Arc<Repeat>; REPEATS]>,
     next: usize,
 }
@@ -205,28 +205,28 @@ impl Repeat {
         let is_short = words <= SHORT_WORDS && made.iter().all(|made| made.bytes <= SHORT_RESULT);
         let mut inputs = SmallVec::new();
         for (source, port) in entry.get().sources().iter().zip(kernel.inputs()) {
-            let Source::Argument(argument) = *source else { return Ok(None) };
+            let InputSource::Argument(argument) = *source else { return Ok(None) };
             let dtype = port.dtype;
             inputs.push(match arguments.get(argument) {
                 Some(Argument::Array(_, memory)) if is_short => {
-                    Input::Copied { argument, dtype, bytes: memory.packed_bytes() }
+                    RepeatedInput::Copied { argument, dtype, bytes: memory.packed_bytes() }
                 }
-                Some(Argument::Array(_, memory)) => Input::Memory {
+                Some(Argument::Array(_, memory)) => RepeatedInput::Memory {
                     argument,
                     dtype,
                     bytes: memory.packed_bytes(),
                     shape: memory.shape.clone(),
                     strides: memory.strides.clone(),
                 },
-                Some(Argument::Number(_)) => Input::Number { argument, dtype },
+                Some(Argument::Number(_)) => RepeatedInput::Number { argument, dtype },
                 None => return Ok(None),
             });
         }
         // An array that is the source of two inputs is copied twice.
         let copied = inputs.iter().map(|input| match input {
-            Input::Copied { bytes, .. } => bytes.div_ceil(8),
-            Input::Number { .. } => 1,
-            Input::Memory { .. } => 0,
+            RepeatedInput::Copied { bytes, .. } => bytes.div_ceil(8),
+            RepeatedInput::Number { .. } => 1,
+            RepeatedInput::Memory { .. } => 0,
         });
         if copied.sum::<usize>() > SHORT_WORDS {
             return Ok(None);
@@ -338,7 +338,7 @@ impl Repeat {
         let mut inputs: SmallVec<[In<'_>; 4]> = SmallVec::new();
         for input in &self.inputs {
             inputs.push(match *input {
-                Input::Copied { argument, dtype, bytes } => {
+                RepeatedInput::Copied { argument, dtype, bytes } => {
                     // SAFETY: the scratch buffer has the words of all copied inputs, which `new` counted.
                     let to = unsafe { from.add(word) }.cast::<u8>();
                     word += bytes.div_ceil(8);
@@ -350,7 +350,7 @@ impl Repeat {
                         std::slice::from_raw_parts(to, bytes)
                     })
                 }
-                Input::Number { argument, dtype } => {
+                RepeatedInput::Number { argument, dtype } => {
                     let value = converted(&self.argument(py, objects, argument), dtype)?;
                     // SAFETY: the word is within the scratch buffer, is used by no other input, and is written before it is read.
                     In::bytes(dtype, unsafe {
@@ -360,7 +360,7 @@ impl Repeat {
                         std::slice::from_raw_parts(to.cast::<u8>(), dtype.size())
                     })
                 }
-                Input::Memory { argument, dtype, bytes, ref shape, ref strides } => {
+                RepeatedInput::Memory { argument, dtype, bytes, ref shape, ref strides } => {
                     // SAFETY: the array matches, and is borrowed until the run ends. Writes by other Python threads are a race in
                     // the user's program; any bytes are valid elements.
                     let region = unsafe {

@@ -4,7 +4,7 @@ use broadloom::Array;
 use pyo3::prelude::*;
 
 use crate::handle::Handle;
-use crate::origin::{self, Origin};
+use crate::origin::{self, HandleOrigin};
 
 /// Begins a trace on this thread.
 #[pyfunction]
@@ -18,7 +18,7 @@ pub fn begin_trace() {
 pub fn end_trace(py: Python<'_>) -> PyResult<Vec<(Handle, Py<PyAny>)>> {
     let bound = origin::end().into_iter().map(|captured| {
         let values = match &captured.origin {
-            Origin::Memory(Some(array)) => array.clone_ref(py).into_any(),
+            HandleOrigin::Memory(Some(array)) => array.clone_ref(py).into_any(),
             _ => Handle::of_memory(captured.array).values(py)?.unbind(),
         };
         Ok((Handle::input_of(captured.input), values))
@@ -39,8 +39,8 @@ pub fn capture(handle: &Bound<'_, Handle>) -> PyResult<Handle> {
     let handle = handle.get();
     let array: Array<'static> = handle.array()?;
     match handle.origin() {
-        Origin::Memory(_) => origin::captured(array, handle.origin().clone()).map(Handle::input_of),
-        Origin::Parameter(_) => Ok(Handle::input_of(array)),
-        Origin::Generated | Origin::Traced => Ok(handle.clone()),
+        HandleOrigin::Memory(_) => origin::captured(array, handle.origin().clone()).map(Handle::input_of),
+        HandleOrigin::Parameter(_) => Ok(Handle::input_of(array)),
+        HandleOrigin::Generated | HandleOrigin::Traced => Ok(handle.clone()),
     }
 }

@@ -46,7 +46,7 @@ impl<T: Copy + Default> Placed<T> {
 /// An element type of the workloads.
 pub trait Cell: Element + Copy + Default + PartialEq + Send + Sync {
     /// A column with these elements.
-    fn column(cells: Placed<Self>) -> Column;
+    fn column(cells: Placed<Self>) -> NumberColumn;
     /// The slice with this element type.
     ///
     /// # Panics
@@ -65,25 +65,25 @@ macro_rules! cells {
     ($($variant:ident $t:ty, $bits:expr;)*) => {
         /// The numbers of one dtype.
         #[derive(Clone, Debug)]
-        pub enum Column {
+        pub enum NumberColumn {
             $(#[doc = concat!("`", stringify!($t), "`")] $variant(Placed<$t>),)*
         }
 
-        /// A slice of a [`Column`].
+        /// A slice of a [`NumberColumn`].
         #[derive(Clone, Copy, Debug)]
         pub enum Slice<'a> {
             $(#[doc = concat!("`", stringify!($t), "`")] $variant(&'a [$t]),)*
         }
 
-        /// A mutable slice of a [`Column`].
+        /// A mutable slice of a [`NumberColumn`].
         #[derive(Debug)]
         pub enum SliceMut<'a> {
             $(#[doc = concat!("`", stringify!($t), "`")] $variant(&'a mut [$t]),)*
         }
 
         $(impl Cell for $t {
-            fn column(cells: Placed<$t>) -> Column {
-                Column::$variant(cells)
+            fn column(cells: Placed<$t>) -> NumberColumn {
+                NumberColumn::$variant(cells)
             }
             fn of<'a>(slice: &Slice<'a>) -> &'a [$t] {
                 match slice {
@@ -103,25 +103,25 @@ macro_rules! cells {
             }
         })*
 
-        impl Column {
+        impl NumberColumn {
             /// The numbers as a slice.
             pub fn slice(&self) -> Slice<'_> {
-                match self { $(Column::$variant(cells) => Slice::$variant(cells.get()),)* }
+                match self { $(NumberColumn::$variant(cells) => Slice::$variant(cells.get()),)* }
             }
 
             /// The numbers as a mutable slice.
             pub fn slice_mut(&mut self) -> SliceMut<'_> {
-                match self { $(Column::$variant(cells) => SliceMut::$variant(cells.get_mut()),)* }
+                match self { $(NumberColumn::$variant(cells) => SliceMut::$variant(cells.get_mut()),)* }
             }
 
             /// The size of an element, in bytes.
             pub fn size(&self) -> usize {
-                match self { $(Column::$variant(_) => size_of::<$t>(),)* }
+                match self { $(NumberColumn::$variant(_) => size_of::<$t>(),)* }
             }
 
             /// The number of elements.
             pub fn len(&self) -> usize {
-                match self { $(Column::$variant(cells) => cells.len,)* }
+                match self { $(NumberColumn::$variant(cells) => cells.len,)* }
             }
 
             /// Whether it has no elements.
@@ -130,9 +130,9 @@ macro_rules! cells {
             }
 
             /// The first index at which two columns don't agree, by [`Cell::agrees`].
-            pub fn difference(&self, other: &Column, ulps: u64) -> Option<usize> {
+            pub fn difference(&self, other: &NumberColumn, ulps: u64) -> Option<usize> {
                 match (self, other) {
-                    $((Column::$variant(a), Column::$variant(b)) => {
+                    $((NumberColumn::$variant(a), NumberColumn::$variant(b)) => {
                         a.get().iter().zip(b.get()).position(|(a, b)| !a.agrees(*b, ulps))
                     })*
                     _ => Some(0),
@@ -140,9 +140,9 @@ macro_rules! cells {
             }
 
             /// Returns the numbers, and leaves zeros.
-            pub fn take(&mut self) -> Column {
+            pub fn take(&mut self) -> NumberColumn {
                 let taken = self.clone();
-                match self { $(Column::$variant(cells) => cells.get_mut().fill(Default::default()),)* }
+                match self { $(NumberColumn::$variant(cells) => cells.get_mut().fill(Default::default()),)* }
                 taken
             }
         }

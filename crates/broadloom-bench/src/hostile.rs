@@ -2,11 +2,11 @@
 //!
 //! Each is within the default limit on the length of a text, so that another limit has to reject it.
 
-use Answer::{Refused, Value};
+use ExpectedAnswer::{Refused, Value};
 
 /// The expected outcome for a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum ExpectedAnswer {
     /// It evaluates to a value.
     Value,
     /// It is rejected with a message that starts with this text.
@@ -21,14 +21,14 @@ pub struct Hostile {
     /// The text; its free names are bound to a small array.
     pub text: String,
     /// The expected outcome.
-    pub answer: Answer,
+    pub answer: ExpectedAnswer,
 }
 
 /// The approximate number of characters in a text.
 const LENGTH: usize = 1_000_000;
 
-const NODES: Answer = Refused("the expression has more than 131072 nodes");
-const DEPTH: Answer = Refused("the expression nests more than 131072 deep");
+const NODES: ExpectedAnswer = Refused("the expression has more than 131072 nodes");
+const DEPTH: ExpectedAnswer = Refused("the expression nests more than 131072 deep");
 
 /// All hostile texts.
 pub fn texts() -> Vec<Hostile> {
@@ -66,7 +66,7 @@ fn numbered(piece: &dyn Fn(usize) -> String) -> (String, usize) {
 struct Texts(Vec<Hostile>);
 
 impl Texts {
-    fn add(&mut self, name: &str, text: String, answer: Answer) {
+    fn add(&mut self, name: &str, text: String, answer: ExpectedAnswer) {
         assert!(text.len() <= 1 << 20, "{name}");
         self.0.push(Hostile { name: name.to_owned(), text, answer });
     }

@@ -86,11 +86,11 @@ pub trait Turn: Copy + Add<Output = Self> {
     const SIDE: usize;
     /// Transposes the tile of `b`: reads its rows by `row`, and passes its columns to `put`.
     #[cfg(target_arch = "x86_64")]
-    fn turn(v3: V3, tile: Tile<'_, Self>);
+    fn turn(v3: V3, tile: LayoutTile<'_, Self>);
 }
 
 /// A tile of both operands and of the result.
-pub struct Tile<'t, T> {
+pub struct LayoutTile<'t, T> {
     a: &'t [T],
     b: &'t [T],
     out: &'t mut [T],
@@ -98,8 +98,8 @@ pub struct Tile<'t, T> {
     n: usize,
 }
 
-impl<T: Turn> Tile<'_, T> {
-    /// Row `k` of the tile of `b`, of `N` elements.
+impl<T: Turn> LayoutTile<'_, T> {
+    /// Measurement `k` of the tile of `b`, of `N` elements.
     #[inline(always)]
     fn row<const N: usize>(&self, k: usize) -> [T; N] {
         std::array::from_fn(|l| self.b[k * self.n..][..N][l])
@@ -119,7 +119,7 @@ impl Turn for f32 {
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    fn turn(v3: V3, mut tile: Tile<'_, f32>) {
+    fn turn(v3: V3, mut tile: LayoutTile<'_, f32>) {
         let avx = v3.avx;
         let r: [__m256; 8] = std::array::from_fn(|k| pulp::cast(tile.row::<8>(k)));
         // Interleaves pairs of rows, then groups of four, and then the halves of the vectors.
@@ -150,7 +150,7 @@ impl Turn for f64 {
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    fn turn(v3: V3, mut tile: Tile<'_, f64>) {
+    fn turn(v3: V3, mut tile: LayoutTile<'_, f64>) {
         let avx = v3.avx;
         let r: [__m256d; 4] = std::array::from_fn(|k| pulp::cast(tile.row::<4>(k)));
         let u: [__m256d; 4] = std::array::from_fn(|k| match k % 2 {
@@ -187,7 +187,7 @@ pub fn transposed<T: Turn>(a: &[T], b: &[T], n: usize, out: &mut [T], rows: Rang
                         for i in (i0..end.min(i0 + BLOCK)).step_by(side) {
                             for j in (j0..columns.min(j0 + BLOCK)).step_by(side) {
                                 let (a, b) = (&a[i * n + j..], &b[j * n + i..]);
-                                T::turn(v3, Tile { a, b, out: &mut out[(i - first) * n + j..], n });
+                                T::turn(v3, LayoutTile { a, b, out: &mut out[(i - first) * n + j..], n });
                             }
                         }
                     }

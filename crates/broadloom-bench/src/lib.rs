@@ -1,6 +1,6 @@
 //! Benchmarks of broadloom: workloads, the plain loops they are compared with, and the timing.
 //!
-//! [`run`] measures a workload for a dtype and a size. Each [`Row`] it returns has the time per element of broadloom and of a
+//! [`run`] measures a workload for a dtype and a size. Each [`Measurement`] it returns has the time per element of broadloom and of a
 //! plain Rust loop over the same memory, and the machine's copy bandwidth at the same time. Results are compared with the loop's
 //! before anything is timed, and all contenders alternate, so that a slow phase of the machine affects all of them.
 //!
@@ -27,7 +27,7 @@ mod problem;
 mod row;
 mod workload;
 
-pub use column::{Cell, Column, Placed, Slice, SliceMut};
+pub use column::{Cell, NumberColumn, Placed, Slice, SliceMut};
 pub use problem::{Problem, Roots, Sweep, sweep};
-pub use row::{BenchError, Row, Settings, run};
+pub use row::{BenchError, Measurement, Settings, run};
 pub use workload::{WORKLOADS, Workload, workload};

@@ -7,7 +7,7 @@ use std::ops::Range;
 use broadloom::{Array, DType, Result};
 use smallvec::SmallVec;
 
-use crate::column::{Cell, Column, Placed, Slice, SliceMut};
+use crate::column::{Cell, NumberColumn, Placed, Slice, SliceMut};
 
 /// The results of a workload's expressions.
 pub type Roots<'a> = SmallVec<[Array<'a>; 2]>;
@@ -26,9 +26,9 @@ pub struct Problem {
     /// The shape of the results.
     pub shape: Vec<usize>,
     /// The shape and the elements of each input.
-    pub inputs: Vec<(Vec<usize>, Column)>,
+    pub inputs: Vec<(Vec<usize>, NumberColumn)>,
     /// The dtype and the elements of each output; bools are stored as bytes.
-    pub outputs: Vec<(DType, Column)>,
+    pub outputs: Vec<(DType, NumberColumn)>,
     /// The expressions.
     pub roots: for<'a> fn(&[Array<'a>]) -> Roots<'a>,
     /// The plain loop.

@@ -1,4 +1,4 @@
-//! Measures a workload: one [`Row`] per executor and vector width.
+//! Measures a workload: one [`Measurement`] per executor and vector width.
 //!
 //! Every result is compared with the plain loop's before it is timed.
 
@@ -13,7 +13,7 @@ use broadloom_core::kernel::Code;
 use broadloom_core::op::Law;
 
 use crate::clock::{self, Contender};
-use crate::column::{Column, Placed, Slice, SliceMut};
+use crate::column::{NumberColumn, Placed, Slice, SliceMut};
 use crate::problem::{Problem, sweep};
 use crate::workload::Workload;
 
@@ -49,7 +49,7 @@ impl Default for Settings {
 
 /// A measurement. Times are medians over one run, in which all contenders alternate.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct Measurement {
     /// The workload's name.
     pub workload: &'static str,
     /// The dtype of the workload.
@@ -125,7 +125,12 @@ impl From<broadloom::Error> for BenchError {
 ///
 /// # Errors
 /// If the workload does not support the dtype, an evaluation fails, or a result differs from the plain loop's.
-pub fn run(workload: &Workload, dtype: DType, n: usize, settings: &Settings) -> Result<Vec<Row>, BenchError> {
+pub fn run(
+    workload: &Workload,
+    dtype: DType,
+    n: usize,
+    settings: &Settings,
+) -> Result<Vec<Measurement>, BenchError> {
     let mut problem = workload.at(dtype, n).ok_or(BenchError::DType { workload: workload.name, dtype })?;
     // Moved out of the problem, so that the problem can be borrowed while the outputs are written.
     let mut outputs = std::mem::take(&mut problem.outputs);
@@ -137,7 +142,7 @@ pub fn run(workload: &Workload, dtype: DType, n: usize, settings: &Settings) -> 
     let slices: Vec<_> = problem.inputs.iter().map(|(_, column)| column.slice()).collect();
     let inputs: Vec<In<'_>> = slices.iter().map(|slice| slice.input()).collect();
     let measured =
-        Measured { workload, dtype, n, problem: &problem, arrays: &arrays, inputs: &inputs, dtypes };
+        SizedWorkload { workload, dtype, n, problem: &problem, arrays: &arrays, inputs: &inputs, dtypes };
     measured.compare(&kernels, &slices, &mut outputs, settings.threads)?;
 
     let copied = (problem.traffic / 2).clamp(1, MOST_COPIED);
@@ -148,7 +153,7 @@ pub fn run(workload: &Workload, dtype: DType, n: usize, settings: &Settings) -> 
     let copy_gb_s = 2.0 * copied as f64 / copying;
     let rows = ours.iter().zip(&kernels).map(|(time, (kernel, options))| {
         let gb_s = problem.traffic as f64 / time;
-        Row {
+        Measurement {
             workload: workload.name,
             dtype,
             n,
@@ -190,7 +195,7 @@ fn kernels(
 }
 
 /// A workload at a size, with its inputs and the dtypes of its results.
-struct Measured<'m, 'a> {
+struct SizedWorkload<'m, 'a> {
     workload: &'m Workload,
     dtype: DType,
     n: usize,
@@ -200,17 +205,17 @@ struct Measured<'m, 'a> {
     dtypes: Vec<DType>,
 }
 
-impl Measured<'_, '_> {
+impl SizedWorkload<'_, '_> {
     /// Compares the results of each kernel with the plain loop's.
     fn compare(
         &self,
         kernels: &[(Kernel, Options)],
         slices: &[Slice<'_>],
-        outputs: &mut [(DType, Column)],
+        outputs: &mut [(DType, NumberColumn)],
         threads: usize,
     ) -> Result<(), BenchError> {
         self.problem.loop_over(slices, &mut writable(outputs), threads);
-        let expected: Vec<Column> = outputs.iter_mut().map(|(_, column)| column.take()).collect();
+        let expected: Vec<NumberColumn> = outputs.iter_mut().map(|(_, column)| column.take()).collect();
         for (kernel, options) in kernels {
             let runs = if options.executor == Executor::Auto { RUNS_TO_DECIDE } else { 1 };
             for _ in 0..runs {
@@ -236,11 +241,11 @@ impl Measured<'_, '_> {
         &self,
         kernels: &[(Kernel, Options)],
         slices: &[Slice<'_>],
-        outputs: &mut [(DType, Column)],
+        outputs: &mut [(DType, NumberColumn)],
         copied: usize,
         settings: &Settings,
     ) -> Vec<f64> {
-        let Measured { problem, arrays, inputs, dtypes, .. } = self;
+        let SizedWorkload { problem, arrays, inputs, dtypes, .. } = self;
         let (elements, threads) = (problem.elements(), settings.threads);
         let (source, mut target) = (source(copied), Placed::<u8>::new(copied, 1));
         let out = &RefCell::new(writable(outputs));
@@ -280,7 +285,7 @@ impl Measured<'_, '_> {
     }
 }
 
-fn writable(outputs: &mut [(DType, Column)]) -> Vec<SliceMut<'_>> {
+fn writable(outputs: &mut [(DType, NumberColumn)]) -> Vec<SliceMut<'_>> {
     outputs.iter_mut().map(|(_, column)| column.slice_mut()).collect()
 }
 
@@ -308,7 +313,7 @@ fn chosen(kernel: &Kernel) -> String {
     names.join("+")
 }
 
-/// The total number of operations on all elements, and whether some are functions; see [`Row::ops_per_elem`].
+/// The total number of operations on all elements, and whether some are functions; see [`Measurement::ops_per_elem`].
 fn operations(roots: &[Array<'_>]) -> Result<(f64, bool), BenchError> {
     let typed = typed_graph(&roots.iter().collect::<Vec<_>>(), &Options::default())?;
     let (mut sum, mut estimated) = (0.0, false);

@@ -6,7 +6,7 @@
 use std::ffi::{CStr, c_char};
 
 use crate::status::bl_status::{BL_ARGUMENT, BL_MISALIGNED, BL_NULL, BL_TOO_SMALL, BL_UTF8};
-use crate::status::{Answer, Failure};
+use crate::status::{Answer, CallFailure};
 
 /// Instead of a text's length: the text ends at the first zero byte.
 pub const BL_NUL_TERMINATED: usize = usize::MAX;
@@ -15,11 +15,11 @@ pub const BL_NUL_TERMINATED: usize = usize::MAX;
 #[inline]
 fn check<T>(pointer: *const T, what: &str) -> Answer<()> {
     if pointer.is_null() {
-        return Err(Failure::new(BL_NULL, format!("{what} is null")));
+        return Err(CallFailure::new(BL_NULL, format!("{what} is null")));
     }
     if !pointer.is_aligned() {
         let why = format!("{what} is at {pointer:p}, which is not a multiple of {}", align_of::<T>());
-        return Err(Failure::new(BL_MISALIGNED, why));
+        return Err(CallFailure::new(BL_MISALIGNED, why));
     }
     Ok(())
 }
@@ -36,7 +36,10 @@ pub(crate) unsafe fn many<'a, T>(pointer: *const T, count: usize, what: &str) ->
     }
     check(pointer, what)?;
     if count > isize::MAX as usize / size_of::<T>().max(1) {
-        return Err(Failure::new(BL_ARGUMENT, format!("{what}: {count} elements exceed the address space")));
+        return Err(CallFailure::new(
+            BL_ARGUMENT,
+            format!("{what}: {count} elements exceed the address space"),
+        ));
     }
     // SAFETY: the checks above ensured an aligned, non-null pointer and a size below `isize::MAX`. The safety section requires
     // that such a pointer is valid for reads of `count` elements that nothing writes to during `'a`.
@@ -80,7 +83,7 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char, length: usize, what: &str)
         unsafe { many(pointer.cast::<u8>(), length, what) }?
     };
     std::str::from_utf8(bytes).map_err(|error| {
-        Failure::new(BL_UTF8, format!("{what} is not UTF-8 from byte {} on", error.valid_up_to()))
+        CallFailure::new(BL_UTF8, format!("{what} is not UTF-8 from byte {} on", error.valid_up_to()))
     })
 }
 
@@ -111,7 +114,7 @@ unsafe fn stated_size<T: Versioned>(pointer: *const T, what: &str) -> Answer<usi
             "{what} leads to a struct of {size} bytes, at least {} are required; set its `size`",
             T::MIN_SIZE
         );
-        return Err(Failure::new(BL_ARGUMENT, why));
+        return Err(CallFailure::new(BL_ARGUMENT, why));
     }
     Ok(size)
 }
@@ -134,7 +137,7 @@ pub(crate) unsafe fn versioned<T: Versioned>(pointer: *const T, what: &str) -> A
             let why = format!(
                 "{what} leads to a struct with a field set at byte {at} that this version does not know"
             );
-            return Err(Failure::new(BL_ARGUMENT, why));
+            return Err(CallFailure::new(BL_ARGUMENT, why));
         }
     }
     Ok(known)
@@ -170,7 +173,7 @@ pub(crate) unsafe fn give(
     unsafe { OutPtr::new(length, "the pointer to the length") }?.put(text.len());
     if capacity <= text.len() {
         let why = format!("a text of {} bytes and a zero does not fit into {capacity}", text.len());
-        return Err(Failure::new(BL_TOO_SMALL, why));
+        return Err(CallFailure::new(BL_TOO_SMALL, why));
     }
     check(buffer, "the buffer")?;
     let to = buffer.cast::<u8>();

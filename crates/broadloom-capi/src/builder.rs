@@ -13,8 +13,8 @@ use crate::code::{bl_dtype, bl_options, dtype};
 use crate::host::bl_host;
 use crate::kernel::bl_kernel;
 use crate::status::bl_status::{self, BL_ARGUMENT, BL_ARITY, BL_HANDLE, BL_LIMIT, BL_NAME};
-use crate::status::{Answer, Failure, answer};
-use crate::table::{Pin, Table};
+use crate::status::{Answer, CallFailure, answer};
+use crate::table::{ObjectTable, Pin};
 
 /// A handle of a builder. 0 is no builder.
 #[repr(C)]
@@ -42,7 +42,7 @@ pub struct bl_dim {
     pub extent: usize,
 }
 
-static BUILDERS: Table<Builder> = Table::new(b'b');
+static BUILDERS: ObjectTable<Builder> = ObjectTable::new(b'b');
 
 /// The upper half of the ids of a builder's values. It is unique to each builder, so that values of another builder are rejected.
 static MARKS: AtomicU32 = AtomicU32::new(1);
@@ -50,11 +50,11 @@ static MARKS: AtomicU32 = AtomicU32::new(1);
 pub(crate) struct Builder {
     mark: u32,
     options: Options,
-    parts: Mutex<Parts>,
+    parts: Mutex<BuilderParts>,
 }
 
 #[derive(Default)]
-pub(crate) struct Parts {
+pub(crate) struct BuilderParts {
     values: Vec<Array<'static>>,
     /// The indices of the values that are inputs, in the order of the inputs.
     inputs: Vec<usize>,
@@ -62,34 +62,34 @@ pub(crate) struct Parts {
 }
 
 fn builder(handle: bl_builder) -> Answer<Pin<'static, Builder>> {
-    BUILDERS.pin(handle.id).map_err(|why| Failure::handle("builder", why))
+    BUILDERS.pin(handle.id).map_err(|why| CallFailure::handle("builder", why))
 }
 
 impl Builder {
-    fn parts(&self) -> MutexGuard<'_, Parts> {
+    fn parts(&self) -> MutexGuard<'_, BuilderParts> {
         // A panic leaves the vectors valid: at worst a value was added whose handle was not returned.
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Finds the index of a value; an error if the value belongs to another builder.
-    fn find(&self, parts: &Parts, value: bl_value) -> Answer<usize> {
+    fn find(&self, parts: &BuilderParts, value: bl_value) -> Answer<usize> {
         let index = value.id as u32 as usize;
         let is_ours = value.id >> 32 == u64::from(self.mark) && index < parts.values.len();
-        let foreign = || Failure::new(BL_HANDLE, "the value belongs to another builder");
+        let foreign = || CallFailure::new(BL_HANDLE, "the value belongs to another builder");
         is_ours.then_some(index).ok_or_else(foreign)
     }
 
     /// Finds the array of a value; an error if the value belongs to another builder.
-    pub(crate) fn value<'p>(&self, parts: &'p Parts, value: bl_value) -> Answer<&'p Array<'static>> {
+    pub(crate) fn value<'p>(&self, parts: &'p BuilderParts, value: bl_value) -> Answer<&'p Array<'static>> {
         Ok(&parts.values[self.find(parts, value)?])
     }
 
     /// The handle for the next value. It is computed before anything is changed, so that an error about a full builder leaves the
     /// builder's inputs unchanged.
-    fn next(&self, parts: &Parts) -> Answer<bl_value> {
+    fn next(&self, parts: &BuilderParts) -> Answer<bl_value> {
         let index = parts.values.len();
         if index >= self.options.max_nodes.min(u32::MAX as usize) {
-            return Err(Failure::new(BL_LIMIT, format!("more than {index} values: see max_nodes")));
+            return Err(CallFailure::new(BL_LIMIT, format!("more than {index} values: see max_nodes")));
         }
         Ok(bl_value { id: u64::from(self.mark) << 32 | index as u64 })
     }
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn bl_builder_new(options: *const bl_options, out: *mut bl
             unsafe { (OutPtr::new(out, "the pointer to the builder")?, crate::code::options(options)?) };
         let mark = MARKS.fetch_add(1, Ordering::Relaxed);
         let id = BUILDERS.insert(Builder { mark, options, parts: Mutex::default() });
-        out.put(bl_builder { id: id.map_err(|why| Failure::handle("builder", why))? });
+        out.put(bl_builder { id: id.map_err(|why| CallFailure::handle("builder", why))? });
         Ok(())
     })
 }
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn bl_builder_new(options: *const bl_options, out: *mut bl
 /// Releases a builder and its values. Kernels that it built are unaffected.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_builder_release(handle: bl_builder) -> bl_status {
-    answer(|| BUILDERS.release(handle.id).map_err(|why| Failure::handle("builder", why)))
+    answer(|| BUILDERS.release(handle.id).map_err(|why| CallFailure::handle("builder", why)))
 }
 
 /// Adds a value, which `make` computes, to a builder.
@@ -141,7 +141,7 @@ pub extern "C" fn bl_builder_release(handle: bl_builder) -> bl_status {
 pub(crate) unsafe fn add(
     handle: bl_builder,
     out: *mut bl_value,
-    make: impl FnOnce(&Builder, &mut Parts) -> Answer<Array<'static>>,
+    make: impl FnOnce(&Builder, &mut BuilderParts) -> Answer<Array<'static>>,
 ) -> bl_status {
     answer(|| {
         // SAFETY: `OutPtr::new` accepts null and requires any other aligned pointer to be valid for a write, as `out` is.
@@ -171,7 +171,7 @@ pub unsafe extern "C" fn bl_builder_input(
     rank: usize,
     out: *mut bl_value,
 ) -> bl_status {
-    let make = |_: &Builder, parts: &mut Parts| {
+    let make = |_: &Builder, parts: &mut BuilderParts| {
         // SAFETY: `text` accepts null and requires that any other `name` is zero-terminated, as the safety section says.
         let name = unsafe { text(name, BL_NUL_TERMINATED, "the name of the input") }?;
         // SAFETY: `dims` requires of `rank` extents and their symbols what the safety section says.
@@ -244,7 +244,7 @@ pub unsafe extern "C" fn bl_builder_apply(
     count: usize,
     out: *mut bl_value,
 ) -> bl_status {
-    let make = |builder: &Builder, parts: &mut Parts| {
+    let make = |builder: &Builder, parts: &mut BuilderParts| {
         // SAFETY: `text` and `many` accept null; the safety section says that any other `function` is zero-terminated, and that
         // `count` values can be read.
         let (name, values) = unsafe {
@@ -252,11 +252,11 @@ pub unsafe extern "C" fn bl_builder_apply(
             (name, many(values, count, "the pointer to the values")?)
         };
         let Some(op) = Op::from_name(name) else {
-            return Err(Failure::new(BL_NAME, format!("there is no function `{name}`")));
+            return Err(CallFailure::new(BL_NAME, format!("there is no function `{name}`")));
         };
         if count != op.operands() {
             let why = format!("{name} takes {} values, but got {count}", op.operands());
-            return Err(Failure::new(BL_ARITY, why));
+            return Err(CallFailure::new(BL_ARITY, why));
         }
         let operand = |value: &bl_value| builder.value(parts, *value).cloned();
         let operands = values.iter().map(operand).collect::<Answer<Vec<_>>>()?;
@@ -279,7 +279,7 @@ pub unsafe extern "C" fn bl_builder_call(
     count: usize,
     out: *mut bl_value,
 ) -> bl_status {
-    let make = |builder: &Builder, parts: &mut Parts| {
+    let make = |builder: &Builder, parts: &mut BuilderParts| {
         // SAFETY: `many` accepts null; the safety section says that `count` values can be read otherwise.
         let values = unsafe { many(values, count, "the pointer to the values") }?;
         let operand = |value: &bl_value| builder.value(parts, *value).cloned();
@@ -301,7 +301,7 @@ pub unsafe extern "C" fn bl_builder_cast(
     dtype_code: bl_dtype,
     out: *mut bl_value,
 ) -> bl_status {
-    let make = |builder: &Builder, parts: &mut Parts| {
+    let make = |builder: &Builder, parts: &mut BuilderParts| {
         let dtype = dtype(dtype_code)?;
         Ok(builder.value(parts, value)?.astype(dtype))
     };
@@ -342,7 +342,7 @@ pub unsafe extern "C" fn bl_builder_compile(handle: bl_builder, out: *mut bl_ker
         let builder = builder(handle)?;
         let parts = builder.parts();
         if parts.outputs.is_empty() {
-            return Err(Failure::new(BL_ARGUMENT, "the builder has no output"));
+            return Err(CallFailure::new(BL_ARGUMENT, "the builder has no output"));
         }
         let outputs: Vec<(&str, &Array<'_>)> =
             parts.outputs.iter().map(|(name, index)| (&**name, &parts.values[*index])).collect();

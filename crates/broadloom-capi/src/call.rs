@@ -13,8 +13,8 @@ use crate::argument::{BL_NUL_TERMINATED, OutPtr, give, many, text};
 use crate::kernel::{bl_control, bl_kernel, controlled, kernel};
 use crate::memory::{self, MemoryOperand, are_apart, row_major};
 use crate::status::bl_status::{self, BL_ARGUMENT, BL_ARITY, BL_MEMORY, BL_SHAPE};
-use crate::status::{Answer, Failure, answer};
-use crate::table::{Pin, Table};
+use crate::status::{Answer, CallFailure, answer};
+use crate::table::{ObjectTable, Pin};
 
 /// A handle of a prepared call. 0 is no call.
 #[repr(C)]
@@ -34,7 +34,7 @@ pub struct bl_extent {
     pub extent: usize,
 }
 
-static CALLS: Table<PreparedCall> = Table::new(b'c');
+static CALLS: ObjectTable<PreparedCall> = ObjectTable::new(b'c');
 
 struct PreparedCall {
     call: Call,
@@ -71,10 +71,10 @@ impl BoundOperand {
     }
 
     #[cold]
-    fn refuse(&self, data: *const c_void, what: &str, i: usize) -> Failure {
+    fn refuse(&self, data: *const c_void, what: &str, i: usize) -> CallFailure {
         match memory::check_elements(data.cast(), self.size) {
-            Err((status, why)) => Failure::new(status, format!("{what} {i} {why}")),
-            Ok(()) => Failure::new(BL_MEMORY, format!("{what} {i} extends beyond the address space")),
+            Err((status, why)) => CallFailure::new(status, format!("{what} {i} {why}")),
+            Ok(()) => CallFailure::new(BL_MEMORY, format!("{what} {i} extends beyond the address space")),
         }
     }
 
@@ -96,7 +96,7 @@ impl BoundOperand {
 
 #[inline]
 fn prepared(handle: bl_call) -> Answer<Pin<'static, PreparedCall>> {
-    CALLS.pin(handle.id).map_err(|why| Failure::handle("call", why))
+    CALLS.pin(handle.id).map_err(|why| CallFailure::handle("call", why))
 }
 
 /// Binds a kernel's symbols to extents, for contiguous row-major operands; a run then takes pointers only.
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn bl_kernel_bind(
         let outputs = outputs.collect();
         let id = CALLS
             .insert(PreparedCall { call, inputs, outputs })
-            .map_err(|why| Failure::handle("call", why))?;
+            .map_err(|why| CallFailure::handle("call", why))?;
         out.put(bl_call { id });
         Ok(())
     })
@@ -152,13 +152,13 @@ pub unsafe extern "C" fn bl_kernel_bind(
 /// Adds a reference to a call.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_call_retain(handle: bl_call) -> bl_status {
-    answer(|| CALLS.retain(handle.id).map_err(|why| Failure::handle("call", why)))
+    answer(|| CALLS.retain(handle.id).map_err(|why| CallFailure::handle("call", why)))
 }
 
 /// Removes a reference; after the last one the handle is invalid. Runs in progress are unaffected.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_call_release(handle: bl_call) -> bl_status {
-    answer(|| CALLS.release(handle.id).map_err(|why| Failure::handle("call", why)))
+    answer(|| CALLS.release(handle.id).map_err(|why| CallFailure::handle("call", why)))
 }
 
 /// Compiles ahead of time what the first runs would otherwise wait for.
@@ -186,12 +186,12 @@ pub unsafe extern "C" fn bl_call_output_shape(
         let Some(output) = prepared.outputs.get(index) else {
             let why =
                 format!("index {index} is out of range: the kernel has {} outputs", prepared.outputs.len());
-            return Err(Failure::new(BL_ARITY, why));
+            return Err(CallFailure::new(BL_ARITY, why));
         };
         rank.put(output.shape.len());
         if capacity < output.shape.len() {
             let why = format!("{} extents exceed the capacity of {capacity}", output.shape.len());
-            return Err(Failure::new(bl_status::BL_TOO_SMALL, why));
+            return Err(CallFailure::new(bl_status::BL_TOO_SMALL, why));
         }
         for (i, &extent) in output.shape.iter().enumerate() {
             // SAFETY: `i` is below the rank, which is at most `capacity`. The safety section requires that this number of extents
@@ -228,7 +228,12 @@ pub unsafe extern "C" fn bl_call_explain(
                 prepared.call.explanation(form == BL_EXPLAIN_CODE)?.to_string()
             }
             BL_EXPLAIN_HTML => prepared.call.explanation(true)?.to_html("broadloom"),
-            _ => return Err(Failure::new(BL_ARGUMENT, format!("{form} is not the code of an explanation"))),
+            _ => {
+                return Err(CallFailure::new(
+                    BL_ARGUMENT,
+                    format!("{form} is not the code of an explanation"),
+                ));
+            }
         };
         // SAFETY: `give` requires of `length` and `buffer` what this function's safety section says.
         unsafe { give(&text, buffer, capacity, length) }
@@ -249,7 +254,7 @@ unsafe fn pointers<'p>(
         [(input_count, prepared.inputs.len(), "inputs"), (output_count, prepared.outputs.len(), "outputs")]
     {
         if given != wanted {
-            return Err(Failure::new(BL_ARITY, format!("{given} {what}, the kernel has {wanted}")));
+            return Err(CallFailure::new(BL_ARITY, format!("{given} {what}, the kernel has {wanted}")));
         }
     }
     // SAFETY: `many` accepts null and requires of any other pointer what this function's safety section says.
@@ -359,7 +364,7 @@ pub unsafe extern "C" fn bl_call_run_range(
         if begin > end
             || prepared.outputs.iter().any(|output| output.shape.first().is_none_or(|&rows| end > rows))
         {
-            return Err(Failure::new(BL_SHAPE, format!("rows {begin} to {end} are out of range")));
+            return Err(CallFailure::new(BL_SHAPE, format!("rows {begin} to {end} are out of range")));
         }
         // SAFETY: `begin..end` lies within the bound extents. The safety section requires of the inputs and of these rows of the
         // outputs what `run_raw` requires.
@@ -394,5 +399,5 @@ unsafe fn run_raw(
         (None, None) => prepared.call.run(&ins, outs),
         (None, Some(control)) => prepared.call.run_with(&ins, outs, control),
     };
-    done.map_err(Failure::from)
+    done.map_err(CallFailure::from)
 }

@@ -11,7 +11,7 @@ use broadloom::{Accuracy, DType, Executor, IntDivision, Options, Promotion, Vect
 
 use crate::argument::{Versioned, fill, versioned};
 use crate::status::bl_status::{self, BL_ARGUMENT, BL_DTYPE};
-use crate::status::{Answer, Failure, answer};
+use crate::status::{Answer, CallFailure, answer};
 
 /// The dtype of an operand's elements: one of the BL_DTYPE constants.
 pub type bl_dtype = u32;
@@ -44,7 +44,7 @@ pub const BL_DTYPE_FLOAT64: u32 = 11;
 #[inline]
 pub(crate) fn dtype(code: bl_dtype) -> Answer<DType> {
     let known = DType::ALL.get(code as usize).copied();
-    known.ok_or_else(|| Failure::new(BL_DTYPE, format!("{code} is not the code of a dtype")))
+    known.ok_or_else(|| CallFailure::new(BL_DTYPE, format!("{code} is not the code of a dtype")))
 }
 
 /// The code of a dtype.
@@ -181,8 +181,9 @@ pub(crate) unsafe fn options(pointer: *const bl_options) -> Answer<Options> {
     }
     // SAFETY: the pointer is not null, and the safety section requires of it what `versioned` requires.
     let given = unsafe { versioned(pointer, "the pointer to the options") }?;
-    let unknown =
-        |what: &str, code: u32| Err(Failure::new(BL_ARGUMENT, format!("{code} is not the code of {what}")));
+    let unknown = |what: &str, code: u32| {
+        Err(CallFailure::new(BL_ARGUMENT, format!("{code} is not the code of {what}")))
+    };
     let executor = match given.executor {
         BL_EXECUTOR_AUTO => Executor::Auto,
         BL_EXECUTOR_INTERP => Executor::Interp,
@@ -219,7 +220,7 @@ pub(crate) unsafe fn options(pointer: *const bl_options) -> Answer<Options> {
         Ok(time) => Some(time).filter(|_| given.max_time != 0.0),
         Err(_) => {
             let why = format!("{} seconds are no time limit", given.max_time);
-            return Err(Failure::new(BL_ARGUMENT, why));
+            return Err(CallFailure::new(BL_ARGUMENT, why));
         }
     };
     Ok(Options {

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::argument::OutPtr;
 use crate::status::bl_status;
-use crate::status::{Answer, Failure, answer};
-use crate::table::{Refused, Table};
+use crate::status::{Answer, CallFailure, answer};
+use crate::table::{ObjectTable, Refused};
 
 /// A handle of a flag. 0 is no flag.
 #[repr(C)]
@@ -17,10 +17,10 @@ pub struct bl_flag {
     pub id: u64,
 }
 
-pub(crate) static FLAGS: Table<AtomicBool> = Table::new(b'f');
+pub(crate) static FLAGS: ObjectTable<AtomicBool> = ObjectTable::new(b'f');
 
-fn refused(why: Refused) -> Failure {
-    Failure::handle("flag", why)
+fn refused(why: Refused) -> CallFailure {
+    CallFailure::handle("flag", why)
 }
 
 /// Creates a flag that is not raised.

@@ -11,8 +11,8 @@ use broadloom::{DType, Engine, HostFunction};
 use crate::argument::{BL_NUL_TERMINATED, OutPtr, Versioned, many, text, versioned};
 use crate::code::{bl_dtype, dtype};
 use crate::status::bl_status::{self, BL_NULL};
-use crate::status::{Answer, Failure, answer};
-use crate::table::{Pin, Refused, Table};
+use crate::status::{Answer, CallFailure, answer};
+use crate::table::{ObjectTable, Pin, Refused};
 
 /// A handle of a host function. 0 is no function.
 #[repr(C)]
@@ -94,7 +94,7 @@ unsafe impl Versioned for bl_host_function {
 type Unwinding = unsafe extern "C-unwind" fn(*mut c_void, usize, *const *const c_void, *mut c_void) -> i32;
 
 /// An application's function with its context.
-struct Owner {
+struct HostOwner {
     function: Unwinding,
     context: *mut c_void,
     /// The context's destructor. It is set only after the creation has succeeded: if that fails, the application keeps the
@@ -104,11 +104,11 @@ struct Owner {
 
 // SAFETY: the context is passed only to the application's functions, which `bl_host_new` documents as called from any thread,
 // several at a time.
-unsafe impl Send for Owner {}
+unsafe impl Send for HostOwner {}
 // SAFETY: shared access only passes the context to the application's functions, as for `Send`.
-unsafe impl Sync for Owner {}
+unsafe impl Sync for HostOwner {}
 
-impl Drop for Owner {
+impl Drop for HostOwner {
     fn drop(&mut self) {
         /// A function of the C ABI, so that a panic or exception in the destructor ends the process.
         extern "C" fn destroy(destructor: unsafe extern "C-unwind" fn(*mut c_void), context: *mut c_void) {
@@ -122,7 +122,7 @@ impl Drop for Owner {
     }
 }
 
-/// The entry through which every application's function is called; the context is a pointer to an `Arc<Owner>`.
+/// The entry through which every application's function is called; the context is a pointer to an `Arc<HostOwner>`.
 ///
 /// # Safety
 /// As for [`HostFallibleTile`](broadloom::HostFallibleTile), for the dtypes that the function was created with.
@@ -132,17 +132,17 @@ unsafe extern "C" fn enter(
     output: *mut u8,
     context: *const c_void,
 ) -> i32 {
-    // SAFETY: `bl_host_new` registers this entry together with an `Arc<Owner>`, which lives as long as the function does.
-    let owner = unsafe { &*context.cast::<Arc<Owner>>() };
+    // SAFETY: `bl_host_new` registers this entry together with an `Arc<HostOwner>`, which lives as long as the function does.
+    let owner = unsafe { &*context.cast::<Arc<HostOwner>>() };
     // SAFETY: by the safety section, the operands have the declared dtypes; `bl_host_new` requires that the function may be
     // called with such operands and its context.
     unsafe { (owner.function)(owner.context, elements, inputs.cast(), output.cast()) }
 }
 
-static HOSTS: Table<HostFunction> = Table::new(b'h');
+static HOSTS: ObjectTable<HostFunction> = ObjectTable::new(b'h');
 
-fn refused(why: Refused) -> Failure {
-    Failure::handle("host function", why)
+fn refused(why: Refused) -> CallFailure {
+    CallFailure::handle("host function", why)
 }
 
 /// The host function of a handle.
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn bl_host_new(description: *const bl_host_function, out: 
         let operands = operands.iter().map(|&code| dtype(code)).collect::<Answer<Vec<DType>>>()?;
         let result = dtype(given.result)?;
         let Some(function) = given.function else {
-            return Err(Failure::new(BL_NULL, "the pointer to the function is null"));
+            return Err(CallFailure::new(BL_NULL, "the pointer to the function is null"));
         };
         // SAFETY: the two types differ only in whether the function may unwind, which only its caller has to consider.
         let function = unsafe {
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn bl_host_new(description: *const bl_host_function, out: 
                 Unwinding,
             >(function)
         };
-        let owner = Arc::new(Owner { function, context: given.context, destructor: OnceLock::new() });
+        let owner = Arc::new(HostOwner { function, context: given.context, destructor: OnceLock::new() });
         // SAFETY: `enter` passes the operands to the application's function, of which the safety section requires what
         // `HostFunction::fallible_tile` does.
         let host = unsafe { HostFunction::fallible_tile(name, &operands, result, enter, owner.clone()) };

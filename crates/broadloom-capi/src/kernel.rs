@@ -15,8 +15,8 @@ use crate::flag::{FLAGS, bl_flag};
 use crate::library::bl_library;
 use crate::memory::{MemoryOperand, bl_view};
 use crate::status::bl_status::{self, BL_ARGUMENT, BL_ARITY, BL_DTYPE, BL_SHAPE};
-use crate::status::{Answer, Failure, answer};
-use crate::table::{Pin, Table};
+use crate::status::{Answer, CallFailure, answer};
+use crate::table::{ObjectTable, Pin};
 
 /// A handle of a kernel. 0 is no kernel.
 ///
@@ -29,16 +29,16 @@ pub struct bl_kernel {
     pub id: u64,
 }
 
-pub(crate) static KERNELS: Table<Kernel> = Table::new(b'k');
+pub(crate) static KERNELS: ObjectTable<Kernel> = ObjectTable::new(b'k');
 
 pub(crate) fn insert(kernel: Kernel) -> Answer<bl_kernel> {
-    let id = KERNELS.insert(kernel).map_err(|why| Failure::handle("kernel", why))?;
+    let id = KERNELS.insert(kernel).map_err(|why| CallFailure::handle("kernel", why))?;
     Ok(bl_kernel { id })
 }
 
 #[inline]
 pub(crate) fn kernel(handle: bl_kernel) -> Answer<Pin<'static, Kernel>> {
-    KERNELS.pin(handle.id).map_err(|why| Failure::handle("kernel", why))
+    KERNELS.pin(handle.id).map_err(|why| CallFailure::handle("kernel", why))
 }
 
 /// Compiles a program in the text language (docs/language.md), with options or null for the defaults.
@@ -86,13 +86,13 @@ pub unsafe extern "C" fn bl_kernel_parse_with(
 /// Adds a reference to a kernel.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_kernel_retain(handle: bl_kernel) -> bl_status {
-    answer(|| KERNELS.retain(handle.id).map_err(|why| Failure::handle("kernel", why)))
+    answer(|| KERNELS.retain(handle.id).map_err(|why| CallFailure::handle("kernel", why)))
 }
 
 /// Removes a reference; after the last one the handle is invalid. Runs in progress are unaffected.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_kernel_release(handle: bl_kernel) -> bl_status {
-    answer(|| KERNELS.release(handle.id).map_err(|why| Failure::handle("kernel", why)))
+    answer(|| KERNELS.release(handle.id).map_err(|why| CallFailure::handle("kernel", why)))
 }
 
 /// The kernel's identity: 32 bytes, the same for the same program and options on every machine.
@@ -177,10 +177,10 @@ fn port(kernel: &Kernel, side: u32, index: usize) -> Answer<&Port> {
     let (ports, what) = match side {
         BL_INPUT => (kernel.inputs(), "inputs"),
         BL_OUTPUT => (kernel.outputs(), "outputs"),
-        _ => return Err(Failure::new(BL_ARGUMENT, format!("{side} is neither BL_INPUT nor BL_OUTPUT"))),
+        _ => return Err(CallFailure::new(BL_ARGUMENT, format!("{side} is neither BL_INPUT nor BL_OUTPUT"))),
     };
     let beyond = || {
-        Failure::new(
+        CallFailure::new(
             BL_ARITY,
             format!("index {index} is out of range: the kernel has {} {what}", ports.len()),
         )
@@ -258,7 +258,7 @@ pub unsafe extern "C" fn bl_kernel_operand_dim(
         };
         let kernel = kernel(handle)?;
         let dims = &port(&kernel, side, index)?.dims;
-        let beyond = || Failure::new(BL_SHAPE, format!("there is no axis {axis} in {dims}"));
+        let beyond = || CallFailure::new(BL_SHAPE, format!("there is no axis {axis} in {dims}"));
         let dim = dims.get(axis).ok_or_else(beyond)?;
         let (kind, extent) = match dim {
             Dim::Fixed(extent) => (BL_DIM_FIXED, *extent),
@@ -354,7 +354,7 @@ pub(crate) unsafe fn controlled<T>(
     let given = unsafe { versioned(control, "the pointer to the control") }?;
     let flag: Option<Pin<'_, AtomicBool>> = match given.cancel.id {
         0 => None,
-        id => Some(FLAGS.pin(id).map_err(|why| Failure::handle("flag", why))?),
+        id => Some(FLAGS.pin(id).map_err(|why| CallFailure::handle("flag", why))?),
     };
     let listener = given.progress.map(|function| Listener { function, context: given.context });
     let tell = listener.as_ref().map(|listener| move |progress| listener.tell(progress));
@@ -392,7 +392,7 @@ pub unsafe extern "C" fn bl_kernel_run(
         let call = kernel.bind_like(&raw)?;
         if outputs.len() != kernel.outputs().len() {
             let why = format!("{} outputs, the kernel has {}", outputs.len(), kernel.outputs().len());
-            return Err(Failure::new(BL_ARITY, why));
+            return Err(CallFailure::new(BL_ARITY, why));
         }
         for (i, ((given, shape), port)) in
             outputs.iter().zip(call.output_shapes()).zip(kernel.outputs()).enumerate()
@@ -402,14 +402,14 @@ pub unsafe extern "C" fn bl_kernel_run(
                     "output {i} (`{}`) has dtype {}, but its view has {}",
                     port.name, port.dtype, given.dtype
                 );
-                return Err(Failure::new(BL_DTYPE, why));
+                return Err(CallFailure::new(BL_DTYPE, why));
             }
             if given.shape[..] != *shape {
                 let why = format!(
                     "output {i} (`{}`) has shape {shape:?}, but its view has {:?}",
                     port.name, given.shape
                 );
-                return Err(Failure::new(BL_SHAPE, why));
+                return Err(CallFailure::new(BL_SHAPE, why));
             }
         }
         // SAFETY: the safety section requires of the views' elements what `MemoryOperand::input` requires, until the call
@@ -427,7 +427,7 @@ pub unsafe extern "C" fn bl_kernel_run(
                 None => call.run(&ins, outs),
                 Some(control) => call.run_with(&ins, outs, control),
             };
-            done.map_err(Failure::from)
+            done.map_err(CallFailure::from)
         };
         // SAFETY: the safety section requires of `control` what `controlled` requires; `bl_progress` documents how its callback
         // is called.

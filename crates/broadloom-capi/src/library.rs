@@ -10,8 +10,8 @@ use broadloom::text::Library;
 use crate::argument::{OutPtr, text};
 use crate::host::{bl_host, function};
 use crate::status::bl_status;
-use crate::status::{Answer, Failure, answer};
-use crate::table::{Refused, Table};
+use crate::status::{Answer, CallFailure, answer};
+use crate::table::{ObjectTable, Refused};
 
 /// A handle of a library: host functions, and functions defined in the text language, for texts. 0 is no library.
 #[repr(C)]
@@ -21,10 +21,10 @@ pub struct bl_library {
     pub id: u64,
 }
 
-static LIBRARIES: Table<Mutex<Library>> = Table::new(b'l');
+static LIBRARIES: ObjectTable<Mutex<Library>> = ObjectTable::new(b'l');
 
-fn refused(why: Refused) -> Failure {
-    Failure::handle("library", why)
+fn refused(why: Refused) -> CallFailure {
+    CallFailure::handle("library", why)
 }
 
 /// Runs `work` on a library. A change that fails leaves the library unchanged.

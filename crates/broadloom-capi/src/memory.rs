@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use crate::argument::many;
 use crate::code::{bl_dtype, dtype};
 use crate::status::bl_status::{BL_MEMORY, BL_MISALIGNED, BL_NULL, BL_SHAPE};
-use crate::status::{Answer, Failure};
+use crate::status::{Answer, CallFailure};
 
 /// An operand of a run.
 ///
@@ -39,7 +39,7 @@ pub struct bl_view {
 const MAX_RANK: u32 = 64;
 
 /// One number per dimension.
-type Dims<T> = SmallVec<[T; 4]>;
+type AxisNumbers<T> = SmallVec<[T; 4]>;
 
 /// An operand of a run: memory with a layout whose address computations were checked for overflow.
 #[derive(Debug)]
@@ -50,14 +50,14 @@ pub(crate) struct MemoryOperand {
     bytes: usize,
     /// The distance from the lowest address to the element with index 0, in elements.
     offset: usize,
-    pub(crate) shape: Dims<usize>,
-    strides: Dims<isize>,
+    pub(crate) shape: AxisNumbers<usize>,
+    strides: AxisNumbers<isize>,
     is_row_major: bool,
 }
 
 /// The strides of contiguous row-major order.
-pub(crate) fn row_major(shape: &[usize]) -> Dims<isize> {
-    let mut strides: Dims<isize> = SmallVec::from_elem(0, shape.len());
+pub(crate) fn row_major(shape: &[usize]) -> AxisNumbers<isize> {
+    let mut strides: AxisNumbers<isize> = SmallVec::from_elem(0, shape.len());
     let mut step = 1isize;
     for (stride, &extent) in strides.iter_mut().zip(shape).rev() {
         *stride = step;
@@ -78,7 +78,7 @@ impl MemoryOperand {
     /// # Safety
     /// Pointers that are neither null nor misaligned must be valid for reads of the extents and strides.
     pub(crate) unsafe fn new(view: &bl_view, name: impl Fn() -> String) -> Answer<MemoryOperand> {
-        let fail = |status, why: &str| Failure::new(status, format!("{} {why}", name()));
+        let fail = |status, why: &str| CallFailure::new(status, format!("{} {why}", name()));
         let dtype = dtype(view.dtype)?;
         if view.rank > MAX_RANK {
             return Err(fail(BL_SHAPE, &format!("has rank {}, more than {MAX_RANK}", view.rank)));
@@ -86,8 +86,8 @@ impl MemoryOperand {
         let rank = view.rank as usize;
         // SAFETY: the safety section requires of `rank` extents and strides what `many` requires.
         let (shape, strides) = unsafe {
-            let shape: Dims<usize> = many(view.shape, rank, "the pointer to a shape")?.into();
-            let strides: Dims<isize> = match view.strides.is_null() {
+            let shape: AxisNumbers<usize> = many(view.shape, rank, "the pointer to a shape")?.into();
+            let strides: AxisNumbers<isize> = match view.strides.is_null() {
                 true => row_major(&shape),
                 false => many(view.strides, rank, "the pointer to strides")?.into(),
             };
@@ -139,7 +139,7 @@ impl MemoryOperand {
         let start = data.cast::<u8>();
         if bytes > 0 {
             check_elements(start, dtype.size())
-                .map_err(|(status, why)| Failure::new(status, format!("{} {why}", name())))?;
+                .map_err(|(status, why)| CallFailure::new(status, format!("{} {why}", name())))?;
         }
         let (shape, strides) = (shape.into(), strides.into());
         Ok(MemoryOperand { dtype, start, bytes, offset: 0, shape, strides, is_row_major: true })
@@ -189,13 +189,13 @@ impl MemoryOperand {
         let size = self.dtype.size();
         // This can't overflow: `new` checked that the distances fit the address space, except for extents of 0 and 1, whose
         // strides are never used.
-        let strides: Dims<isize> =
+        let strides: AxisNumbers<isize> =
             self.strides.iter().map(|stride| stride.wrapping_mul(size as isize)).collect();
         let zero = self.start.wrapping_add(self.offset * size);
         // SAFETY: the view has exactly the operand's elements, for which the safety section holds. Inputs that overlap it are
         // regions and not slices, since `input` creates a slice only of memory that no output overlaps.
         let view = unsafe { ViewMut::from_raw(zero, size, &self.shape, &strides) };
-        let view = view.map_err(|error| Failure::new(BL_MEMORY, format!("an output: {error}")))?;
+        let view = view.map_err(|error| CallFailure::new(BL_MEMORY, format!("an output: {error}")))?;
         Ok(Out::raw(self.dtype, view))
     }
 

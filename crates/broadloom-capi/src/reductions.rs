@@ -6,9 +6,9 @@
 use broadloom::{Array, Over};
 
 use crate::argument::many;
-use crate::builder::{Builder, Parts, add, bl_builder, bl_value};
+use crate::builder::{Builder, BuilderParts, add, bl_builder, bl_value};
 use crate::status::bl_status::{self, BL_ARGUMENT};
-use crate::status::{Answer, Failure};
+use crate::status::{Answer, CallFailure};
 
 /// The way in which elements are combined to one: one of the BL_REDUCE constants.
 pub type bl_reduction = u32;
@@ -93,13 +93,13 @@ fn reduce(
         BL_REDUCE_NANMIN => |x, over| x.nanmin(over),
         BL_REDUCE_NANMEAN => |x, over| x.nanmean(over),
         other => {
-            return Err(Failure::new(BL_ARGUMENT, format!("{other} is not the code of a reduction")));
+            return Err(CallFailure::new(BL_ARGUMENT, format!("{other} is not the code of a reduction")));
         }
     };
     match parameter {
         None => Ok(method(x, over)?),
         Some(_) => {
-            Err(Failure::new(BL_ARGUMENT, format!("the reduction of the code {code} has no parameter")))
+            Err(CallFailure::new(BL_ARGUMENT, format!("the reduction of the code {code} has no parameter")))
         }
     }
 }
@@ -129,7 +129,7 @@ unsafe fn add_reduction(
     (axes, count, keep_dims): (*const isize, usize, i32),
     out: *mut bl_value,
 ) -> bl_status {
-    let make = |builder: &Builder, parts: &mut Parts| {
+    let make = |builder: &Builder, parts: &mut BuilderParts| {
         // SAFETY: `over` accepts null; the safety section requires that `count` axes are readable otherwise.
         let over = unsafe { over(axes, count, keep_dims) }?;
         reduce(code, builder.value(parts, value)?, over, parameter)
@@ -192,12 +192,12 @@ pub unsafe extern "C" fn bl_builder_scan(
     include_initial: i32,
     out: *mut bl_value,
 ) -> bl_status {
-    let make = |builder: &Builder, parts: &mut Parts| {
+    let make = |builder: &Builder, parts: &mut BuilderParts| {
         let x = builder.value(parts, value)?;
         match scan {
             BL_SCAN_SUM => Ok(x.cumulative_sum(Some(axis), None, include_initial != 0)?),
             BL_SCAN_PROD => Ok(x.cumulative_prod(Some(axis), None, include_initial != 0)?),
-            other => Err(Failure::new(BL_ARGUMENT, format!("{other} is not the code of a scan"))),
+            other => Err(CallFailure::new(BL_ARGUMENT, format!("{other} is not the code of a scan"))),
         }
     };
     // SAFETY: `add` requires of `out` what this function's safety section says.
@@ -217,7 +217,7 @@ pub unsafe extern "C" fn bl_builder_vecdot(
     axis: isize,
     out: *mut bl_value,
 ) -> bl_status {
-    let make = |builder: &Builder, parts: &mut Parts| {
+    let make = |builder: &Builder, parts: &mut BuilderParts| {
         let second = builder.value(parts, second)?;
         Ok(builder.value(parts, first)?.vecdot(second, axis)?)
     };

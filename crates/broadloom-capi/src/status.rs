@@ -120,22 +120,22 @@ impl bl_status {
 
 /// The reason why a call failed.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct CallFailure {
     status: bl_status,
     message: String,
     span: Option<(usize, usize)>,
 }
 
-pub(crate) type Answer<T> = Result<T, Failure>;
+pub(crate) type Answer<T> = Result<T, CallFailure>;
 
-impl Failure {
+impl CallFailure {
     #[cold]
-    pub(crate) fn new(status: bl_status, message: impl Into<String>) -> Failure {
-        Failure { status, message: message.into(), span: None }
+    pub(crate) fn new(status: bl_status, message: impl Into<String>) -> CallFailure {
+        CallFailure { status, message: message.into(), span: None }
     }
 
     #[cold]
-    pub(crate) fn handle(what: &str, why: Refused) -> Failure {
+    pub(crate) fn handle(what: &str, why: Refused) -> CallFailure {
         let (status, why) = match why {
             Refused::Null => (BL_HANDLE, "is 0"),
             Refused::Kind => (BL_HANDLE, "is a handle of another kind"),
@@ -144,13 +144,13 @@ impl Failure {
                 (BL_LIMIT, "exceeds a limit on the number of handles, references or concurrent uses")
             }
         };
-        Failure::new(status, format!("the {what} {why}"))
+        CallFailure::new(status, format!("the {what} {why}"))
     }
 }
 
-impl From<Error> for Failure {
+impl From<Error> for CallFailure {
     #[cold]
-    fn from(error: Error) -> Failure {
+    fn from(error: Error) -> CallFailure {
         let status = match error.kind() {
             ErrorKind::DType => BL_DTYPE,
             ErrorKind::Shape => BL_SHAPE,
@@ -167,26 +167,26 @@ impl From<Error> for Failure {
             ErrorKind::Io => BL_IO,
             _ => BL_INTERNAL,
         };
-        Failure::new(status, error.to_string())
+        CallFailure::new(status, error.to_string())
     }
 }
 
-impl From<TextError> for Failure {
+impl From<TextError> for CallFailure {
     #[cold]
-    fn from(error: TextError) -> Failure {
+    fn from(error: TextError) -> CallFailure {
         let span = Some((error.span.start as usize, error.span.end as usize));
-        Failure { span, ..Error::from(error).into() }
+        CallFailure { span, ..Error::from(error).into() }
     }
 }
 
 /// The error of a thread's last failed call.
-struct Last {
+struct LastError {
     message: CString,
     span: Option<(usize, usize)>,
 }
 
 thread_local! {
-    static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+    static LAST: RefCell<Option<LastError>> = const { RefCell::new(None) };
 }
 
 /// Runs the body of a call, and converts its result to a status.
@@ -202,11 +202,11 @@ pub(crate) fn answer(work: impl FnOnce() -> Answer<()>) -> bl_status {
 }
 
 #[cold]
-fn note(failure: Failure) -> bl_status {
+fn note(failure: CallFailure) -> bl_status {
     // A message may quote the caller's text, and C strings end at the first NUL.
     let message = CString::new(failure.message.replace('\0', "\\0")).unwrap_or_default();
     // During thread exit the thread-local storage no longer exists; the caller then gets the status without a message.
-    let _ = LAST.try_with(|last| *last.borrow_mut() = Some(Last { message, span: failure.span }));
+    let _ = LAST.try_with(|last| *last.borrow_mut() = Some(LastError { message, span: failure.span }));
     failure.status
 }
 
@@ -214,7 +214,8 @@ fn note(failure: Failure) -> bl_status {
 fn note_panic(panic: Box<dyn Any + Send>) -> bl_status {
     let words =
         panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(|words| &**words));
-    let failure = Failure::new(BL_INTERNAL, format!("a bug in broadloom: {}", words.unwrap_or("a panic")));
+    let failure =
+        CallFailure::new(BL_INTERNAL, format!("a bug in broadloom: {}", words.unwrap_or("a panic")));
     // The payload is leaked, since dropping it could panic again.
     std::mem::forget(panic);
     note(failure)
@@ -234,7 +235,8 @@ pub extern "C" fn bl_status_name(status: i32) -> *const c_char {
 /// The text is valid until the next call of this thread that does not return BL_OK.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_last_error() -> *const c_char {
-    let message = |last: &RefCell<Option<Last>>| last.borrow().as_ref().map(|last| last.message.as_ptr());
+    let message =
+        |last: &RefCell<Option<LastError>>| last.borrow().as_ref().map(|last| last.message.as_ptr());
     LAST.try_with(message).ok().flatten().unwrap_or(c"".as_ptr())
 }
 
@@ -277,7 +279,7 @@ mod tests {
         assert_eq!(last(), "a bug in broadloom: at 3");
         assert_eq!(answer(|| std::panic::panic_any(7)), BL_INTERNAL);
         assert_eq!(last(), "a bug in broadloom: a panic");
-        assert_eq!(answer(|| Err(Failure::new(BL_NAME, "a\0b"))), BL_NAME);
+        assert_eq!(answer(|| Err(CallFailure::new(BL_NAME, "a\0b"))), BL_NAME);
         assert_eq!((answer(|| Ok(())), last()), (BL_OK, "a\\0b".into()));
         std::thread::spawn(|| assert_eq!(last(), "")).join().expect("another thread's is its own");
     }

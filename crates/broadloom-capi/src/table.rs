@@ -58,12 +58,12 @@ struct Slot<T> {
     object: UnsafeCell<Option<T>>,
 }
 
-// SAFETY: only `insert` and `Table::free` access the object mutably, each on one thread and while `state` counts neither
+// SAFETY: only `insert` and `ObjectTable::free` access the object mutably, each on one thread and while `state` counts neither
 // references nor pins. Otherwise it is accessed through shared references, by threads that have a pin.
 unsafe impl<T: Send + Sync> Sync for Slot<T> {}
 
 /// All objects of one kind.
-pub(crate) struct Table<T> {
+pub(crate) struct ObjectTable<T> {
     kind: u8,
     chunks: [OnceLock<Box<[Slot<T>]>>; CHUNKS],
     vacant: Mutex<Vacant>,
@@ -78,16 +78,16 @@ struct Vacant {
 
 /// Access to an object. The object is not dropped before its pins, even if its handle is released.
 pub(crate) struct Pin<'t, T> {
-    table: &'t Table<T>,
+    table: &'t ObjectTable<T>,
     slot: &'t Slot<T>,
     index: u32,
 }
 
-impl<T> Table<T> {
+impl<T> ObjectTable<T> {
     /// An empty table for ids of a kind, which must not be 0.
-    pub(crate) const fn new(kind: u8) -> Table<T> {
+    pub(crate) const fn new(kind: u8) -> ObjectTable<T> {
         assert!(kind != 0);
-        Table {
+        ObjectTable {
             kind,
             chunks: [const { OnceLock::new() }; CHUNKS],
             vacant: Mutex::new(Vacant { given_back: Vec::new(), next: 0 }),
@@ -102,7 +102,7 @@ impl<T> Table<T> {
     }
 
     fn slot(&self, index: u32) -> Option<&Slot<T>> {
-        let (chunk, at) = Table::<T>::place(index);
+        let (chunk, at) = ObjectTable::<T>::place(index);
         self.chunks.get(chunk)?.get()?.get(at)
     }
 
@@ -130,7 +130,7 @@ impl<T> Table<T> {
             Some(index) => index,
             None => {
                 let index = vacant.next;
-                let (chunk, _) = Table::<T>::place(index);
+                let (chunk, _) = ObjectTable::<T>::place(index);
                 let chunk_of = self.chunks.get(chunk).ok_or(Refused::Full)?;
                 chunk_of.get_or_init(|| {
                     let empty = || Slot { state: AtomicU64::new(0), object: UnsafeCell::new(None) };
@@ -180,7 +180,7 @@ impl<T> Table<T> {
     #[inline]
     pub(crate) fn pin(&self, id: u64) -> Result<Pin<'_, T>, Refused> {
         let (slot, index, of) = self.find(id)?;
-        Table::count(slot, of, |state| (pins(state) < COUNT_MAX).then_some(state + ONE_PIN))?;
+        ObjectTable::count(slot, of, |state| (pins(state) < COUNT_MAX).then_some(state + ONE_PIN))?;
         Ok(Pin { table: self, slot, index })
     }
 
@@ -188,13 +188,13 @@ impl<T> Table<T> {
     pub(crate) fn retain(&self, id: u64) -> Result<(), Refused> {
         let (slot, _, of) = self.find(id)?;
         let more = |state| (references(state) < COUNT_MAX).then_some(state + ONE_REFERENCE);
-        Table::count(slot, of, more).map(drop)
+        ObjectTable::count(slot, of, more).map(drop)
     }
 
     /// Removes a reference. After the last one the id is stale, and the object is dropped once it has no pins.
     pub(crate) fn release(&self, id: u64) -> Result<(), Refused> {
         let (slot, index, of) = self.find(id)?;
-        let state = Table::count(slot, of, |state| Some(state - ONE_REFERENCE))?;
+        let state = ObjectTable::count(slot, of, |state| Some(state - ONE_REFERENCE))?;
         if references(state) == 0 && pins(state) == 0 {
             self.free(slot, index);
         }
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn an_id_means_its_object_until_the_last_reference_is_gone() {
-        let (table, drops) = (Table::new(3), Arc::new(AtomicUsize::new(0)));
+        let (table, drops) = (ObjectTable::new(3), Arc::new(AtomicUsize::new(0)));
         let id = table.insert(Counted(drops.clone())).expect("a free slot");
         table.retain(id).expect("alive");
         table.release(id).expect("two references");
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn what_is_in_use_is_dropped_afterwards() {
-        let (table, drops) = (Table::new(1), Arc::new(AtomicUsize::new(0)));
+        let (table, drops) = (ObjectTable::new(1), Arc::new(AtomicUsize::new(0)));
         let id = table.insert(Counted(drops.clone())).expect("a free slot");
         let pins = [table.pin(id).expect("alive"), table.pin(id).expect("alive")];
         table.release(id).expect("alive");
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_slot_out_of_generations_is_used_no_more() {
-        let table = Table::new(1);
+        let table = ObjectTable::new(1);
         let first = table.insert(0).expect("a free slot");
         table.release(first).expect("alive");
         let slot = table.slot(0).expect("the first");
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn counts_do_not_overflow() {
-        let table = Table::new(1);
+        let table = ObjectTable::new(1);
         let id = table.insert(()).expect("a free slot");
         let slot = table.slot(0).expect("the first");
         slot.state.store(COUNT_MAX * ONE_REFERENCE + COUNT_MAX, Ordering::Relaxed);
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn many_objects_have_ids_of_their_own() {
-        let table = Table::new(1);
+        let table = ObjectTable::new(1);
         let ids: Vec<u64> = (0..10_000).map(|i| table.insert(i).expect("a free slot")).collect();
         assert!(ids.iter().enumerate().all(|(i, &id)| table.pin(id).is_ok_and(|pin| *pin == i)));
     }
@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn threads_agree() {
         let (threads, rounds) = (4, if cfg!(miri) { 20 } else { 3000 });
-        let (table, drops) = (Table::new(1), Arc::new(AtomicUsize::new(0)));
+        let (table, drops) = (ObjectTable::new(1), Arc::new(AtomicUsize::new(0)));
         let ids: [AtomicU64; 3] = Default::default();
         std::thread::scope(|scope| {
             for thread in 0..threads {

@@ -6,7 +6,7 @@
 use broadloom::{Array, Range};
 
 use crate::argument::many;
-use crate::builder::{Builder, Parts, add, bl_builder, bl_value};
+use crate::builder::{Builder, BuilderParts, add, bl_builder, bl_value};
 use crate::status::Answer;
 use crate::status::bl_status;
 
@@ -38,7 +38,7 @@ unsafe fn view(
     out: *mut bl_value,
     view: impl FnOnce(&Array<'static>) -> Answer<Array<'static>>,
 ) -> bl_status {
-    let make = |builder: &Builder, parts: &mut Parts| view(builder.value(parts, value)?);
+    let make = |builder: &Builder, parts: &mut BuilderParts| view(builder.value(parts, value)?);
     // SAFETY: `add` requires of `out` what this function's safety section says.
     unsafe { add(handle, out, make) }
 }

@@ -25,10 +25,10 @@ esac
 "#;
 
 /// A temporary folder with the fake cargo, which is removed on drop.
-struct Place(PathBuf);
+struct FakeCargo(PathBuf);
 
-impl Place {
-    fn new(name: &str) -> Place {
+impl FakeCargo {
+    fn new(name: &str) -> FakeCargo {
         let place = std::env::temp_dir().join(format!("broadloom-{name}-{}", std::process::id()));
         let bin = place.join("bin");
         fs::create_dir_all(&bin).expect("a folder");
@@ -37,7 +37,7 @@ impl Place {
         let functions: String =
             (0..50).map(|i| format!("int bl_function_{i}(int x) {{ return x + {i}; }}\n")).collect();
         fs::write(place.join("library.c"), functions).expect("written");
-        Place(place)
+        FakeCargo(place)
     }
 
     fn install(&self, profile: &[&str], strip: &str) -> Output {
@@ -58,7 +58,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for FakeCargo {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -72,7 +72,7 @@ const LIBRARIES: [&str; 2] = ["libbroadloom.a", "libbroadloom.so.0.7.3"];
 
 #[test]
 fn a_release_is_installed_without_symbols_for_debuggers_and_says_how_it_goes() {
-    let place = Place::new("install");
+    let place = FakeCargo::new("install");
     let out = place.install(&[], "strip");
     let said = String::from_utf8_lossy(&out.stderr);
     assert!(out.status.success(), "{said}");
@@ -109,7 +109,7 @@ fn a_release_is_installed_without_symbols_for_debuggers_and_says_how_it_goes() {
 
 #[test]
 fn what_is_for_debuggers_or_cannot_be_stripped_keeps_its_symbols() {
-    let place = Place::new("install-dev");
+    let place = FakeCargo::new("install-dev");
     for (profile, strip, complaint) in [(&["dev"][..], "strip", None), (&[], "false", Some("false failed"))] {
         let out = place.install(profile, strip);
         let said = String::from_utf8_lossy(&out.stderr);

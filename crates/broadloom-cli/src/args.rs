@@ -44,8 +44,8 @@ pub struct EvalArgs {
     pub expression: Option<OsString>,
 
     /// The file for a name of the expression: .npy, .npz[:MEMBER], .csv[:COLUMN], or - for standard input.
-    #[arg(value_name = "NAME=FILE|NUMBER", value_parser = OsStringValueParser::new().try_map(Binding::parse))]
-    pub inputs: Vec<Binding>,
+    #[arg(value_name = "NAME=FILE|NUMBER", value_parser = OsStringValueParser::new().try_map(NamedInput::parse))]
+    pub inputs: Vec<NamedInput>,
 
     /// Read the expression from this file, or from standard input if it is -.
     #[arg(short, long, value_name = "FILE")]
@@ -110,11 +110,11 @@ pub struct EvalArgs {
 
 impl EvalArgs {
     /// The files and numbers given for the inputs.
-    pub fn bindings(&self) -> Result<Vec<Binding>, Failure> {
+    pub fn bindings(&self) -> Result<Vec<NamedInput>, Failure> {
         let mut bindings = Vec::new();
         // With --file, the first argument is an input and not the expression.
         if let (Some(word), true) = (&self.expression, self.file.is_some()) {
-            bindings.push(Binding::parse(word.clone()).map_err(|message| {
+            bindings.push(NamedInput::parse(word.clone()).map_err(|message| {
                 Failure::Usage(format!(
                     "the expression comes from --file, so that `{}` is an input: {message}",
                     word.display()
@@ -254,31 +254,31 @@ impl From<AccuracyArg> for Accuracy {
 
 /// An input's name with its file or number.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Binding {
+pub struct NamedInput {
     pub name: String,
-    pub to: Bound,
+    pub to: FileOrNumber,
 }
 
 /// The file or number of an input.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Bound {
+pub enum FileOrNumber {
     /// The array in a file.
     File(PathBuf),
     /// A weakly typed number, which takes the dtype of the arrays it is combined with.
     Number(Literal),
 }
 
-impl Bound {
+impl FileOrNumber {
     /// The path, if this is a file.
     pub fn file(&self) -> Option<&Path> {
         match self {
-            Bound::File(path) => Some(path),
-            Bound::Number(_) => None,
+            FileOrNumber::File(path) => Some(path),
+            FileOrNumber::Number(_) => None,
         }
     }
 
     /// Parses a number, or else a path. A file whose name is a number must be given with its folder, as `./3`.
-    fn parse(word: OsString) -> Bound {
+    fn parse(word: OsString) -> FileOrNumber {
         let number = match word.to_str().unwrap_or_default() {
             "true" => Some(Literal::Bool(true)),
             "false" => Some(Literal::Bool(false)),
@@ -286,12 +286,12 @@ impl Bound {
             text if !text.contains(|c: char| c.is_ascii_digit()) => None,
             text => text.parse().map(Literal::Int).or_else(|_| text.parse().map(Literal::Float)).ok(),
         };
-        number.map_or_else(|| Bound::File(word.into()), Bound::Number)
+        number.map_or_else(|| FileOrNumber::File(word.into()), FileOrNumber::Number)
     }
 }
 
-impl Binding {
-    pub fn parse(word: OsString) -> Result<Binding, String> {
+impl NamedInput {
+    pub fn parse(word: OsString) -> Result<NamedInput, String> {
         let (name, path) = match split(&word) {
             Some((name, path)) => (name, path.ok_or("the path is not UTF-8")?),
             None => return Err(advice(&word)),
@@ -302,7 +302,7 @@ impl Binding {
         if path.is_empty() {
             return Err(format!("no file is given for `{name}`"));
         }
-        Ok(Binding { name, to: Bound::parse(path) })
+        Ok(NamedInput { name, to: FileOrNumber::parse(path) })
     }
 }
 
@@ -368,15 +368,15 @@ mod tests {
 
     #[test]
     fn bindings() {
-        let parse = |word: &str| Binding::parse(word.into()).map(|b| (b.name, b.to));
-        let file = |path: &str| Bound::File(path.into());
+        let parse = |word: &str| NamedInput::parse(word.into()).map(|b| (b.name, b.to));
+        let file = |path: &str| FileOrNumber::File(path.into());
         assert_eq!(parse("a=b=c.npy"), Ok(("a".into(), file("b=c.npy"))));
         assert_eq!(parse("_x1=/d/x.npy"), Ok(("_x1".into(), file("/d/x.npy"))));
         for (word, to) in [
-            ("a=3", Bound::Number(Literal::Int(3))),
-            ("a=-0.5", Bound::Number(Literal::Float(-0.5))),
-            ("a=1e3", Bound::Number(Literal::Float(1000.0))),
-            ("a=true", Bound::Number(Literal::Bool(true))),
+            ("a=3", FileOrNumber::Number(Literal::Int(3))),
+            ("a=-0.5", FileOrNumber::Number(Literal::Float(-0.5))),
+            ("a=1e3", FileOrNumber::Number(Literal::Float(1000.0))),
+            ("a=true", FileOrNumber::Number(Literal::Bool(true))),
             ("a=./3", file("./3")),
             ("a=3.npy", file("3.npy")),
             ("a=inf", file("inf")),
@@ -424,7 +424,10 @@ mod tests {
     #[test]
     fn paths_need_not_be_text() {
         use std::os::unix::ffi::OsStrExt;
-        let binding = Binding::parse(OsStr::from_bytes(b"a=\xff.npy").to_owned());
-        assert_eq!(binding.map(|b| b.to), Ok(Bound::File(PathBuf::from(OsStr::from_bytes(b"\xff.npy")))));
+        let binding = NamedInput::parse(OsStr::from_bytes(b"a=\xff.npy").to_owned());
+        assert_eq!(
+            binding.map(|b| b.to),
+            Ok(FileOrNumber::File(PathBuf::from(OsStr::from_bytes(b"\xff.npy"))))
+        );
     }
 }

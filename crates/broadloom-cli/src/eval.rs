@@ -11,10 +11,10 @@ use std::path::Path;
 use broadloom::text::{ParseOptions, Program};
 use broadloom::{Error, ErrorKind};
 
-use crate::args::{Bound, EvalArgs};
+use crate::args::{EvalArgs, FileOrNumber};
 use crate::failure::{Failure, warn};
-use crate::input::{Input, Order};
-use crate::job::{Constant, Job};
+use crate::input::{InputFile, Order};
+use crate::job::{Job, NumberInput};
 use crate::output::Outputs;
 use crate::request::requests;
 use crate::run::Settings;
@@ -100,7 +100,7 @@ fn run(args: &EvalArgs, text: &Text) -> Result<(), Failure> {
 }
 
 /// Opens the files of the inputs that the program uses, and collects the inputs that are numbers. Warns of unused inputs.
-fn open(args: &EvalArgs, program: &Program) -> Result<(Vec<Input>, Vec<Constant>), Failure> {
+fn open(args: &EvalArgs, program: &Program) -> Result<(Vec<InputFile>, Vec<NumberInput>), Failure> {
     let used: HashSet<&str> = program.inputs().map(|input| input.name()).collect();
     let bindings = args.bindings()?;
     let mut seen = HashSet::new();
@@ -111,8 +111,10 @@ fn open(args: &EvalArgs, program: &Program) -> Result<(Vec<Input>, Vec<Constant>
     for binding in &bindings {
         let is_used = used.contains(&*binding.name);
         match &binding.to {
-            Bound::File(path) => inputs.extend(Some(Input::open(&binding.name, path)?).filter(|_| is_used)),
-            Bound::Number(number) => {
+            FileOrNumber::File(path) => {
+                inputs.extend(Some(InputFile::open(&binding.name, path)?).filter(|_| is_used))
+            }
+            FileOrNumber::Number(number) => {
                 numbers.extend(Some((binding.name.clone(), *number)).filter(|_| is_used))
             }
         }

@@ -18,7 +18,7 @@ pub use system::FileId;
 
 /// The location of an output file, which may not exist yet.
 #[derive(Debug)]
-pub struct Place {
+pub struct FileIdentity {
     /// The identity of the file at this location, if it exists.
     file: Option<FileId>,
     folder: FileId,
@@ -26,12 +26,12 @@ pub struct Place {
     name: OsString,
 }
 
-impl Place {
+impl FileIdentity {
     /// Resolves a path through symbolic links, the last of which may be dangling.
     ///
     /// # Errors
     /// The system's error, for a directory that does not exist or can't be read.
-    pub fn of(path: &Path) -> io::Result<Place> {
+    pub fn of(path: &Path) -> io::Result<FileIdentity> {
         let place = target::resolve(path)?;
         let directory = target::directory(&place).to_path_buf();
         let file = match FileId::of_path(&place) {
@@ -39,7 +39,7 @@ impl Place {
             found => Some(found?),
         };
         let name = place.file_name().ok_or(io::ErrorKind::IsADirectory)?.to_os_string();
-        Ok(Place { file, folder: FileId::of_path(&directory)?, directory, name })
+        Ok(FileIdentity { file, folder: FileId::of_path(&directory)?, directory, name })
     }
 
     /// Whether this is the location of an existing file.
@@ -48,7 +48,7 @@ impl Place {
     }
 
     /// Whether both locations are the same file.
-    pub fn is(&self, other: &Place) -> bool {
+    pub fn is(&self, other: &FileIdentity) -> bool {
         match (&self.file, &other.file) {
             (Some(file), Some(other)) => file == other,
             (None, None) if self.folder != other.folder => false,

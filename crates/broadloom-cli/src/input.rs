@@ -1,6 +1,6 @@
-//! Input files, read one part at a time.
+//! InputFile files, read one part at a time.
 //!
-//! A part is a range of indices along each axis of an [`Input`], and is returned as an array. It is memory-mapped if the file
+//! A part is a range of indices along each axis of an [`InputFile`], and is returned as an array. It is memory-mapped if the file
 //! stores it contiguously and in native byte order. Otherwise it is copied through mapped windows of bounded size, so that memory
 //! use depends on the size of the part and not on that of the file. Each part has its own mapping, so that touched pages do not
 //! accumulate from chunk to chunk.
@@ -32,7 +32,7 @@ const WINDOW: usize = 4 << 20;
 
 /// An input file whose header has been read.
 #[derive(Debug)]
-pub struct Input {
+pub struct InputFile {
     /// The name of the input in the expression.
     pub name: String,
     path: PathBuf,
@@ -40,17 +40,17 @@ pub struct Input {
     header: NpyHeader,
 }
 
-impl Input {
+impl InputFile {
     /// Opens the file or stream, and reads the header.
-    pub fn open(name: &str, path: &Path) -> Result<Input, Failure> {
+    pub fn open(name: &str, path: &Path) -> Result<InputFile, Failure> {
         let (file, header) = source::open(name, path)?;
-        Ok(Input { name: name.into(), path: path.into(), file, header })
+        Ok(InputFile { name: name.into(), path: path.into(), file, header })
     }
 
     /// Reads the header of an open `.npy` file. The path is only used for messages.
-    pub fn of_file(name: &str, path: &Path, mut file: File) -> Result<Input, Failure> {
+    pub fn of_file(name: &str, path: &Path, mut file: File) -> Result<InputFile, Failure> {
         let header = npy::read_header(&mut file).map_err(|error| Failure::npy(path, &error))?;
-        Ok(Input { name: name.into(), path: path.into(), file, header })
+        Ok(InputFile { name: name.into(), path: path.into(), file, header })
     }
 
     /// The name, file, dtype and shape, for error messages.
@@ -87,11 +87,11 @@ impl Input {
     }
 
     /// Loads the part of the file with these index ranges, one for each axis in storage order.
-    pub fn part(&self, ranges: &[Range<usize>]) -> Result<Part, Failure> {
+    pub fn part(&self, ranges: &[Range<usize>]) -> Result<FilePart, Failure> {
         let pieces = Pieces::new(&self.stored_extents(), ranges, self.header.dtype.size());
         let buffer = self.load(&pieces)?;
         let shape = ranges.iter().map(Range::len).collect();
-        Ok(Part { buffer, dtype: self.header.dtype, shape })
+        Ok(FilePart { buffer, dtype: self.header.dtype, shape })
     }
 
     fn load(&self, pieces: &Pieces) -> Result<Buffer, Failure> {
@@ -153,7 +153,7 @@ pub fn swap(bytes: &mut [u8], size: usize) {
 
 /// The elements of a part of a file.
 #[derive(Debug)]
-pub struct Part {
+pub struct FilePart {
     buffer: Buffer,
     dtype: DType,
     shape: Vec<usize>,
@@ -161,7 +161,7 @@ pub struct Part {
 
 macro_rules! define_array {
     ($(($variant:ident, $rust:ty, $name:literal))*) => {
-        impl Part {
+        impl FilePart {
             /// The elements as an array, bools as uint8; none if the memory does not fit the dtype.
             fn elements(&self) -> Option<broadloom::Result<Array<'_>>> {
                 match self.dtype {
@@ -175,7 +175,7 @@ macro_rules! define_array {
 }
 broadloom_math::for_each_dtype!(define_array);
 
-impl Part {
+impl FilePart {
     /// The part as an array.
     pub fn array(&self) -> Result<Array<'_>, Failure> {
         let misfit =
@@ -262,7 +262,7 @@ mod tests {
         let mut writer = NpyWriter::new(File::create(&path)?, DType::UInt16, &extents, false)?;
         writer.write(&data)?;
         writer.finish()?;
-        let input = Input::open("x", &path).map_err(|failure| format!("{failure:?}"))?;
+        let input = InputFile::open("x", &path).map_err(|failure| format!("{failure:?}"))?;
         let ranges = |n: usize| (0..=n).flat_map(move |from| (from..=n).map(move |to| from..to));
         for (a, b, c) in ranges(2).flat_map(|a| {
             ranges(3).flat_map(move |b| {

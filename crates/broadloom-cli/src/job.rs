@@ -1,6 +1,6 @@
 //! Evaluates a program over input files, one chunk at a time.
 //!
-//! A [`Job`] is type-checked as a whole, with placeholders for the files. Its [`Values`] are computed in the order of the output
+//! A [`Job`] is type-checked as a whole, with placeholders for the files. Its [`ComputedValues`] are computed in the order of the output
 //! file. The library computes which part of which file a chunk needs ([`Chunks`]), so that `--max-bytes` bounds the memory for
 //! every expression, including views. Reductions of inputs that exceed the bound are computed first, by passes over the files
 //! ([`Passes`]).
@@ -16,14 +16,14 @@ use broadloom_mem::bytes_of;
 
 use crate::advice::{self, Given};
 use crate::failure::Failure;
-use crate::input::{Input, Order, Part};
+use crate::input::{FilePart, InputFile, Order};
 use crate::progress::Progress;
 use crate::run::Settings;
 
 /// A type-checked program over files.
 #[derive(Debug)]
 pub struct Job {
-    inputs: Vec<Input>,
+    inputs: Vec<InputFile>,
     /// The placeholder of each input file, which the results refer to.
     placeholders: Vec<Array<'static>>,
     results: Vec<Array<'static>>,
@@ -35,7 +35,7 @@ pub struct Job {
 }
 
 /// The name and value of an input that is a number.
-pub type Constant = (String, Literal);
+pub type NumberInput = (String, Literal);
 
 /// The array for an input that is a number. It has the dtype that the program declares; without one it is weakly typed.
 fn constant(program: &Program, name: &str, number: Literal) -> Array<'static> {
@@ -45,27 +45,27 @@ fn constant(program: &Program, name: &str, number: Literal) -> Array<'static> {
 }
 
 /// The indices of results of the same shape, which are computed together.
-pub type Group<'g> = &'g [usize];
+pub type ResultGroup<'g> = &'g [usize];
 
 impl Job {
     /// Type-checks a program over files and numbers. A chunk takes at most `max_bytes` of memory.
     pub fn new(
         program: &Program,
-        inputs: Vec<Input>,
-        numbers: &[Constant],
+        inputs: Vec<InputFile>,
+        numbers: &[NumberInput],
         settings: Settings,
         max_bytes: usize,
     ) -> Result<Job, Failure> {
-        let described = |(name, number): &Constant| Given {
+        let described = |(name, number): &NumberInput| Given {
             name: name.clone(),
             described: format!("`{name}` is {number}"),
         };
         let given: Vec<Given> =
-            inputs.iter().map(Input::given).chain(numbers.iter().map(described)).collect();
+            inputs.iter().map(InputFile::given).chain(numbers.iter().map(described)).collect();
         if let Some(error) = advice::undeclared(program, &given) {
             return Err(Failure::Text(error));
         }
-        let placeholders = inputs.iter().map(Input::placeholder).collect::<Result<Vec<_>, Failure>>()?;
+        let placeholders = inputs.iter().map(InputFile::placeholder).collect::<Result<Vec<_>, Failure>>()?;
         let names = inputs.iter().zip(&placeholders);
         let names = names.map(|(input, stored)| (&*input.name, input.of_stored(stored)));
         let constants = numbers.iter().map(|(name, number)| (&**name, constant(program, name, *number)));
@@ -85,7 +85,7 @@ impl Job {
         let program = Program::parse(name).map_err(Failure::Text)?;
         // Copying the array may take a little more memory than computing it.
         let max_bytes = self.max_bytes.max(1 << 20);
-        Job::new(&program, vec![Input::of_file(name, path, file)?], &[], self.settings.clone(), max_bytes)
+        Job::new(&program, vec![InputFile::of_file(name, path, file)?], &[], self.settings.clone(), max_bytes)
     }
 
     /// The names of the results.
@@ -105,7 +105,7 @@ impl Job {
 
     /// The order of the elements in output files: Fortran order if every input with more than one axis has it, otherwise C order.
     pub fn order(&self) -> Order {
-        let mut orders = self.inputs.iter().filter_map(Input::order).peekable();
+        let mut orders = self.inputs.iter().filter_map(InputFile::order).peekable();
         if !self.is_elementwise {
             return Order::C;
         }
@@ -220,10 +220,10 @@ impl Job {
     pub fn values(
         &self,
         what: &'static str,
-        group: Group<'_>,
+        group: ResultGroup<'_>,
         order: Order,
         dtype: Option<DType>,
-    ) -> Result<Values<'_>, Failure> {
+    ) -> Result<ComputedValues<'_>, Failure> {
         let passes = self.passes(group, order, dtype)?;
         let results = if passes.is_empty() { Some(self.computed(&passes)?) } else { None };
         let bytes = |&result: &usize| {
@@ -231,14 +231,14 @@ impl Job {
             elements * dtype.unwrap_or(self.dtype(result)).size() as u64
         };
         let progress = Progress::new(what, passes.bytes() as u64 + group.iter().map(bytes).sum::<u64>());
-        Ok(Values { job: self, passes, results, at: 0, progress, done: 0 })
+        Ok(ComputedValues { job: self, passes, results, at: 0, progress, done: 0 })
     }
 
     /// Plans the passes over the files that these results need, with the results transposed and converted to what the output
     /// files store.
     fn passes(
         &self,
-        group: Group<'_>,
+        group: ResultGroup<'_>,
         order: Order,
         dtype: Option<DType>,
     ) -> Result<Passes<'static>, Failure> {
@@ -306,7 +306,7 @@ impl Job {
     }
 
     /// Loads parts of the input files.
-    fn parts(&self, parts: &[InputPart]) -> Result<Vec<Part>, Failure> {
+    fn parts(&self, parts: &[InputPart]) -> Result<Vec<FilePart>, Failure> {
         parts.iter().map(|part| self.inputs[part.input].part(&part.ranges)).collect()
     }
 
@@ -318,8 +318,8 @@ impl Job {
     }
 }
 
-fn arrays(parts: &[Part]) -> Result<Vec<Array<'_>>, Failure> {
-    parts.iter().map(Part::array).collect()
+fn arrays(parts: &[FilePart]) -> Result<Vec<Array<'_>>, Failure> {
+    parts.iter().map(FilePart::array).collect()
 }
 
 fn internal(why: &str) -> Failure {
@@ -334,7 +334,7 @@ struct Computed {
 }
 
 /// Computes the elements of results, chunk by chunk.
-pub struct Values<'j> {
+pub struct ComputedValues<'j> {
     job: &'j Job,
     passes: Passes<'static>,
     /// `None` before the passes have run.
@@ -345,7 +345,7 @@ pub struct Values<'j> {
     done: u64,
 }
 
-impl Values<'_> {
+impl ComputedValues<'_> {
     /// Computes the next chunk: one array per result; none at the end.
     pub fn next(&mut self) -> Result<Option<Vec<Array<'static>>>, Failure> {
         let job = self.job;

@@ -18,7 +18,7 @@ pub fn print(args: &OpsArgs) -> Result<(), Failure> {
 }
 
 /// A row of the list, which describes a function.
-struct Row {
+struct ListedFunction {
     call: String,
     operators: Vec<String>,
     takes: String,
@@ -26,10 +26,10 @@ struct Row {
     doc: &'static str,
 }
 
-fn rows() -> Vec<Row> {
+fn rows() -> Vec<ListedFunction> {
     let operators = operators();
-    let mut rows: Vec<Row> = Op::public()
-        .map(|op| Row {
+    let mut rows: Vec<ListedFunction> = Op::public()
+        .map(|op| ListedFunction {
             call: format!("{op}({})", signature(op)),
             operators: operators
                 .iter()
@@ -48,7 +48,7 @@ fn rows() -> Vec<Row> {
 
 /// The functions that take other arguments than operands, in groups: a heading, a sentence of the page about the group, and the
 /// rows.
-fn groups() -> [(&'static str, &'static str, Vec<Row>); 3] {
+fn groups() -> [(&'static str, &'static str, Vec<ListedFunction>); 3] {
     let of = |is_one: fn(&language::BuiltIn) -> bool| {
         language::built_ins().filter(|function| is_one(function)).map(row).collect()
     };
@@ -74,8 +74,8 @@ fn is_view(function: &language::BuiltIn) -> bool {
 }
 
 /// The row of a function that takes other arguments than operands.
-fn row(function: &'static language::BuiltIn) -> Row {
-    Row {
+fn row(function: &'static language::BuiltIn) -> ListedFunction {
+    ListedFunction {
         call: format!("{}({})", function.name, function.signature()),
         operators: Vec::new(),
         takes: function.takes.to_owned(),
@@ -134,10 +134,11 @@ fn plain() -> String {
     text
 }
 
-fn columns(rows: &[Row]) -> String {
-    let operator = |row: &Row| row.operators.join(", ");
-    let width =
-        |cell: &dyn Fn(&Row) -> String| rows.iter().map(|row| cell(row).chars().count()).max().unwrap_or(0);
+fn columns(rows: &[ListedFunction]) -> String {
+    let operator = |row: &ListedFunction| row.operators.join(", ");
+    let width = |cell: &dyn Fn(&ListedFunction) -> String| {
+        rows.iter().map(|row| cell(row).chars().count()).max().unwrap_or(0)
+    };
     let (call, operators, takes, gives) = (
         width(&|row| row.call.clone()),
         width(&operator),

@@ -13,13 +13,13 @@ use broadloom::{Array, DType};
 use crate::failure::Failure;
 use crate::format::Format;
 use crate::input::{self, Order};
-use crate::job::{self, Job, Values};
+use crate::job::{self, ComputedValues, Job};
 use crate::npy::{self, NpyError, NpyWriter};
 use crate::npz;
 use crate::plot::{self, Picture};
-use crate::request::{Form, Request};
+use crate::request::{Request, ResultFormat};
 use crate::scratch::Scratch;
-use crate::table::{self, Column};
+use crate::table::{self, ResultColumn};
 use crate::target::{Target, finish_all};
 
 /// The destination of the bytes of a `.npy` file.
@@ -49,7 +49,7 @@ impl Write for Store {
 }
 
 /// A result and the files that it is being written to.
-struct Sink {
+struct ResultSink {
     result: usize,
     writer: NpyWriter<Store>,
 }
@@ -63,7 +63,7 @@ struct Derived {
 /// The output files of a command line, created but not yet written.
 pub struct Outputs<'c> {
     job: &'c Job,
-    sinks: Vec<Sink>,
+    sinks: Vec<ResultSink>,
     derived: Vec<Derived>,
     /// The axis order of each result in its files.
     orders: Vec<Order>,
@@ -78,14 +78,16 @@ impl<'c> Outputs<'c> {
         let orders = orders(job, requests);
         let mut outputs =
             Outputs { job, sinks: Vec::new(), derived: Vec::new(), orders, ready: Vec::new(), force };
-        let (streams, files): (Vec<_>, Vec<_>) = requests.iter().partition(|r| r.form == Form::Stream);
+        let (streams, files): (Vec<_>, Vec<_>) =
+            requests.iter().partition(|r| r.form == ResultFormat::Stream);
         for request in files {
             outputs.request(request)?;
         }
         // Archives and tables are made from stored results, which need a file. A picture without a stored result is drawn while
         // the result is computed.
         let mut needed = Vec::new();
-        for derived in outputs.derived.iter().filter(|derived| derived.request.form != Form::Picture) {
+        for derived in outputs.derived.iter().filter(|derived| derived.request.form != ResultFormat::Picture)
+        {
             let (directory, path) = (derived.target.directory(), derived.request.path.clone());
             let results = derived.request.results.iter();
             needed.extend(results.map(|&result| (result, directory.clone(), path.clone())));
@@ -111,19 +113,19 @@ impl<'c> Outputs<'c> {
         let (job, force) = (self.job, self.force);
         let create = || Target::create(path, force).map_err(|error| Failure::target(path, &error));
         match request.form {
-            Form::File(Format::Npy) => {
+            ResultFormat::File(Format::Npy) => {
                 for &result in &request.results {
                     let target = Store::Target(create()?);
                     self.sink(result, target, path)?;
                 }
                 return Ok(());
             }
-            Form::File(Format::Csv) => {
+            ResultFormat::File(Format::Csv) => {
                 let shapes: Vec<&[usize]> = request.results.iter().map(|&at| job.shape(at)).collect();
                 table::check(&shapes).map_err(|error| Failure::file(path, error))?;
             }
-            Form::File(Format::Npz) | Form::Stream => {}
-            Form::Picture => {
+            ResultFormat::File(Format::Npz) | ResultFormat::Stream => {}
+            ResultFormat::Picture => {
                 let shape = request.results.first().map_or(&[][..], |&at| job.shape(at));
                 plot::check(shape).map_err(|error| Failure::file(path, error))?;
             }
@@ -136,7 +138,7 @@ impl<'c> Outputs<'c> {
     fn sink(&mut self, result: usize, store: Store, path: &Path) -> Result<(), Failure> {
         let fortran = self.orders[result] == Order::Fortran;
         let writer = NpyWriter::new(store, self.job.dtype(result), self.job.shape(result), fortran);
-        self.sinks.push(Sink { result, writer: writer.map_err(|error| written(path, error))? });
+        self.sinks.push(ResultSink { result, writer: writer.map_err(|error| written(path, error))? });
         Ok(())
     }
 
@@ -153,14 +155,14 @@ impl<'c> Outputs<'c> {
             let path = &*request.path;
             let failed = |error: &dyn std::fmt::Display| Failure::file(path, error);
             match request.form {
-                Form::File(Format::Npz) => {
+                ResultFormat::File(Format::Npz) => {
                     let mut members = Vec::new();
                     for &at in &request.results {
                         members.push((self.job.names()[at].clone(), open(&stored, at, path)?));
                     }
                     npz::write(&mut target, &mut members).map_err(|error| failed(&error))?;
                 }
-                Form::File(Format::Csv) => {
+                ResultFormat::File(Format::Csv) => {
                     let columns = request.results.iter().map(|&at| self.column(&stored, at, path));
                     let columns = columns.collect::<Result<Vec<_>, Failure>>()?;
                     table::write(&mut target, columns).map_err(|error| failed(&error))?;
@@ -179,7 +181,7 @@ impl<'c> Outputs<'c> {
     /// Computes all results that have a sink. Results of the same shape and order are computed together.
     fn compute(&mut self) -> Result<(), Failure> {
         let mut groups: Vec<Vec<usize>> = Vec::new();
-        for Sink { result, .. } in &self.sinks {
+        for ResultSink { result, .. } in &self.sinks {
             let is_alike = |other: usize| {
                 self.job.shape(other) == self.job.shape(*result) && self.orders[other] == self.orders[*result]
             };
@@ -230,7 +232,7 @@ impl<'c> Outputs<'c> {
     /// Finishes the files of the results, and returns those from which others are made, for reading.
     fn stored(&mut self) -> Result<Vec<(usize, File)>, Failure> {
         let mut stored = Vec::new();
-        for Sink { result, writer } in std::mem::take(&mut self.sinks) {
+        for ResultSink { result, writer } in std::mem::take(&mut self.sinks) {
             let path = writer.to().path().to_owned();
             let failed = |error| written(&path, error);
             match writer.finish().map_err(failed)? {
@@ -248,10 +250,10 @@ impl<'c> Outputs<'c> {
         Ok(stored)
     }
 
-    fn column(&self, stored: &[(usize, File)], at: usize, path: &Path) -> Result<Column, Failure> {
+    fn column(&self, stored: &[(usize, File)], at: usize, path: &Path) -> Result<ResultColumn, Failure> {
         let mut file = open(stored, at, path)?;
         let header = npy::read_header(&mut file).map_err(|error| Failure::npy(path, &error))?;
-        Ok(Column { name: self.job.names()[at].clone(), file, header })
+        Ok(ResultColumn { name: self.job.names()[at].clone(), file, header })
     }
 
     /// Draws a result, from its file if there is one, else while it is computed.
@@ -283,8 +285,9 @@ impl Store {
 
 /// The axis order of each result. A result that goes into a table is stored in C order.
 fn orders(job: &Job, requests: &[Request]) -> Vec<Order> {
-    let is_table =
-        |at: usize| requests.iter().any(|r| r.form == Form::File(Format::Csv) && r.results.contains(&at));
+    let is_table = |at: usize| {
+        requests.iter().any(|r| r.form == ResultFormat::File(Format::Csv) && r.results.contains(&at))
+    };
     let fastest = job.order();
     (0..job.names().len()).map(|at| if is_table(at) { Order::C } else { fastest }).collect()
 }
@@ -320,7 +323,7 @@ fn draw(job: &Job, result: usize, path: &Path, title: &str) -> Result<Vec<u8>, F
 
 /// The elements of a result in C order, as float64, computed on demand.
 struct Stream<'j> {
-    values: Values<'j>,
+    values: ComputedValues<'j>,
     chunk: Option<Array<'static>>,
     at: usize,
     /// The error that ended the evaluation.
@@ -328,7 +331,7 @@ struct Stream<'j> {
 }
 
 impl<'j> Stream<'j> {
-    fn new(values: Values<'j>) -> Stream<'j> {
+    fn new(values: ComputedValues<'j>) -> Stream<'j> {
         Stream { values, chunk: None, at: 0, failure: None }
     }
 

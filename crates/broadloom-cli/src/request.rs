@@ -9,7 +9,7 @@ use broadloom_core::text::nearest;
 use crate::args::{Destination, EvalArgs};
 use crate::failure::Failure;
 use crate::format::Format;
-use crate::identity::{FileId, Place};
+use crate::identity::{FileId, FileIdentity};
 use crate::source::is_stream;
 use crate::stdout;
 use crate::text::shown;
@@ -20,12 +20,12 @@ pub struct Request {
     /// The indices of the results.
     pub results: Vec<usize>,
     pub path: PathBuf,
-    pub form: Form,
+    pub form: ResultFormat,
 }
 
 /// The format in which results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ResultFormat {
     File(Format),
     /// A `.npy` file on standard output.
     Stream,
@@ -37,10 +37,10 @@ pub fn requests(args: &EvalArgs, program: &Program) -> Result<Vec<Request>, Fail
     let mut requests = Vec::new();
     for destination in &args.output {
         let form = match is_stream(&destination.path) {
-            true => Form::Stream,
-            false => Form::File(Format::of(&destination.path).map_err(Failure::Usage)?),
+            true => ResultFormat::Stream,
+            false => ResultFormat::File(Format::of(&destination.path).map_err(Failure::Usage)?),
         };
-        let takes_all = matches!(form, Form::File(Format::Npz | Format::Csv));
+        let takes_all = matches!(form, ResultFormat::File(Format::Npz | Format::Csv));
         let results = results(destination, program, takes_all)?;
         requests.push(Request { results, path: destination.path.clone(), form });
     }
@@ -49,7 +49,7 @@ pub fn requests(args: &EvalArgs, program: &Program) -> Result<Vec<Request>, Fail
             return Err(Failure::Usage("a picture is drawn into a file, not to standard output".into()));
         }
         let results = results(destination, program, false)?;
-        requests.push(Request { results, path: destination.path.clone(), form: Form::Picture });
+        requests.push(Request { results, path: destination.path.clone(), form: ResultFormat::Picture });
     }
     check_streams(args, &requests)?;
     check_paths(args, &requests)?;
@@ -86,12 +86,14 @@ fn results(destination: &Destination, program: &Program, takes_all: bool) -> Res
 /// Checks that no file is written twice, however its path is spelled, and that standard output is not redirected to one of them.
 fn check_paths(args: &EvalArgs, requests: &[Request]) -> Result<(), Failure> {
     // A path that can't be resolved, such as one in a missing directory, is rejected when the file is created.
-    let placed = |path: &PathBuf| (path.clone(), Place::of(path).ok());
-    let is_one = |(path, place): &(PathBuf, Option<Place>), (other, its): &(PathBuf, Option<Place>)| {
+    let placed = |path: &PathBuf| (path.clone(), FileIdentity::of(path).ok());
+    let is_one = |(path, place): &(PathBuf, Option<FileIdentity>),
+                  (other, its): &(PathBuf, Option<FileIdentity>)| {
         path == other || place.as_ref().zip(its.as_ref()).is_some_and(|(place, other)| place.is(other))
     };
-    let files: Vec<&Request> = requests.iter().filter(|request| request.form != Form::Stream).collect();
-    let mut places: Vec<(PathBuf, Option<Place>)> = Vec::new();
+    let files: Vec<&Request> =
+        requests.iter().filter(|request| request.form != ResultFormat::Stream).collect();
+    let mut places: Vec<(PathBuf, Option<FileIdentity>)> = Vec::new();
     for request in &files {
         let place = placed(&request.path);
         if let Some(at) = places.iter().position(|other| is_one(&place, other)) {
@@ -117,8 +119,10 @@ fn check_paths(args: &EvalArgs, requests: &[Request]) -> Result<(), Failure> {
 fn cannot_be_one(request: &Request, other: &Request) -> String {
     let (path, first) = (shown(&request.path), shown(&other.path));
     let message = match (request.form, other.form) {
-        (Form::Picture, Form::File(_)) => "the result and its picture can't be one file".to_owned(),
-        (_, Form::File(Format::Npz)) => {
+        (ResultFormat::Picture, ResultFormat::File(_)) => {
+            "the result and its picture can't be one file".to_owned()
+        }
+        (_, ResultFormat::File(Format::Npz)) => {
             format!("two results can't be one file; `-o {first}` alone takes all of them")
         }
         _ => "two results can't be one file".to_owned(),
@@ -130,9 +134,9 @@ fn cannot_be_one(request: &Request, other: &Request) -> String {
 fn check_stdout(
     args: &EvalArgs,
     stdout: &FileId,
-    places: &[(PathBuf, Option<Place>)],
+    places: &[(PathBuf, Option<FileIdentity>)],
 ) -> Result<(), Failure> {
-    let is_it = |place: &Option<Place>| place.as_ref().is_some_and(|place| place.is_file(stdout));
+    let is_it = |place: &Option<FileIdentity>| place.as_ref().is_some_and(|place| place.is_file(stdout));
     if let Some((path, _)) = places.iter().find(|(_, place)| is_it(place)) {
         let why = format!("standard output goes to `{}`, which another output replaces", shown(path));
         return Err(Failure::Usage(why));
@@ -151,7 +155,7 @@ fn check_stdout(
 /// Checks that standard input and standard output are each used at most once, and that no binary data goes to a terminal.
 fn check_streams(args: &EvalArgs, requests: &[Request]) -> Result<(), Failure> {
     let refuse = |message: &str| Err(Failure::Usage(message.into()));
-    let written = requests.iter().filter(|request| request.form == Form::Stream).count();
+    let written = requests.iter().filter(|request| request.form == ResultFormat::Stream).count();
     if written > 1 {
         return refuse("only one result goes to standard output");
     }

@@ -190,14 +190,14 @@ fn not_a_number(cell: &[u8], line: u64, column: usize) -> TableError {
 }
 
 /// A result to be written: its name, and a `.npy` file of its elements in C order.
-pub struct Column {
+pub struct ResultColumn {
     pub name: String,
     pub file: File,
     pub header: NpyHeader,
 }
 
 /// Writes a table. A single result becomes rows and columns, and several become columns with their names.
-pub fn write(to: &mut impl Write, results: Vec<Column>) -> Result<(), TableError> {
+pub fn write(to: &mut impl Write, results: Vec<ResultColumn>) -> Result<(), TableError> {
     let is_named = results.len() > 1;
     check(&results.iter().map(|column| &column.header.shape[..]).collect::<Vec<_>>())?;
     let rows = results.first().map_or(0, |column| match column.header.shape[..] {
@@ -210,7 +210,7 @@ pub fn write(to: &mut impl Write, results: Vec<Column>) -> Result<(), TableError
         to.write_record(results.iter().map(|column| column.name.as_bytes()))?;
     }
     let mut cells = Vec::new();
-    for Column { mut file, header, .. } in results {
+    for ResultColumn { mut file, header, .. } in results {
         file.seek(SeekFrom::Start(header.data_offset))?;
         let width = if header.shape.len() == 2 { header.shape[1] } else { 1 };
         cells.push((BufReader::new(file), header.dtype, width));

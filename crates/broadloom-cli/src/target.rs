@@ -24,7 +24,7 @@ const MOST_LINKS: usize = 40;
 /// An output file, which appears at its path when it is complete. If it is dropped before [`finish_all`], nothing remains of it.
 #[derive(Debug)]
 pub struct Target {
-    draft: BufWriter<Draft>,
+    draft: BufWriter<FileDraft>,
     /// The path as given by the user.
     path: PathBuf,
     /// The path after resolving symbolic links.
@@ -77,7 +77,7 @@ impl Target {
         if !directory.exists() {
             return Err(io::Error::other(format!("there is no directory {}", shown(directory))).into());
         }
-        let draft = Draft::create(directory, replaced, force)?;
+        let draft = FileDraft::create(directory, replaced, force)?;
         Ok(Target { draft: BufWriter::with_capacity(64 << 10, draft), path: path.into(), place, force })
     }
 
@@ -174,15 +174,15 @@ pub fn finish_all(targets: Vec<Target>) -> Result<(), (PathBuf, TargetError)> {
 
 /// An output file that is being written.
 #[derive(Debug)]
-struct Draft {
+struct FileDraft {
     file: File,
     /// The name, if the file has one. The file is removed when this is dropped.
     name: Option<TempPath>,
 }
 
-impl Draft {
+impl FileDraft {
     /// Creates a file in a directory, with the permissions of the file that it replaces, or else the default ones.
-    fn create(directory: &Path, replaced: Option<fs::Permissions>, force: bool) -> io::Result<Draft> {
+    fn create(directory: &Path, replaced: Option<fs::Permissions>, force: bool) -> io::Result<FileDraft> {
         if force {
             collect(directory);
         }
@@ -192,14 +192,14 @@ impl Draft {
             if let Some(permissions) = replaced {
                 file.set_permissions(permissions)?;
             }
-            return Ok(Draft { file, name: None });
+            return Ok(FileDraft { file, name: None });
         }
         collect(directory);
-        Draft::with_name(directory, replaced.as_ref())
+        FileDraft::with_name(directory, replaced.as_ref())
     }
 
     /// Creates a temporary file with a name.
-    fn with_name(directory: &Path, replaced: Option<&fs::Permissions>) -> io::Result<Draft> {
+    fn with_name(directory: &Path, replaced: Option<&fs::Permissions>) -> io::Result<FileDraft> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(PREFIX).suffix(SUFFIX);
         permit(&mut builder, replaced);
@@ -210,7 +210,7 @@ impl Draft {
             let taken = matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
             // Another process may have removed the file before it was locked.
             if !taken && name.exists() {
-                return Ok(Draft { file, name: Some(name) });
+                return Ok(FileDraft { file, name: Some(name) });
             }
         }
     }
@@ -234,7 +234,7 @@ impl Draft {
     }
 }
 
-impl Write for Draft {
+impl Write for FileDraft {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
     }
@@ -453,7 +453,7 @@ mod tests {
             .try_for_each(left)?;
         let held = File::open(dir.path().join(".broadloom-2.part"))?;
         held.try_lock().map_err(|_| io::Error::other("the lock"))?;
-        let draft = Draft::with_name(dir.path(), None)?;
+        let draft = FileDraft::with_name(dir.path(), None)?;
         let mine = draft.name.as_ref().and_then(|name| name.file_name()).map(|name| name.to_string_lossy());
         let mine = mine.unwrap_or_default().into_owned();
         collect(dir.path());
@@ -471,7 +471,7 @@ mod tests {
         let dir = tempfile::tempdir()?;
         let place = dir.path().join("x");
         let target = |force| -> io::Result<Target> {
-            let draft = BufWriter::new(Draft::with_name(dir.path(), None)?);
+            let draft = BufWriter::new(FileDraft::with_name(dir.path(), None)?);
             Ok(Target { draft, path: place.clone(), place: place.clone(), force })
         };
         let mut first = target(false)?;

@@ -102,14 +102,14 @@ fn hash(&(code, dtype, [a, b, c, d]): &(Code, DType, [Var; 4])) -> u32 {
 ///
 /// PERF: with a `HashMap` of whole nodes, GVN took a tenth of the time that a body of 500 operations takes to compile.
 #[derive(Default)]
-struct Known {
+struct KnownNodes {
     /// The slots, as (hash, value). Their number is a power of two, and at least half of them are empty: the value is
     /// [`NONE`].
     slots: Vec<(u32, Var)>,
     len: usize,
 }
 
-impl Known {
+impl KnownNodes {
     /// The value of an equal node that was entered before. If there is none, enters `next` as the value of the node and
     /// returns it; the caller then adds the node.
     fn find_or_add(&mut self, nodes: &[Node], node: &Node, next: Var) -> Var {
@@ -155,7 +155,7 @@ pub struct Body {
     /// For each parameter, whether it is a divisor with a short reciprocal, by which fewer instructions divide.
     short_reciprocals: Vec<bool>,
     nodes: Vec<Node>,
-    known: Known,
+    known: KnownNodes,
     outputs: Vec<Var>,
     /// The live values of each loop level: computed once per call, once per row, and for each element.
     levels: [Vec<Var>; 3],
@@ -192,7 +192,7 @@ impl Body {
             width,
             short_reciprocals: kernel.short_reciprocals.clone(),
             nodes: Vec::with_capacity(2 * kernel.values()),
-            known: Known::default(),
+            known: KnownNodes::default(),
             outputs: Vec::new(),
             levels: Default::default(),
             inlined: Vec::new(),

@@ -39,7 +39,7 @@ use crate::leaf::Leaf;
 use crate::lower;
 use crate::memory::{RowBlock, splat_of_memory};
 use crate::slow_path::SlowPaths;
-use crate::value::{Lanes, Layout, scalar_of};
+use crate::value::{LaneLayout, Lanes, scalar_of};
 use crate::vectors::{Vectors, element_flags};
 
 pub use crate::slow_path::Helpers;
@@ -103,14 +103,14 @@ pub fn function<'a>(
     let builder = FunctionBuilder::new(&mut function, context);
     let converts_to_long = matches!(isa.triple().architecture, Architecture::Aarch64(_));
     let layout =
-        Layout { width: plan.width, lanes: variant.lanes(plan), interleaved: false, converts_to_long };
+        LaneLayout { width: plan.width, lanes: variant.lanes(plan), interleaved: false, converts_to_long };
     let bulk = if variant == Variant::Bulk { plan.bulk } else { Bulk::None };
     let leaves = match bulk {
         Bulk::Leaf { .. } => leaves(kernel, plan)?,
         Bulk::None | Bulk::Stream { .. } => Vec::new(),
     };
     let interleaved = leaves.is_empty() && interleave::applies(&body, kernel, layout);
-    let layout = Layout { interleaved, ..layout };
+    let layout = LaneLayout { interleaved, ..layout };
     let mut emitter = Emitter {
         leaves,
         access,

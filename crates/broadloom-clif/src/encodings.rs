@@ -24,13 +24,13 @@ use crate::width::Width;
 struct Reading {
     bytes: usize,
     mnemonic: String,
-    operands: Vec<Operand>,
+    operands: Vec<EncodedOperand>,
     mask: String,
     zeroing: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Operand {
+enum EncodedOperand {
     Register(String),
     Immediate(i64),
     Memory {
@@ -50,10 +50,12 @@ impl Reading {
             .operands
             .iter()
             .map(|operand| match operand {
-                Operand::Register(name) => name.trim_end_matches(|c: char| c.is_ascii_digit()).to_string(),
-                Operand::Immediate(_) => "imm".to_string(),
-                Operand::Memory { broadcast: 0, .. } => "mem".to_string(),
-                Operand::Memory { broadcast, .. } => format!("mem{{1to{broadcast}}}"),
+                EncodedOperand::Register(name) => {
+                    name.trim_end_matches(|c: char| c.is_ascii_digit()).to_string()
+                }
+                EncodedOperand::Immediate(_) => "imm".to_string(),
+                EncodedOperand::Memory { broadcast: 0, .. } => "mem".to_string(),
+                EncodedOperand::Memory { broadcast, .. } => format!("mem{{1to{broadcast}}}"),
             })
             .collect();
         let masked = match (self.mask.is_empty(), self.zeroing) {
@@ -76,7 +78,7 @@ fn own(instruction: &Instruction) -> Reading {
         let size = instruction.memory_size();
         let whole: usize =
             format!("{size:?}").strip_prefix("Broadcast").map_or(0, |s| s[..3].parse().expect("bits"));
-        Operand::Memory {
+        EncodedOperand::Memory {
             base: name(instruction.memory_base()),
             index: name(instruction.memory_index()),
             scale: i64::from(instruction.memory_index_scale()),
@@ -89,10 +91,10 @@ fn own(instruction: &Instruction) -> Reading {
     };
     let operands = (0..instruction.op_count())
         .map(|i| match instruction.op_kind(i) {
-            OpKind::Register => Operand::Register(name(instruction.op_register(i))),
+            OpKind::Register => EncodedOperand::Register(name(instruction.op_register(i))),
             OpKind::Memory => memory(),
-            OpKind::NearBranch64 => Operand::Immediate(instruction.near_branch_target() as i64),
-            _ => Operand::Immediate(instruction.immediate(i) as i64),
+            OpKind::NearBranch64 => EncodedOperand::Immediate(instruction.near_branch_target() as i64),
+            _ => EncodedOperand::Immediate(instruction.immediate(i) as i64),
         })
         .collect();
     Reading {
@@ -117,12 +119,12 @@ fn foreign(capstone: &Capstone, bytes: &[u8], at: u64) -> Option<(Reading, Strin
         |open: &str, close: char| text.split_once(open)?.1.split_once(close).map(|(inside, _)| inside);
     let broadcast = between("{1to", '}').map_or(0, |count| count.parse().expect("a number of lanes"));
     let mask = between("{k", '}').map_or(String::new(), |number| format!("k{number}"));
-    let mut operands: Vec<Operand> = detail
+    let mut operands: Vec<EncodedOperand> = detail
         .operands()
         .map(|operand| match operand.op_type {
-            X86OperandType::Reg(id) => Operand::Register(name(id)),
-            X86OperandType::Imm(value) => Operand::Immediate(value),
-            X86OperandType::Mem(memory) => Operand::Memory {
+            X86OperandType::Reg(id) => EncodedOperand::Register(name(id)),
+            X86OperandType::Imm(value) => EncodedOperand::Immediate(value),
+            X86OperandType::Mem(memory) => EncodedOperand::Memory {
                 base: name(memory.base()),
                 index: name(memory.index()),
                 scale: i64::from(memory.scale()),
@@ -134,7 +136,7 @@ fn foreign(capstone: &Capstone, bytes: &[u8], at: u64) -> Option<(Reading, Strin
         .collect();
     // Works around a bug of Capstone 5 for this instruction: it scales a short displacement by 16, but the unit is 8 bytes (a
     // 64-bit scalar), as binutils has it.
-    if let ([0x62, _, _, _, 0x7e, modrm, ..], Some(Operand::Memory { displacement, .. })) =
+    if let ([0x62, _, _, _, 0x7e, modrm, ..], Some(EncodedOperand::Memory { displacement, .. })) =
         (bytes, operands.first_mut())
         && instruction.mnemonic() == Some("vmovq")
         && modrm >> 6 == 1
@@ -143,16 +145,16 @@ fn foreign(capstone: &Capstone, bytes: &[u8], at: u64) -> Option<(Reading, Strin
     }
     // Capstone lists the mask among the operands, after the first one.
     if !mask.is_empty() {
-        assert_eq!(operands.remove(1), Operand::Register(mask.clone()), "{text}");
+        assert_eq!(operands.remove(1), EncodedOperand::Register(mask.clone()), "{text}");
     }
     let mut mnemonic = instruction.mnemonic().unwrap_or_default().to_string();
     // Comparisons into a mask register and comparisons of floats have their condition in an immediate. Comparisons of
     // integers into a vector register have it in the opcode.
-    let into_mask = matches!(&operands[..], [Operand::Register(k), ..] if k.starts_with('k'));
+    let into_mask = matches!(&operands[..], [EncodedOperand::Register(k), ..] if k.starts_with('k'));
     if let Some((plain, predicate)) =
         predicate(&mnemonic).filter(|(plain, _)| into_mask || plain.starts_with("vcmp"))
     {
-        operands.push(Operand::Immediate(predicate));
+        operands.push(EncodedOperand::Immediate(predicate));
         mnemonic = plain;
     }
     if mnemonic == "movabs" {

@@ -13,9 +13,9 @@ use object::write::elf::{FileHeader, SectionHeader, Sym, Writer};
 
 /// An entry of the debugger's list: an object file in memory, laid out as the debugger reads it.
 #[repr(C)]
-struct Entry {
-    next: *mut Entry,
-    prev: *mut Entry,
+struct DebugEntry {
+    next: *mut DebugEntry,
+    prev: *mut DebugEntry,
     file: *const u8,
     size: u64,
 }
@@ -24,8 +24,8 @@ struct Entry {
 struct Descriptor {
     version: u32,
     action: u32,
-    relevant: *mut Entry,
-    first: *mut Entry,
+    relevant: *mut DebugEntry,
+    first: *mut DebugEntry,
 }
 
 const NOTHING: u32 = 0;
@@ -66,7 +66,7 @@ fn is_owner() -> bool {
 
 /// An object file that is in the debugger's list until this is dropped.
 pub(crate) struct Registration {
-    entry: *mut Entry,
+    entry: *mut DebugEntry,
     file: Box<[u8]>,
 }
 
@@ -81,7 +81,8 @@ pub(crate) fn register(name: &str, start: usize, len: usize) -> Option<Registrat
         return None;
     }
     let file = object_file(name, start, len)?.into_boxed_slice();
-    let entry = Entry { next: null_mut(), prev: null_mut(), file: file.as_ptr(), size: file.len() as u64 };
+    let entry =
+        DebugEntry { next: null_mut(), prev: null_mut(), file: file.as_ptr(), size: file.len() as u64 };
     let entry = Box::into_raw(Box::new(entry));
     let _held = LIST.lock().unwrap_or_else(PoisonError::into_inner);
     let list = &raw mut __jit_debug_descriptor;
@@ -102,7 +103,7 @@ pub(crate) fn register(name: &str, start: usize, len: usize) -> Option<Registrat
 ///
 /// # Safety
 /// `LIST` is held; `list` is the descriptor and `entry` is alive.
-unsafe fn tell(list: *mut Descriptor, action: u32, entry: *mut Entry) {
+unsafe fn tell(list: *mut Descriptor, action: u32, entry: *mut DebugEntry) {
     // SAFETY: no one else writes to the descriptor while `LIST` is held. The writes are volatile because the debugger reads them.
     unsafe {
         (&raw mut (*list).relevant).write_volatile(entry);

@@ -13,13 +13,13 @@ use cranelift_codegen::ir::{InstBuilder, Type, Value};
 use smallvec::SmallVec;
 
 use crate::body::{Body, Code, Node};
-use crate::value::{Lanes, Layout, MAX_VECTORS, integer};
+use crate::value::{LaneLayout, Lanes, MAX_VECTORS, integer};
 use crate::vectors::Vectors;
 use crate::width::Width;
 
 /// Whether the lanes of a body can be interleaved: nothing in the body depends on the order of the wider lanes, and
 /// memory has none of them.
-pub fn applies(body: &Body, kernel: &Kernel, layout: Layout) -> bool {
+pub fn applies(body: &Body, kernel: &Kernel, layout: LaneLayout) -> bool {
     if !layout.is_wide() || !kernel.functions.is_empty() {
         return false;
     }

@@ -60,9 +60,9 @@ pub fn intrinsic_of(function: &Function, inst: Inst) -> Option<Intrinsic> {
 }
 
 /// Prints an instruction with the types of its operands and results, and a call with the intrinsic's name.
-struct Shown<'f>(&'f Function, Inst);
+struct ShownInstruction<'f>(&'f Function, Inst);
 
-impl Shown<'_> {
+impl ShownInstruction<'_> {
     fn types(&self) -> (Vec<Type>, Vec<Type>) {
         let dfg = &self.0.dfg;
         let of = |values: &[Value]| values.iter().map(|&v| dfg.value_type(v)).collect();
@@ -70,7 +70,7 @@ impl Shown<'_> {
     }
 }
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for ShownInstruction<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (args, results) = self.types();
         match intrinsic_of(self.0, self.1) {
@@ -85,7 +85,7 @@ impl fmt::Display for Shown<'_> {
 /// Whether `broadloom-wide` supports an instruction with these types.
 fn is_known(function: &Function, inst: Inst, width: Width) -> bool {
     use Opcode::*;
-    let (args, results) = Shown(function, inst).types();
+    let (args, results) = ShownInstruction(function, inst).types();
     let fits = |ty: &Type| !ty.is_vector() || (4..=width.bytes()).contains(&ty.bytes());
     if !args.iter().chain(&results).all(fits) {
         return false;
@@ -159,7 +159,7 @@ fn only_what_the_back_end_is_written_for() {
     each_function(|width, function| {
         for block in function.layout.blocks() {
             for inst in function.layout.block_insts(block) {
-                let shown = Shown(function, inst);
+                let shown = ShownInstruction(function, inst);
                 assert!(is_known(function, inst, width), "{shown} at {width} bits\n{}", function.display());
             }
         }

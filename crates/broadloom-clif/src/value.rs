@@ -16,7 +16,7 @@ pub const MAX_VECTORS: usize = 8;
 
 /// How the lanes of a function's values are arranged in vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct LaneLayout {
     pub width: Width,
     /// The number of elements of a block, a power of two.
     pub lanes: u32,
@@ -28,7 +28,7 @@ pub struct Layout {
     pub converts_to_long: bool,
 }
 
-impl Layout {
+impl LaneLayout {
     /// Whether vectors have more than 128 bits. The type of such a vector has exactly the lanes of a value, and
     /// intrinsics are available.
     pub fn is_wide(self) -> bool {

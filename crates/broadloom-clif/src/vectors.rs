@@ -15,14 +15,14 @@ use smallvec::SmallVec;
 
 use crate::constants::Constants;
 use crate::intrinsic::Intrinsics;
-use crate::value::{Lanes, Layout, MAX_VECTORS, VECTOR, integer};
+use crate::value::{LaneLayout, Lanes, MAX_VECTORS, VECTOR, integer};
 use crate::width::Width;
 
 /// Builds a function whose values are lanes of a layout.
 pub struct Vectors<'a> {
     pub builder: FunctionBuilder<'a>,
     pub constants: Constants,
-    pub layout: Layout,
+    pub layout: LaneLayout,
     /// Whether all lanes of the values being computed are equal, as for values that are computed before the loop over a row.
     pub uniform: bool,
     intrinsics: Intrinsics,
@@ -41,7 +41,7 @@ fn vector(lane: Type, lanes: u32) -> Type {
 }
 
 impl<'a> Vectors<'a> {
-    pub fn new(builder: FunctionBuilder<'a>, layout: Layout, call_conv: CallConv) -> Vectors<'a> {
+    pub fn new(builder: FunctionBuilder<'a>, layout: LaneLayout, call_conv: CallConv) -> Vectors<'a> {
         Vectors {
             builder,
             constants: Constants::default(),

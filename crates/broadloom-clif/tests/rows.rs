@@ -37,7 +37,7 @@ fn expected(which: usize, a: u64, b: u64) -> u64 {
     }
 }
 
-struct Case {
+struct RowCase {
     rows: usize,
     cols: usize,
     size: usize,
@@ -47,8 +47,8 @@ struct Case {
     is_shared: bool,
 }
 
-fn run(compiled: &Compiled, which: usize, case: &Case) {
-    let &Case { rows, cols, size, before, pitch, is_shared } = case;
+fn run(compiled: &Compiled, which: usize, case: &RowCase) {
+    let &RowCase { rows, cols, size, before, pitch, is_shared } = case;
     let element = |i: usize, seed: u64| (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ seed) >> 7;
     let bytes = |count: usize, seed: u64| -> Vec<u8> {
         (0..count).flat_map(|i| element(i, seed).to_le_bytes()[..size].to_vec()).collect()
@@ -118,7 +118,11 @@ fn every_length_and_place() {
                             ])
                         {
                             for (rows, is_shared) in [(1, false), (2, true), (19, false)] {
-                                run(&compiled, which, &Case { rows, cols, size, before, pitch, is_shared });
+                                run(
+                                    &compiled,
+                                    which,
+                                    &RowCase { rows, cols, size, before, pitch, is_shared },
+                                );
                             }
                         }
                     }

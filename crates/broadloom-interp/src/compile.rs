@@ -27,7 +27,8 @@ impl Program {
         let selected = select::loops(kernel, functions, &depths)?;
         let lifetimes = Lifetimes::new(kernel, &selected);
         let scratch = Scratch::new(kernel);
-        Ok(Builder { kernel, depths, lifetimes, scratch, levels: Default::default() }.build(access, selected))
+        Ok(KernelCompiler { kernel, depths, lifetimes, scratch, levels: Default::default() }
+            .build(access, selected))
     }
 
     /// Makes the program use vectors of at most this width, if its loops exist for several widths (on x86-64 the narrowest are
@@ -60,7 +61,7 @@ impl Lifetimes {
     }
 }
 
-struct Builder<'k> {
+struct KernelCompiler<'k> {
     kernel: &'k Kernel,
     /// The loop level of each value.
     depths: Vec<Depth>,
@@ -69,7 +70,7 @@ struct Builder<'k> {
     levels: [Level; 3],
 }
 
-impl Builder<'_> {
+impl KernelCompiler<'_> {
     fn build(mut self, access: &[Access], selected: Vec<Option<Selected>>) -> Program {
         let kernel = self.kernel;
         let param_slots: Vec<usize> =

@@ -169,7 +169,7 @@ macro_rules! define_by_path {
 }
 broadloom_ir::for_each_op!(define_by_path);
 
-fn short2<B: Operand>(op: Op, in_order: bool, nan: NanBits) -> Option<TileLoop> {
+fn short2<B: HalfOperand>(op: Op, in_order: bool, nan: NanBits) -> Option<TileLoop> {
     match op {
         Op::Subtract if !in_order => Some(vectors::<Rounded2<Swapped<Subtract>, Open>, Each, B, Nothing>),
         Op::Divide if !in_order => Some(vectors::<Rounded2<Swapped<Divide>, Open>, Each, B, Nothing>),
@@ -182,7 +182,7 @@ fn short2<B: Operand>(op: Op, in_order: bool, nan: NanBits) -> Option<TileLoop> 
     }
 }
 
-fn comparison<B: Operand>(op: Op) -> Option<TileLoop> {
+fn comparison<B: HalfOperand>(op: Op) -> Option<TileLoop> {
     table!(op, Compared[Unread; Each, B]: Equal NotEqual Less LessEqual Greater GreaterEqual)
 }
 
@@ -190,7 +190,7 @@ fn comparison<B: Operand>(op: Op) -> Option<TileLoop> {
 type Wide = [f32; HALVES];
 
 /// The way in which a loop over vectors of float16 reads an operand.
-trait Operand {
+trait HalfOperand {
     type Vectors<'a>: Copy;
     /// The bytes of the operand as float16.
     #[inline(always)]
@@ -204,7 +204,7 @@ trait Operand {
     fn rest<C: Convert>(convert: C, operand: &[f16], vectors: usize) -> Wide;
 }
 
-impl Operand for Each {
+impl HalfOperand for Each {
     type Vectors<'a> = &'a [[f16; HALVES]];
 
     #[inline(always)]
@@ -224,7 +224,7 @@ impl Operand for Each {
     }
 }
 
-impl Operand for Uniform {
+impl HalfOperand for Uniform {
     type Vectors<'a> = Wide;
 
     #[inline(always)]
@@ -244,7 +244,7 @@ impl Operand for Uniform {
 /// A placeholder for an operand that a function does not have.
 struct Nothing;
 
-impl Operand for Nothing {
+impl HalfOperand for Nothing {
     type Vectors<'a> = ();
 
     #[inline(always)]
@@ -414,13 +414,13 @@ impl<F: HalfBinary> HalfBinary for Swapped<F> {
     }
 }
 
-struct Loop<'a, F: Vector, A, B, K>(
+struct HalfLoop<'a, F: Vector, A, B, K>(
     [&'a [f16]; 3],
     &'a mut [<F::Out as Elem>::Store],
     PhantomData<(A, B, K)>,
 );
 
-impl<F: Vector, A: Operand, B: Operand, K: Operand> WithConversions for Loop<'_, F, A, B, K> {
+impl<F: Vector, A: HalfOperand, B: HalfOperand, K: HalfOperand> WithConversions for HalfLoop<'_, F, A, B, K> {
     #[inline(always)]
     fn call<C: Convert>(self, convert: C) {
         let [a, b, c] = self.0;
@@ -440,9 +440,13 @@ impl<F: Vector, A: Operand, B: Operand, K: Operand> WithConversions for Loop<'_,
     }
 }
 
-fn vectors<F: Vector, A: Operand, B: Operand, K: Operand>(_: Arch, args: &[&[u8]; OPERANDS], out: &mut [u8]) {
+fn vectors<F: Vector, A: HalfOperand, B: HalfOperand, K: HalfOperand>(
+    _: Arch,
+    args: &[&[u8]; OPERANDS],
+    out: &mut [u8],
+) {
     let operands = [A::halves(args[0]), B::halves(args[1]), K::halves(args[2])];
-    with_conversions(Loop::<F, A, B, K>(operands, elements_mut::<F::Out>(out), PhantomData));
+    with_conversions(HalfLoop::<F, A, B, K>(operands, elements_mut::<F::Out>(out), PhantomData));
 }
 
 /// The loop of the conversion from float16 to another dtype, through float32, which is exact.

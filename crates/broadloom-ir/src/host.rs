@@ -85,9 +85,9 @@ impl fmt::Debug for HostSignature {
 
 /// A host function as expressions and kernels know it: identity, name and signature.
 #[derive(Clone)]
-pub struct HostDeclaration(Arc<Inner>);
+pub struct HostDeclaration(Arc<HostDefinition>);
 
-struct Inner {
+struct HostDefinition {
     id: u64,
     name: Box<str>,
     signature: HostSignature,
@@ -124,13 +124,13 @@ impl HostDeclaration {
         let mut all = [DType::Bool; MAX_HOST_OPERANDS];
         all[..count].copy_from_slice(operands);
         let signature = HostSignature { operands: all, count: count as u8, result, cost };
-        Ok(HostDeclaration(Arc::new(Inner { id: next_id(), name: name.into(), signature })))
+        Ok(HostDeclaration(Arc::new(HostDefinition { id: next_id(), name: name.into(), signature })))
     }
 
     /// A new declaration of the function with another cost per element. It is not equal to this one.
     pub fn with_cost(&self, cost: u32) -> HostDeclaration {
         let signature = HostSignature { cost, ..self.0.signature };
-        HostDeclaration(Arc::new(Inner { id: next_id(), name: self.0.name.clone(), signature }))
+        HostDeclaration(Arc::new(HostDefinition { id: next_id(), name: self.0.name.clone(), signature }))
     }
 
     /// The identity: a number that no other declaration in this process ever has.

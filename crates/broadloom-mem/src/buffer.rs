@@ -112,7 +112,7 @@ impl Buffer {
     }
 
     pub(crate) const fn empty() -> Buffer {
-        Buffer { ptr: NonNull::<Line>::dangling().cast(), len: 0, capacity: 0, owner: Owner::None }
+        Buffer { ptr: NonNull::<EmptyLine>::dangling().cast(), len: 0, capacity: 0, owner: Owner::None }
     }
 
     /// Maps anonymous pages. Where the system has huge pages, the mapping consists of whole ones, so that the last bytes are in
@@ -319,6 +319,6 @@ impl fmt::Debug for Buffer {
 
 /// A value with the alignment [`ALIGN`], to which empty buffers point.
 #[repr(align(64))]
-struct Line;
+struct EmptyLine;
 
-const _: () = assert!(align_of::<Line>() == ALIGN);
+const _: () = assert!(align_of::<EmptyLine>() == ALIGN);

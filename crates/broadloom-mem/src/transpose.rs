@@ -3,7 +3,7 @@
 //! The columns of the source and the rows of the target are contiguous. Each element of the block is read and written once, and
 //! no other memory is accessed.
 
-use vectors::{Narrow, Vectors};
+use vectors::{Narrow, SquareVectors};
 
 /// An element type of a size for which squares can be transposed in registers. A row of a square has 16 bytes, and a square has
 /// as many rows as columns.
@@ -40,7 +40,7 @@ macro_rules! transpose {
                 cols: usize,
                 rows: usize,
             ) {
-                let block = Block { from, col_stride, to, row_stride, cols, rows };
+                let block = SquareBlock { from, col_stride, to, row_stride, cols, rows };
                 // SAFETY: the block consists of this function's arguments, for which the contract holds.
                 unsafe { block.transpose::<$t, $side, BY_ROWS>() }
             }
@@ -58,7 +58,7 @@ transpose! {
 
 /// The arguments of [`Transpose::transpose`].
 #[derive(Clone, Copy)]
-struct Block {
+struct SquareBlock {
     from: *const u8,
     col_stride: isize,
     to: *mut u8,
@@ -67,7 +67,7 @@ struct Block {
     rows: usize,
 }
 
-impl Block {
+impl SquareBlock {
     #[inline(always)]
     fn source<T>(&self, c: usize, r: usize) -> *const T {
         self.from.wrapping_offset(c as isize * self.col_stride).cast::<T>().wrapping_add(r)
@@ -103,9 +103,9 @@ impl Block {
     /// column that was not transposed.
     ///
     /// # Safety
-    /// The contract of [`Block::transpose`]; `start`, `cols` and `rows` must be multiples of `N`, and in the block.
+    /// The contract of [`SquareBlock::transpose`]; `start`, `cols` and `rows` must be multiples of `N`, and in the block.
     #[inline(always)]
-    unsafe fn squares<T: Copy, const N: usize, const BY_ROWS: bool, V: Vectors>(
+    unsafe fn squares<T: Copy, const N: usize, const BY_ROWS: bool, V: SquareVectors>(
         self,
         vectors: V,
         start: usize,
@@ -135,7 +135,7 @@ impl Block {
     /// # Safety
     /// `N * V::SQUARES` columns from `c` on and `N` rows from `r` on must be in the block.
     #[inline(always)]
-    unsafe fn square<T: Copy, const N: usize, V: Vectors>(self, vectors: V, c: usize, r: usize) {
+    unsafe fn square<T: Copy, const N: usize, V: SquareVectors>(self, vectors: V, c: usize, r: usize) {
         // SAFETY: the square is in the block (the contract), and so is each of the elements that `load` and `store` access.
         unsafe {
             let load =
@@ -167,7 +167,7 @@ mod vectors {
     /// The size in bytes of a row of a square.
     pub(super) const SQUARE: usize = 16;
 
-    pub(super) trait Vectors: Copy {
+    pub(super) trait SquareVectors: Copy {
         /// A vector with one row or column of each square.
         type Vector: Copy;
         /// The number of squares that a vector covers side by side.
@@ -188,7 +188,7 @@ mod vectors {
         fn zip(self, size: usize, a: Self::Vector, b: Self::Vector) -> [Self::Vector; 2];
     }
 
-    /// Vectors of 16 bytes, which cover one square and which every CPU of the architecture has.
+    /// SquareVectors of 16 bytes, which cover one square and which every CPU of the architecture has.
     #[derive(Clone, Copy)]
     pub(super) struct Narrow;
 
@@ -198,9 +198,9 @@ mod vectors {
 
         use pulp::x86::V3;
 
-        use super::{Narrow, Vectors};
+        use super::{Narrow, SquareVectors};
 
-        impl Vectors for Narrow {
+        impl SquareVectors for Narrow {
             type Vector = __m128i;
             const SQUARES: usize = 1;
 
@@ -231,12 +231,12 @@ mod vectors {
             }
         }
 
-        /// Vectors of 32 bytes, which cover two squares side by side: the instructions interleave each half of the vector
+        /// SquareVectors of 32 bytes, which cover two squares side by side: the instructions interleave each half of the vector
         /// independently.
         #[derive(Clone, Copy)]
         pub(crate) struct Wide(V3);
 
-        impl Vectors for Wide {
+        impl SquareVectors for Wide {
             type Vector = __m256i;
             const SQUARES: usize = 2;
 
@@ -287,7 +287,7 @@ mod vectors {
 
     /// Arrays of 16 bytes for other architectures, which the compiler turns into vectors.
     #[cfg(not(target_arch = "x86_64"))]
-    impl Vectors for Narrow {
+    impl SquareVectors for Narrow {
         type Vector = [u8; SQUARE];
         const SQUARES: usize = 1;
 

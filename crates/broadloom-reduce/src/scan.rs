@@ -101,13 +101,17 @@ impl ScanState {
         assert!(bytes.is_empty() || row != 0 && bytes.len().is_multiple_of(row), "whole rows of elements");
         match (self.scan, self.dtype) {
             _ if bytes.is_empty() => {}
-            (Scan::Sum, DType::Float32) => arch().dispatch(Rows::<Sum, f32>(self, bytes, PhantomData)),
-            (Scan::Prod, DType::Float32) => arch().dispatch(Rows::<Prod, f32>(self, bytes, PhantomData)),
-            (Scan::Sum, DType::Float64) => arch().dispatch(Rows::<Sum, f64>(self, bytes, PhantomData)),
-            (Scan::Prod, DType::Float64) => arch().dispatch(Rows::<Prod, f64>(self, bytes, PhantomData)),
+            (Scan::Sum, DType::Float32) => arch().dispatch(ScannedRows::<Sum, f32>(self, bytes, PhantomData)),
+            (Scan::Prod, DType::Float32) => {
+                arch().dispatch(ScannedRows::<Prod, f32>(self, bytes, PhantomData))
+            }
+            (Scan::Sum, DType::Float64) => arch().dispatch(ScannedRows::<Sum, f64>(self, bytes, PhantomData)),
+            (Scan::Prod, DType::Float64) => {
+                arch().dispatch(ScannedRows::<Prod, f64>(self, bytes, PhantomData))
+            }
             // Integers wrap and have the same bits whether signed or not, so one method serves both.
-            (Scan::Sum, _) => arch().dispatch(Rows::<Sum, u64>(self, bytes, PhantomData)),
-            (Scan::Prod, _) => arch().dispatch(Rows::<Prod, u64>(self, bytes, PhantomData)),
+            (Scan::Sum, _) => arch().dispatch(ScannedRows::<Sum, u64>(self, bytes, PhantomData)),
+            (Scan::Prod, _) => arch().dispatch(ScannedRows::<Prod, u64>(self, bytes, PhantomData)),
         }
     }
 
@@ -175,9 +179,9 @@ impl ScanState {
 }
 
 /// A scan and the next elements for it, as an argument for the dispatch by instruction set.
-struct Rows<'s, F, T>(&'s mut ScanState, &'s mut [u8], PhantomData<(F, T)>);
+struct ScannedRows<'s, F, T>(&'s mut ScanState, &'s mut [u8], PhantomData<(F, T)>);
 
-impl<F: Combine<T>, T: Accumulator> NullaryFnOnce for Rows<'_, F, T> {
+impl<F: Combine<T>, T: Accumulator> NullaryFnOnce for ScannedRows<'_, F, T> {
     type Output = ();
 
     #[inline(always)]

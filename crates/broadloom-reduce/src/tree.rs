@@ -219,7 +219,7 @@ fn blocks<'a, S: Simd, F: CombineVectors<T>, T: Vectors>(
 }
 
 /// A source of the elements of several outputs, which are `[n][width]`.
-trait Source<'a, T>: Copy {
+trait OutputSource<'a, T>: Copy {
     /// The number of contiguous pieces that a row of 16 elements of each output consists of.
     const PIECES: usize;
     /// The number of elements of each output.
@@ -237,7 +237,7 @@ struct Neighbours<'a, T> {
     width: usize,
 }
 
-impl<'a, T: Copy> Source<'a, T> for Neighbours<'a, T> {
+impl<'a, T: Copy> OutputSource<'a, T> for Neighbours<'a, T> {
     const PIECES: usize = 1;
 
     #[inline(always)]
@@ -262,7 +262,7 @@ struct Apart<'a, 'r> {
     row: &'a dyn Fn(usize) -> &'r [u8],
 }
 
-impl<'r, T: Vectors> Source<'r, T> for Apart<'_, 'r> {
+impl<'r, T: Vectors> OutputSource<'r, T> for Apart<'_, 'r> {
     const PIECES: usize = LANES;
 
     #[inline(always)]
@@ -282,7 +282,7 @@ impl<'r, T: Vectors> Source<'r, T> for Apart<'_, 'r> {
 }
 
 #[inline(always)]
-fn several<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Source<'a, T>>(
+fn several<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: OutputSource<'a, T>>(
     simd: S,
     state: &mut State,
     rows: Q,
@@ -320,7 +320,7 @@ fn several<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Source<'a, T>>(
 
 /// For each of the `R` rows of 16 elements from index `first` on, its contiguous piece number `piece`.
 #[inline(always)]
-fn pieces<'a, const R: usize, T: Vectors, Q: Source<'a, T>>(
+fn pieces<'a, const R: usize, T: Vectors, Q: OutputSource<'a, T>>(
     rows: Q,
     first: usize,
     piece: usize,
@@ -338,7 +338,7 @@ const PART: usize = 128;
 
 /// Reduces 64 rows at a time, as long as so many are left. Returns the number of elements of each output that were reduced.
 #[inline(always)]
-fn sixty_fours<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Source<'a, T>>(
+fn sixty_fours<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: OutputSource<'a, T>>(
     simd: S,
     state: &mut State,
     rows: Q,

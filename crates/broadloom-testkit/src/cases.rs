@@ -17,7 +17,7 @@
 //! astype(300, uint8) = 44
 //! ```
 //!
-//! A rule states its [`Source`], its condition and its result, in the project's own words. It applies up to the next rule. Dtypes
+//! A rule states its [`RuleSource`], its condition and its result, in the project's own words. It applies up to the next rule. Dtypes
 //! apply up to the next `@` line, also across rules.
 //!
 //! Values: `true false`, `nan -nan` (quiet, without payload; the latter with its sign bit set), `inf`, decimal and `0x1.8p-3`
@@ -32,12 +32,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::oracle::{Dyadic, ExactReal, Signature};
+use crate::oracle::{Dyadic, ExactReal, ModelSignature};
 use crate::value::{Format, Int, Kind, Value, kind_of};
 
 /// The text that a rule comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Source {
+pub enum RuleSource {
     /// The Array API standard: a special case, or another sentence about results.
     Standard,
     /// The SONNX Div text.
@@ -49,23 +49,24 @@ pub enum Source {
     Decided,
 }
 
-impl Source {
+impl RuleSource {
     /// Every source.
-    pub const ALL: [Source; 4] = [Source::Standard, Source::Onnx, Source::Later, Source::Decided];
+    pub const ALL: [RuleSource; 4] =
+        [RuleSource::Standard, RuleSource::Onnx, RuleSource::Later, RuleSource::Decided];
 
     /// The name of the source in a rule line.
     pub fn name(self) -> &'static str {
         match self {
-            Source::Standard => "standard",
-            Source::Onnx => "onnx",
-            Source::Later => "later",
-            Source::Decided => "decided",
+            RuleSource::Standard => "standard",
+            RuleSource::Onnx => "onnx",
+            RuleSource::Later => "later",
+            RuleSource::Decided => "decided",
         }
     }
 
     /// The source with this name in a rule line.
-    pub fn from_name(name: &str) -> Option<Source> {
-        Source::ALL.into_iter().find(|source| source.name() == name)
+    pub fn from_name(name: &str) -> Option<RuleSource> {
+        RuleSource::ALL.into_iter().find(|source| source.name() == name)
     }
 }
 
@@ -75,7 +76,7 @@ pub struct Rule {
     /// The line number of the rule, from 1.
     pub line: usize,
     /// The text that the rule comes from.
-    pub source: Source,
+    pub source: RuleSource,
     /// The condition for the rule, in words.
     pub condition: String,
     /// The result, in words.
@@ -89,7 +90,7 @@ impl Rule {
         let (source, text) = text.split_once(':').ok_or(form)?;
         let (condition, result) = text.split_once(" -> ").ok_or(form)?;
         let name = source.trim();
-        let source = Source::from_name(name).ok_or_else(|| format!("no source is called {name}"))?;
+        let source = RuleSource::from_name(name).ok_or_else(|| format!("no source is called {name}"))?;
         let (condition, result) = (condition.trim().to_owned(), result.trim().to_owned());
         if condition.is_empty() || result.is_empty() || result.contains(" -> ") {
             return Err(form.to_owned());
@@ -133,7 +134,7 @@ pub struct Case {
 /// let cases = cases::parse("square.txt", text)?;
 /// assert_eq!(cases.len(), 2);
 /// assert!(cases[1].expected.same(&Value::F32(9.0)));
-/// assert_eq!(cases[1].rule.source, cases::Source::Standard);
+/// assert_eq!(cases[1].rule.source, cases::RuleSource::Standard);
 /// # Ok::<(), String>(())
 /// ```
 pub fn parse(name: &str, text: &str) -> Result<Vec<Case>, String> {
@@ -230,8 +231,8 @@ impl<'t> Row<'t> {
             ("astype", &[_, to]) => (&tokens[..1], Some(to), to),
             ("astype", _) => return Err("a cast reads: astype(value, dtype) = value".to_owned()),
             _ => {
-                let signature =
-                    Signature::of(function).ok_or_else(|| format!("no function is called {function}"))?;
+                let signature = ModelSignature::of(function)
+                    .ok_or_else(|| format!("no function is called {function}"))?;
                 if tokens.len() != signature.arity {
                     return Err(format!(
                         "{function} takes {} arguments, not {}",
@@ -358,10 +359,16 @@ mod tests {
                     >later: x is -0 -> +0\n@ float16\nabs(-0.0) = 0.0\n";
         let cases = parse("abs.txt", text).expect("a well-formed file");
         let seen: Vec<_> = cases.iter().map(|c| (c.line, c.rule.line, c.rule.source)).collect();
-        let [standard, decided] = [Source::Standard, Source::Decided];
+        let [standard, decided] = [RuleSource::Standard, RuleSource::Decided];
         assert_eq!(
             seen,
-            [(4, 2, standard), (4, 2, standard), (8, 6, decided), (9, 6, decided), (12, 10, Source::Later)]
+            [
+                (4, 2, standard),
+                (4, 2, standard),
+                (8, 6, decided),
+                (9, 6, decided),
+                (12, 10, RuleSource::Later)
+            ]
         );
         let rule = &cases[0].rule;
         assert_eq!((&*rule.condition, &*rule.result), ("x is NaN", "NaN"));
@@ -375,10 +382,10 @@ mod tests {
 
     #[test]
     fn every_source_is_found_by_its_name() {
-        for source in Source::ALL {
-            assert_eq!(Source::from_name(source.name()), Some(source));
+        for source in RuleSource::ALL {
+            assert_eq!(RuleSource::from_name(source.name()), Some(source));
         }
-        assert_eq!(Source::from_name("Standard"), None);
+        assert_eq!(RuleSource::from_name("Standard"), None);
     }
 
     #[test]

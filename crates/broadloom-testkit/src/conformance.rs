@@ -17,7 +17,7 @@ use broadloom_core::{Scalar, fold};
 use rayon::prelude::*;
 
 use crate::cases::{self, Rule};
-use crate::oracle::{self, Signature};
+use crate::oracle::{self, ModelSignature};
 use crate::{Value, elements};
 
 /// Applies the named function to arrays.
@@ -25,7 +25,7 @@ pub type Apply<'f> = dyn Fn(&str, &[Array<'static>]) -> Result<Array<'static>> +
 
 /// The place of a row's operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum OperandPlace {
     /// In arrays without axes.
     ZeroDimensional,
     /// In constants, so that the result is computed when the expression is built.
@@ -45,17 +45,17 @@ pub enum Place {
     Broadcast,
 }
 
-impl Place {
+impl OperandPlace {
     /// Every place.
-    pub const ALL: [Place; 8] = [
-        Place::ZeroDimensional,
-        Place::Folded,
-        Place::LiteralsAlone,
-        Place::LiteralBeside,
-        Place::Text,
-        Place::EveryLane,
-        Place::Strided,
-        Place::Broadcast,
+    pub const ALL: [OperandPlace; 8] = [
+        OperandPlace::ZeroDimensional,
+        OperandPlace::Folded,
+        OperandPlace::LiteralsAlone,
+        OperandPlace::LiteralBeside,
+        OperandPlace::Text,
+        OperandPlace::EveryLane,
+        OperandPlace::Strided,
+        OperandPlace::Broadcast,
     ];
 }
 
@@ -93,10 +93,10 @@ pub struct Batch {
     operands: Vec<DType>,
     cast_to: Option<DType>,
     result: DType,
-    rows: Vec<Row>,
+    rows: Vec<TriedRow>,
 }
 
-struct Row {
+struct TriedRow {
     file: String,
     line: usize,
     rule: Arc<Rule>,
@@ -118,7 +118,7 @@ pub fn batches(folder: &Path) -> std::result::Result<Vec<Batch>, String> {
         let cast_to = case.cast_to.as_deref().map(dtype).transpose()?;
         let result = dtype(case.expected.dtype())?;
         let empty = Batch { function: case.function, operands, cast_to, result, rows: Vec::new() };
-        batches.entry(key).or_insert(empty).rows.push(Row {
+        batches.entry(key).or_insert(empty).rows.push(TriedRow {
             file: case.file,
             line: case.line,
             rule: case.rule,
@@ -130,7 +130,7 @@ pub fn batches(folder: &Path) -> std::result::Result<Vec<Batch>, String> {
 }
 
 /// Tests all rows in a place, on all processors.
-pub fn account(batches: &[Batch], place: Place, apply: &Apply<'_>) -> Account {
+pub fn account(batches: &[Batch], place: OperandPlace, apply: &Apply<'_>) -> Account {
     let all = Mutex::new(Account::new());
     batches.par_iter().for_each(|batch| {
         let mut trial = Trial { batch, apply, compared: vec![0; batch.rows.len()], wrong: Vec::new() };
@@ -162,7 +162,7 @@ impl Batch {
     fn right(&self, bits: impl Iterator<Item = u64>) -> Option<u64> {
         let scalars: Vec<Scalar> =
             self.operands.iter().zip(bits).map(|(&dtype, bits)| Scalar { dtype, bits }).collect();
-        if Signature::of(&self.function)?.is_approximate && self.result.is_float() {
+        if ModelSignature::of(&self.function)?.is_approximate && self.result.is_float() {
             return Some(fold::apply(Op::from_name(&self.function)?, &scalars)?.bits);
         }
         let values =
@@ -182,7 +182,7 @@ struct Trial<'b> {
 
 impl Trial<'_> {
     fn enter(self, account: &mut Account) {
-        let key = |row: &Row| (row.file.clone(), row.rule.line);
+        let key = |row: &TriedRow| (row.file.clone(), row.rule.line);
         for (row, compared) in self.batch.rows.iter().zip(self.compared) {
             account.entry(key(row)).or_default().compared += compared;
         }
@@ -193,16 +193,16 @@ impl Trial<'_> {
         }
     }
 
-    fn at(&mut self, place: Place) {
+    fn at(&mut self, place: OperandPlace) {
         match place {
-            Place::ZeroDimensional => self.zero_dimensional(),
-            Place::Folded => self.folded(),
-            Place::LiteralsAlone => self.literals_alone(),
-            Place::LiteralBeside => self.literal_beside(),
-            Place::Text => self.text(),
-            Place::EveryLane => self.every_lane(),
-            Place::Strided => self.strided(),
-            Place::Broadcast => self.broadcast(),
+            OperandPlace::ZeroDimensional => self.zero_dimensional(),
+            OperandPlace::Folded => self.folded(),
+            OperandPlace::LiteralsAlone => self.literals_alone(),
+            OperandPlace::LiteralBeside => self.literal_beside(),
+            OperandPlace::Text => self.text(),
+            OperandPlace::EveryLane => self.every_lane(),
+            OperandPlace::Strided => self.strided(),
+            OperandPlace::Broadcast => self.broadcast(),
         }
     }
 

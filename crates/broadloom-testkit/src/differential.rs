@@ -1,4 +1,4 @@
-//! Evaluates a [`Program`] in several [`Way`]s and compares each with the reference, bit for bit.
+//! Evaluates a [`Program`] in several [`Pairing`]s and compares each with the reference, bit for bit.
 //!
 //! The reference decides which result is right, not a majority of executors, and a panic counts as a difference. Results are kept
 //! until every way has run, so that no way reuses memory in which another has left the right values.
@@ -28,7 +28,7 @@ pub type Difference = String;
 
 /// One way of evaluating.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct Pairing {
     /// Whether rewrite rules apply.
     pub rules: Rules,
     /// The executor of the kernels.
@@ -39,8 +39,13 @@ pub struct Way {
     pub threads: Option<usize>,
 }
 
-const fn way(rules: Rules, executor: Executor, width: Option<VectorWidth>, threads: Option<usize>) -> Way {
-    Way { rules, executor, width, threads }
+const fn way(
+    rules: Rules,
+    executor: Executor,
+    width: Option<VectorWidth>,
+    threads: Option<usize>,
+) -> Pairing {
+    Pairing { rules, executor, width, threads }
 }
 
 const W128: Option<VectorWidth> = Some(VectorWidth::W128);
@@ -49,7 +54,7 @@ const W512: Option<VectorWidth> = Some(VectorWidth::W512);
 
 /// The ways for arrays that a single thread computes: each executor with and without rewrite rules, machine code of each vector
 /// width, and the engine's own choice.
-pub const ALONE: &[Way] = &[
+pub const ALONE: &[Pairing] = &[
     way(Rules::Off, Executor::Interp, None, Some(1)),
     way(Rules::On, Executor::Interp, None, Some(1)),
     way(Rules::Off, Executor::Jit, None, Some(1)),
@@ -60,7 +65,7 @@ pub const ALONE: &[Way] = &[
 ];
 
 /// The ways for arrays that are shared between threads.
-pub const SHARED: &[Way] = &[
+pub const SHARED: &[Pairing] = &[
     way(Rules::Off, Executor::Interp, None, Some(2)),
     way(Rules::On, Executor::Interp, None, Some(1)),
     way(Rules::On, Executor::Interp, None, Some(2)),
@@ -82,7 +87,7 @@ pub const SHARED: &[Way] = &[
 ///
 /// assert_eq!(difference(&program(7, Size::Small), ALONE), None);
 /// ```
-pub fn difference(program: &Program, ways: &[Way]) -> Option<Difference> {
+pub fn difference(program: &Program, ways: &[Pairing]) -> Option<Difference> {
     match catch_unwind(AssertUnwindSafe(|| compare_all(program, ways))) {
         Ok(done) => done.err(),
         Err(panic) => {
@@ -122,11 +127,11 @@ fn is_shared(program: &Program) -> bool {
 }
 
 /// The ways of evaluating a program, at the vector widths of the target up to a maximum.
-fn ways(program: &Program, most: Option<VectorWidth>) -> Vec<Way> {
+fn ways(program: &Program, most: Option<VectorWidth>) -> Vec<Pairing> {
     let all = if is_shared(program) { SHARED } else { ALONE };
     let widest = most.unwrap_or(VectorWidth::W512).min(VectorWidth::target());
-    let known = |way: &&Way| way.width.is_none_or(|width| width <= widest);
-    all.iter().filter(known).map(|way| Way { width: way.width.or(most), ..*way }).collect()
+    let known = |way: &&Pairing| way.width.is_none_or(|width| width <= widest);
+    all.iter().filter(known).map(|way| Pairing { width: way.width.or(most), ..*way }).collect()
 }
 
 /// A thread pool that may have more threads than the machine has processors.
@@ -135,7 +140,7 @@ fn pool() -> Option<&'static rayon::ThreadPool> {
     POOL.get_or_init(|| rayon::ThreadPoolBuilder::new().num_threads(3).build().ok()).as_ref()
 }
 
-fn compare_all(program: &Program, ways: &[Way]) -> std::result::Result<(), Difference> {
+fn compare_all(program: &Program, ways: &[Pairing]) -> std::result::Result<(), Difference> {
     let outcome = program.run().map_err(|e| format!("the reference: {e}"))?;
     let arrays = arrays(program).map_err(|e| format!("building: {e}"))?;
     for (i, (array, want)) in arrays.iter().zip(&outcome.values).enumerate() {
@@ -147,7 +152,7 @@ fn compare_all(program: &Program, ways: &[Way]) -> std::result::Result<(), Diffe
     let mut failures: Vec<String> = Vec::new();
     // Results are kept until the end, so that no way reuses memory in which another has left the right values.
     let mut kept = Vec::new();
-    for &Way { rules, executor, width, threads } in ways {
+    for &Pairing { rules, executor, width, threads } in ways {
         let options = Options { executor, vector_width: width, threads, rules, ..Options::default() }
             .with_semantics(program.semantics);
         let way = format!(

@@ -20,14 +20,14 @@ use crate::reference::{Edition, Function};
 use crate::value::Kind;
 pub use crate::value::Value;
 use exact::Real;
-use outcome::{Outcome, store};
+use outcome::{NumericResult, store};
 
 pub use casts::cast;
 pub(crate) use exact::{Dyadic, Real as ExactReal};
 
 /// A function of the model: its number of arguments, the kinds of dtypes that it accepts, and the kind of its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Signature {
+pub struct ModelSignature {
     /// The Array API's name; for ONNX's meaning, a name in the same style (`trunc_divide`).
     pub name: &'static str,
     /// The number of arguments.
@@ -45,7 +45,7 @@ pub struct Signature {
 /// Declares the exact functions: name, arity, accepted kinds (bool, integer, float), whether the result is bool, edition.
 macro_rules! signatures {
     ($($name:ident $arity:literal $b:literal $i:literal $f:literal $predicate:literal $edition:ident;)*) => {
-        const EXACT: &[Signature] = &[$(Signature {
+        const EXACT: &[ModelSignature] = &[$(ModelSignature {
             name: stringify!($name),
             arity: $arity,
             takes: [$b == 1, $i == 1, $f == 1],
@@ -119,10 +119,10 @@ signatures! {
 /// All functions of the model, by name. Casts are separate, in [`cast`].
 ///
 /// The exact functions are declared in this module, the others in [`reference`](crate::reference).
-pub static SIGNATURES: LazyLock<Vec<Signature>> = LazyLock::new(|| {
+pub static SIGNATURES: LazyLock<Vec<ModelSignature>> = LazyLock::new(|| {
     let approximate = Function::ALL.into_iter().map(|function| {
         let model = function.model();
-        Signature {
+        ModelSignature {
             name: model.name,
             arity: model.arity(),
             takes: [false, model.takes_integers, true],
@@ -131,14 +131,14 @@ pub static SIGNATURES: LazyLock<Vec<Signature>> = LazyLock::new(|| {
             edition: model.edition,
         }
     });
-    let mut all: Vec<Signature> = EXACT.iter().copied().chain(approximate).collect();
+    let mut all: Vec<ModelSignature> = EXACT.iter().copied().chain(approximate).collect();
     all.sort_by_key(|signature| signature.name);
     all
 });
 
-impl Signature {
+impl ModelSignature {
     /// The signature of a function.
-    pub fn of(function: &str) -> Option<&'static Signature> {
+    pub fn of(function: &str) -> Option<&'static ModelSignature> {
         SIGNATURES.iter().find(|s| s.name == function)
     }
 
@@ -182,7 +182,7 @@ impl Signature {
 /// assert!(oracle::apply("add", &[Value::I8(127), Value::F32(1.0)]).is_none());
 /// ```
 pub fn apply(function: &str, args: &[Value]) -> Option<Value> {
-    let signature = Signature::of(function)?;
+    let signature = ModelSignature::of(function)?;
     if args.len() != signature.arity {
         return None;
     }
@@ -267,11 +267,11 @@ fn may_be_off(function: &str, args: &[Value]) -> bool {
             }
             _ => false,
         },
-        _ => Signature::of(function).is_some_and(|s| s.is_approximate),
+        _ => ModelSignature::of(function).is_some_and(|s| s.is_approximate),
     }
 }
 
-fn on_bools(function: &str, args: &[bool]) -> Option<Outcome> {
+fn on_bools(function: &str, args: &[bool]) -> Option<NumericResult> {
     let truth = match (function, args) {
         ("bitwise_and" | "logical_and", &[x, y]) => x && y,
         ("bitwise_or" | "logical_or", &[x, y]) => x || y,
@@ -280,5 +280,5 @@ fn on_bools(function: &str, args: &[bool]) -> Option<Outcome> {
         ("bitwise_invert" | "logical_not", &[x]) => !x,
         _ => return None,
     };
-    Some(Outcome::Truth(truth))
+    Some(NumericResult::Truth(truth))
 }

@@ -27,12 +27,12 @@ pub use near_one::nearest_to_one;
 pub use near_ties::near_ties;
 use precise::Big;
 pub use speed::Speed;
-use wide::Wide;
+use wide::WideFloat;
 
 impl Function {
     /// The value by the quick reference, for arguments that are not special, and the number of bits that cancelled in its last
     /// sum. The relative error is at most [`elementary::RELATIVE_ERROR`] times 2 to that number.
-    fn estimate(self, x: f64, y: f64) -> (Wide, i32) {
+    fn estimate(self, x: f64, y: f64) -> (WideFloat, i32) {
         match self.model().quick {
             Quick::One(function) => (function(x.into()), 0),
             Quick::Angle(function) => (function(x), 0),
@@ -48,7 +48,7 @@ impl Function {
 
 /// A floating-point format of IEEE 754.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Format {
+pub struct FloatFormat {
     /// Its dtype.
     pub dtype: DType,
     /// The number of bits of a significand, including the hidden one.
@@ -59,15 +59,18 @@ pub struct Format {
     pub greatest: i32,
 }
 
-impl Format {
+impl FloatFormat {
     /// float16.
-    pub const FLOAT16: Format = Format { dtype: DType::Float16, precision: 11, least: -14, greatest: 15 };
+    pub const FLOAT16: FloatFormat =
+        FloatFormat { dtype: DType::Float16, precision: 11, least: -14, greatest: 15 };
     /// float32.
-    pub const FLOAT32: Format = Format { dtype: DType::Float32, precision: 24, least: -126, greatest: 127 };
+    pub const FLOAT32: FloatFormat =
+        FloatFormat { dtype: DType::Float32, precision: 24, least: -126, greatest: 127 };
     /// float64.
-    pub const FLOAT64: Format = Format { dtype: DType::Float64, precision: 53, least: -1022, greatest: 1023 };
+    pub const FLOAT64: FloatFormat =
+        FloatFormat { dtype: DType::Float64, precision: 53, least: -1022, greatest: 1023 };
     /// All formats.
-    pub const ALL: [Format; 3] = [Format::FLOAT16, Format::FLOAT32, Format::FLOAT64];
+    pub const ALL: [FloatFormat; 3] = [FloatFormat::FLOAT16, FloatFormat::FLOAT32, FloatFormat::FLOAT64];
 
     /// The exponent of an ulp, for a number with this exponent.
     pub fn ulp(self, exponent: i32) -> i32 {
@@ -109,7 +112,7 @@ const FINE: f64 = 1.0 / (1_u64 << 44) as f64;
 ///
 /// An infinite result counts as ±2^(greatest + 1), and so do exact values beyond that. Their distance is in ulps of the maximum
 /// exponent: overflow is right for such values, and the largest finite number is an ulp off.
-pub fn judge(function: Function, format: Format, x: f64, y: f64, got: f64) -> Judgement {
+pub fn judge(function: Function, format: FloatFormat, x: f64, y: f64, got: f64) -> Judgement {
     if let Some(special) = function.special(x, y) {
         return judge_special(special, format, got);
     }
@@ -122,13 +125,13 @@ pub fn judge(function: Function, format: Format, x: f64, y: f64, got: f64) -> Ju
     if margin > COARSE {
         return judge_precisely(function, format, x, y, got);
     }
-    let beyond = Wide::power_of_two(format.beyond());
+    let beyond = WideFloat::power_of_two(format.beyond());
     let exact = if estimate.exponent() >= format.beyond() {
         beyond.with_sign(estimate.is_negative())
     } else {
         estimate
     };
-    let counted = if got.is_infinite() { beyond.with_sign(got < 0.0) } else { Wide::from_f64(got) };
+    let counted = if got.is_infinite() { beyond.with_sign(got < 0.0) } else { WideFloat::from_f64(got) };
     let ulps = (counted - exact).scale(-format.ulp(exact.exponent())).abs().to_f64();
     if (ulps - 0.5).abs() <= margin + FINE {
         return judge_precisely(function, format, x, y, got);
@@ -141,15 +144,15 @@ pub fn is_canonical_nan(got: f64) -> bool {
     got.to_bits() == 0x7ff8_0000_0000_0000
 }
 
-fn judge_special(special: Special, format: Format, got: f64) -> Judgement {
+fn judge_special(special: Special, format: FloatFormat, got: f64) -> Judgement {
     let right = match special {
         Special::Nan => is_canonical_nan(got),
         Special::Infinite(negative) => got.is_infinite() && (got < 0.0) == negative,
         Special::Exactly(value) if got.is_nan() || got.is_infinite() != value.is_infinite() => false,
         Special::Exactly(value) if got == value => true,
         Special::Exactly(value) => {
-            let exact = Wide::from_f64(value);
-            let error = (Wide::from_f64(got) - exact).scale(-format.ulp(exact.exponent())).abs();
+            let exact = WideFloat::from_f64(value);
+            let error = (WideFloat::from_f64(got) - exact).scale(-format.ulp(exact.exponent())).abs();
             return Judgement::Off { ulps: error.to_f64(), nearest: false };
         }
     };
@@ -157,7 +160,7 @@ fn judge_special(special: Special, format: Format, got: f64) -> Judgement {
 }
 
 /// Judges a result by the precise reference, to 400 bits. A value that is closer to the midpoint of two numbers counts as a tie.
-pub fn judge_precisely(function: Function, format: Format, x: f64, y: f64, got: f64) -> Judgement {
+pub fn judge_precisely(function: Function, format: FloatFormat, x: f64, y: f64, got: f64) -> Judgement {
     if let Some(special) = function.special(x, y) {
         return judge_special(special, format, got);
     }
@@ -178,7 +181,7 @@ pub fn judge_precisely(function: Function, format: Format, x: f64, y: f64, got: 
     let nearest = match error.partial_cmp(&precise::power_of_two(-1)) {
         Some(Ordering::Less) => true,
         // The result is a multiple of the ulp. An infinity, as a power of two, is one too.
-        Some(Ordering::Equal) => got.is_infinite() || !Wide::from_f64(got).bit(ulp),
+        Some(Ordering::Equal) => got.is_infinite() || !WideFloat::from_f64(got).bit(ulp),
         _ => false,
     };
     Judgement::Off { ulps: precise::to_wide(&error).to_f64(), nearest }
@@ -201,7 +204,7 @@ pub fn cancels(x: f64, y: f64) -> bool {
 
 /// −log2 of the distance, in halves of an ulp, between the exact value and the nearest number or midpoint of two. About that many
 /// equal bits follow the significand.
-pub fn hardness(function: Function, format: Format, x: f64, y: f64) -> f64 {
+pub fn hardness(function: Function, format: FloatFormat, x: f64, y: f64) -> f64 {
     if function.special(x, y).is_some() {
         return 0.0;
     }
@@ -223,7 +226,7 @@ pub fn disagreement(function: Function, x: f64, y: f64) -> Option<f64> {
     }
     let precise = precise::to_wide(&function.precise(x, y, 160));
     // Extremely large and small values are not computed; each reference replaces them by its own substitute.
-    let replaced = |x: Wide| x.exponent().abs() > 1 << 14;
+    let replaced = |x: WideFloat| x.exponent().abs() > 1 << 14;
     if replaced(estimate) && replaced(precise) && estimate.exponent().signum() == precise.exponent().signum()
     {
         return None;

@@ -183,7 +183,7 @@ impl Shown {
             DType::Bool if !self.shape.is_empty() => Column::Width(5),
             dtype => Column::of(dtype, &self.bits),
         };
-        let rows = Rows { shown: self, column, separator };
+        let rows = NestedRows { shown: self, column, separator };
         let mut out = String::new();
         rows.write(&mut out, 0, 0, prefix.len() + 1, width);
         out
@@ -264,13 +264,13 @@ fn corners(shape: &[usize], cut: &[bool], edge: usize) -> Vec<(Slices, Slices)> 
 }
 
 /// Writes elements in nested brackets. The recursion is over the axes, of which there are at most 64.
-struct Rows<'s> {
+struct NestedRows<'s> {
     shown: &'s Shown,
     column: Column,
     separator: &'s str,
 }
 
-impl Rows<'_> {
+impl NestedRows<'_> {
     /// Writes the part of the shown elements that begins at element `at`, along axis `axis` and the following ones.
     fn write(&self, out: &mut String, axis: usize, at: usize, indent: usize, width: usize) {
         let Some(&extent) = self.shown.shape.get(axis) else {

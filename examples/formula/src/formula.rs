@@ -8,7 +8,7 @@ use std::ops::Range;
 use broadloom::text::{Expression, TextError};
 use broadloom::{Array, DType, Error, ErrorKind, In, Kernel, Options, Out, Promotion, with_promotion};
 
-use crate::table::{Column, OddCell, Table, Values};
+use crate::table::{Column, ColumnValues, OddCell, Table};
 
 /// An error in a formula's text, and its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,7 +38,7 @@ pub enum FormulaError {
 /// A compiled formula, for tables of any number of rows with columns of the same names and types.
 ///
 /// ```
-/// use broadloom_formula::{Formula, Table, Values};
+/// use broadloom_formula::{Formula, Table, ColumnValues};
 ///
 /// let table = Table::read("price,quantity\n2.5,4\n,7\n1.5,2\n".as_bytes())?;
 /// let total = Formula::new("price * quantity", &table)?.run(&table)?;
@@ -109,17 +109,17 @@ impl Formula {
             DType::Bool => {
                 let mut out = vec![0u8; rows];
                 self.kernel.run(&inputs, [Out::bool_bytes(&mut out), Out::bool_bytes(&mut valid)])?;
-                Values::Bool(out.into_iter().map(|x| x != 0).collect())
+                ColumnValues::Bool(out.into_iter().map(|x| x != 0).collect())
             }
             DType::Int64 => {
                 let mut out = vec![0i64; rows];
                 self.kernel.run(&inputs, [Out::from(&mut out[..]), Out::bool_bytes(&mut valid)])?;
-                Values::Int(out)
+                ColumnValues::Int(out)
             }
             _ => {
                 let mut out = vec![0f64; rows];
                 self.kernel.run(&inputs, [Out::from(&mut out[..]), Out::bool_bytes(&mut valid)])?;
-                Values::Float(out)
+                ColumnValues::Float(out)
             }
         };
         let valid = valid.into_iter().map(|x| x != 0).collect();
@@ -157,7 +157,7 @@ fn about_text(e: TextError, text: &str, table: &Table) -> Mistake {
     let is_name = e.kind == ErrorKind::Name;
     let mut mistake = Mistake::from(e);
     let name = text.get(mistake.span.clone()).unwrap_or("");
-    if is_name && table.column(name).is_some_and(|column| column.values == Values::Text) {
+    if is_name && table.column(name).is_some_and(|column| column.values == ColumnValues::Text) {
         mistake.message = match table.odd_cell(name) {
             Some(OddCell { at, text, expected }) => {
                 format!("the column `{name}` is text: its cell in {at} is `{}`, not {expected}", brief(&text))

@@ -32,21 +32,21 @@ fn main() -> ExitCode {
     let args = Args::parse();
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Formula(FormulaError::Text(error))) => {
+        Err(RunError::Formula(FormulaError::Text(error))) => {
             // If standard error is closed, nothing can be reported.
             let _ = caret(&error, &args.formula, io::stderr());
             ExitCode::from(2)
         }
-        Err(Failure::Formula(FormulaError::Run(error))) => fail(error),
-        Err(Failure::File(error)) => fail(error),
-        Err(Failure::Request(error)) => {
+        Err(RunError::Formula(FormulaError::Run(error))) => fail(error),
+        Err(RunError::File(error)) => fail(error),
+        Err(RunError::Request(error)) => {
             fail(error);
             ExitCode::from(2)
         }
     }
 }
 
-enum Failure {
+enum RunError {
     Formula(FormulaError),
     File(String),
     /// An option that does not fit the file.
@@ -58,19 +58,19 @@ fn fail(error: impl std::fmt::Display) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn run(args: &Args) -> Result<(), Failure> {
-    let of = |path: &PathBuf, e: &dyn std::fmt::Display| Failure::File(format!("{}: {e}", path.display()));
+fn run(args: &Args) -> Result<(), RunError> {
+    let of = |path: &PathBuf, e: &dyn std::fmt::Display| RunError::File(format!("{}: {e}", path.display()));
     let file = File::open(&args.table).map_err(|e| of(&args.table, &e))?;
     let table = Table::read(BufReader::new(file)).map_err(|e| of(&args.table, &e))?;
     // Before the work: it would be refused when the table is written.
-    table.check_title(&args.title).map_err(|e| Failure::Request(format!("{e}: --as NAME")))?;
-    let formula = Formula::new(&args.formula, &table).map_err(Failure::Formula)?;
-    let added = formula.run(&table).map_err(Failure::Formula)?;
+    table.check_title(&args.title).map_err(|e| RunError::Request(format!("{e}: --as NAME")))?;
+    let formula = Formula::new(&args.formula, &table).map_err(RunError::Formula)?;
+    let added = formula.run(&table).map_err(RunError::Formula)?;
     let mut out = Vec::new();
     table.write_with(&args.title, &added, &mut out).map_err(|e| of(&args.table, &e))?;
     match &args.output {
         Some(path) => std::fs::write(path, out).map_err(|e| of(path, &e)),
-        None => io::stdout().write_all(&out).map_err(|e| Failure::File(format!("standard output: {e}"))),
+        None => io::stdout().write_all(&out).map_err(|e| RunError::File(format!("standard output: {e}"))),
     }
 }
 

@@ -18,7 +18,7 @@ pub enum TableError {
     #[error("{at} is not as long as the header: {cells} against {columns} cells")]
     Ragged {
         /// Where the row is.
-        at: Place,
+        at: FileRow,
         /// How many cells it has.
         cells: u64,
         /// How many columns there are.
@@ -56,7 +56,7 @@ pub enum TableError {
 
 /// Where a row is in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FileRow {
     /// The row, counted from 1, without the header.
     pub row: u64,
     /// The line that it begins in, counted from 1; 0 where that is not known.
@@ -64,7 +64,7 @@ pub struct Place {
 }
 
 /// `row 2 (line 3)`
-impl fmt::Display for Place {
+impl fmt::Display for FileRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             0 => write!(f, "row {}", self.row),
@@ -77,7 +77,7 @@ impl fmt::Display for Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OddCell {
     /// Where its row is.
-    pub at: Place,
+    pub at: FileRow,
     /// The text of the cell.
     pub text: String,
     /// The kind of the cells before it: "a number" or "true or false".
@@ -86,7 +86,7 @@ pub struct OddCell {
 
 /// The values of a column, with anything where a cell is empty.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Values {
+pub enum ColumnValues {
     /// Every cell that is not empty is a whole number of 64 bits.
     Int(Vec<i64>),
     /// Every cell that is not empty is a number, `nan` and `inf` included; or all are empty.
@@ -103,7 +103,7 @@ pub struct Column {
     /// The name in formulas: of the header, with `_` for characters that names can't contain.
     pub name: String,
     /// The values.
-    pub values: Values,
+    pub values: ColumnValues,
     /// For each row, whether the cell holds a value.
     pub valid: Vec<bool>,
 }
@@ -125,11 +125,11 @@ impl Table {
     /// If the text is not CSV, rows have different lengths, or two columns have one name.
     ///
     /// ```
-    /// use broadloom_formula::{Table, Values};
+    /// use broadloom_formula::{Table, ColumnValues};
     ///
     /// let table = Table::read("unit price,sold\n2.5,4\n,7\n".as_bytes())?;
     /// let price = table.column("unit_price").expect("a column");
-    /// assert_eq!((&price.values, &price.valid[..]), (&Values::Float(vec![2.5, 0.0]), &[true, false][..]));
+    /// assert_eq!((&price.values, &price.valid[..]), (&ColumnValues::Float(vec![2.5, 0.0]), &[true, false][..]));
     /// # Ok::<(), broadloom_formula::TableError>(())
     /// ```
     pub fn read(mut from: impl Read) -> Result<Table, TableError> {
@@ -194,7 +194,7 @@ impl Table {
     /// ```
     pub fn odd_cell(&self, name: &str) -> Option<OddCell> {
         let column = self.columns.iter().position(|column| column.name == name)?;
-        if self.columns[column].values != Values::Text {
+        if self.columns[column].values != ColumnValues::Text {
             return None;
         }
         let cells = self.rows.iter().enumerate().map(|(i, row)| (i, row[column].trim()));
@@ -205,7 +205,7 @@ impl Table {
         let (i, text) = cells.find(|(_, cell)| !fits(cell))?;
         let expected = if is_truth { "true or false" } else { "a number" };
         Some(OddCell {
-            at: Place { row: i as u64 + 1, line: self.lines[i] },
+            at: FileRow { row: i as u64 + 1, line: self.lines[i] },
             text: text.to_owned(),
             expected,
         })
@@ -232,29 +232,29 @@ impl Column {
     fn new<'c>(name: String, cells: impl Iterator<Item = &'c str> + Clone) -> Column {
         let valid: Vec<bool> = cells.clone().map(|cell| !cell.is_empty()).collect();
         let ints = all(cells.clone(), |cell| cell.parse().ok()).filter(|_| valid.contains(&true));
-        let values = ints.map(Values::Int);
-        let values = values.or_else(|| all(cells.clone(), |cell| cell.parse().ok()).map(Values::Float));
-        let values = values.or_else(|| all(cells, truth).map(Values::Bool));
-        Column { name, values: values.unwrap_or(Values::Text), valid }
+        let values = ints.map(ColumnValues::Int);
+        let values = values.or_else(|| all(cells.clone(), |cell| cell.parse().ok()).map(ColumnValues::Float));
+        let values = values.or_else(|| all(cells, truth).map(ColumnValues::Bool));
+        Column { name, values: values.unwrap_or(ColumnValues::Text), valid }
     }
 
     /// The dtype, unless the column is text.
     pub fn dtype(&self) -> Option<DType> {
         match self.values {
-            Values::Int(_) => Some(DType::Int64),
-            Values::Float(_) => Some(DType::Float64),
-            Values::Bool(_) => Some(DType::Bool),
-            Values::Text => None,
+            ColumnValues::Int(_) => Some(DType::Int64),
+            ColumnValues::Float(_) => Some(DType::Float64),
+            ColumnValues::Bool(_) => Some(DType::Bool),
+            ColumnValues::Text => None,
         }
     }
 
     /// The values as an input of a kernel, unless the column is text.
     pub fn input(&self) -> Option<In<'_>> {
         match &self.values {
-            Values::Int(values) => Some(values[..].into()),
-            Values::Float(values) => Some(values[..].into()),
-            Values::Bool(values) => Some(values[..].into()),
-            Values::Text => None,
+            ColumnValues::Int(values) => Some(values[..].into()),
+            ColumnValues::Float(values) => Some(values[..].into()),
+            ColumnValues::Bool(values) => Some(values[..].into()),
+            ColumnValues::Text => None,
         }
     }
 
@@ -262,10 +262,10 @@ impl Column {
     pub fn cell(&self, row: usize) -> String {
         match &self.values {
             _ if !self.valid[row] => String::new(),
-            Values::Int(values) => values[row].to_string(),
-            Values::Float(values) => format!("{:?}", values[row]),
-            Values::Bool(values) => values[row].to_string(),
-            Values::Text => String::new(),
+            ColumnValues::Int(values) => values[row].to_string(),
+            ColumnValues::Float(values) => format!("{:?}", values[row]),
+            ColumnValues::Bool(values) => values[row].to_string(),
+            ColumnValues::Text => String::new(),
         }
     }
 }
@@ -289,7 +289,7 @@ fn ragged(error: csv::Error, text: &[u8]) -> TableError {
     match *error.kind() {
         csv::ErrorKind::UnequalLengths { ref pos, expected_len, len } => {
             let (row, line) = pos.as_ref().map_or((0, 0), |pos| (pos.record(), line(pos, text)));
-            TableError::Ragged { at: Place { row, line }, cells: len, columns: expected_len }
+            TableError::Ragged { at: FileRow { row, line }, cells: len, columns: expected_len }
         }
         _ => error.into(),
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use broadloom_formula::{Column, Formula, FormulaError, Table, TableError, Values};
+use broadloom_formula::{Column, ColumnValues, Formula, FormulaError, Table, TableError};
 
 const ORDERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/orders.csv");
 
@@ -108,11 +108,11 @@ fn a_result_is_empty_where_a_column_that_is_used_is() {
 fn types_are_the_narrowest_that_take_all_cells() {
     let table = table("i,f,b,t,e,mixed\n1,1,true,x,,1\n,2.5,FALSE,1,,true\n-9223372036854775808,nan,,,,\n");
     let of = |name: &str| &table.column(name).expect(name).values;
-    assert_eq!(of("i"), &Values::Int(vec![1, 0, i64::MIN]));
-    assert!(matches!(of("f"), Values::Float(x) if x[1] == 2.5 && x[2].is_nan()));
-    assert_eq!(of("b"), &Values::Bool(vec![true, false, false]));
-    assert_eq!((of("t"), of("mixed")), (&Values::Text, &Values::Text));
-    assert_eq!(of("e"), &Values::Float(vec![0.0; 3]));
+    assert_eq!(of("i"), &ColumnValues::Int(vec![1, 0, i64::MIN]));
+    assert!(matches!(of("f"), ColumnValues::Float(x) if x[1] == 2.5 && x[2].is_nan()));
+    assert_eq!(of("b"), &ColumnValues::Bool(vec![true, false, false]));
+    assert_eq!((of("t"), of("mixed")), (&ColumnValues::Text, &ColumnValues::Text));
+    assert_eq!(of("e"), &ColumnValues::Float(vec![0.0; 3]));
     assert_eq!(table.column("i").expect("i").valid, [true, false, true]);
 }
 

@@ -119,7 +119,7 @@ pub fn arrow_array<'py>(
 }
 
 /// The private data of a stream made by [`arrow_stream`]: its one array, until that has been returned.
-struct Chunk {
+struct LentStream {
     dtype: DType,
     array: Owned<ArrowArray>,
 }
@@ -135,7 +135,7 @@ pub fn arrow_stream<'py>(
     validity: Option<&Bound<'py, PyUntypedArray>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let dtype = dtype::extract(dtype)?;
-    let chunk = Chunk { dtype, array: lent(dtype, length, null_count, values, validity)? };
+    let chunk = LentStream { dtype, array: lent(dtype, length, null_count, values, validity)? };
     let stream = ArrowArrayStream {
         get_schema: Some(get_schema),
         get_next: Some(get_next),
@@ -148,10 +148,10 @@ pub fn arrow_stream<'py>(
 
 /// The `get_schema` callback of a stream made by [`arrow_stream`].
 unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int {
-    // SAFETY: the consumer passes a stream that it owns and has not released, so its private data is a `Chunk`, and a valid
+    // SAFETY: the consumer passes a stream that it owns and has not released, so its private data is a `LentStream`, and a valid
     // pointer for the schema.
     unsafe {
-        let chunk = (*stream).private_data.cast::<Chunk>();
+        let chunk = (*stream).private_data.cast::<LentStream>();
         out.write(schema((*chunk).dtype));
     }
     0
@@ -162,7 +162,7 @@ unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSc
 unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
     // SAFETY: as for `get_schema`. The array is moved by copying its bytes, and the chunk's copy is marked as released.
     unsafe {
-        let chunk = &mut *(*stream).private_data.cast::<Chunk>();
+        let chunk = &mut *(*stream).private_data.cast::<LentStream>();
         out.write(ptr::read(&raw const chunk.array.0));
         *chunk.array.0.release() = None;
     }
@@ -180,6 +180,6 @@ unsafe extern "C" fn release_stream(stream: *mut ArrowArrayStream) {
     // leaked.
     unsafe {
         (*stream).release = None;
-        drop(Box::from_raw((*stream).private_data.cast::<Chunk>()));
+        drop(Box::from_raw((*stream).private_data.cast::<LentStream>()));
     }
 }

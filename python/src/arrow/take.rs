@@ -22,7 +22,7 @@ type Field<'py> = (String, Option<Bound<'py, PyArrayDescr>>, Option<String>);
 /// A chunk as passed to Python: its length, its null count (-1 if unknown), the bytes of its values and of its validity bitmap
 /// (if any), and the number of bits at the start of the bitmap's first byte that belong to earlier elements. The number holds for
 /// the values too if these are bits.
-type Chunk<'py> = (usize, i64, Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, usize);
+type ArrowChunk<'py> = (usize, i64, Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, usize);
 
 /// The error for a struct that violates the interface.
 fn malformed(what: &str) -> PyErr {
@@ -128,7 +128,7 @@ fn checked(array: &ArrowArray, dtype: DType) -> PyResult<Checked> {
 }
 
 /// Creates NumPy arrays over the memory of an imported array. They keep it alive.
-fn chunk<'py>(py: Python<'py>, array: Owned<ArrowArray>, checked: Checked) -> PyResult<Chunk<'py>> {
+fn chunk<'py>(py: Python<'py>, array: Owned<ArrowArray>, checked: Checked) -> PyResult<ArrowChunk<'py>> {
     let (length, null_count, validity, values, bit) = checked;
     let owner = Bound::new(py, ArrowMemory { array })?.into_any();
     let over = |span: Span| {
@@ -145,7 +145,7 @@ pub fn arrow_chunk<'py>(
     py: Python<'py>,
     capsule: &Bound<'py, PyAny>,
     dtype: &Bound<'py, PyAny>,
-) -> PyResult<Chunk<'py>> {
+) -> PyResult<ArrowChunk<'py>> {
     let dtype = dtype::extract(dtype)?;
     // SAFETY: the capsule is alive, its array is not released, and the GIL is held during the call.
     let checked = checked(unsafe { held::<ArrowArray>(capsule)?.as_ref() }, dtype)?;
@@ -215,7 +215,7 @@ impl ArrowStream {
     }
 
     /// The next array of the stream, whose elements have this dtype; `None` at the end.
-    fn next<'py>(&mut self, py: Python<'py>, dtype: &Bound<'py, PyAny>) -> PyResult<Option<Chunk<'py>>> {
+    fn next<'py>(&mut self, py: Python<'py>, dtype: &Bound<'py, PyAny>) -> PyResult<Option<ArrowChunk<'py>>> {
         let dtype = dtype::extract(dtype)?;
         let Some(get_next) = self.stream.0.get_next else {
             return Err(malformed("an ArrowArrayStream without get_next"));

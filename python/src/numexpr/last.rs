@@ -8,15 +8,15 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyWeakrefReference};
 use pyo3::{ffi, intern};
 
-use super::layout::Order;
+use super::layout::ResultOrder;
 use super::plan::Plan;
 
 /// The plan and variables that `re_evaluate` runs.
 #[pyclass(frozen, module = "broadloom._core")]
-pub struct Last {
+pub struct LastPlan {
     pub plan: Py<Plan>,
     pub out: Option<Py<PyWeakrefReference>>,
-    pub order: Order,
+    pub order: ResultOrder,
     pub rule: usize,
 }
 
@@ -29,16 +29,16 @@ fn of_thread(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 }
 
 /// The evaluation that this thread ran last.
-pub fn last(py: Python<'_>) -> PyResult<Option<Bound<'_, Last>>> {
+pub fn last(py: Python<'_>) -> PyResult<Option<Bound<'_, LastPlan>>> {
     let found = of_thread(py)?.get_item(intern!(py, "broadloom.numexpr"))?;
-    found.map(|found| Ok(found.cast_into::<Last>()?)).transpose()
+    found.map(|found| Ok(found.cast_into::<LastPlan>()?)).transpose()
 }
 
 /// Records the evaluation that this thread runs, for `re_evaluate`.
 pub fn remember(
     plan: &Bound<'_, Plan>,
     out: Option<&Bound<'_, PyAny>>,
-    order: Order,
+    order: ResultOrder,
     rule: usize,
 ) -> PyResult<()> {
     let py = plan.py();
@@ -52,6 +52,6 @@ pub fn remember(
         }
     }
     let out = out.map(|out| PyWeakrefReference::new(out).map(Bound::unbind)).transpose()?;
-    let made = Last { plan: plan.clone().unbind(), out, order, rule };
+    let made = LastPlan { plan: plan.clone().unbind(), out, order, rule };
     of_thread(py)?.set_item(intern!(py, "broadloom.numexpr"), Bound::new(py, made)?)
 }

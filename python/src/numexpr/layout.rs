@@ -10,23 +10,23 @@ use crate::memory::{Axes, NumpyMemory};
 
 /// The memory order of a result, as in NumPy's `order` argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum ResultOrder {
     C,
     F,
     A,
     K,
 }
 
-impl Order {
+impl ResultOrder {
     /// Parses the `order` argument; 'K' if it is absent.
-    pub fn of(given: Option<&Bound<'_, PyAny>>) -> PyResult<Order> {
-        let Some(given) = given else { return Ok(Order::K) };
+    pub fn of(given: Option<&Bound<'_, PyAny>>) -> PyResult<ResultOrder> {
+        let Some(given) = given else { return Ok(ResultOrder::K) };
         let letter = given.cast::<PyString>().map_or(Ok(None), |text| text.to_str().map(Some))?;
         match letter {
-            Some("K" | "k") => Ok(Order::K),
-            Some("C" | "c") => Ok(Order::C),
-            Some("F" | "f") => Ok(Order::F),
-            Some("A" | "a") => Ok(Order::A),
+            Some("K" | "k") => Ok(ResultOrder::K),
+            Some("C" | "c") => Ok(ResultOrder::C),
+            Some("F" | "f") => Ok(ResultOrder::F),
+            Some("A" | "a") => Ok(ResultOrder::A),
             None => Err(PyTypeError::new_err(format!("order must be str, not {}", given.get_type().name()?))),
             Some(_) => Err(PyValueError::new_err(format!(
                 "order must be one of 'C', 'F', 'A', or 'K' (got {})",
@@ -67,7 +67,7 @@ pub fn broadcast(arguments: &[Argument<'_>]) -> PyResult<Axes<usize>> {
 }
 
 /// The axes of a result, from outermost to innermost in memory; `None` for row-major order.
-pub fn axes(arguments: &[Argument<'_>], order: Order) -> Option<Axes<usize>> {
+pub fn axes(arguments: &[Argument<'_>], order: ResultOrder) -> Option<Axes<usize>> {
     let memories = || {
         arguments.iter().filter_map(|argument| match argument {
             Argument::Array(_, memory) => Some(memory),
@@ -76,15 +76,15 @@ pub fn axes(arguments: &[Argument<'_>], order: Order) -> Option<Axes<usize>> {
     };
     let rank = memories().map(|memory| memory.shape.len()).max().unwrap_or(0);
     let is_plain = || memories().all(|memory| memory.is_row_major);
-    if rank < 2 || order == Order::C || (order != Order::F && is_plain()) {
+    if rank < 2 || order == ResultOrder::C || (order != ResultOrder::F && is_plain()) {
         return None;
     }
     let reversed = || (0..rank).rev().collect();
     match order {
-        Order::C => None,
-        Order::F => Some(reversed()),
-        Order::A => memories().all(is_column_major).then(reversed),
-        Order::K => {
+        ResultOrder::C => None,
+        ResultOrder::F => Some(reversed()),
+        ResultOrder::A => memories().all(is_column_major).then(reversed),
+        ResultOrder::K => {
             let axes = by_strides(&memories().collect::<SmallVec<[&NumpyMemory; 4]>>(), rank);
             (!axes.is_sorted()).then_some(axes)
         }

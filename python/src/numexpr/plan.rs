@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use smallvec::SmallVec;
 
-use super::layout::{Order, axes, broadcast};
+use super::layout::{ResultOrder, axes, broadcast};
 use super::scope::Values;
 use super::translation::translation;
 use crate::dispatch::{Known, Signature, described, signature};
@@ -81,7 +81,7 @@ pub struct Plan {
 }
 
 /// The converted arguments of a call, and the kernel that was found for them.
-pub struct Found<'py> {
+pub struct FoundKernel<'py> {
     arguments: SmallVec<[Argument<'py>; 4]>,
     shapes: Shapes,
     built: Arc<Built>,
@@ -100,7 +100,7 @@ impl Plan {
         values: &[Bound<'py, PyAny>],
         out: Option<&Bound<'py, PyUntypedArray>>,
         rule: usize,
-    ) -> PyResult<Found<'py>> {
+    ) -> PyResult<FoundKernel<'py>> {
         // Conversions run Python code, which may change arrays. All conversions are therefore done before any array's memory is
         // inspected.
         let converted = values.iter().map(|value| match Argument::of(value) {
@@ -143,7 +143,7 @@ impl Plan {
             let pattern = described(py, &built.key, &arguments)?;
             self.builder.bind(py).call_method1("refuse", (pattern, CASTINGS[rule], target()?))?;
         }
-        Ok(Found { arguments, shapes, built })
+        Ok(FoundKernel { arguments, shapes, built })
     }
 
     /// Computes the text with values given in the order of the names.
@@ -152,7 +152,7 @@ impl Plan {
         py: Python<'py>,
         values: &[Bound<'py, PyAny>],
         out: Option<&Bound<'py, PyAny>>,
-        order: Order,
+        order: ResultOrder,
         rule: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
         let objects: SmallVec<[Borrowed<'_, 'py, PyAny>; 4]> =
@@ -164,7 +164,7 @@ impl Plan {
         }
         let out = out.map(array_of).transpose()?;
         let found = self.find(py, values, out, rule)?;
-        let Found { arguments, shapes, built } = &found;
+        let FoundKernel { arguments, shapes, built } = &found;
         let known = match &built.what {
             What::Kernel(known) => known,
             What::Constant(value) => {
@@ -263,6 +263,6 @@ impl Plan {
             )));
         }
         let values: Values<'py> = values.iter().collect();
-        self.compute(py, &values, out, Order::of(order)?, self::casting(casting, SAFE)?)
+        self.compute(py, &values, out, ResultOrder::of(order)?, self::casting(casting, SAFE)?)
     }
 }

@@ -19,7 +19,7 @@ const BATCH: usize = 200;
 const ROUNDS: usize = 400;
 
 /// A plain loop that reads the inputs and writes the output.
-type Loop = fn(&[Vec<f32>], &mut [f32]);
+type PlainLoop = fn(&[Vec<f32>], &mut [f32]);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let asked: Vec<String> = std::env::args().skip(1).collect();
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     print!("{:>8} {:>6} {:>9}", "inputs", "n", "loop");
     widths.iter().for_each(|width| print!(" {:>9}", width.name()));
     println!();
-    let loops: [(usize, Loop); 4] = [(1, one), (2, two), (3, three), (6, six)];
+    let loops: [(usize, PlainLoop); 4] = [(1, one), (2, two), (3, three), (6, six)];
     for n in elements {
         for (inputs, plain) in loops {
             row(inputs, n, plain, &widths)?;
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn row(inputs: usize, n: usize, plain: Loop, widths: &[VectorWidth]) -> Result<(), Box<dyn Error>> {
+fn row(inputs: usize, n: usize, plain: PlainLoop, widths: &[VectorWidth]) -> Result<(), Box<dyn Error>> {
     let data: Vec<Vec<f32>> =
         (0..inputs).map(|i| (0..n).map(|k| (i * n + k) as f32 / 8.0).collect()).collect();
     let mut out = vec![0f32; n];
@@ -56,7 +56,7 @@ fn row(inputs: usize, n: usize, plain: Loop, widths: &[VectorWidth]) -> Result<(
             return Err("a kernel and the loop differ".into());
         }
     }
-    let plain: Loop = black_box(plain);
+    let plain: PlainLoop = black_box(plain);
     let mut least = vec![f64::INFINITY; 1 + kernels.len()];
     for _ in 0..ROUNDS {
         least[0] = least[0].min(batch(|| plain(black_box(&data), black_box(&mut out))));

@@ -17,9 +17,9 @@ use broadloom::{Array, Executor, Options, VectorWidth, text};
 const ELEMENTS: usize = 1000;
 const EXECUTORS: [Executor; 3] = [Executor::Auto, Executor::Interp, Executor::Jit];
 
-type Done = Result<(), Box<dyn Error>>;
+type BenchResult = Result<(), Box<dyn Error>>;
 
-fn main() -> Done {
+fn main() -> BenchResult {
     let asked: Vec<String> = std::env::args().skip(1).collect();
     let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
     match asked[..] {
@@ -56,14 +56,14 @@ fn written(number: usize) -> String {
     format!("{last}(abs((({w} {p} 2.5) {q} {x}) {r} ({y} {s} {z}))) + a")
 }
 
-fn texts(executor: &str, width: Option<&str>, count: usize) -> Done {
+fn texts(executor: &str, width: Option<&str>, count: usize) -> BenchResult {
     let name = executor;
     let executor = EXECUTORS.into_iter().find(|e| e.name() == name).ok_or("no such executor")?;
     let of_name = |name: &str| VectorWidth::ALL.into_iter().find(|w| w.name() == name).ok_or("no such width");
     let vector_width = width.map(of_name).transpose()?;
     let options = Options { executor, vector_width, threads: Some(1), ..Options::default() };
     let arrays = [("a", numbers(0.01)), ("b", numbers(0.02)), ("c", numbers(0.03)), ("d", numbers(0.05))];
-    let evaluate = |number: usize| -> Done {
+    let evaluate = |number: usize| -> BenchResult {
         let result = text::expression(&written(number), &arrays)?.eval_with(&options)?;
         black_box(&result);
         Ok(())
@@ -87,7 +87,7 @@ fn texts(executor: &str, width: Option<&str>, count: usize) -> Done {
 }
 
 /// Builds, evaluates and drops an expression, and prints the time of each step.
-fn in_steps(name: &str, build: impl FnOnce() -> Array<'static>) -> Done {
+fn in_steps(name: &str, build: impl FnOnce() -> Array<'static>) -> BenchResult {
     let start = Instant::now();
     let root = build();
     let built = start.elapsed();
@@ -104,14 +104,14 @@ fn in_steps(name: &str, build: impl FnOnce() -> Array<'static>) -> Done {
     Ok(())
 }
 
-fn chain(nodes: usize) -> Done {
+fn chain(nodes: usize) -> BenchResult {
     let x = Array::from_vec(vec![0.5f32; 10]);
     in_steps(&format!("chain of {nodes}"), || {
         (0..nodes).fold(x.clone(), |y, i| if i % 2 == 0 { &y * &x } else { &y + &x })
     })
 }
 
-fn leaves(count: usize) -> Done {
+fn leaves(count: usize) -> BenchResult {
     let of = |i: usize| Array::from_vec(vec![i as f32; 10]);
     in_steps(&format!("{count} leaves"), || (1..count).fold(of(0), |sum, i| sum + of(i)))
 }

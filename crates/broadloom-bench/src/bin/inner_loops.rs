@@ -26,22 +26,22 @@ const ROUND_NANOSECONDS: f64 = 150_000.0;
 type InC = unsafe extern "C" fn(*const u8, *const u8, *const u8, *mut u8, usize);
 
 /// An expression: its operations on three inputs, and the same in C.
-struct Expression {
+struct TimedExpression {
     name: &'static str,
     inputs: usize,
     body: &'static [(Op, [u32; 2])],
     c: &'static str,
 }
 
-const EXPRESSIONS: [Expression; 3] = [
-    Expression { name: "add", inputs: 2, body: &[(Op::Add, [0, 1])], c: "a[i] + b[i]" },
-    Expression {
+const EXPRESSIONS: [TimedExpression; 3] = [
+    TimedExpression { name: "add", inputs: 2, body: &[(Op::Add, [0, 1])], c: "a[i] + b[i]" },
+    TimedExpression {
         name: "triad",
         inputs: 3,
         body: &[(Op::Multiply, [0, 1]), (Op::Add, [3, 2])],
         c: "a[i] * b[i] + c[i]",
     },
-    Expression {
+    TimedExpression {
         name: "horner",
         inputs: 2,
         body: &[
@@ -58,7 +58,7 @@ const EXPRESSIONS: [Expression; 3] = [
 
 const TYPES: [(DType, &str); 2] = [(DType::Float32, "float"), (DType::Float64, "double")];
 
-impl Expression {
+impl TimedExpression {
     fn kernel(&self, dtype: DType) -> Kernel {
         let inst = |&(op, [x, y]): &(Op, [u32; 2])| Inst {
             code: Code::Apply(op, dtype),

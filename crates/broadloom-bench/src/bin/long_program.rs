@@ -22,18 +22,18 @@ use std::time::Instant;
 use broadloom::text::Program;
 use broadloom::{Array, Engine, Executor, Options, VectorWidth};
 
-type Done<T = ()> = Result<T, Box<dyn Error>>;
+type BenchResult<T = ()> = Result<T, Box<dyn Error>>;
 
 /// Values stay between −`BOUND` and `BOUND`.
 const BOUND: f64 = 1024.0;
 /// The number of runs of a row after the first.
 const RUNS: usize = 4;
 
-fn main() -> Done {
+fn main() -> BenchResult {
     let asked: Vec<usize> = std::env::args().skip(1).map(|arg| arg.parse()).collect::<Result<_, _>>()?;
     let given = |i: usize, otherwise: usize| asked.get(i).copied().unwrap_or(otherwise);
     let (operations, window, seed, side) = (given(0, 8000), given(1, 64), given(2, 1), given(3, 1024));
-    let text = Draft::new(seed as u64, window.max(2)).text(operations);
+    let text = ProgramDraft::new(seed as u64, window.max(2)).text(operations);
     println!("{operations} operations, window {window}, seed {seed}, {side} × {side}; milliseconds:");
     let (few, coordinates) = (coordinates(2)?, coordinates(side)?);
     let start = Instant::now();
@@ -62,8 +62,8 @@ fn main() -> Done {
 
 /// Prints the times of a row: the first evaluation on 2 × 2 elements, which is mostly planning and compiling, and evaluations on
 /// all elements. Each starts from the text. Returns the bits of the result.
-fn row(text: &str, few: &Coordinates, coordinates: &Coordinates, options: &Options) -> Done<Vec<u32>> {
-    let timed = |coordinates: &Coordinates| -> Done<(f64, Array<'static>)> {
+fn row(text: &str, few: &Coordinates, coordinates: &Coordinates, options: &Options) -> BenchResult<Vec<u32>> {
+    let timed = |coordinates: &Coordinates| -> BenchResult<(f64, Array<'static>)> {
         let start = Instant::now();
         let result = run(text, coordinates, options)?;
         Ok((ms(start), result))
@@ -72,7 +72,7 @@ fn row(text: &str, few: &Coordinates, coordinates: &Coordinates, options: &Optio
     let (planned, _) = timed(few)?;
     Engine::global().clear();
     let (first, result) = timed(coordinates)?;
-    let times = (0..RUNS).map(|_| Ok(timed(coordinates)?.0)).collect::<Done<Vec<f64>>>()?;
+    let times = (0..RUNS).map(|_| Ok(timed(coordinates)?.0)).collect::<BenchResult<Vec<f64>>>()?;
     let least = times.iter().copied().fold(first, f64::min);
     println!(" {planned:>9.1} {first:>9.1} {:>9.1} {least:>9.1}", times[0]);
     Ok(result.to_vec::<f32>()?.into_iter().map(f32::to_bits).collect())
@@ -84,13 +84,13 @@ fn ms(since: Instant) -> f64 {
 
 type Coordinates = [(&'static str, Array<'static>); 2];
 
-fn coordinates(side: usize) -> Done<Coordinates> {
+fn coordinates(side: usize) -> BenchResult<Coordinates> {
     let along = || (0..side).map(|i| -1.0 + 2.0 * i as f32 / (side.max(2) - 1) as f32).collect::<Vec<f32>>();
     Ok([("x", Array::from_vec(along())), ("y", Array::from_vec(along()).reshape(&[-1, 1])?)])
 }
 
 /// Parses and evaluates a program.
-fn run(text: &str, coordinates: &Coordinates, options: &Options) -> Done<Array<'static>> {
+fn run(text: &str, coordinates: &Coordinates, options: &Options) -> BenchResult<Array<'static>> {
     let program = Program::parse(text)?;
     let mut results = program.build(coordinates)?;
     let (_, root) = results.pop().ok_or("no result")?;
@@ -99,27 +99,27 @@ fn run(text: &str, coordinates: &Coordinates, options: &Options) -> Done<Array<'
 
 /// A value of the program: its name, and its lower and upper bound.
 #[derive(Clone)]
-struct Value {
+struct BoundedValue {
     name: String,
     low: f64,
     high: f64,
 }
 
 /// A program that is being generated.
-struct Draft {
+struct ProgramDraft {
     state: u64,
     window: usize,
     text: String,
     written: usize,
     /// The last `window` values, and those that no operation has read yet.
-    recent: VecDeque<Value>,
-    unread: VecDeque<Value>,
+    recent: VecDeque<BoundedValue>,
+    unread: VecDeque<BoundedValue>,
 }
 
-impl Draft {
-    fn new(seed: u64, window: usize) -> Draft {
-        let coordinates = ["x", "y"].map(|name| Value { name: name.to_owned(), low: -1.0, high: 1.0 });
-        Draft {
+impl ProgramDraft {
+    fn new(seed: u64, window: usize) -> ProgramDraft {
+        let coordinates = ["x", "y"].map(|name| BoundedValue { name: name.to_owned(), low: -1.0, high: 1.0 });
+        ProgramDraft {
             state: seed,
             window,
             text: "x: float32[n]; y: float32[m, 1]\n".to_owned(),
@@ -163,7 +163,7 @@ impl Draft {
 
     /// Appends a random operation on `a` and `b`. If its result might be too large, appends the minimum or maximum of `a` and a
     /// coordinate instead.
-    fn step(&mut self, a: &Value, b: &Value) {
+    fn step(&mut self, a: &BoundedValue, b: &BoundedValue) {
         let products = [a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high];
         let of_all = |f: fn(f64, f64) -> f64| products.into_iter().reduce(f).unwrap_or(0.0);
         let (call, low, high) = match self.below(6) {
@@ -182,12 +182,12 @@ impl Draft {
             return self.push(call, low, high);
         }
         let name = if self.below(2) == 0 { "x" } else { "y" };
-        let coordinate = Value { name: name.to_owned(), low: -1.0, high: 1.0 };
+        let coordinate = BoundedValue { name: name.to_owned(), low: -1.0, high: 1.0 };
         self.extremum(a, &coordinate, a.high > 1.0);
     }
 
     /// Appends the minimum or maximum of two values.
-    fn extremum(&mut self, a: &Value, b: &Value, least: bool) {
+    fn extremum(&mut self, a: &BoundedValue, b: &BoundedValue, least: bool) {
         let (call, of): (_, fn(f64, f64) -> f64) =
             if least { ("minimum", f64::min) } else { ("maximum", f64::max) };
         self.push(format!("{call}({}, {})", a.name, b.name), of(a.low, b.low), of(a.high, b.high));
@@ -196,7 +196,7 @@ impl Draft {
     fn push(&mut self, call: String, low: f64, high: f64) {
         let name = format!("v{}", self.written);
         writeln!(self.text, "{name} = {call}").unwrap_or_default();
-        let value = Value { name, low, high };
+        let value = BoundedValue { name, low, high };
         if self.recent.len() >= self.window {
             self.recent.pop_front();
         }

@@ -17,12 +17,12 @@ use broadloom_bench::clock::{Contender, in_turns};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, Slice, Zip};
 
 /// Selects the operands of an expression from two square arrays.
-type Operands = for<'a> fn(&'a Array2<f64>, &'a Array2<f64>) -> [ArrayView2<'a, f64>; 2];
+type SelectOperands = for<'a> fn(&'a Array2<f64>, &'a Array2<f64>) -> [ArrayView2<'a, f64>; 2];
 
 /// An expression, written in each of the idioms.
-struct Row {
+struct Idioms {
     name: &'static str,
-    operands: Operands,
+    operands: SelectOperands,
     /// Computes into a new array, with operators or `mapv`.
     operators: fn(ArrayView2<'_, f64>, ArrayView2<'_, f64>) -> Array2<f64>,
     /// Computes into existing memory, with `Zip`.
@@ -30,22 +30,22 @@ struct Row {
     lazy: for<'a> fn(&Array<'a>, &Array<'a>) -> Array<'a>,
 }
 
-const ROWS: &[Row] = &[
-    Row {
+const ROWS: &[Idioms] = &[
+    Idioms {
         name: "`a * 2 + b`",
         operands: |a, b| [a.view(), b.view()],
         operators: |a, b| &a * 2.0 + b,
         zip: |a, b, out| Zip::from(out).and(a).and(b).for_each(|o, &a, &b| *o = a * 2.0 + b),
         lazy: |a, b| a * 2 + b,
     },
-    Row {
+    Idioms {
         name: "`(a - b) / (a + b)`",
         operands: |a, b| [a.view(), b.view()],
         operators: |a, b| (&a - &b) / (&a + &b),
         zip: |a, b, out| Zip::from(out).and(a).and(b).for_each(|o, &a, &b| *o = (a - b) / (a + b)),
         lazy: |a, b| (a - b) / (a + b),
     },
-    Row {
+    Idioms {
         name: "`sqrt(a * a + b * b)`, where it is below 1, else 0",
         operands: |a, b| [a.view(), b.view()],
         operators: |a, b| (&a * &a + &b * &b).mapv(f64::sqrt).mapv(|x| if x < 1.0 { x } else { 0.0 }),
@@ -60,21 +60,21 @@ const ROWS: &[Row] = &[
             where_(x.less(1), &x, 0)
         },
     },
-    Row {
+    Idioms {
         name: "`exp(-a) * sin(b)`",
         operands: |a, b| [a.view(), b.view()],
         operators: |a, b| (-&a).mapv(f64::exp) * b.mapv(f64::sin),
         zip: |a, b, out| Zip::from(out).and(a).and(b).for_each(|o, &a, &b| *o = (-a).exp() * b.sin()),
         lazy: |a, b| (-a).exp() * b.sin(),
     },
-    Row {
+    Idioms {
         name: "`a + b.t()`",
         operands: |a, b| [a.view(), b.t()],
         operators: |a, b| &a + &b,
         zip: |a, b, out| Zip::from(out).and(a).and(b).for_each(|o, &a, &b| *o = a + b),
         lazy: |a, b| a + b,
     },
-    Row {
+    Idioms {
         name: "`a * b` of every second column",
         operands: |a, b| [(a, 0), (b, 1)].map(|(x, first)| x.slice_axis(Axis(1), Slice::new(first, None, 2))),
         operators: |a, b| &a * &b,
@@ -96,7 +96,7 @@ fn agree(ours: &Array2<f64>, theirs: &Array2<f64>) -> bool {
     ours.dim() == theirs.dim() && ours.iter().zip(theirs).all(|(x, y)| x.to_bits().abs_diff(y.to_bits()) <= 4)
 }
 
-fn measure(row: &Row, side: usize) -> Result<Vec<f64>, Box<dyn Error>> {
+fn measure(row: &Idioms, side: usize) -> Result<Vec<f64>, Box<dyn Error>> {
     let (x, y) = (numbers(side, 7), numbers(side, 11));
     let [a, b] = (row.operands)(&x, &y);
     let options = Options::default();

@@ -25,8 +25,8 @@ macro_rules! plain {
     ($name:ident, $t:ty, |$x:ident, $y:ident| $f:expr, |$a:ident, $b:ident| $combine:expr) => {
         /// A plain loop, compiled for the target.
         fn $name(xs: &[$t], ys: &[$t]) -> $t {
-            struct Loop<'l>(&'l [$t], &'l [$t]);
-            impl NullaryFnOnce for Loop<'_> {
+            struct PlainReduction<'l>(&'l [$t], &'l [$t]);
+            impl NullaryFnOnce for PlainReduction<'_> {
                 type Output = $t;
                 #[inline(always)]
                 fn call(self) -> $t {
@@ -52,7 +52,7 @@ macro_rules! plain {
                     total
                 }
             }
-            Arch::new().dispatch(Loop(xs, ys))
+            Arch::new().dispatch(PlainReduction(xs, ys))
         }
     };
 }

@@ -18,9 +18,9 @@ const ELEMENTS: [usize; 7] = [10_000, 20_000, 50_000, 100_000, 300_000, 1_000_00
 const TURN: Duration = Duration::from_millis(10);
 const TURNS: usize = 15;
 
-type Build = fn(&Array<'static>, &Array<'static>) -> broadloom::Result<Array<'static>>;
+type BuildTimed = fn(&Array<'static>, &Array<'static>) -> broadloom::Result<Array<'static>>;
 
-const ROWS: [(&str, Build); 7] = [
+const ROWS: [(&str, BuildTimed); 7] = [
     ("add", |a, b| Ok(a + b)),
     ("sigmoid", |a, _| Ok(1.0 / ((-a).exp() + 1.0))),
     ("eight", |a, b| Ok(((a * 2.0 + b * 3.0) / (a * a + 1.0) - b).abs().sqrt())),
@@ -63,7 +63,7 @@ fn tell(name: &str, n: usize, one: f64, two: f64) {
     println!("{name:>10} {n:>10} {:>12.2} {:>12.2} {:>8.3}", one / 1000.0, two / 1000.0, two / one);
 }
 
-fn row(name: &str, build: Build, data: &[Vec<f32>; 2], pause: Duration) -> Result<(), Box<dyn Error>> {
+fn row(name: &str, build: BuildTimed, data: &[Vec<f32>; 2], pause: Duration) -> Result<(), Box<dyn Error>> {
     let n = data[0].len();
     let [a, b] = ["a", "b"].map(|name| Array::input(name, DType::Float32, &[n.into()]));
     let (a, b) = (a?, b?);

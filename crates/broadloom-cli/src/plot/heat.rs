@@ -44,7 +44,7 @@ pub(super) fn draw(
         notes.push(format!("drawn by the means of blocks of up to {high} × {wide}"));
     }
     let scale = scale(range, map_height.max(BAR as usize) / 45);
-    let layout = Layout::new(rows, [map_height, map_width], !notes.is_empty(), is_grey, &scale)?;
+    let layout = PictureLayout::new(rows, [map_height, map_width], !notes.is_empty(), is_grey, &scale)?;
 
     let mut sheet = Sheet::new(layout.sheet.0, layout.sheet.1);
     let middle = layout.sheet.0 / 2.0;
@@ -58,7 +58,7 @@ pub(super) fn draw(
 }
 
 /// The positions and sizes of the elements of the picture, in pixels.
-struct Layout {
+struct PictureLayout {
     /// The size of the picture.
     sheet: (f64, f64),
     /// The top left corner of the map.
@@ -72,14 +72,14 @@ struct Layout {
     bar_height: f64,
 }
 
-impl Layout {
+impl PictureLayout {
     fn new(
         rows: usize,
         [map_height, map_width]: [usize; 2],
         has_notes: bool,
         is_grey: bool,
         scale: &[Tick],
-    ) -> Result<Layout, PlotError> {
+    ) -> Result<PictureLayout, PlotError> {
         let mut scale_labels = width("NaN", LABEL)?;
         for tick in scale {
             scale_labels = scale_labels.max(width(&tick.label, LABEL)?);
@@ -97,7 +97,7 @@ impl Layout {
         let sheet_height =
             (map_top + map_height + 58.0).max(top + bar_height + if is_grey { 44.0 } else { 20.0 });
         let (left, map_top) = (left.round(), map_top.round());
-        Ok(Layout {
+        Ok(PictureLayout {
             sheet: (sheet_width, sheet_height),
             map: (left, map_top),
             size: (map_width, map_height),

@@ -6,7 +6,7 @@ mod make_data;
 
 use std::path::{Path, PathBuf};
 
-use crate::support::{Dir, Number, read};
+use crate::support::{ArrayElement, Dir, read};
 
 fn shipped(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data").join(name)

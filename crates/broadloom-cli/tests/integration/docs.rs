@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use crate::support::Dir;
-use commands::{Command, fault, parse};
+use commands::{PageCommand, fault, parse};
 use pages::{Page, repository};
 
 /// The page that lists the commands run neither here nor in `.ci/run`.
@@ -76,13 +76,13 @@ fn every_option_is_on_the_page() {
 }
 
 /// A command on a page.
-struct Found {
+struct FoundCommand {
     place: String,
-    command: Command,
+    command: PageCommand,
     is_block: bool,
 }
 
-fn found(pages: &[Page]) -> Vec<Found> {
+fn found(pages: &[Page]) -> Vec<FoundCommand> {
     let mut all = Vec::new();
     for page in pages {
         for block in page.blocks() {
@@ -91,19 +91,19 @@ fn found(pages: &[Page]) -> Vec<Found> {
             for (i, line) in block.lines.iter().enumerate().filter(|_| is_code) {
                 let command = parse(line).filter(|_| !prompts || line.starts_with("$ "));
                 let place = format!("{}:{}", page.path, block.line + i);
-                all.extend(command.map(|command| Found { place, command, is_block: true }));
+                all.extend(command.map(|command| FoundCommand { place, command, is_block: true }));
             }
         }
         for span in page.code() {
             let place = format!("{}:{}", page.path, span.line);
-            all.extend(parse(&span.text).map(|command| Found { place, command, is_block: false }));
+            all.extend(parse(&span.text).map(|command| FoundCommand { place, command, is_block: false }));
         }
     }
     all
 }
 
 /// The words of a command without the profile, and without the package if the command runs a program, whose name implies it.
-fn plain(command: &Command) -> Vec<&str> {
+fn plain(command: &PageCommand) -> Vec<&str> {
     let is_run = command.words.get(1).is_some_and(|word| word == "run");
     let mut words: Vec<&str> =
         command.words.iter().map(|word| &**word).filter(|word| *word != "--release").collect();
@@ -114,7 +114,7 @@ fn plain(command: &Command) -> Vec<&str> {
 }
 
 /// Whether the command is a command of `.ci/run`, or part of one.
-fn is_in_ci(command: &Command, ci: &[Command]) -> bool {
+fn is_in_ci(command: &PageCommand, ci: &[PageCommand]) -> bool {
     let words = plain(command);
     // These programs are run by their own tests, and `fault` has checked the flags.
     let is_tested = |word: &&str| ["broadloom-fuzz", "broadloom-bench"].contains(word);
@@ -128,7 +128,7 @@ fn is_in_ci(command: &Command, ci: &[Command]) -> bool {
     // `cargo test --workspace` runs every test with each package's default features; clippy checks all of them.
     let is_test =
         |words: &[&str]| words.starts_with(&["cargo", "test"]) && !words.contains(&"--no-default-features");
-    let is_tested_with = |line: &&Command| {
+    let is_tested_with = |line: &&PageCommand| {
         let line = plain(line);
         is_test(&line) && after("-p", &line) == after("-p", &words) && {
             let there: Vec<&str> = after("--features", &line).iter().flat_map(|all| all.split(',')).collect();
@@ -148,15 +148,15 @@ fn after<'w>(flag: &str, words: &[&'w str]) -> Vec<&'w str> {
     words.windows(2).filter(|pair| pair[0] == flag).map(|pair| pair[1]).collect()
 }
 
-fn ci() -> Vec<Command> {
+fn ci() -> Vec<PageCommand> {
     let script = read(".ci/run").replace("\\\n", " ").replace("\"$python\"", "python");
-    let commands: Vec<Command> = script.lines().filter_map(parse).collect();
+    let commands: Vec<PageCommand> = script.lines().filter_map(parse).collect();
     assert!(commands.iter().any(|command| command.text == "cargo test --workspace"));
     commands
 }
 
 /// The arguments of `broadloom`, if the command runs it.
-fn arguments(command: &Command) -> Option<&str> {
+fn arguments(command: &PageCommand) -> Option<&str> {
     let of_cargo = ["cargo run -p broadloom-cli -- ", "cargo run --bin broadloom -- "];
     let text = &command.text;
     let own =
@@ -165,7 +165,7 @@ fn arguments(command: &Command) -> Option<&str> {
 }
 
 /// Whether the command is on the README of an example, whose own tests run it.
-fn is_of_an_example(command: &Command) -> bool {
+fn is_of_an_example(command: &PageCommand) -> bool {
     ["formula", "rhai"].iter().any(|example| {
         command.text.contains(&format!("-p broadloom-{example} ")) && {
             let readme = read(&format!("examples/{example}/README.md"));
@@ -175,7 +175,7 @@ fn is_of_an_example(command: &Command) -> bool {
 }
 
 /// Whether the text only mentions a program's name instead of giving a command.
-fn is_mention(command: &Command) -> bool {
+fn is_mention(command: &PageCommand) -> bool {
     match &*command.words[0] {
         "broadloom" | "fingerprint" => true,
         "cargo" => !command.words.iter().any(|word| word == "-p"),
@@ -184,20 +184,20 @@ fn is_mention(command: &Command) -> bool {
 }
 
 /// The script that the command runs.
-fn script(command: &Command) -> Option<&str> {
+fn script(command: &PageCommand) -> Option<&str> {
     let folders = ["scripts/", "python/"];
     let mut words = command.words.iter().take(2).map(|word| &**word);
     words.find(|word| folders.iter().any(|folder| word.starts_with(folder)))
 }
 
 /// The commands in the two tables of [`BY_HAND`]: those that `.ci/full` runs, and those that are only run by hand.
-fn by_hand() -> (Vec<Command>, Vec<Command>) {
+fn by_hand() -> (Vec<PageCommand>, Vec<PageCommand>) {
     let page = read(BY_HAND);
     let (full, alone) = page.split_once("\n## By hand alone").expect("two tables");
     (rows(full), rows(alone))
 }
 
-fn rows(table: &str) -> Vec<Command> {
+fn rows(table: &str) -> Vec<PageCommand> {
     let rows = table.lines().filter(|row| row.starts_with("| `"));
     let parsed = rows.map(|row| {
         let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
@@ -213,11 +213,11 @@ fn rows(table: &str) -> Vec<Command> {
 #[test]
 fn every_command_runs_or_is_listed() {
     let (pages, ci, (full, alone)) = (pages::all(), ci(), by_hand());
-    let by_hand: Vec<Command> = full.iter().chain(&alone).cloned().collect();
+    let by_hand: Vec<PageCommand> = full.iter().chain(&alone).cloned().collect();
     let (mut faults, mut listed, mut ran) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     let dir = directory();
     let help = |subcommand: &str| dir.run(&[subcommand, "--help"]).stdout;
-    for Found { place, command, is_block } in found(&pages) {
+    for FoundCommand { place, command, is_block } in found(&pages) {
         if let Some(fault) = fault(&command, &help) {
             faults.push(format!("{place}: `{}`: {fault}", command.text));
             continue;

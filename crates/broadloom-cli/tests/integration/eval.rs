@@ -1,11 +1,11 @@
 //! Tests of valid input: every dtype, order and shape, chunks of every size, text output, pictures and plans.
 
-use crate::support::{Dir, Npy, Number, header};
+use crate::support::{ArrayElement, Dir, Npy, header};
 use broadloom_core::text::built_ins;
 
 /// The descriptor of every dtype, with the little-endian bytes of six elements, among them its edge cases.
 fn dtypes() -> Vec<(&'static str, Vec<u8>)> {
-    fn row<T: Number>(values: [T; 6]) -> (&'static str, Vec<u8>) {
+    fn row<T: ArrayElement>(values: [T; 6]) -> (&'static str, Vec<u8>) {
         (T::DESCR, T::bytes(&values))
     }
     vec![
@@ -540,7 +540,7 @@ fn the_page_of_functions_is_current() {
 fn programs_views_and_types() {
     let dir = Dir::new();
     let matrix: Vec<i32> = (0..12).collect();
-    let bytes = <i32 as Number>::bytes(&matrix);
+    let bytes = <i32 as ArrayElement>::bytes(&matrix);
     dir.write("x.npy", &[header("<i4", &[3, 4], false, 0), bytes.clone()].concat());
     dir.write("f.npy", &[header("<i4", &[4, 3], true, 0), bytes].concat());
     for (text, expected) in [

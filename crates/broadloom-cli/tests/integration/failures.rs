@@ -1,6 +1,6 @@
 //! Tests of invalid input: the message, its position, the exit status, and that no files remain.
 
-use crate::support::{Dir, Outcome, deflated, header};
+use crate::support::{CommandRun, Dir, deflated, header};
 
 /// A directory with a few files.
 fn files() -> Dir {
@@ -17,7 +17,7 @@ fn files() -> Dir {
 }
 
 /// Runs the command, which must not change the directory.
-fn fails(dir: &Dir, args: &[&str]) -> Outcome {
+fn fails(dir: &Dir, args: &[&str]) -> CommandRun {
     let before = dir.names();
     let outcome = dir.run(args);
     assert_eq!(dir.names(), before, "{args:?}");

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{Dir, Npy, Number, deflated, header};
+use crate::support::{ArrayElement, Dir, Npy, deflated, header};
 
-fn npy<T: Number>(shape: &[u64], values: &[T]) -> Npy {
+fn npy<T: ArrayElement>(shape: &[u64], values: &[T]) -> Npy {
     Npy { descr: T::DESCR.into(), shape: shape.to_vec(), fortran: false, data: T::bytes(values) }
 }
 

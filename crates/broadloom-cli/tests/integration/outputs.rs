@@ -1,6 +1,6 @@
 //! Mistakes that would lose results: the same file for two outputs or for an output and an input, and a closed standard output.
 
-use crate::support::{Dir, Npy, Number, Outcome};
+use crate::support::{ArrayElement, CommandRun, Dir, Npy};
 
 fn npy(values: &[f64]) -> Npy {
     Npy { descr: "<f8".into(), shape: vec![values.len() as u64], fortran: false, data: f64::bytes(values) }
@@ -16,7 +16,7 @@ fn files() -> Dir {
 const TWO: &str = "return a = x + 1, b = x * 2";
 
 /// Runs the command, which must fail before anything is written.
-fn refused(dir: &Dir, args: &[&str], words: &str) -> Outcome {
+fn refused(dir: &Dir, args: &[&str], words: &str) -> CommandRun {
     let before = dir.names();
     let outcome = dir.run(&[&["eval"], args].concat());
     assert_eq!(outcome.status, Some(2), "{args:?}: {}", outcome.stderr);

@@ -5,15 +5,15 @@ use std::fmt::Write;
 
 use broadloom_wide::{Convention, Level};
 
-use crate::machine::{Machine, Operand, levels};
+use crate::machine::{CompiledFunction, RowMajor, levels};
 use crate::rows::Dice;
 
 /// What each parameter becomes at the end of a round: the value of another one.
-type Rule = Vec<usize>;
+type CarriedRule = Vec<usize>;
 
 /// A function that reads parameters of a type, hands them round as often as its fourth argument says, and writes them
 /// behind each other; each round the first one is also counted up. With an outer loop it does that twice.
-fn function(ty: &str, bytes: usize, rule: &Rule, outer: bool, body: usize) -> String {
+fn function(ty: &str, bytes: usize, rule: &CarriedRule, outer: bool, body: usize) -> String {
     let n = rule.len();
     let mut text = String::from("function u0:0(i64, i64, i64, i64, i64, i64) system_v {\n");
     text += "block0(v0: i64, v1: i64, v2: i64, v3: i64, v4: i64, v5: i64):\n";
@@ -57,7 +57,7 @@ fn function(ty: &str, bytes: usize, rule: &Rule, outer: bool, body: usize) -> St
 }
 
 /// The same in plain arithmetic, of one lane.
-fn rounds(rule: &Rule, lane: &[u64], count: usize, body: usize, mask: u64) -> Vec<u64> {
+fn rounds(rule: &CarriedRule, lane: &[u64], count: usize, body: usize, mask: u64) -> Vec<u64> {
     let mut held = lane.to_vec();
     for _ in 0..count {
         let mut made = Vec::new();
@@ -74,7 +74,7 @@ fn rounds(rule: &Rule, lane: &[u64], count: usize, body: usize, mask: u64) -> Ve
     held
 }
 
-fn agree(lane: (usize, usize), level: Level, rule: &Rule, outer: bool, body: usize) -> bool {
+fn agree(lane: (usize, usize), level: Level, rule: &CarriedRule, outer: bool, body: usize) -> bool {
     let (width, lanes) = lane;
     let ty = if lanes == 1 { "i64".to_string() } else { format!("i{}x{lanes}", 8 * width) };
     let bytes = width * lanes;
@@ -85,15 +85,15 @@ fn agree(lane: (usize, usize), level: Level, rule: &Rule, outer: bool, body: usi
             "system_v",
             if convention == Convention::Windows { "windows_fastcall" } else { "system_v" },
         );
-        let Ok(machine) = Machine::of_text(&text, level, convention) else { continue };
+        let Ok(machine) = CompiledFunction::of_text(&text, level, convention) else { continue };
         done = true;
         for count in 1..5 {
             let mut dice = Dice(count as u64);
             let mut input: Vec<u8> = (0..rule.len() * bytes).map(|_| dice.next() as u8).collect();
             let mut output = vec![0u8; rule.len() * bytes];
             let operands = [
-                Operand { ptr: input.as_mut_ptr(), stride: 0 },
-                Operand { ptr: output.as_mut_ptr(), stride: 0 },
+                RowMajor { ptr: input.as_mut_ptr(), stride: 0 },
+                RowMajor { ptr: output.as_mut_ptr(), stride: 0 },
             ];
             // SAFETY: the function reads and writes as many values as the rule has, which is what `input` and `output` hold.
             unsafe { machine.call(&operands, count, 1) };
@@ -119,7 +119,7 @@ fn agree(lane: (usize, usize), level: Level, rule: &Rule, outer: bool, body: usi
 }
 
 /// Rings of each length, several at once, chains into and out of them, values that two take over.
-fn rules(n: usize) -> Vec<Rule> {
+fn rules(n: usize) -> Vec<CarriedRule> {
     let ring = (0..n).map(|i| (i + 1) % n).collect();
     let back = (0..n).map(|i| (i + n - 1) % n).collect();
     let pairs = (0..n).map(|i| if (i ^ 1) < n { i ^ 1 } else { i }).collect();

@@ -3,12 +3,12 @@
 
 use crate::machine::taken;
 use crate::pressure::shapes;
-use crate::program::{Code, Lane, Program};
+use crate::program::{Code, Lane, RowProgram};
 use crate::rows::agree;
 
 /// `rares` cold blocks among `live` values that are all needed afterwards.
-fn program(lane: Lane, live: usize, rares: usize) -> Program {
-    let mut program = Program::default();
+fn program(lane: Lane, live: usize, rares: usize) -> RowProgram {
+    let mut program = RowProgram::default();
     let (x, y) = (program.input(lane), program.input(lane));
     let add = if lane.is_float() { "fadd" } else { "iadd" };
     let less = if lane.is_float() { "lt" } else { "slt" };
@@ -67,7 +67,7 @@ fn live_values_survive_a_cold_call() {
 #[test]
 fn inline_and_cold_code_share_values() {
     for lane in [Lane::F32, Lane::I64] {
-        let mut program = Program::default();
+        let mut program = RowProgram::default();
         let (x, y) = (program.input(lane), program.input(lane));
         let m = program.compare("eq", x, y);
         let first = program.like(x, Code::Rare(m, x, y));

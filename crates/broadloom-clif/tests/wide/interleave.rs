@@ -31,7 +31,7 @@ fn bytes(dtype: DType, numbers: &[i128]) -> Vec<u8> {
 
 /// A kernel of two arrays and a number, with its results for one pair.
 #[derive(Clone, Copy, Debug)]
-enum Case {
+enum PairCase {
     /// a·b // d xor a + b
     Arithmetic,
     /// Whichever a comparison chooses of a·b and a + b, and of that and a. Of bytes, which bools are as wide as, the comparison is
@@ -39,7 +39,7 @@ enum Case {
     Masks,
 }
 
-impl Case {
+impl PairCase {
     fn kernel(self, narrow: DType, wide: DType) -> Kernel {
         let (widen, back) = (Code::Cast(narrow, wide), Code::Cast(wide, narrow));
         let apply = |op| Code::Apply(op, wide);
@@ -51,7 +51,7 @@ impl Case {
             (apply(Op::Add), [3, 4, 0]),
         ];
         let (rest, outputs): (_, &[u32]) = match self {
-            Case::Arithmetic => (
+            PairCase::Arithmetic => (
                 vec![
                     (apply(Op::FloorDivide), [6, 5, 0]),
                     (apply(Op::BitwiseXor), [8, 7, 0]),
@@ -60,7 +60,7 @@ impl Case {
                 ],
                 &[10, 11],
             ),
-            Case::Masks => (
+            PairCase::Masks => (
                 vec![
                     (apply(Op::Less), [3, 4, 0]),
                     (apply(Op::Where), [8, 6, 7]),
@@ -79,12 +79,12 @@ impl Case {
         let [x, y, d] = [a, b, d].map(|v| wrapped(wide, v));
         let (product, sum) = (wrapped(wide, x * y), wrapped(wide, x + y));
         match self {
-            Case::Arithmetic => {
+            PairCase::Arithmetic => {
                 let floor = if d == 0 { 0 } else { (product * d.signum()).div_euclid(d.abs()) };
                 let floor = wrapped(wide, floor);
                 [wrapped(narrow, floor ^ sum), wrapped(narrow, floor)]
             }
-            Case::Masks => {
+            PairCase::Masks => {
                 let chosen = if x < y { product } else { sum };
                 [wrapped(narrow, if a < b { chosen } else { x }), i128::from(x < y)]
             }
@@ -92,7 +92,7 @@ impl Case {
     }
 }
 
-fn check(case: Case, narrow: DType, wide: DType, pairs: &[(i128, i128)], d: i128, width: Width) {
+fn check(case: PairCase, narrow: DType, wide: DType, pairs: &[(i128, i128)], d: i128, width: Width) {
     let kernel = case.kernel(narrow, wide);
     let access = [Access::Contiguous, Access::Contiguous, Access::Splat];
     let compiled = Compiler::host().expect("a compiler").compile(&kernel, &[], &access, width);
@@ -122,9 +122,9 @@ fn all_pairs_of_bytes() {
         let pairs: Vec<_> = all().flat_map(|a| all().map(move |b| (a, b))).collect();
         for width in Width::of_target() {
             for wide in wides {
-                check(Case::Masks, narrow, wide, &pairs, 1, width);
+                check(PairCase::Masks, narrow, wide, &pairs, 1, width);
                 for d in [7, 255].map(|d| wrapped(narrow, d)) {
-                    check(Case::Arithmetic, narrow, wide, &pairs, d, width);
+                    check(PairCase::Arithmetic, narrow, wide, &pairs, d, width);
                 }
             }
         }
@@ -143,9 +143,9 @@ fn pairs_of_words() {
         }));
         for width in Width::of_target() {
             for wide in wides {
-                check(Case::Masks, narrow, wide, &pairs, 1, width);
+                check(PairCase::Masks, narrow, wide, &pairs, 1, width);
                 for d in [0, 1, 7, 32768, 65535].map(|d| wrapped(narrow, d)) {
-                    check(Case::Arithmetic, narrow, wide, &pairs, d, width);
+                    check(PairCase::Arithmetic, narrow, wide, &pairs, d, width);
                 }
             }
         }
@@ -156,7 +156,7 @@ fn pairs_of_words() {
 fn nothing_beyond_the_arrays_is_read_or_written() {
     for (narrow, wides) in PAIRS {
         for width in Width::of_target() {
-            for case in [Case::Arithmetic, Case::Masks] {
+            for case in [PairCase::Arithmetic, PairCase::Masks] {
                 let access = [Access::Contiguous, Access::Contiguous, Access::Splat];
                 at_the_wall(&case.kernel(narrow, wides[0]), &access, width);
             }

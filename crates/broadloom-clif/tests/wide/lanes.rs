@@ -3,7 +3,7 @@
 
 use broadloom_wide::{Convention, Intrinsic, Level};
 
-use crate::machine::{Machine, Operand, levels, taken};
+use crate::machine::{CompiledFunction, RowMajor, levels, taken};
 use crate::rows::Dice;
 
 /// A function that reads three vectors of a type, one behind the other, and writes others where the second operand is;
@@ -26,10 +26,10 @@ fn function(ty: &str, bytes: usize, head: &str, body: &str, results: &[(&str, us
 
 /// Runs a function on bytes, of which it writes so many.
 fn run(text: &str, level: Level, input: &mut [u8], bytes: usize) -> Option<Vec<u8>> {
-    let machine = taken(Machine::of_text(text, level, Convention::SystemV), level)?;
+    let machine = taken(CompiledFunction::of_text(text, level, Convention::SystemV), level)?;
     let mut output = vec![0xa5; bytes + 64];
     let operands =
-        [Operand { ptr: input.as_mut_ptr(), stride: 0 }, Operand { ptr: output.as_mut_ptr(), stride: 0 }];
+        [RowMajor { ptr: input.as_mut_ptr(), stride: 0 }, RowMajor { ptr: output.as_mut_ptr(), stride: 0 }];
     // SAFETY: the function reads three vectors, which `input` holds, and writes `bytes` of the `bytes + 64` of `output`.
     unsafe { machine.call(&operands, 1, 1) };
     assert!(output[bytes..].iter().all(|&b| b == 0xa5), "bytes behind the results");

@@ -2,15 +2,15 @@
 
 use broadloom_wide::{Convention, Level};
 
-use crate::machine::{Machine, levels, taken};
+use crate::machine::{CompiledFunction, levels, taken};
 use crate::pressure::shapes;
-use crate::program::{Code, Lane, Program};
+use crate::program::{Code, Lane, RowProgram};
 use crate::rows::{Field, Wall, run};
 use crate::text::Shape;
 
 /// y = 2x + y and its complement, in integers of a width.
-fn sums(lane: Lane) -> Program {
-    let mut program = Program::default();
+fn sums(lane: Lane) -> RowProgram {
+    let mut program = RowProgram::default();
     let (x, y) = (program.input(lane), program.input(lane));
     let double = program.like(x, Code::Binary("iadd", x, x));
     let sum = program.like(x, Code::Binary("iadd", double, y));
@@ -26,7 +26,7 @@ fn every_length_up_to_three_blocks_and_one() {
     for lane in INTEGERS {
         let program = sums(lane);
         for shape in shapes(lane) {
-            let Some(machine) = taken(Machine::of(&program, shape), shape.level) else { continue };
+            let Some(machine) = taken(CompiledFunction::of(&program, shape), shape.level) else { continue };
             let least = if shape.level == Level::Avx512 { 1 } else { shape.block() };
             for columns in least..=3 * shape.block() + 1 {
                 for wall in [Wall::Behind, Wall::Before] {
@@ -42,7 +42,7 @@ fn rows_with_gaps_between_them() {
     for lane in INTEGERS {
         let program = sums(lane);
         for shape in shapes(lane) {
-            let Some(machine) = taken(Machine::of(&program, shape), shape.level) else { continue };
+            let Some(machine) = taken(CompiledFunction::of(&program, shape), shape.level) else { continue };
             let block = shape.block();
             let short = if shape.level == Level::Avx512 { 1 } else { block };
             for (rows, columns) in
@@ -60,7 +60,7 @@ fn an_output_that_is_an_input() {
     for lane in INTEGERS {
         let program = sums(lane);
         for shape in shapes(lane).filter(|shape| shape.level == Level::Avx512) {
-            let Some(machine) = taken(Machine::of(&program, shape), shape.level) else { continue };
+            let Some(machine) = taken(CompiledFunction::of(&program, shape), shape.level) else { continue };
             for columns in 1..=2 * shape.block() + 3 {
                 run(&machine, &program, shape, Field { in_place: true, rows: 2, ..Field::row(columns) });
             }
@@ -76,7 +76,7 @@ fn short_vectors() {
         for vectors in [1, 2, 4] {
             for level in levels() {
                 let shape = Shape { vectors, ..Shape::new(level, lanes) };
-                let Ok(machine) = Machine::of(&program, shape) else { continue };
+                let Ok(machine) = CompiledFunction::of(&program, shape) else { continue };
                 let least = if level == Level::Avx512 { 1 } else { shape.block() };
                 for columns in least..=3 * shape.block() + 1 {
                     run(&machine, &program, shape, Field { rows: 2, ..Field::row(columns) });
@@ -97,7 +97,9 @@ fn frames_above_a_page() {
                 let shape = Shape { convention, idle_slot: bytes, ..Shape::new(level, lanes) };
                 let columns = 3 * shape.block() + 1;
                 let running = || {
-                    let Some(machine) = taken(Machine::of(&program, shape), shape.level) else { return };
+                    let Some(machine) = taken(CompiledFunction::of(&program, shape), shape.level) else {
+                        return;
+                    };
                     assert!(machine.frame as usize >= bytes, "{} of {bytes} bytes", machine.frame);
                     run(&machine, &program, shape, Field::row(columns));
                 };

@@ -16,7 +16,7 @@ use cranelift_codegen::settings;
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{Linkage, Module, default_libcall_names};
 
-use crate::program::{Lane, Program, rare};
+use crate::program::{Lane, RowProgram, rare};
 use crate::text::{self, Shape};
 
 /// The instructions that this host has, the most first.
@@ -64,7 +64,7 @@ pub fn taken<T>(compiled: Result<T, Unsupported>, level: Level) -> Option<T> {
 }
 
 /// A compiled function.
-pub struct Machine {
+pub struct CompiledFunction {
     module: ManuallyDrop<JITModule>,
     entry: *const u8,
     convention: Convention,
@@ -72,7 +72,7 @@ pub struct Machine {
     pub assembly: String,
 }
 
-impl Drop for Machine {
+impl Drop for CompiledFunction {
     fn drop(&mut self) {
         // SAFETY: `self` is being dropped, so the module is not used again.
         let module = unsafe { ManuallyDrop::take(&mut self.module) };
@@ -84,7 +84,7 @@ impl Drop for Machine {
 /// A row-major operand: its first element, and bytes from row to row.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct Operand {
+pub struct RowMajor {
     pub ptr: *mut u8,
     pub stride: isize,
 }
@@ -161,12 +161,16 @@ unsafe extern "sysv64" {
     ) -> u64;
 }
 
-impl Machine {
+impl CompiledFunction {
     /// Compiles a text.
     ///
     /// # Errors
     /// The functions that the back end refuses.
-    pub fn of_text(text: &str, level: Level, convention: Convention) -> Result<Machine, Unsupported> {
+    pub fn of_text(
+        text: &str,
+        level: Level,
+        convention: Convention,
+    ) -> Result<CompiledFunction, Unsupported> {
         let function = parse(text);
         let code = broadloom_wide::compile(&function, level, convention)?;
         let mut module = JITModule::new(JITBuilder::new(default_libcall_names()).expect("a host"));
@@ -177,22 +181,22 @@ impl Machine {
         module.finalize_definitions().expect("executable memory");
         let entry = module.get_finalized_function(id);
         let module = ManuallyDrop::new(module);
-        Ok(Machine { module, entry, convention, frame: code.frame, assembly: code.assembly() })
+        Ok(CompiledFunction { module, entry, convention, frame: code.frame, assembly: code.assembly() })
     }
 
     /// Compiles a program.
     ///
     /// # Errors
     /// The functions that the back end refuses.
-    pub fn of(program: &Program, shape: Shape) -> Result<Machine, Unsupported> {
-        Machine::of_text(&text::function(program, shape), shape.level, shape.convention)
+    pub fn of(program: &RowProgram, shape: Shape) -> Result<CompiledFunction, Unsupported> {
+        CompiledFunction::of_text(&text::function(program, shape), shape.level, shape.convention)
     }
 
     /// Calls it; `last` is the number of columns or the first column of the last block, as the shape has it.
     ///
     /// # Safety
     /// The operands are those that the function was written for, with memory for so many rows and columns.
-    pub unsafe fn call(&self, operands: &[Operand], rows: usize, last: usize) {
+    pub unsafe fn call(&self, operands: &[RowMajor], rows: usize, last: usize) {
         let arguments = [operands.as_ptr() as u64, 0, 0, rows as u64, last as u64, 0];
         let before: [u64; KEPT] =
             std::array::from_fn(|i| 0x0101_0101_0101_0101u64.wrapping_mul(i as u64 + 3));

@@ -3,7 +3,7 @@
 use broadloom_wide::{Convention, Level};
 
 use crate::machine::{levels, taken};
-use crate::program::{Code, Lane, Program};
+use crate::program::{Code, Lane, RowProgram};
 use crate::rows::{Field, Wall, agree, run};
 use crate::text::Shape;
 
@@ -38,8 +38,8 @@ fn constant(lane: Lane, number: usize) -> u64 {
 }
 
 /// `count` values that are made first and summed last to first.
-fn many_values(lane: Lane, count: usize) -> Program {
-    let mut program = Program::default();
+fn many_values(lane: Lane, count: usize) -> RowProgram {
+    let mut program = RowProgram::default();
     let (x, y) = (program.input(lane), program.input(lane));
     let (add, times) = arithmetic(lane);
     let mut values = vec![x];
@@ -72,7 +72,7 @@ fn hundreds_of_vectors() {
 #[test]
 fn multiply_adds_of_spilled_values() {
     for lane in [Lane::F32, Lane::F64] {
-        let mut program = Program::default();
+        let mut program = RowProgram::default();
         let x = program.input(lane);
         let values: Vec<usize> = (0..60)
             .map(|i| {
@@ -103,8 +103,8 @@ fn multiply_adds_of_spilled_values() {
 }
 
 /// `count` masks that are made first and choose last to first.
-fn many_masks(lane: Lane, count: usize) -> Program {
-    let mut program = Program::default();
+fn many_masks(lane: Lane, count: usize) -> RowProgram {
+    let mut program = RowProgram::default();
     let (x, y) = (program.input(lane), program.input(lane));
     let (add, times) = arithmetic(lane);
     let conditions: &[&'static str] = match lane.is_float() {
@@ -150,7 +150,7 @@ fn more_masks_than_mask_registers() {
 #[test]
 fn more_constants_than_registers() {
     for lane in [Lane::F32, Lane::F64, Lane::I16, Lane::I32, Lane::I64] {
-        let mut program = Program::default();
+        let mut program = RowProgram::default();
         let x = program.input(lane);
         let (add, times) = arithmetic(lane);
         let constants: Vec<usize> =
@@ -177,7 +177,7 @@ fn more_constants_than_registers() {
 #[test]
 fn twenty_inputs_and_ten_outputs() {
     for lane in [Lane::F32, Lane::F64, Lane::I8, Lane::I64] {
-        let mut program = Program::default();
+        let mut program = RowProgram::default();
         let (add, _) = arithmetic(lane);
         let inputs: Vec<usize> = (0..20).map(|_| program.input(lane)).collect();
         for i in 0..10 {
@@ -198,7 +198,7 @@ fn twenty_inputs_and_ten_outputs() {
 /// Values of several widths at once: a mask, a byte and a double of the same lane.
 #[test]
 fn lanes_of_all_widths() {
-    let mut program = Program::default();
+    let mut program = RowProgram::default();
     let (a, b) = (program.input(Lane::F64), program.input(Lane::F32));
     let (c, d) = (program.input(Lane::I8), program.input(Lane::I16));
     use broadloom_wide::Intrinsic::{Demote, Promote, ResizeMask, SignExtend, Truncate, ZeroExtend};

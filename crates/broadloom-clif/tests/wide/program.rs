@@ -82,16 +82,16 @@ pub enum Code {
 }
 
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct ProgramNode {
     pub code: Code,
     pub lane: Lane,
 }
 
 /// A kernel over rows.
 #[derive(Clone, Debug, Default)]
-pub struct Program {
+pub struct RowProgram {
     pub inputs: Vec<Lane>,
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<ProgramNode>,
     pub outputs: Vec<usize>,
 }
 
@@ -106,9 +106,9 @@ pub fn rare(lane: Lane, x: u64) -> u64 {
     }
 }
 
-impl Program {
+impl RowProgram {
     pub fn push(&mut self, lane: Lane, code: Code) -> usize {
-        self.nodes.push(Node { code, lane });
+        self.nodes.push(ProgramNode { code, lane });
         self.nodes.len() - 1
     }
 

@@ -2,7 +2,7 @@
 
 use broadloom_wide::{Convention, Intrinsic, Level};
 
-use crate::program::{Code, FLOAT_CONDITIONS, INTEGER_CONDITIONS, Lane, Program};
+use crate::program::{Code, FLOAT_CONDITIONS, INTEGER_CONDITIONS, Lane, RowProgram};
 use crate::rows::{Dice, agree};
 use crate::text::Shape;
 
@@ -16,7 +16,7 @@ fn lanes_of(level: Level, lanes: usize) -> Vec<Lane> {
 }
 
 struct Maker {
-    program: Program,
+    program: RowProgram,
     dice: Dice,
     /// Which nodes are masks.
     masks: Vec<usize>,
@@ -162,8 +162,8 @@ impl Maker {
 }
 
 /// A program by a seed, of so many nodes at least.
-fn program(seed: u64, size: usize, level: Level, lanes: usize) -> Program {
-    let mut maker = Maker { program: Program::default(), dice: Dice(seed), masks: Vec::new(), level };
+fn program(seed: u64, size: usize, level: Level, lanes: usize) -> RowProgram {
+    let mut maker = Maker { program: RowProgram::default(), dice: Dice(seed), masks: Vec::new(), level };
     let lanes = lanes_of(level, lanes);
     for &lane in &lanes {
         maker.program.input(lane);

@@ -2,22 +2,22 @@
 
 use broadloom_wide::{Convention, Level, compile};
 
-use crate::machine::{Machine, levels, parse};
-use crate::program::{Code, Lane, Program};
+use crate::machine::{CompiledFunction, levels, parse};
+use crate::program::{Code, Lane, RowProgram};
 use crate::rows::agree;
 use crate::text::{self, Shape};
 
 /// Vectors that are longer than registers, or shorter than anything that is loaded.
 #[test]
 fn types_of_another_size() {
-    let mut program = Program::default();
+    let mut program = RowProgram::default();
     let x = program.input(Lane::I32);
     program.outputs = vec![program.like(x, Code::Binary("iadd", x, x))];
     for (level, lanes) in [(Level::Avx512, 32), (Level::Avx2, 16), (Level::Avx2, 32)] {
         let text = text::function(&program, Shape::new(level, lanes));
         assert!(compile(&parse(&text), level, Convention::SystemV).is_err(), "{lanes} lanes of 32 bits");
     }
-    let mut program = Program::default();
+    let mut program = RowProgram::default();
     let x = program.input(Lane::I8);
     program.outputs = vec![program.like(x, Code::Binary("iadd", x, x))];
     // More elements to a block than the mask of those that are left has bits.
@@ -34,7 +34,7 @@ fn types_of_another_size() {
 #[test]
 fn masks_of_few_lanes() {
     for (lane, lanes) in [(Lane::F64, 4), (Lane::I64, 2), (Lane::I32, 4), (Lane::F64, 2), (Lane::I16, 8)] {
-        let mut program = Program::default();
+        let mut program = RowProgram::default();
         let (x, y) = (program.input(lane), program.input(lane));
         let less = program.compare(if lane.is_float() { "lt" } else { "slt" }, x, y);
         let not = program.like(less, Code::Unary("bnot", less));
@@ -98,7 +98,7 @@ block0(v0: i64, v1: i64, v2: i64, v3: i64, v4: i64, v5: i64):
 /// The address of the code doesn't matter, up to its alignment; equal functions are equal code.
 #[test]
 fn code_is_the_same_each_time() {
-    let mut program = Program::default();
+    let mut program = RowProgram::default();
     let x = program.input(Lane::F32);
     let c = program.push(Lane::F32, Code::Constant(0x3fc0_0000));
     program.outputs = vec![program.like(x, Code::Fma(x, c, x))];
@@ -109,8 +109,9 @@ fn code_is_the_same_each_time() {
         let once = compile(&function, level, Convention::SystemV).expect("compiles");
         let again = compile(&function, level, Convention::SystemV).expect("compiles");
         assert_eq!(once, again);
-        let (first, second) = (Machine::of(&program, shape), Machine::of(&program, shape));
-        let assembly = |machine: Result<Machine, _>| machine.map(|m: Machine| m.assembly.clone());
+        let (first, second) = (CompiledFunction::of(&program, shape), CompiledFunction::of(&program, shape));
+        let assembly =
+            |machine: Result<CompiledFunction, _>| machine.map(|m: CompiledFunction| m.assembly.clone());
         assert_eq!(assembly(first).expect("compiles"), assembly(second).expect("compiles"));
     }
 }

@@ -3,8 +3,8 @@
 
 use broadloom_wide::Unsupported;
 
-use crate::machine::{Machine, Operand, read, write};
-use crate::program::{Lane, Program};
+use crate::machine::{CompiledFunction, RowMajor, read, write};
+use crate::program::{Lane, RowProgram};
 use crate::text::Shape;
 
 const PAGE: usize = 4096;
@@ -135,7 +135,7 @@ impl Field {
 }
 
 /// Runs a program that is compiled already.
-pub fn run(machine: &Machine, program: &Program, shape: Shape, field: Field) {
+pub fn run(machine: &CompiledFunction, program: &RowProgram, shape: Shape, field: Field) {
     let Field { rows, columns, wall, .. } = field;
     let mut dice = Dice(field.seed);
     let gap = if rows > 1 { 24 } else { 0 };
@@ -161,10 +161,10 @@ pub fn run(machine: &Machine, program: &Program, shape: Shape, field: Field) {
         .collect();
     let before: Vec<Vec<u8>> = arrays.iter().map(|a| a.bytes().to_vec()).collect();
     let inputs = program.inputs.len();
-    let mut operands: Vec<Operand> = arrays
+    let mut operands: Vec<RowMajor> = arrays
         .iter_mut()
         .zip(&lanes)
-        .map(|(array, &lane)| Operand { ptr: array.as_mut_ptr(), stride: stride(lane) as isize })
+        .map(|(array, &lane)| RowMajor { ptr: array.as_mut_ptr(), stride: stride(lane) as isize })
         .collect();
     if field.in_place {
         operands[inputs] = operands[0];
@@ -209,8 +209,8 @@ pub fn run(machine: &Machine, program: &Program, shape: Shape, field: Field) {
 ///
 /// # Errors
 /// The functions that the back end refuses.
-pub fn agree(program: &Program, shape: Shape) -> Result<Machine, Unsupported> {
-    let machine = Machine::of(program, shape)?;
+pub fn agree(program: &RowProgram, shape: Shape) -> Result<CompiledFunction, Unsupported> {
+    let machine = CompiledFunction::of(program, shape)?;
     let block = shape.block();
     let mut lengths = vec![block, 2 * block, 3 * block + 1, 2 * block - 1];
     if shape.level == broadloom_wide::Level::Avx512 {

@@ -13,16 +13,16 @@ use crate::rows::{Dice, Guarded, Wall};
 
 /// `a - b` in the dtype of the widest, of which each output has the low bits: the dtypes of both, of the difference, and of
 /// the outputs.
-type Case = (DType, DType, DType, &'static [DType]);
+type WidthCase = (DType, DType, DType, &'static [DType]);
 
-const CASES: [Case; 4] = [
+const CASES: [WidthCase; 4] = [
     (DType::Int32, DType::Int32, DType::Int32, &[DType::Int32]),
     (DType::Int64, DType::Int64, DType::Int64, &[DType::Int64]),
     (DType::Int32, DType::Int64, DType::Int64, &[DType::Int64, DType::Int32]),
     (DType::UInt32, DType::UInt8, DType::UInt32, &[DType::UInt8, DType::UInt32]),
 ];
 
-fn kernel((a, b, work, outputs): Case) -> Kernel {
+fn kernel((a, b, work, outputs): WidthCase) -> Kernel {
     let (mut body, mut next) = (Vec::new(), 1);
     let mut push = |code, x: u32, y: u32| {
         body.push(Inst { code, args: [ValueId(x), ValueId(y), ValueId(0)] });
@@ -41,7 +41,7 @@ fn kernel((a, b, work, outputs): Case) -> Kernel {
 }
 
 /// An operand of rows in memory of which every row but the last is followed by some elements more.
-struct Rows {
+struct GappedRows {
     dtype: DType,
     memory: Guarded,
     step: isize,
@@ -50,14 +50,14 @@ struct Rows {
     pitch: usize,
 }
 
-impl Rows {
-    fn new(dtype: DType, step: isize, shape: &[usize], wall: Wall, dice: &mut Dice) -> Rows {
+impl GappedRows {
+    fn new(dtype: DType, step: isize, shape: &[usize], wall: Wall, dice: &mut Dice) -> GappedRows {
         let (rows, cols) = (shape.iter().rev().nth(1).copied().unwrap_or(1), shape[shape.len() - 1]);
         let span = (cols - 1) * step.unsigned_abs() + 1;
         let pitch = span + 5;
         let mut memory = Guarded::new(((rows - 1) * pitch + span) * dtype.size(), wall);
         memory.bytes_mut().iter_mut().for_each(|byte| *byte = dice.next() as u8);
-        Rows { dtype, memory, step, shape: shape.to_vec(), pitch }
+        GappedRows { dtype, memory, step, shape: shape.to_vec(), pitch }
     }
 
     /// The offset of an element.
@@ -97,7 +97,7 @@ impl Rows {
     }
 
     /// # Safety
-    /// As [`Rows::view`].
+    /// As [`GappedRows::view`].
     unsafe fn view_mut(&mut self) -> ViewMut<'static> {
         let (start, strides) = (self.start(), self.strides());
         // SAFETY: as in `view`.
@@ -105,7 +105,7 @@ impl Rows {
     }
 }
 
-/// Machine code for each kernel, its accesses and its width.
+/// CompiledFunction code for each kernel, its accesses and its width.
 struct Codes {
     compiler: Compiler,
     purpose: Purpose,
@@ -141,9 +141,10 @@ impl Codes {
     ) {
         let (a, b, _, to) = CASES[case];
         let mut dice = Dice(shape.iter().sum::<usize>() as u64);
-        let mut x = Rows::new(a, steps[0], shape, wall, &mut dice);
-        let mut y = Rows::new(b, steps[1], shape, wall, &mut dice);
-        let mut outputs: Vec<Rows> = to.iter().map(|&to| Rows::new(to, 1, shape, wall, &mut dice)).collect();
+        let mut x = GappedRows::new(a, steps[0], shape, wall, &mut dice);
+        let mut y = GappedRows::new(b, steps[1], shape, wall, &mut dice);
+        let mut outputs: Vec<GappedRows> =
+            to.iter().map(|&to| GappedRows::new(to, 1, shape, wall, &mut dice)).collect();
         let (rows, cols) = (shape.iter().rev().nth(1).copied().unwrap_or(1), shape[shape.len() - 1]);
         let indices = || (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col)));
         let expected: Vec<i64> =
@@ -197,7 +198,7 @@ fn every_length() {
         let mut codes = Codes::new(purpose);
         for (width, case) in widths().flat_map(|width| (0..CASES.len()).map(move |case| (width, case))) {
             for steps in [[-1, 1], [2, 1], [2, -1], [-1, 2], [2, 2], [1, -1]] {
-                // Rows of few blocks are never streamed.
+                // GappedRows of few blocks are never streamed.
                 let short = if purpose == Purpose::Store { 1..140 } else { 0..0 };
                 let lengths = short.chain([255, 256, 257, 258, 300, 511, 513, 700, 1000]);
                 for (n, wall) in lengths.flat_map(|n| [(n, Wall::Behind), (n, Wall::Before)]) {
@@ -208,7 +209,7 @@ fn every_length() {
     }
 }
 
-/// Rows of every length around blocks, and the end of the last row at a wall.
+/// GappedRows of every length around blocks, and the end of the last row at a wall.
 #[test]
 fn rows_of_steps() {
     let mut codes = Codes::new(Purpose::Store);

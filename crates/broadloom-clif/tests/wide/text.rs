@@ -6,7 +6,7 @@ use std::fmt::Write;
 use broadloom_wide::{Convention, Intrinsic, Level};
 
 use crate::machine;
-use crate::program::{Code, Lane, Program};
+use crate::program::{Code, Lane, RowProgram};
 
 /// How a function goes over its rows.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ impl Shape {
 pub const PART: usize = 64;
 
 struct Writer<'p> {
-    program: &'p Program,
+    program: &'p RowProgram,
     shape: Shape,
     head: String,
     body: String,
@@ -48,7 +48,7 @@ struct Writer<'p> {
 }
 
 /// The function of a program.
-pub fn function(program: &Program, shape: Shape) -> String {
+pub fn function(program: &RowProgram, shape: Shape) -> String {
     let mut writer = Writer {
         program,
         shape,

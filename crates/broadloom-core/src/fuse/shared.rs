@@ -14,7 +14,7 @@ use crate::graph::{Graph, NodeId, NodeKind};
 use crate::shape::Shape;
 
 /// The numbers of the loops that read a node. Four are kept: more would not change the decision.
-type Loops = SmallVec<[u32; 4]>;
+type ReadingLoops = SmallVec<[u32; 4]>;
 
 /// Identifies a loop that several values share: that of roots of one shape, or of reductions of one level, shape and
 /// axes.
@@ -76,7 +76,14 @@ impl Known {
     }
 
     /// Weighs computing a node in each of its readers' loops against a temporary.
-    fn weigh(&self, graph: &Graph, id: NodeId, cost: u64, readers: &Loops, is_root: bool) -> cost::Weighed {
+    fn weigh(
+        &self,
+        graph: &Graph,
+        id: NodeId,
+        cost: u64,
+        readers: &ReadingLoops,
+        is_root: bool,
+    ) -> cost::Weighed {
         let node = graph.node(id);
         let elements = node.shape.elements();
         let loops = || readers.iter().map(|&reader| &self.loops[reader as usize]);
@@ -99,7 +106,7 @@ pub fn find(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) {
     }
     let (costs, levels) = costs_and_levels(graph, cuts);
     let mut known = Known::default();
-    let mut readers: Vec<Loops> = vec![Loops::new(); graph.nodes().len()];
+    let mut readers: Vec<ReadingLoops> = vec![ReadingLoops::new(); graph.nodes().len()];
     for root in roots {
         let of_root = known.of_roots(&graph.node(*root).shape);
         add(&mut readers[root.index()], of_root);
@@ -140,7 +147,7 @@ pub fn find(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) {
     }
 }
 
-fn add(to: &mut Loops, reader: u32) {
+fn add(to: &mut ReadingLoops, reader: u32) {
     if to.len() < to.inline_size() && !to.contains(&reader) {
         to.push(reader);
     }

@@ -29,7 +29,7 @@ impl Advice {
     }
 }
 
-type Row = (&'static [&'static str], Advice);
+type Slip = (&'static [&'static str], Advice);
 
 const PRODUCTS: Advice =
     Missing("there is no matrix product; of vectors it is `vecdot(x1, x2)`, or `sum(x1 * x2)`");
@@ -43,7 +43,7 @@ const SPECIAL: Advice = Missing("it is not among the functions of the Array API 
 const COMPLEX: Advice = Missing("there are no complex dtypes");
 
 /// Names of functions in other libraries.
-const FUNCTIONS: &[Row] = &[
+const FUNCTIONS: &[Slip] = &[
     // Arithmetic.
     (&["plus"], Is("add")),
     (&["sub", "minus"], Is("subtract")),
@@ -198,7 +198,7 @@ const FUNCTIONS: &[Row] = &[
 ];
 
 /// Names of constants and values in other languages.
-const NAMES: &[Row] = &[
+const NAMES: &[Slip] = &[
     (&["PI", "Pi", "M_PI", "π"], Write("`pi`")),
     (&["tau", "TAU", "M_TAU"], Write("`2 * pi`")),
     (&["E", "M_E"], Write("`e`, or `exp(x)` for its powers")),
@@ -215,7 +215,7 @@ const NAMES: &[Row] = &[
 ];
 
 /// Words that begin a statement in other languages.
-const STATEMENTS: &[Row] = &[
+const STATEMENTS: &[Slip] = &[
     (
         &["let", "var", "const", "auto", "mut", "val", "set", "local"],
         Write("a binding without a keyword: `y = x * 2`"),
@@ -242,7 +242,7 @@ const STATEMENTS: &[Row] = &[
 ];
 
 /// Words between two operands in other languages.
-const INFIXES: &[Row] = &[
+const INFIXES: &[Slip] = &[
     (&["is", "eq", "equals"], Write("`==` to compare")),
     (&["isnt", "ne"], Write("`!=` to compare")),
     (&["in", "of"], ORDERING),
@@ -257,7 +257,7 @@ const INFIXES: &[Row] = &[
 ];
 
 /// Names of element types in other languages.
-const DTYPES: &[Row] = &[
+const DTYPES: &[Slip] = &[
     (&["int", "integer", "Integer", "signed"], Write("`int32` or `int64`")),
     (&["uint", "unsigned"], Write("`uint32` or `uint64`")),
     (&["float", "Float", "real", "number", "num"], Write("`float32` or `float64`")),
@@ -312,7 +312,7 @@ const OPERATORS: &[(&str, &str)] = &[
 const ONCE: &str = "a name is bound once: write `y = x + 1`, with a name of its own";
 
 /// Names of arguments in other libraries. [`Is`] has the argument's name in this language.
-const KEYWORDS: &[Row] = &[
+const KEYWORDS: &[Slip] = &[
     (&["keep_dims", "keepdim", "keep", "keep_dim"], Is("keepdims")),
     (&["dim", "dims", "axes", "ax", "along"], Is("axis")),
     (&["ddof"], Is("correction")),
@@ -359,7 +359,7 @@ const ARITIES: &[(&str, usize, &str)] = &[
     ("multiply", 3, "of three, write `a * b * c`"),
 ];
 
-fn find(rows: &[Row], name: &str) -> Option<String> {
+fn find(rows: &[Slip], name: &str) -> Option<String> {
     rows.iter().find(|(names, _)| names.contains(&name)).map(|(_, advice)| advice.text())
 }
 

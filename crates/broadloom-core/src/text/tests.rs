@@ -485,9 +485,9 @@ fn large_texts() {
 }
 
 /// A small generator of pseudo-random numbers (xorshift64*), so that every run is the same.
-struct Random(u64);
+struct RandomText(u64);
 
-impl Random {
+impl RandomText {
     fn below(&mut self, n: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -586,7 +586,7 @@ fn random_texts_never_panic() {
         "(0,",
         "#",
     ];
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = RandomText(0x9e37_79b9_7f4a_7c15);
     let mut good = 0;
     for _ in 0..50_000 {
         let length = random.below(12);
@@ -603,7 +603,7 @@ fn random_texts_never_panic() {
 
 #[test]
 fn hex_floats_agree_with_decimal_ones() {
-    let mut random = Random(7);
+    let mut random = RandomText(7);
     for _ in 0..20_000 {
         let bits = (random.below(1 << 31) as u64) << 32 | random.below(1 << 31) as u64;
         let value = f64::from_bits(bits & !(1 << 63));

@@ -33,7 +33,7 @@ through_float64!(unary_with_single Sinh sinh single::sinh; Cosh cosh single::cos
 
 /// The common parts of sinh and cosh of n·ln 2 + r, with q = 2^−2n: 1 − q (`minus`) and 1 + q (`plus`), exactly, r,
 /// cosh r − 1 (`even`) and sinh r − r (`odd`).
-struct Parts<O: Ops> {
+struct HyperbolicParts<O: Ops> {
     n: O::V<f64>,
     minus: Sum<O>,
     plus: Sum<O>,
@@ -43,7 +43,7 @@ struct Parts<O: Ops> {
 }
 
 #[inline(always)]
-fn parts<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Parts<O> {
+fn parts<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> HyperbolicParts<O> {
     let Reduced { n, r } = reduce::<O, P>(o, x);
     let (even, odd) = even_and_odd::<O, P>(o, r.hi);
     let q = reciprocal_power(o, n, 2.0);
@@ -56,12 +56,12 @@ fn parts<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Parts<O> {
         let hi = o.add::<f64>(r.hi, r.lo);
         (o.just(minus), o.just(plus), o.just(hi))
     };
-    Parts { n, minus, plus, r, even, odd }
+    HyperbolicParts { n, minus, plus, r, even, odd }
 }
 
 /// a·cosh r + b·sinh r, where a and b are 1 − q and 1 + q, in either order.
 #[inline(always)]
-fn combine<O: Ops, P: Precision>(o: &mut O, p: &Parts<O>, a: Sum<O>, b: Sum<O>) -> Sum<O> {
+fn combine<O: Ops, P: Precision>(o: &mut O, p: &HyperbolicParts<O>, a: Sum<O>, b: Sum<O>) -> Sum<O> {
     let small = o.mul::<f64>(b.hi, p.odd);
     let small = o.fma::<f64>(a.hi, p.even, small);
     if !P::FULL {

@@ -43,9 +43,9 @@ const CHUNK: usize = 256;
 /// has the function's own error as its source. If it fails for several elements, any of these failures may be the first.
 /// Functions are called only with elements of their operands, so a failure always belongs to one of these.
 #[derive(Clone)]
-pub struct HostFunction(Arc<Inner>);
+pub struct HostFunction(Arc<HandleInner>);
 
-struct Inner {
+struct HandleInner {
     declaration: HostDeclaration,
     entry: HostTile,
     can_fail: bool,
@@ -54,7 +54,7 @@ struct Inner {
 }
 
 /// The C function by which executors call a host function, and whether the host function can fail.
-struct Entry {
+struct HostEntry {
     tile: HostTile,
     can_fail: bool,
 }
@@ -86,7 +86,7 @@ impl HostFunction {
         name: &str,
         function: F,
     ) -> Result<HostFunction, HostError> {
-        let entry = Entry { tile: closure::entry::<F, Args>, can_fail: F::CAN_FAIL };
+        let entry = HostEntry { tile: closure::entry::<F, Args>, can_fail: F::CAN_FAIL };
         HostFunction::named(name, F::OPERANDS, F::RESULT, entry, function)
     }
 
@@ -114,7 +114,7 @@ impl HostFunction {
         name: &str,
         function: F,
     ) -> Result<HostFunction, HostError> {
-        let entry = Entry { tile: closure::tile_entry::<F, Args>, can_fail: F::CAN_FAIL };
+        let entry = HostEntry { tile: closure::tile_entry::<F, Args>, can_fail: F::CAN_FAIL };
         HostFunction::named(name, F::OPERANDS, F::RESULT, entry, function)
     }
 
@@ -195,7 +195,7 @@ impl HostFunction {
         context: C,
     ) -> Result<HostFunction, HostError> {
         let tile = pointer::Tile::new(function, result, context);
-        let entry = Entry { tile: pointer::entry::<C>, can_fail: false };
+        let entry = HostEntry { tile: pointer::entry::<C>, can_fail: false };
         HostFunction::with(name, operands, result, entry, Arc::new(tile))
     }
 
@@ -216,7 +216,7 @@ impl HostFunction {
         context: C,
     ) -> Result<HostFunction, HostError> {
         let function = pointer::FallibleTile::new(function, result, context);
-        let entry = Entry { tile: pointer::fallible_entry::<C>, can_fail: true };
+        let entry = HostEntry { tile: pointer::fallible_entry::<C>, can_fail: true };
         HostFunction::named(name, operands, result, entry, function)
     }
 
@@ -226,8 +226,8 @@ impl HostFunction {
     /// The cost decides how many threads share the work, and whether an operand of a broadcast is computed once and kept; it never
     /// changes the bits of a result. The new handle is not equal to this one.
     pub fn with_cost(self, cost: u32) -> HostFunction {
-        let Inner { declaration, entry, can_fail, owner } = &*self.0;
-        HostFunction(Arc::new(Inner {
+        let HandleInner { declaration, entry, can_fail, owner } = &*self.0;
+        HostFunction(Arc::new(HandleInner {
             declaration: declaration.with_cost(cost),
             entry: *entry,
             can_fail: *can_fail,
@@ -240,7 +240,7 @@ impl HostFunction {
         name: &str,
         operands: &[DType],
         result: DType,
-        entry: Entry,
+        entry: HostEntry,
         function: F,
     ) -> Result<HostFunction, HostError> {
         HostFunction::with(name, operands, result, entry, Arc::new(Named { name: name.into(), function }))
@@ -251,12 +251,12 @@ impl HostFunction {
         name: &str,
         operands: &[DType],
         result: DType,
-        entry: Entry,
+        entry: HostEntry,
         owner: Arc<dyn Any + Send + Sync>,
     ) -> Result<HostFunction, HostError> {
         let declaration = HostDeclaration::new(name, operands, result, HostFunction::DEFAULT_COST)?;
-        let Entry { tile, can_fail } = entry;
-        Ok(HostFunction(Arc::new(Inner { declaration, entry: tile, can_fail, owner })))
+        let HostEntry { tile, can_fail } = entry;
+        Ok(HostFunction(Arc::new(HandleInner { declaration, entry: tile, can_fail, owner })))
     }
 
     /// Whether the function can fail. If it can, it must be called (by [`HostFunction::call`] or by machine code) within a

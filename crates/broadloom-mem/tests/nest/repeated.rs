@@ -13,11 +13,11 @@ const GUARD: u32 = 0xdead_beef;
 
 #[repr(align(64))]
 #[derive(Clone, Copy)]
-struct Line(#[expect(dead_code, reason = "read as words")] [u32; LINE / 4]);
+struct RepeatedLine(#[expect(dead_code, reason = "read as words")] [u32; LINE / 4]);
 
 /// Rows of `cols` elements. The output is computed from the first input and from the row that repeats, which has elements of
 /// `item` bytes; the first input is used in place if `is_shared`.
-struct Case {
+struct RepeatedRow {
     rows: usize,
     cols: usize,
     item: usize,
@@ -28,10 +28,10 @@ struct Case {
 }
 
 /// Runs a case; returns the tile, and rows and columns of the blocks.
-fn run(case: &Case, scratch: &mut Scratch) -> (usize, Vec<(usize, usize)>) {
-    let &Case { rows, cols, item, before, is_shared, parts } = case;
+fn run(case: &RepeatedRow, scratch: &mut Scratch) -> (usize, Vec<(usize, usize)>) {
+    let &RepeatedRow { rows, cols, item, before, is_shared, parts } = case;
     let elements = rows * cols;
-    let mut memory = vec![Line([GUARD; 16]); (elements + before) / 16 + 2];
+    let mut memory = vec![RepeatedLine([GUARD; 16]); (elements + before) / 16 + 2];
     let words = memory.as_mut_ptr().cast::<u32>();
     let read: Vec<u32> = (0..elements as u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
     let row: Vec<u64> = (0..cols as u64).map(|i| 3 * i + 1).collect();
@@ -95,7 +95,8 @@ fn run(case: &Case, scratch: &mut Scratch) -> (usize, Vec<(usize, usize)>) {
 fn one_block_for_all_rows() {
     let mut scratch = Scratch::new();
     for cols in [2, 3, 5, 7, 16, 30, 31] {
-        let case = |rows, item, before, is_shared, parts| Case { rows, cols, item, before, is_shared, parts };
+        let case =
+            |rows, item, before, is_shared, parts| RepeatedRow { rows, cols, item, before, is_shared, parts };
         let (tile, _) = run(&case(5000, 4, 0, false, 1), &mut scratch);
         assert!(tile.is_multiple_of(cols) && tile <= 1024, "{cols}: {tile}");
         let around = [tile - cols, tile, tile + cols, tile + LINE - cols, tile + LINE, tile + LINE + cols];

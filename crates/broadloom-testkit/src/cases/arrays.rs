@@ -178,7 +178,7 @@ fn row(line: &str, dtype: &str, arrays: &BTreeMap<&str, &str>) -> Result<ArrayCa
         line: 0,
         rule: Arc::new(Rule {
             line: 0,
-            source: super::Source::Decided,
+            source: super::RuleSource::Decided,
             condition: String::new(),
             result: String::new(),
         }),

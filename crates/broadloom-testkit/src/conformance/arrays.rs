@@ -13,7 +13,7 @@ use crate::{differential, elements};
 
 /// The layout of an array in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Layout {
+enum TestedLayout {
     Contiguous,
     /// Strided: two other elements lie between adjacent elements along each axis.
     Strided,
@@ -23,7 +23,8 @@ enum Layout {
     Transposed,
 }
 
-const LAYOUTS: [Layout; 4] = [Layout::Contiguous, Layout::Strided, Layout::Reversed, Layout::Transposed];
+const LAYOUTS: [TestedLayout; 4] =
+    [TestedLayout::Contiguous, TestedLayout::Strided, TestedLayout::Reversed, TestedLayout::Transposed];
 
 /// Tests all rows, on all processors.
 pub fn account(files: &BTreeMap<String, Vec<ArrayCase>>) -> Account {
@@ -52,7 +53,7 @@ fn tried(case: &ArrayCase) -> Tried {
         tried.wrong.push(format!("{at}, {place}: {why}"));
     };
     let contiguous: Vec<_> =
-        case.arrays.iter().map(|(name, x)| (&**name, laid_out(x, Layout::Contiguous))).collect();
+        case.arrays.iter().map(|(name, x)| (&**name, laid_out(x, TestedLayout::Contiguous))).collect();
     let text = with_promotion(case.promotion, || Ok(expression(&case.expression, &contiguous)?));
     compare("as text".to_owned(), text.and_then(|x| tensor(&x.eval()?)));
     for layout in LAYOUTS.iter().filter(|_| case.expected.is_ok()) {
@@ -70,7 +71,7 @@ fn tried(case: &ArrayCase) -> Tried {
 }
 
 /// Builds the expression by methods of arrays with this layout.
-fn expression_over(case: &ArrayCase, layout: Layout) -> Result<Array<'static>> {
+fn expression_over(case: &ArrayCase, layout: TestedLayout) -> Result<Array<'static>> {
     let internal = |why: String| broadloom::Error::new(broadloom::ErrorKind::Internal, why);
     let program = case.program().map_err(internal)?;
     with_promotion(case.promotion, || {
@@ -91,13 +92,13 @@ fn tensor(x: &Array<'_>) -> Result<Tensor> {
 }
 
 /// An array of these elements with this layout.
-fn laid_out(x: &Tensor, layout: Layout) -> Array<'static> {
+fn laid_out(x: &Tensor, layout: TestedLayout) -> Array<'static> {
     let rank = x.shape.len();
     let whole: Vec<usize> = (0..rank).collect();
     let fits = "a view of all elements";
     match layout {
-        Layout::Contiguous => elements::array(x.dtype, &x.shape, &x.bits),
-        Layout::Strided => {
+        TestedLayout::Contiguous => elements::array(x.dtype, &x.shape, &x.bits),
+        TestedLayout::Strided => {
             let spread: Vec<usize> = x.shape.iter().map(|extent| 3 * extent + 2).collect();
             let n = x.bits.len().max(1);
             let element = |index: &[usize]| {
@@ -111,12 +112,12 @@ fn laid_out(x: &Tensor, layout: Layout) -> Array<'static> {
                 x.shape.iter().map(|&extent| Range::new(Some(1), Some(3 * extent as isize + 1), 3)).collect();
             elements::array(x.dtype, &spread, &bits).slice(&ranges).expect(fits)
         }
-        Layout::Reversed => {
+        TestedLayout::Reversed => {
             let bits: Vec<u64> = x.bits.iter().rev().copied().collect();
             let backwards = elements::array(x.dtype, &x.shape, &bits);
             whole.iter().fold(backwards, |x, &axis| x.flip(axis as isize).expect(fits))
         }
-        Layout::Transposed => {
+        TestedLayout::Transposed => {
             let turned: Vec<usize> = x.shape.iter().rev().copied().collect();
             let element =
                 |index: Vec<usize>| at(x, &index.into_iter().rev().collect::<Vec<_>>()).unwrap_or(0);

@@ -6,7 +6,7 @@
 
 use super::bits;
 use super::exact::{Real, Toward};
-use super::outcome::{Outcome, store};
+use super::outcome::{NumericResult, store};
 use crate::value::{Kind, Value, kind_of};
 
 /// The value of dtype `to` that `x` converts to.
@@ -27,23 +27,23 @@ pub fn cast(x: Value, to: &str) -> Value {
         return x;
     }
     let outcome = match (x.kind(), target) {
-        (Kind::Bool, Kind::Bool) => Outcome::Truth(x.raw() == 1),
-        (Kind::Bool, Kind::Int(_)) => Outcome::Integer(i128::from(x.raw())),
-        (Kind::Bool, Kind::Float(_)) => Outcome::Real(Real::finite(false, u128::from(x.raw()), 0)),
+        (Kind::Bool, Kind::Bool) => NumericResult::Truth(x.raw() == 1),
+        (Kind::Bool, Kind::Int(_)) => NumericResult::Integer(i128::from(x.raw())),
+        (Kind::Bool, Kind::Float(_)) => NumericResult::Real(Real::finite(false, u128::from(x.raw()), 0)),
         (Kind::Int(from), target) => {
             let integer = bits::decode(x.raw(), from);
             match target {
-                Kind::Bool => Outcome::Truth(integer != 0),
-                Kind::Int(_) => Outcome::Integer(integer),
-                Kind::Float(_) => Outcome::Real(Real::finite(integer < 0, integer.unsigned_abs(), 0)),
+                Kind::Bool => NumericResult::Truth(integer != 0),
+                Kind::Int(_) => NumericResult::Integer(integer),
+                Kind::Float(_) => NumericResult::Real(Real::finite(integer < 0, integer.unsigned_abs(), 0)),
             }
         }
         (Kind::Float(from), target) => {
             let real = Real::decode(x.raw(), from);
             match target {
-                Kind::Bool => Outcome::Truth(!real.is_zero()),
-                Kind::Int(int) => Outcome::Integer(saturated(real, bits::range(int))),
-                Kind::Float(_) => Outcome::Real(real),
+                Kind::Bool => NumericResult::Truth(!real.is_zero()),
+                Kind::Int(int) => NumericResult::Integer(saturated(real, bits::range(int))),
+                Kind::Float(_) => NumericResult::Real(real),
             }
         }
     };

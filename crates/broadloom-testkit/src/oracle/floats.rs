@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 
 use super::exact::{Real, Toward};
-use super::outcome::Outcome;
+use super::outcome::NumericResult;
 use super::transcendental;
 use crate::value::Format;
 use Real::{Finite, Infinite, Nan};
@@ -26,7 +26,7 @@ pub(super) fn moved(function: &str, args: &[u64], format: Format) -> Option<u64>
     matches!(Real::decode(args[0], format), Nan { .. }).then_some(bits)
 }
 
-pub(super) fn apply(function: &str, args: &[Real], format: Format) -> Option<Outcome> {
+pub(super) fn apply(function: &str, args: &[Real], format: Format) -> Option<NumericResult> {
     let number = match (function, args) {
         ("abs", &[x]) => x.with_sign(false),
         ("negative", &[x]) => x.with_sign(!x.is_negative()),
@@ -57,11 +57,11 @@ pub(super) fn apply(function: &str, args: &[Real], format: Format) -> Option<Out
         ("pow", &[x, y]) if y.is(2) => multiply(x, x),
         ("pow", &[x, y]) if y.is(-1) => divide(Real::one(false), x),
         _ => match predicate(function, args) {
-            Some(truth) => return Some(Outcome::Truth(truth)),
+            Some(truth) => return Some(NumericResult::Truth(truth)),
             None => transcendental::apply(function, args)?,
         },
     };
-    Some(Outcome::Real(number))
+    Some(NumericResult::Real(number))
 }
 
 fn predicate(function: &str, args: &[Real]) -> Option<bool> {

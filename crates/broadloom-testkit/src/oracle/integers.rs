@@ -3,10 +3,10 @@
 //! Every function is defined for all values: a division or remainder by zero is 0, and a shift by a negative number of bits, or
 //! by the width or more, shifts all bits out. Results are correct modulo 2^128, which suffices for wrapping to any dtype.
 
-use super::outcome::Outcome;
+use super::outcome::NumericResult;
 use crate::value::Int;
 
-pub(super) fn apply(function: &str, args: &[i128], int: Int) -> Option<Outcome> {
+pub(super) fn apply(function: &str, args: &[i128], int: Int) -> Option<NumericResult> {
     let number = match (function, args) {
         ("abs", &[x]) => x.abs(),
         ("negative", &[x]) => -x,
@@ -34,9 +34,9 @@ pub(super) fn apply(function: &str, args: &[i128], int: Int) -> Option<Outcome> 
             Some(power) => floor_divide(x, power),
             None => floor_divide(x, 1 << int.bits),
         },
-        _ => return predicate(function, args).map(Outcome::Truth),
+        _ => return predicate(function, args).map(NumericResult::Truth),
     };
-    Some(Outcome::Integer(number))
+    Some(NumericResult::Integer(number))
 }
 
 fn predicate(function: &str, args: &[i128]) -> Option<bool> {

@@ -5,22 +5,22 @@ use super::exact::Real;
 use crate::value::{Kind, Value};
 
 /// The result of a function on numbers, before it is converted to a dtype.
-pub(super) enum Outcome {
+pub(super) enum NumericResult {
     Truth(bool),
     Integer(i128),
     Real(Real),
 }
 
 /// Converts a result to a dtype: integers wrap, reals are rounded, and a NaN becomes the positive quiet one without payload.
-pub(super) fn store(outcome: Outcome, kind: Kind) -> Value {
+pub(super) fn store(outcome: NumericResult, kind: Kind) -> Value {
     let raw = match (outcome, kind) {
-        (Outcome::Truth(truth), _) => u64::from(truth),
-        (Outcome::Integer(x), Kind::Int(int)) => bits::encode(x, int),
-        (Outcome::Real(Real::Nan { .. }), Kind::Float(format)) => {
+        (NumericResult::Truth(truth), _) => u64::from(truth),
+        (NumericResult::Integer(x), Kind::Int(int)) => bits::encode(x, int),
+        (NumericResult::Real(Real::Nan { .. }), Kind::Float(format)) => {
             Real::Nan { negative: false }.encode(format)
         }
-        (Outcome::Real(x), Kind::Float(format)) => x.encode(format),
-        (Outcome::Integer(_) | Outcome::Real(_), _) => {
+        (NumericResult::Real(x), Kind::Float(format)) => x.encode(format),
+        (NumericResult::Integer(_) | NumericResult::Real(_), _) => {
             unreachable!("a number was computed for a result of {kind:?}")
         }
     };

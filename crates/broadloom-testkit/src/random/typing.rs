@@ -9,7 +9,7 @@ use super::affine::Affine;
 use super::program::{Arg, Program, Step};
 use super::shape::{broadcast, elements};
 use crate::Value;
-use crate::oracle::{self, Signature};
+use crate::oracle::{self, ModelSignature};
 
 /// The dtype and shape of a step.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,8 +105,8 @@ impl Program {
     }
 }
 
-pub fn signature(op: Op) -> Result<&'static Signature, String> {
-    Signature::of(op.name()).ok_or_else(|| format!("the oracle has no {op}"))
+pub fn signature(op: Op) -> Result<&'static ModelSignature, String> {
+    ModelSignature::of(op.name()).ok_or_else(|| format!("the oracle has no {op}"))
 }
 
 /// The dtype that the operands are converted to (for `where`, the last two operands).

@@ -3,7 +3,7 @@
 use broadloom_core::{DType, Promotion};
 
 use super::call::{Cumulative, Function, Reduction, VecDot};
-use super::numbers::{Float, Number};
+use super::numbers::{Accumulator, Float};
 use super::tree::{canonical, cumulative};
 use super::{floats, typing};
 use crate::tensor::Tensor;
@@ -137,14 +137,14 @@ fn float<F: Float>(r: &Reduction, elements: &[u64], of_float16: bool) -> u64 {
     result.bits()
 }
 
-fn total<N: Number>(elements: &[u64], is_product: bool) -> u64 {
+fn total<N: Accumulator>(elements: &[u64], is_product: bool) -> u64 {
     let elements: Vec<N> = elements.iter().map(|&bits| N::from_bits(bits)).collect();
     let (combine, none) = operation::<N>(is_product);
     canonical(&elements, &combine).unwrap_or(none).bits()
 }
 
 /// Addition or multiplication, and its identity element.
-fn operation<N: Number>(is_product: bool) -> (fn(&N, &N) -> N, N) {
+fn operation<N: Accumulator>(is_product: bool) -> (fn(&N, &N) -> N, N) {
     match is_product {
         true => (|a, b| a.multiply(*b), N::ONE),
         false => (|a, b| a.add(*b), N::ZERO),
@@ -217,7 +217,7 @@ impl Cumulative {
     }
 }
 
-fn scanned<N: Number>(row: &[u64], c: &Cumulative) -> Vec<u64> {
+fn scanned<N: Accumulator>(row: &[u64], c: &Cumulative) -> Vec<u64> {
     let row: Vec<N> = row.iter().map(|&bits| N::from_bits(bits)).collect();
     let (combine, none) = operation::<N>(c.is_product);
     let initial = c.include_initial.then_some(none);
@@ -270,7 +270,7 @@ impl VecDot {
     }
 }
 
-fn dotted<N: Number>(x: &[u64], y: &[u64]) -> u64 {
+fn dotted<N: Accumulator>(x: &[u64], y: &[u64]) -> u64 {
     let product = |(&x, &y): (&u64, &u64)| N::from_bits(x).multiply(N::from_bits(y));
     let products: Vec<N> = x.iter().zip(y).map(product).collect();
     canonical(&products, &|a, b| a.add(*b)).unwrap_or(N::ZERO).bits()

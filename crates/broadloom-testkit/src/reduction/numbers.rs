@@ -4,7 +4,7 @@
 use broadloom_core::{DType, Op, Scalar, fold};
 
 /// The type of an accumulator.
-pub trait Number: Copy {
+pub trait Accumulator: Copy {
     /// The identity element of addition.
     const ZERO: Self;
     /// The identity element of multiplication.
@@ -24,7 +24,7 @@ pub trait Number: Copy {
 }
 
 /// The type of a float accumulator.
-pub trait Float: Number + PartialOrd {
+pub trait Float: Accumulator + PartialOrd {
     /// The dtype.
     const DTYPE: DType;
 
@@ -63,7 +63,7 @@ pub trait Float: Number + PartialOrd {
 
 macro_rules! integers {
     ($($type:ident)*) => {$(
-        impl Number for $type {
+        impl Accumulator for $type {
             const ZERO: $type = 0;
             const ONE: $type = 1;
 
@@ -89,7 +89,7 @@ integers!(i64 u64);
 
 macro_rules! floats {
     ($($type:ident $bits:ident $dtype:ident $nan:literal;)*) => {$(
-        impl Number for $type {
+        impl Accumulator for $type {
             const ZERO: $type = 0.0;
             const ONE: $type = 1.0;
 

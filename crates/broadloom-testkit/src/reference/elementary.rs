@@ -1,7 +1,7 @@
 //! The functions on numbers with 127-bit significands: the quick one of the two references, fast enough for a hundred million
 //! points.
 //!
-//! Every step is a rounded operation of [`Wide`], a truncated operation of [`Fixed`] on a value near 1, or a series truncated
+//! Every step is a rounded operation of [`WideFloat`], a truncated operation of [`Fixed`] on a value near 1, or a series truncated
 //! below 2^-128. Sums in which terms cancel have exact terms, or lose no more bits than a comment beside them states. Every value
 //! is therefore within [`RELATIVE_ERROR`]. The constants come from [`super::precise`].
 
@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use super::arguments;
 use super::precise::{Constants, ERFC_SATURATED};
-use super::wide::{Fixed, Wide};
+use super::wide::{Fixed, WideFloat};
 
 /// The bound on the relative error of every value: 2^-104, which only `pow` needs. The error of the other functions is below
 /// 2^-112.
@@ -18,7 +18,7 @@ pub const RELATIVE_ERROR: f64 = 4.930380657631324e-32;
 /// For arguments beyond 2^14, the exponential and related functions are replaced by very small or large values, which every
 /// format rounds to zero or infinity.
 const SATURATED: i32 = 14;
-const HUGE: Wide = Wide::power_of_two(1 << 20);
+const HUGE: WideFloat = WideFloat::power_of_two(1 << 20);
 
 pub(super) static CONSTANTS: LazyLock<Constants> = LazyLock::new(Constants::new);
 
@@ -65,14 +65,14 @@ fn alternating(coefficients: &[Fixed], t: Fixed) -> Fixed {
 }
 
 /// e^x.
-pub fn exp(x: Wide) -> Wide {
+pub fn exp(x: WideFloat) -> WideFloat {
     if x.exponent() >= SATURATED {
-        return if x.is_negative() { Wide::ONE / HUGE } else { HUGE };
+        return if x.is_negative() { WideFloat::ONE / HUGE } else { HUGE };
     }
     let constants = &*CONSTANTS;
     let mut k = (x.to_f64() * std::f64::consts::LOG2_E).floor() as i64;
     let rest = |k: i64| {
-        let k = Wide::from_i64(k);
+        let k = WideFloat::from_i64(k);
         // The first product is exact, since its factors have 107 and 16 bits.
         (x - k * constants.ln2_high) - k * constants.ln2_low
     };
@@ -85,22 +85,22 @@ pub fn exp(x: Wide) -> Wide {
     let j = r.floor(5);
     let s = r - Fixed::ratio(u128::from(j), 5);
     let power = Fixed::ratio(1, 0) + s * sum(&EXPM1, s);
-    (constants.exp[j as usize] * Wide::from(power)).scale(k as i32)
+    (constants.exp[j as usize] * WideFloat::from(power)).scale(k as i32)
 }
 
 /// e^x − 1.
-pub fn expm1(x: Wide) -> Wide {
+pub fn expm1(x: WideFloat) -> WideFloat {
     if x.exponent() < -5 {
         let s = x.abs().to_fixed();
         let series = if x.is_negative() { alternating(&EXPM1, s) } else { sum(&EXPM1, s) };
-        return x * Wide::from(series);
+        return x * WideFloat::from(series);
     }
     // The result is at least 2^-6 in magnitude, so at most 6 bits cancel.
-    exp(x) - Wide::ONE
+    exp(x) - WideFloat::ONE
 }
 
 /// 2^x. The integer part is split off, so that its power is exact.
-pub fn exp2(x: Wide) -> Wide {
+pub fn exp2(x: WideFloat) -> WideFloat {
     if x.exponent() >= SATURATED {
         return exp(x);
     }
@@ -109,19 +109,19 @@ pub fn exp2(x: Wide) -> Wide {
 }
 
 /// The cube root, by two Newton steps from the target's float64 result.
-pub fn cbrt(x: Wide) -> Wide {
+pub fn cbrt(x: WideFloat) -> WideFloat {
     // x = m · 2^3k with m in [1, 8)
     let k = x.exponent().div_euclid(3);
     let m = x.abs().scale(-3 * k);
-    let three = Wide::from_i64(3);
-    let step = |y: Wide| y - (y * y * y - m) / (three * y * y);
+    let three = WideFloat::from_i64(3);
+    let step = |y: WideFloat| y - (y * y * y - m) / (three * y * y);
     step(step(m.to_f64().cbrt().into())).scale(k).with_sign(x.is_negative())
 }
 
 /// erf(x) for |x| up to 1: (2x/√π)·(1 − x²/3 + x⁴/(2!·5) − …).
-fn erf_near(x: Wide) -> Wide {
+fn erf_near(x: WideFloat) -> WideFloat {
     let a = x.abs().to_fixed();
-    x * CONSTANTS.two_over_root_pi * Wide::from(alternating(&ERF, a * a))
+    x * CONSTANTS.two_over_root_pi * WideFloat::from(alternating(&ERF, a * a))
 }
 
 /// erfc(x) for x ≥ 1/2, by the trapezoidal rule with step h = 1/3 on the real line:
@@ -131,102 +131,102 @@ fn erf_near(x: Wide) -> Wide {
 ///
 /// with a relative error of about e^(−π²/h²) = 2^-128. The last term is the contribution of the poles, which is only needed for x
 /// below π/h (F. Matta and A. Reichel, "Uniform computation of the error function and other related functions", 1971).
-fn erfc_far(x: Wide) -> Wide {
+fn erfc_far(x: WideFloat) -> WideFloat {
     let square = x * x;
     let steps = CONSTANTS.gauss.iter().zip(1..);
-    let sum = steps.fold(Wide::ZERO, |sum, (&weight, k)| {
-        sum + weight / (square + Wide::from_i64(k * k) / Wide::from_i64(9))
+    let sum = steps.fold(WideFloat::ZERO, |sum, (&weight, k)| {
+        sum + weight / (square + WideFloat::from_i64(k * k) / WideFloat::from_i64(9))
     });
-    let sum = Wide::ONE / square + sum.scale(1);
-    let integral = x * exp(-square) * sum / (Wide::from_i64(3) * CONSTANTS.half_pi.scale(1));
+    let sum = WideFloat::ONE / square + sum.scale(1);
+    let integral = x * exp(-square) * sum / (WideFloat::from_i64(3) * CONSTANTS.half_pi.scale(1));
     if x.to_f64() > 9.4 {
         return integral;
     }
-    let poles = exp(Wide::from_i64(12) * CONSTANTS.half_pi * x) - Wide::ONE;
-    integral - Wide::from_i64(2) / poles
+    let poles = exp(WideFloat::from_i64(12) * CONSTANTS.half_pi * x) - WideFloat::ONE;
+    integral - WideFloat::from_i64(2) / poles
 }
 
 /// erf(x).
-pub fn erf(x: Wide) -> Wide {
+pub fn erf(x: WideFloat) -> WideFloat {
     if x.exponent() < 0 {
         return erf_near(x);
     }
-    (Wide::ONE - erfc(x.abs())).with_sign(x.is_negative())
+    (WideFloat::ONE - erfc(x.abs())).with_sign(x.is_negative())
 }
 
 /// erfc(x).
-pub fn erfc(x: Wide) -> Wide {
+pub fn erfc(x: WideFloat) -> WideFloat {
     match () {
-        () if x.is_negative() => Wide::ONE + erf(x.abs()),
-        () if x.exponent() < -1 => Wide::ONE - erf_near(x),
-        () if x.to_f64() > ERFC_SATURATED => Wide::ONE / HUGE,
+        () if x.is_negative() => WideFloat::ONE + erf(x.abs()),
+        () if x.exponent() < -1 => WideFloat::ONE - erf_near(x),
+        () if x.to_f64() > ERFC_SATURATED => WideFloat::ONE / HUGE,
         () => erfc_far(x),
     }
 }
 
 /// sinh(x).
-pub fn sinh(x: Wide) -> Wide {
+pub fn sinh(x: WideFloat) -> WideFloat {
     let e = expm1(x.abs());
-    (e + e / (e + Wide::ONE)).scale(-1).with_sign(x.is_negative())
+    (e + e / (e + WideFloat::ONE)).scale(-1).with_sign(x.is_negative())
 }
 
 /// cosh(x).
-pub fn cosh(x: Wide) -> Wide {
+pub fn cosh(x: WideFloat) -> WideFloat {
     let e = exp(x.abs());
-    (e + Wide::ONE / e).scale(-1)
+    (e + WideFloat::ONE / e).scale(-1)
 }
 
 /// tanh(x).
-pub fn tanh(x: Wide) -> Wide {
+pub fn tanh(x: WideFloat) -> WideFloat {
     let e = expm1(x.abs().scale(1));
-    (e / (e + Wide::from_i64(2))).with_sign(x.is_negative())
+    (e / (e + WideFloat::from_i64(2))).with_sign(x.is_negative())
 }
 
 /// 2·atanh(s), which is the logarithm of (1 + s)/(1 − s), for s below 2^-7.
-fn twice_atanh(s: Wide) -> Wide {
+fn twice_atanh(s: WideFloat) -> WideFloat {
     let fixed = s.abs().to_fixed();
-    (s * Wide::from(sum(&ODD[..9], fixed * fixed))).scale(1)
+    (s * WideFloat::from(sum(&ODD[..9], fixed * fixed))).scale(1)
 }
 
 /// ln x, for x above 0.
-pub fn log(x: Wide) -> Wide {
+pub fn log(x: WideFloat) -> WideFloat {
     let constants = &*CONSTANTS;
     let mut e = x.exponent();
     let mut m = x.scale(-e);
-    if m.compare_magnitude(Wide::new(false, 3, -1)).is_ge() {
+    if m.compare_magnitude(WideFloat::new(false, 3, -1)).is_ge() {
         e += 1;
         m = m.scale(-1);
     }
     // m is in [3/4, 3/2), so that the logarithm of m never nearly cancels e·ln2.
     let j = (m.to_f64() * 64.0).round() as i64;
-    let c = Wide::new(false, j as u128, -6);
+    let c = WideFloat::new(false, j as u128, -6);
     let near = twice_atanh((m - c) / (m + c));
-    Wide::from_i64(i64::from(e)) * constants.ln2 + constants.log[j as usize - 48] + near
+    WideFloat::from_i64(i64::from(e)) * constants.ln2 + constants.log[j as usize - 48] + near
 }
 
 /// ln(1 + x), for x above −1.
-pub fn log1p(x: Wide) -> Wide {
+pub fn log1p(x: WideFloat) -> WideFloat {
     if x.exponent() < -7 {
-        return twice_atanh(x / (Wide::from_i64(2) + x));
+        return twice_atanh(x / (WideFloat::from_i64(2) + x));
     }
     // The logarithm is at least 2^-8 in magnitude, so at most 8 bits cancel, and none if 1 + x is exact.
-    log(Wide::ONE + x)
+    log(WideFloat::ONE + x)
 }
 
 /// log2 x, for x above 0.
-pub fn log2(x: Wide) -> Wide {
+pub fn log2(x: WideFloat) -> WideFloat {
     log(x) / CONSTANTS.ln2
 }
 
 /// log10 x, for x above 0.
-pub fn log10(x: Wide) -> Wide {
+pub fn log10(x: WideFloat) -> WideFloat {
     log(x) / CONSTANTS.ln10
 }
 
 /// Reduces x modulo π/2 to the remainder of minimum magnitude. Returns the multiple of π/2, modulo 4, and the remainder.
-fn reduce(x: f64) -> (u64, Wide) {
+fn reduce(x: f64) -> (u64, WideFloat) {
     if x.abs() < 0.78 {
-        return (0, Wide::from_f64(x));
+        return (0, WideFloat::from_f64(x));
     }
     // x = m · 2^e, and bit k of 2/π has the weight 2^-k. Bits with e − k ≥ 2 only contribute multiples of 4. The 320 bits after
     // these leave an error below 2^-264, and no float64 is closer to a multiple of π/2 than 2^-62.
@@ -260,7 +260,7 @@ fn reduce(x: f64) -> (u64, Wide) {
     };
     let head = u128::from(word(0)) << 64 | u128::from(word(1));
     let tail = u128::from(word(2)) << 64 | u128::from(word(3));
-    let fraction = Wide::new(false, head, -128) + Wide::new(false, tail, -256);
+    let fraction = WideFloat::new(false, head, -128) + WideFloat::new(false, tail, -256);
     let r = fraction * CONSTANTS.half_pi;
     let negative = above != x.is_sign_negative();
     let quadrant = if x.is_sign_negative() { 4 - quadrant % 4 } else { quadrant };
@@ -268,7 +268,7 @@ fn reduce(x: f64) -> (u64, Wide) {
 }
 
 /// The sine and cosine of an angle of at most π/4 in magnitude.
-fn sin_cos_near(r: Wide) -> (Wide, Wide) {
+fn sin_cos_near(r: WideFloat) -> (WideFloat, WideFloat) {
     let a = r.abs().to_fixed();
     let j = (a + Fixed::ratio(1, 6)).floor(5);
     let c = Fixed::ratio(u128::from(j), 5);
@@ -276,18 +276,18 @@ fn sin_cos_near(r: Wide) -> (Wide, Wide) {
     let t = d * d;
     let (sin, cos) = (alternating(&SIN, t), alternating(&COS, t));
     if j == 0 {
-        return (r * Wide::from(sin), Wide::from(cos));
+        return (r * WideFloat::from(sin), WideFloat::from(cos));
     }
     // Both results are above 2^-7, and the rounding error is in units of 2^-127.
     let (sin_c, cos_c) = CONSTANTS.sin_cos[j as usize];
     let (x, y) = (sin_c * cos, cos_c * (d * sin));
     let (z, w) = (cos_c * cos, sin_c * (d * sin));
     let (sin, cos) = if a < c { (x - y, z + w) } else { (x + y, z - w) };
-    (Wide::from(sin).with_sign(r.is_negative()), Wide::from(cos))
+    (WideFloat::from(sin).with_sign(r.is_negative()), WideFloat::from(cos))
 }
 
 /// sin(x).
-pub fn sin(x: f64) -> Wide {
+pub fn sin(x: f64) -> WideFloat {
     let (quadrant, r) = reduce(x);
     let (sin, cos) = sin_cos_near(r);
     match quadrant {
@@ -299,7 +299,7 @@ pub fn sin(x: f64) -> Wide {
 }
 
 /// cos(x).
-pub fn cos(x: f64) -> Wide {
+pub fn cos(x: f64) -> WideFloat {
     let (quadrant, r) = reduce(x);
     let (sin, cos) = sin_cos_near(r);
     match quadrant {
@@ -311,26 +311,26 @@ pub fn cos(x: f64) -> Wide {
 }
 
 /// tan(x).
-pub fn tan(x: f64) -> Wide {
+pub fn tan(x: f64) -> WideFloat {
     let (quadrant, r) = reduce(x);
     let (sin, cos) = sin_cos_near(r);
     if quadrant % 2 == 0 { sin / cos } else { -(cos / sin) }
 }
 
 /// The polar angle of the point (x, y), for y in [0, x].
-fn octant(y: Wide, x: Wide) -> Wide {
+fn octant(y: WideFloat, x: WideFloat) -> WideFloat {
     let distance = y.exponent().saturating_sub(x.exponent()).max(-60);
     let quotient = y.scale(-y.exponent()).to_f64() / x.scale(-x.exponent()).to_f64();
     let j = if y.is_zero() { 0 } else { (quotient * f64::powi(2.0, distance + 5)).round() as i64 };
-    let c = Wide::new(false, j as u128, -5);
+    let c = WideFloat::new(false, j as u128, -5);
     // With c = 0 nothing cancels. Otherwise the angle is above 2^-6, and the difference has an error of at most 2^-125 of x.
     let s = (y - c * x) / (x + c * y);
     let fixed = s.abs().to_fixed();
-    s * Wide::from(alternating(&ODD, fixed * fixed)) + CONSTANTS.atan[j as usize]
+    s * WideFloat::from(alternating(&ODD, fixed * fixed)) + CONSTANTS.atan[j as usize]
 }
 
 /// The polar angle of the point (x, y).
-pub fn atan2(y: Wide, x: Wide) -> Wide {
+pub fn atan2(y: WideFloat, x: WideFloat) -> WideFloat {
     let (b, a) = (y.abs(), x.abs());
     let steep = b.compare_magnitude(a).is_gt();
     let acute = if steep { CONSTANTS.half_pi - octant(a, b) } else { octant(b, a) };
@@ -339,62 +339,62 @@ pub fn atan2(y: Wide, x: Wide) -> Wide {
 }
 
 /// The polar angle of a point with float64 coordinates. If both are zero, their signs determine it.
-pub fn angle(y: f64, x: f64) -> Wide {
+pub fn angle(y: f64, x: f64) -> WideFloat {
     atan2(y.into(), arguments::abscissa(y, x).into()).with_sign(y.is_sign_negative())
 }
 
 /// atan(x).
-pub fn atan(x: Wide) -> Wide {
-    atan2(x, Wide::ONE)
+pub fn atan(x: WideFloat) -> WideFloat {
+    atan2(x, WideFloat::ONE)
 }
 
 /// √(1 − x²), the other leg of a right triangle with hypotenuse 1.
-fn complement(x: Wide) -> Wide {
-    ((Wide::ONE - x) * (Wide::ONE + x)).sqrt()
+fn complement(x: WideFloat) -> WideFloat {
+    ((WideFloat::ONE - x) * (WideFloat::ONE + x)).sqrt()
 }
 
 /// asin(x), for |x| ≤ 1.
-pub fn asin(x: Wide) -> Wide {
+pub fn asin(x: WideFloat) -> WideFloat {
     atan2(x, complement(x))
 }
 
 /// acos(x), for |x| ≤ 1.
-pub fn acos(x: Wide) -> Wide {
+pub fn acos(x: WideFloat) -> WideFloat {
     atan2(complement(x), x)
 }
 
 /// asinh(x).
-pub fn asinh(x: Wide) -> Wide {
+pub fn asinh(x: WideFloat) -> WideFloat {
     let a = x.abs();
     let square = a * a;
-    log1p(a + square / (Wide::ONE + (Wide::ONE + square).sqrt())).with_sign(x.is_negative())
+    log1p(a + square / (WideFloat::ONE + (WideFloat::ONE + square).sqrt())).with_sign(x.is_negative())
 }
 
 /// acosh(x), for x ≥ 1.
-pub fn acosh(x: Wide) -> Wide {
-    let t = x - Wide::ONE;
-    log1p(t + (t * (t + Wide::from_i64(2))).sqrt())
+pub fn acosh(x: WideFloat) -> WideFloat {
+    let t = x - WideFloat::ONE;
+    log1p(t + (t * (t + WideFloat::from_i64(2))).sqrt())
 }
 
 /// atanh(x), for |x| < 1.
-pub fn atanh(x: Wide) -> Wide {
+pub fn atanh(x: WideFloat) -> WideFloat {
     let a = x.abs();
-    log1p(a.scale(1) / (Wide::ONE - a)).scale(-1).with_sign(x.is_negative())
+    log1p(a.scale(1) / (WideFloat::ONE - a)).scale(-1).with_sign(x.is_negative())
 }
 
 /// √(x² + y²).
-pub fn hypot(x: Wide, y: Wide) -> Wide {
+pub fn hypot(x: WideFloat, y: WideFloat) -> WideFloat {
     (x * x + y * y).sqrt()
 }
 
 /// x^y, for x above 0.
-pub fn pow(x: Wide, y: Wide) -> Wide {
+pub fn pow(x: WideFloat, y: WideFloat) -> WideFloat {
     // |y·ln x| is below 2^10 if the result is in range, and multiplies the logarithm's relative error.
     exp(y * log(x))
 }
 
 /// x^y, for nonzero x; y must be an integer if x is negative.
-pub fn signed_pow(x: f64, y: f64) -> Wide {
+pub fn signed_pow(x: f64, y: f64) -> WideFloat {
     pow(x.abs().into(), y.into()).with_sign(x < 0.0 && arguments::is_odd(y))
 }
 
@@ -405,7 +405,7 @@ pub fn sqrt_again(x: f64) -> f64 {
 }
 
 /// ln(e^x + e^y), and the number of bits that cancelled in the last sum.
-pub fn logaddexp(x: Wide, y: Wide) -> (Wide, i32) {
+pub fn logaddexp(x: WideFloat, y: WideFloat) -> (WideFloat, i32) {
     let (greater, less) = if (x - y).is_negative() { (y, x) } else { (x, y) };
     let rest = log1p(exp(less - greater));
     let result = greater + rest;

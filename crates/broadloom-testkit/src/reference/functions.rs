@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use super::declaration::{Edition, Special};
 use super::precise::Evaluation;
 use super::speed::{Speed, speed};
-use super::wide::Wide;
+use super::wide::WideFloat;
 use super::{arguments, elementary, precise};
 use Special::{Exactly, Infinite, Nan};
 
@@ -29,11 +29,11 @@ pub enum Symmetry {
 #[derive(Clone, Copy)]
 pub(super) enum Quick {
     /// A function of one number.
-    One(fn(Wide) -> Wide),
+    One(fn(WideFloat) -> WideFloat),
     /// A function of a float64 angle.
-    Angle(fn(f64) -> Wide),
+    Angle(fn(f64) -> WideFloat),
     /// A function of two float64 arguments, which also returns the number of bits that cancelled in the last sum.
-    Two(fn(f64, f64) -> (Wide, i32)),
+    Two(fn(f64, f64) -> (WideFloat, i32)),
 }
 
 /// The value at an argument, if that is special. Arguments are not NaN.
@@ -108,11 +108,21 @@ impl Model {
         }
     }
 
-    const fn one(name: &'static str, special: Specials, quick: fn(Wide) -> Wide, precise: Precise) -> Model {
+    const fn one(
+        name: &'static str,
+        special: Specials,
+        quick: fn(WideFloat) -> WideFloat,
+        precise: Precise,
+    ) -> Model {
         Model::new(name, special, Quick::One(quick), precise)
     }
 
-    const fn angle(name: &'static str, special: Specials, quick: fn(f64) -> Wide, precise: Precise) -> Model {
+    const fn angle(
+        name: &'static str,
+        special: Specials,
+        quick: fn(f64) -> WideFloat,
+        precise: Precise,
+    ) -> Model {
         let model = Model::new(name, special, Quick::Angle(quick), precise);
         let intervals = &[(-0.8, 0.8), (-3.2, 3.2), (-100.0, 100.0), (-1e6, 1e6)];
         Model { intervals, exponents: (-40, 1023), ..model }
@@ -121,7 +131,7 @@ impl Model {
     const fn two(
         name: &'static str,
         special: Specials,
-        quick: fn(f64, f64) -> (Wide, i32),
+        quick: fn(f64, f64) -> (WideFloat, i32),
         precise: Precise,
     ) -> Model {
         Model::new(name, special, Quick::Two(quick), precise)
@@ -505,7 +515,7 @@ functions! {
         ..Model::one(
             "sqrt",
             |x, _| (x < 0.0).then_some(Nan).or(infinite(x)).or(zero(x)),
-            Wide::sqrt,
+            WideFloat::sqrt,
             |e| e.value(|c, x, _| c.sqrt(x)),
         )
     };

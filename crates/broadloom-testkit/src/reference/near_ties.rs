@@ -30,19 +30,22 @@ pub fn near_ties() -> Vec<(Function, f32, f32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reference::{Format, Judgement, hardness, judge_precisely};
+    use crate::reference::{FloatFormat, Judgement, hardness, judge_precisely};
 
     #[test]
     fn values_are_the_nearest_and_arguments_are_hard() {
         let rows = near_ties();
         assert!(rows.len() > 150);
         for (function, x, y) in rows {
-            let judgement = judge_precisely(function, Format::FLOAT32, f64::from(x), 0.0, f64::from(y));
+            let judgement = judge_precisely(function, FloatFormat::FLOAT32, f64::from(x), 0.0, f64::from(y));
             assert!(
                 matches!(judgement, Judgement::Off { nearest: true, .. }),
                 "{function:?}({x:e}): {judgement:?}"
             );
-            assert!(hardness(function, Format::FLOAT32, f64::from(x), 0.0) > 24.0, "{function:?}({x:e})");
+            assert!(
+                hardness(function, FloatFormat::FLOAT32, f64::from(x), 0.0) > 24.0,
+                "{function:?}({x:e})"
+            );
         }
     }
 }

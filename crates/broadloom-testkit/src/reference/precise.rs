@@ -10,7 +10,7 @@ use dashu_float::round::mode::HalfEven;
 use dashu_float::{ConstCache, Context, FBig, FpResult, Repr};
 
 use super::arguments;
-use super::wide::{Fixed, Wide};
+use super::wide::{Fixed, WideFloat};
 
 /// For arguments beyond this, erfc rounds to zero in every format.
 pub(super) const ERFC_SATURATED: f64 = 40.0;
@@ -37,12 +37,12 @@ pub(super) fn big(x: f64) -> Big {
 }
 
 /// The nearest number with 126 bits.
-pub(super) fn to_wide(x: &Big) -> Wide {
+pub(super) fn to_wide(x: &Big) -> WideFloat {
     let rounded = x.clone().with_precision(126).value();
     let (significand, exponent) = rounded.into_repr().into_parts();
     let (_, magnitude) = significand.into_parts();
     let magnitude = u128::try_from(magnitude).expect("126 bits");
-    Wide::new(*x < Big::ZERO, magnitude, exponent as i32)
+    WideFloat::new(*x < Big::ZERO, magnitude, exponent as i32)
 }
 
 fn value(result: FpResult<Big>) -> Big {
@@ -88,19 +88,19 @@ pub(super) struct Evaluation<'c> {
 }
 
 /// A function of `dashu-float`.
-type Library = fn(&Context<HalfEven>, &Repr<2>, Option<&mut ConstCache>) -> FpResult<Big>;
+type PreciseFunction = fn(&Context<HalfEven>, &Repr<2>, Option<&mut ConstCache>) -> FpResult<Big>;
 
-const LN: Library = |context, x, cache| context.ln(x, cache);
+const LN: PreciseFunction = |context, x, cache| context.ln(x, cache);
 
 impl Evaluation<'_> {
     /// The library's function of the first argument.
-    pub fn value(&mut self, function: Library) -> Big {
+    pub fn value(&mut self, function: PreciseFunction) -> Big {
         self.of(&big(self.x), function)
     }
 
     /// The library's function of the first argument or, if e^|x| is out of the range of every format, `below` for a negative
     /// argument and `above` for a positive one.
-    pub fn saturating(&mut self, [below, above]: [fn() -> Big; 2], function: Library) -> Big {
+    pub fn saturating(&mut self, [below, above]: [fn() -> Big; 2], function: PreciseFunction) -> Big {
         match () {
             () if !saturates(&big(self.x)) => self.value(function),
             () if self.x < 0.0 => below(),
@@ -163,7 +163,7 @@ impl Evaluation<'_> {
         value(context.sub(Big::ONE.repr(), erf.repr())).with_precision(self.bits).value()
     }
 
-    fn of(&mut self, x: &Big, function: Library) -> Big {
+    fn of(&mut self, x: &Big, function: PreciseFunction) -> Big {
         value(function(&Context::new(self.bits), x.repr(), Some(self.cache)))
     }
 
@@ -181,10 +181,10 @@ impl Evaluation<'_> {
 
     /// x^y for nonzero x; y must be an integer if x is negative. `log` estimates which results are extremely large or small;
     /// these are replaced.
-    pub fn pow(&mut self, log: fn(Wide) -> Wide) -> Big {
+    pub fn pow(&mut self, log: fn(WideFloat) -> WideFloat) -> Big {
         let (x, y) = (self.x, self.y);
         let negative = x < 0.0 && arguments::is_odd(y);
-        let size = Wide::from_f64(y) * log(Wide::from_f64(x.abs()));
+        let size = WideFloat::from_f64(y) * log(WideFloat::from_f64(x.abs()));
         let magnitude = if size.exponent() >= 14 {
             if size.is_negative() { tiny() } else { huge() }
         } else {
@@ -220,21 +220,21 @@ fn two_over_root_pi(bits: usize) -> Big {
 
 /// The constants of [`super::elementary`].
 pub(super) struct Constants {
-    pub ln2: Wide,
+    pub ln2: WideFloat,
     /// The first 107 bits of ln 2; `ln2_low` has the rest.
-    pub ln2_high: Wide,
-    pub ln2_low: Wide,
-    pub ln10: Wide,
-    pub half_pi: Wide,
-    pub two_over_root_pi: Wide,
+    pub ln2_high: WideFloat,
+    pub ln2_low: WideFloat,
+    pub ln10: WideFloat,
+    pub half_pi: WideFloat,
+    pub two_over_root_pi: WideFloat,
     /// e^(−k²/9), for k from 1.
-    pub gauss: [Wide; 28],
+    pub gauss: [WideFloat; 28],
     /// e^(j/32), for j from 0.
-    pub exp: [Wide; 23],
+    pub exp: [WideFloat; 23],
     /// ln(j/64), for j from 48.
-    pub log: [Wide; 49],
+    pub log: [WideFloat; 49],
     /// atan(j/32), for j from 0.
-    pub atan: [Wide; 33],
+    pub atan: [WideFloat; 33],
     /// The sine and the cosine of j/32, for j from 0.
     pub sin_cos: [(Fixed, Fixed); 27],
     /// The fraction bits of 2/π.
@@ -245,7 +245,7 @@ impl Constants {
     pub fn new() -> Constants {
         // A separate cache, since the thread's own is in use if `pow` is the first function to need the constants.
         let mut cache = ConstCache::new();
-        let mut at = |x: f64, bits: usize, function: Library| {
+        let mut at = |x: f64, bits: usize, function: PreciseFunction| {
             Evaluation { x, y: 0.0, bits, cache: &mut cache }.value(function)
         };
         let ln2 = at(2.0, 200, LN);
@@ -257,7 +257,7 @@ impl Constants {
         for (word, bytes) in two_over_pi.iter_mut().zip(bytes.chunks_exact(8)) {
             *word = u64::from_be_bytes(bytes.try_into().expect("eight"));
         }
-        let mut one = |x: f64, function: Library| to_wide(&at(x, 200, function));
+        let mut one = |x: f64, function: PreciseFunction| to_wide(&at(x, 200, function));
         Constants {
             ln2: to_wide(&ln2),
             ln2_high: to_wide(&high),
@@ -271,13 +271,15 @@ impl Constants {
                 to_wide(&value(Context::new(200).exp(exponent.repr(), None)))
             }),
             exp: std::array::from_fn(|j| one(j as f64 / 32.0, |c, x, k| c.exp(x, k))),
-            log: std::array::from_fn(|j| if j == 16 { Wide::ZERO } else { one((j + 48) as f64 / 64.0, LN) }),
+            log: std::array::from_fn(
+                |j| if j == 16 { WideFloat::ZERO } else { one((j + 48) as f64 / 64.0, LN) },
+            ),
             atan: std::array::from_fn(|j| {
-                if j == 0 { Wide::ZERO } else { one(j as f64 / 32.0, |c, x, k| c.atan(x, k)) }
+                if j == 0 { WideFloat::ZERO } else { one(j as f64 / 32.0, |c, x, k| c.atan(x, k)) }
             }),
             sin_cos: std::array::from_fn(|j| {
                 let x = j as f64 / 32.0;
-                let sin = if j == 0 { Wide::ZERO } else { one(x, |c, x, k| c.sin(x, k)) };
+                let sin = if j == 0 { WideFloat::ZERO } else { one(x, |c, x, k| c.sin(x, k)) };
                 (sin.to_fixed(), one(x, |c, x, k| c.cos(x, k)).to_fixed())
             }),
             two_over_pi,

@@ -4,7 +4,7 @@
 //! loop as a whole is called through a function pointer.
 
 /// A loop over two columns of arguments, which writes the results. Functions of one argument read the first column only.
-type Loop<T> = fn(&[T], &[T], &mut [T]);
+type ColumnLoop<T> = fn(&[T], &[T], &mut [T]);
 
 /// Typical arguments, and the loops.
 #[derive(Clone, Copy)]
@@ -14,9 +14,9 @@ pub struct Speed {
     /// The interval of each argument.
     pub intervals: [(f64, f64); 2],
     /// The loop of float32.
-    pub single: Loop<f32>,
+    pub single: ColumnLoop<f32>,
     /// The loop of float64.
-    pub double: Loop<f64>,
+    pub double: ColumnLoop<f64>,
 }
 
 /// Defines the loops from the arguments with their intervals, and a formula: one for both types, or one for each type with a text

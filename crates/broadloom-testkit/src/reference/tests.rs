@@ -102,30 +102,30 @@ fn an_ulp_is_that_of_the_exact_values_binade() {
         Judgement::Wrong => panic!("wrong"),
     };
     // asin(1) = 0x1.921fb54442d18|469898…p+0; the error is 0x0.469898cc… ulp.
-    let (ulps, nearest) = judged(Function::Asin, Format::FLOAT64, 1.0, half_pi);
+    let (ulps, nearest) = judged(Function::Asin, FloatFormat::FLOAT64, 1.0, half_pi);
     assert!((ulps - f64::from(0x469898cc_u32) / f64::from(1_u32 << 16) / 65536.0).abs() < 1e-9 && nearest);
-    let (next, nearest) = judged(Function::Asin, Format::FLOAT64, 1.0, half_pi.next_up());
+    let (next, nearest) = judged(Function::Asin, FloatFormat::FLOAT64, 1.0, half_pi.next_up());
     assert!((next + ulps - 1.0).abs() < 1e-9 && !nearest);
     // cos(2^-12) is slightly less than half an ulp below 1, where the ulp is that of numbers below 1, in float32.
-    let (ulps, nearest) = judged(Function::Cos, Format::FLOAT32, 2_f64.powi(-12), 1.0);
+    let (ulps, nearest) = judged(Function::Cos, FloatFormat::FLOAT32, 2_f64.powi(-12), 1.0);
     assert!((ulps - 0.5).abs() < 1e-6 && ulps < 0.5 && nearest, "{ulps}");
-    let (ulps, _) = judged(Function::Cos, Format::FLOAT32, 2_f64.powi(-12), 1.0 - 2_f64.powi(-24));
+    let (ulps, _) = judged(Function::Cos, FloatFormat::FLOAT32, 2_f64.powi(-12), 1.0 - 2_f64.powi(-24));
     assert!((ulps - 0.5).abs() < 1e-6 && ulps > 0.5, "{ulps}");
     // For subnormals, an ulp is the smallest number.
     let tiny = 2_f64.powi(-149);
-    assert_eq!(judged(Function::Sin, Format::FLOAT32, 3.0 * tiny, 5.0 * tiny), (2.0, false));
+    assert_eq!(judged(Function::Sin, FloatFormat::FLOAT32, 3.0 * tiny, 5.0 * tiny), (2.0, false));
     // Overflow counts as 2^128, and so do all larger values.
-    let (ulps, nearest) = judged(Function::Exp, Format::FLOAT32, 1e30, f64::INFINITY);
+    let (ulps, nearest) = judged(Function::Exp, FloatFormat::FLOAT32, 1e30, f64::INFINITY);
     assert_eq!((ulps, nearest), (0.0, true));
-    assert_eq!(judged(Function::Exp, Format::FLOAT32, 1e30, f64::from(f32::MAX)), (1.0, false));
-    let (ulps, nearest) = judged(Function::Exp, Format::FLOAT32, 88.72, f64::INFINITY);
+    assert_eq!(judged(Function::Exp, FloatFormat::FLOAT32, 1e30, f64::from(f32::MAX)), (1.0, false));
+    let (ulps, nearest) = judged(Function::Exp, FloatFormat::FLOAT32, 88.72, f64::INFINITY);
     assert!(ulps > 1.0 && !nearest, "e^88.72 is below the greatest float32");
 }
 
 #[test]
 fn ties_go_to_the_even_neighbour() {
     // 14^4 = 38416 is the midpoint of the float16 numbers 38400 and 38432.
-    let at = |got| judge(Function::Pow, Format::FLOAT16, 14.0, 4.0, got);
+    let at = |got| judge(Function::Pow, FloatFormat::FLOAT16, 14.0, 4.0, got);
     assert_eq!(at(38400.0), Judgement::Off { ulps: 0.5, nearest: true });
     assert_eq!(at(38432.0), Judgement::Off { ulps: 0.5, nearest: false });
 }
@@ -153,8 +153,8 @@ fn kinds_are_told_apart() {
     let values = [f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.0, -1.0];
     for (function, x, y, right) in kinds {
         for value in values {
-            let judged = judge(function, Format::FLOAT64, x, y, value);
-            assert_eq!(judged, judge_precisely(function, Format::FLOAT64, x, y, value));
+            let judged = judge(function, FloatFormat::FLOAT64, x, y, value);
+            assert_eq!(judged, judge_precisely(function, FloatFormat::FLOAT64, x, y, value));
             let fits = value == right || value.to_bits() == right.to_bits();
             assert_eq!(judged == Judgement::RIGHT, fits, "{function:?}({x}, {y}) = {value}: {judged:?}");
         }
@@ -182,14 +182,14 @@ fn angles_have_their_quadrant() {
     ];
     for (y, x, angle) in angles {
         for judgement in [
-            judge(Function::Atan2, Format::FLOAT64, y, x, angle),
-            judge_precisely(Function::Atan2, Format::FLOAT64, y, x, angle),
+            judge(Function::Atan2, FloatFormat::FLOAT64, y, x, angle),
+            judge_precisely(Function::Atan2, FloatFormat::FLOAT64, y, x, angle),
         ] {
             assert!(matches!(judgement, Judgement::Off { nearest: true, .. }), "{y} {x}: {judgement:?}");
         }
     }
     for (x, angle) in [(infinity, half), (-infinity, -half)] {
-        let judgement = judge(Function::Atan, Format::FLOAT64, x, 0.0, angle);
+        let judgement = judge(Function::Atan, FloatFormat::FLOAT64, x, 0.0, angle);
         assert!(matches!(judgement, Judgement::Off { nearest: true, .. }));
     }
 }

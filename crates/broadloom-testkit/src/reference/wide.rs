@@ -12,7 +12,7 @@ const TOP: u128 = 1 << (BITS - 1);
 
 /// ± significand · 2^(exponent − 126), with a significand in [2^126, 2^127), or 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wide {
+pub struct WideFloat {
     negative: bool,
     exponent: i32,
     significand: u128,
@@ -49,25 +49,25 @@ fn quotient(high: u128, low: u128, divisor: u128) -> u128 {
     q1 << 64 | q0
 }
 
-impl Wide {
+impl WideFloat {
     /// Zero.
-    pub const ZERO: Wide = Wide { negative: false, exponent: i32::MIN / 2, significand: 0 };
+    pub const ZERO: WideFloat = WideFloat { negative: false, exponent: i32::MIN / 2, significand: 0 };
     /// One.
-    pub const ONE: Wide = Wide::power_of_two(0);
+    pub const ONE: WideFloat = WideFloat::power_of_two(0);
 
     /// 2^`exponent`.
-    pub const fn power_of_two(exponent: i32) -> Wide {
-        Wide { negative: false, exponent, significand: TOP }
+    pub const fn power_of_two(exponent: i32) -> WideFloat {
+        WideFloat { negative: false, exponent, significand: TOP }
     }
 
     /// ± `significand` · 2^`exponent`, truncated to 127 bits.
-    pub fn new(negative: bool, significand: u128, exponent: i32) -> Wide {
+    pub fn new(negative: bool, significand: u128, exponent: i32) -> WideFloat {
         if significand == 0 {
-            return Wide::ZERO;
+            return WideFloat::ZERO;
         }
         let zeros = significand.leading_zeros();
         let shifted = if zeros == 0 { significand >> 1 } else { significand << (zeros - 1) };
-        Wide { negative, exponent: exponent + 127 - zeros as i32, significand: shifted }
+        WideFloat { negative, exponent: exponent + 127 - zeros as i32, significand: shifted }
     }
 
     /// The value of a float64. An infinity becomes ±2^10000, at which functions with a finite limit have reached it in every
@@ -75,19 +75,19 @@ impl Wide {
     ///
     /// # Panics
     /// For NaN.
-    pub fn from_f64(x: f64) -> Wide {
+    pub fn from_f64(x: f64) -> WideFloat {
         assert!(!x.is_nan());
         if x.is_infinite() {
-            return Wide { negative: x < 0.0, ..Wide::power_of_two(10_000) };
+            return WideFloat { negative: x < 0.0, ..WideFloat::power_of_two(10_000) };
         }
         let (field, fraction) = (x.to_bits() >> 52 & 0x7ff, x.to_bits() & ((1 << 52) - 1));
         let significand = if field == 0 { fraction } else { fraction | 1 << 52 };
-        Wide::new(x.is_sign_negative(), u128::from(significand), field.max(1) as i32 - 1075)
+        WideFloat::new(x.is_sign_negative(), u128::from(significand), field.max(1) as i32 - 1075)
     }
 
     /// The value of an integer.
-    pub fn from_i64(x: i64) -> Wide {
-        Wide::new(x < 0, u128::from(x.unsigned_abs()), 0)
+    pub fn from_i64(x: i64) -> WideFloat {
+        WideFloat::new(x < 0, u128::from(x.unsigned_abs()), 0)
     }
 
     /// The value rounded towards zero to float64. Out of range, it is 0 or the largest number.
@@ -129,34 +129,34 @@ impl Wide {
     }
 
     /// The absolute value.
-    pub fn abs(self) -> Wide {
-        Wide { negative: false, ..self }
+    pub fn abs(self) -> WideFloat {
+        WideFloat { negative: false, ..self }
     }
 
     /// The absolute value with the given sign.
-    pub fn with_sign(self, negative: bool) -> Wide {
-        Wide { negative, ..self }
+    pub fn with_sign(self, negative: bool) -> WideFloat {
+        WideFloat { negative, ..self }
     }
 
     /// x · 2^`by`.
-    pub fn scale(self, by: i32) -> Wide {
-        if self.is_zero() { self } else { Wide { exponent: self.exponent + by, ..self } }
+    pub fn scale(self, by: i32) -> WideFloat {
+        if self.is_zero() { self } else { WideFloat { exponent: self.exponent + by, ..self } }
     }
 
     /// Compares magnitudes.
-    pub fn compare_magnitude(self, other: Wide) -> Ordering {
+    pub fn compare_magnitude(self, other: WideFloat) -> Ordering {
         (self.exponent, self.significand).cmp(&(other.exponent, other.significand))
     }
 
     /// The square root of a non-negative value.
-    pub fn sqrt(self) -> Wide {
+    pub fn sqrt(self) -> WideFloat {
         if self.is_zero() {
             return self;
         }
         let odd = self.exponent & 1;
-        let x = Wide { exponent: odd, ..self };
+        let x = WideFloat { exponent: odd, ..self };
         // Two Newton steps, from an approximation of 52 bits, have an error of 2^-208 plus the rounding of the last step.
-        let mut root = Wide::from_f64(x.to_f64().sqrt());
+        let mut root = WideFloat::from_f64(x.to_f64().sqrt());
         for _ in 0..2 {
             root = (root + x / root).scale(-1);
         }
@@ -170,30 +170,30 @@ impl Wide {
     }
 }
 
-impl From<f64> for Wide {
-    fn from(x: f64) -> Wide {
-        Wide::from_f64(x)
+impl From<f64> for WideFloat {
+    fn from(x: f64) -> WideFloat {
+        WideFloat::from_f64(x)
     }
 }
 
-impl From<Fixed> for Wide {
-    fn from(x: Fixed) -> Wide {
-        Wide::new(false, x.0, -127)
+impl From<Fixed> for WideFloat {
+    fn from(x: Fixed) -> WideFloat {
+        WideFloat::new(false, x.0, -127)
     }
 }
 
-impl std::ops::Neg for Wide {
-    type Output = Wide;
+impl std::ops::Neg for WideFloat {
+    type Output = WideFloat;
 
-    fn neg(self) -> Wide {
-        Wide { negative: !self.negative, ..self }
+    fn neg(self) -> WideFloat {
+        WideFloat { negative: !self.negative, ..self }
     }
 }
 
-impl std::ops::Add for Wide {
-    type Output = Wide;
+impl std::ops::Add for WideFloat {
+    type Output = WideFloat;
 
-    fn add(self, other: Wide) -> Wide {
+    fn add(self, other: WideFloat) -> WideFloat {
         let (a, b) = if self.compare_magnitude(other).is_lt() { (other, self) } else { (self, other) };
         let distance = a.exponent.saturating_sub(b.exponent);
         if b.is_zero() || distance > 127 {
@@ -203,54 +203,54 @@ impl std::ops::Add for Wide {
         let (x, y) = (a.significand << 1, b.significand << 1 >> distance);
         if a.negative == b.negative {
             match x.checked_add(y) {
-                Some(sum) => Wide::new(a.negative, sum, a.exponent - 127),
-                None => Wide::new(a.negative, x / 2 + y / 2, a.exponent - 126),
+                Some(sum) => WideFloat::new(a.negative, sum, a.exponent - 127),
+                None => WideFloat::new(a.negative, x / 2 + y / 2, a.exponent - 126),
             }
         } else {
-            Wide::new(a.negative, x - y, a.exponent - 127)
+            WideFloat::new(a.negative, x - y, a.exponent - 127)
         }
     }
 }
 
-impl std::ops::Sub for Wide {
-    type Output = Wide;
+impl std::ops::Sub for WideFloat {
+    type Output = WideFloat;
 
-    fn sub(self, other: Wide) -> Wide {
+    fn sub(self, other: WideFloat) -> WideFloat {
         self + -other
     }
 }
 
-impl std::ops::Mul for Wide {
-    type Output = Wide;
+impl std::ops::Mul for WideFloat {
+    type Output = WideFloat;
 
-    fn mul(self, other: Wide) -> Wide {
+    fn mul(self, other: WideFloat) -> WideFloat {
         if self.is_zero() || other.is_zero() {
-            return Wide::ZERO;
+            return WideFloat::ZERO;
         }
         let (high, low) = product(self.significand, other.significand);
         let negative = self.negative != other.negative;
         let exponent = self.exponent + other.exponent;
         if high < 1 << 125 {
-            Wide { negative, exponent, significand: high << 2 | low >> 126 }
+            WideFloat { negative, exponent, significand: high << 2 | low >> 126 }
         } else {
-            Wide { negative, exponent: exponent + 1, significand: high << 1 | low >> 127 }
+            WideFloat { negative, exponent: exponent + 1, significand: high << 1 | low >> 127 }
         }
     }
 }
 
-impl std::ops::Div for Wide {
-    type Output = Wide;
+impl std::ops::Div for WideFloat {
+    type Output = WideFloat;
 
     /// # Panics
     /// For a divisor of 0.
-    fn div(self, other: Wide) -> Wide {
+    fn div(self, other: WideFloat) -> WideFloat {
         assert!(!other.is_zero());
         if self.is_zero() {
             return self;
         }
         let less = self.significand < other.significand;
         let numerator = self.significand << u32::from(less);
-        Wide {
+        WideFloat {
             negative: self.negative != other.negative,
             exponent: self.exponent - other.exponent - i32::from(less),
             significand: quotient(numerator >> 1, numerator << 127, other.significand << 1),
@@ -315,13 +315,13 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
 
-    fn random(rng: &mut Rng) -> Wide {
+    fn random(rng: &mut Rng) -> WideFloat {
         let significand = u128::from(rng.next()) << 64 | u128::from(rng.next());
-        Wide::new(rng.chance(1, 2), significand | 1, rng.below(40) as i32 - 20)
+        WideFloat::new(rng.chance(1, 2), significand | 1, rng.below(40) as i32 - 20)
     }
 
     /// Whether |error| ≤ 2^-125 of the value.
-    fn close(error: Wide, value: Wide) -> bool {
+    fn close(error: WideFloat, value: WideFloat) -> bool {
         error.is_zero() || error.exponent() < value.exponent() - 124
     }
 
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn small_integers_are_exact() {
-        let wide = Wide::from_i64;
+        let wide = WideFloat::from_i64;
         for a in -40..40_i64 {
             for b in -40..40_i64 {
                 assert_eq!(wide(a) + wide(b), wide(a + b), "{a} + {b}");
@@ -367,7 +367,7 @@ mod tests {
     #[test]
     fn float64_values_survive() {
         for x in [5e-324, 1e-310, 2.2250738585072014e-308, 1.0, -1.5, std::f64::consts::PI, f64::MAX] {
-            let wide = Wide::from_f64(x);
+            let wide = WideFloat::from_f64(x);
             let back =
                 if x.abs() < 2.3e-308 { wide.scale(200).to_f64() / 2_f64.powi(200) } else { wide.to_f64() };
             assert_eq!(back, x);
@@ -379,7 +379,7 @@ mod tests {
         let mut rng = Rng::new(3);
         for _ in 0..100_000 {
             let a = random(&mut rng).abs();
-            let b = Wide::new(
+            let b = WideFloat::new(
                 false,
                 a.significand ^ u128::from(rng.next()),
                 a.exponent - 126 + rng.below(2) as i32,

@@ -8,7 +8,7 @@ use std::process::Command;
 struct Dir(tempfile::TempDir);
 
 /// The exit status, standard output and standard error of a run.
-struct Outcome {
+struct ProcessResult {
     status: Option<i32>,
     stdout: String,
     stderr: String,
@@ -32,11 +32,15 @@ impl Dir {
         fs::write(self.path(name), bytes).expect("a file is written");
     }
 
-    fn run(&self, args: &[&str]) -> Outcome {
+    fn run(&self, args: &[&str]) -> ProcessResult {
         let mut command = Command::new(env!("CARGO_BIN_EXE_broadloom-fuzz"));
         let output = command.args(args).current_dir(self.0.path()).output().expect("the command starts");
         let text = |bytes| String::from_utf8(bytes).expect("text");
-        Outcome { status: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+        ProcessResult {
+            status: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
     }
 
     /// Runs the command, which must succeed and print nothing on standard error, and returns its standard output.

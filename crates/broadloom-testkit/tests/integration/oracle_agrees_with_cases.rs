@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use broadloom_testkit::cases::{self, Case, Source};
-use broadloom_testkit::oracle::{self, SIGNATURES, Signature};
+use broadloom_testkit::cases::{self, Case, RuleSource};
+use broadloom_testkit::oracle::{self, ModelSignature, SIGNATURES};
 use broadloom_testkit::reference::Edition;
 use broadloom_testkit::{DTYPES, Value};
 
 /// The minimum number of rows of a file; one with fewer has lost some. A function of bools has a row for each possible call.
 fn least_rows(function: &str) -> usize {
-    match Signature::of(function) {
-        Some(Signature { takes: [true, false, false], arity, .. }) => 1 << arity,
+    match ModelSignature::of(function) {
+        Some(ModelSignature { takes: [true, false, false], arity, .. }) => 1 << arity,
         _ => 15,
     }
 }
@@ -58,12 +58,16 @@ fn every_function_has_a_file_of_its_own_with_enough_rows() {
 #[test]
 fn rules_come_from_texts_that_have_the_function() {
     for (stem, cases) in &files() {
-        let sources: BTreeSet<Source> = cases.iter().map(|case| case.rule.source).collect();
-        let edition = Signature::of(stem).map_or(Edition::None, |signature| signature.edition);
-        assert_eq!(sources.contains(&Source::Standard), edition == Edition::Standard, "{stem}: {sources:?}");
-        assert_eq!(sources.contains(&Source::Later), edition == Edition::Later, "{stem}: {sources:?}");
+        let sources: BTreeSet<RuleSource> = cases.iter().map(|case| case.rule.source).collect();
+        let edition = ModelSignature::of(stem).map_or(Edition::None, |signature| signature.edition);
+        assert_eq!(
+            sources.contains(&RuleSource::Standard),
+            edition == Edition::Standard,
+            "{stem}: {sources:?}"
+        );
+        assert_eq!(sources.contains(&RuleSource::Later), edition == Edition::Later, "{stem}: {sources:?}");
         let divides = ["divide", "trunc_divide"].contains(&stem.as_str());
-        assert_eq!(sources.contains(&Source::Onnx), divides, "{stem}: {sources:?}");
+        assert_eq!(sources.contains(&RuleSource::Onnx), divides, "{stem}: {sources:?}");
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 
 use broadloom_core::{DType, Op, Scalar, fold};
-use broadloom_testkit::oracle::{self, Signature};
+use broadloom_testkit::oracle::{self, ModelSignature};
 use broadloom_testkit::random::Rng;
 use broadloom_testkit::reference::Function;
 use broadloom_testkit::{Value, edge_cases};
@@ -14,7 +14,7 @@ fn value(s: Scalar) -> Value {
 }
 
 fn is_approximate(op: Op, dtype: DType) -> bool {
-    dtype.is_float() && Signature::of(op.name()).is_some_and(|s| s.is_approximate)
+    dtype.is_float() && ModelSignature::of(op.name()).is_some_and(|s| s.is_approximate)
 }
 
 /// The ops that are approximate for a dtype.

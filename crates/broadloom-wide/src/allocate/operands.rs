@@ -12,7 +12,7 @@ use crate::error::{Unsupported, refuse};
 use crate::inst::{VAddress, VBase, VInst, VOperand, VReg, VRegKind};
 use crate::target::Level;
 
-type Operands = SmallVec<[POperand; 4]>;
+type RegisterOperands = SmallVec<[POperand; 4]>;
 
 /// An operation whose operands are being allocated.
 struct Operation<'i> {
@@ -125,7 +125,7 @@ impl Allocator<'_> {
 
     /// Allocates a tied operation, whose result overwrites its first source. If the first source is read again, the
     /// result overwrites a copy of it.
-    fn tied(&mut self, op: &Operation<'_>) -> Result<Operands, Unsupported> {
+    fn tied(&mut self, op: &Operation<'_>) -> Result<RegisterOperands, Unsupported> {
         let (VOperand::Reg(first), Some(def)) = (op.sources[0], op.inst.def) else {
             return refuse("a tied instruction without a result");
         };
@@ -162,10 +162,10 @@ impl Allocator<'_> {
         self.registers.put(to, def);
     }
 
-    fn untied(&mut self, op: &Operation<'_>) -> Result<Operands, Unsupported> {
+    fn untied(&mut self, op: &Operation<'_>) -> Result<RegisterOperands, Unsupported> {
         let sources = self.sources(op, 0..op.sources.len())?;
         op.dead.iter().for_each(|&reg| self.release(reg));
-        let mut operands = Operands::new();
+        let mut operands = RegisterOperands::new();
         if let Some(def) = op.inst.def {
             let class = self.func.class(def);
             let held = self.held(&op.sources, op.inst.mask);
@@ -179,7 +179,7 @@ impl Allocator<'_> {
 
     /// Allocates a multiply-add `a·b + c`. Of the three operand orders (132, 213, 231) it uses the one in which the
     /// result overwrites a dead source, if there is one, and the source folded from memory is the last operand.
-    fn fma(&mut self, op: &Operation<'_>) -> Result<(Encoding, Operands), Unsupported> {
+    fn fma(&mut self, op: &Operation<'_>) -> Result<(Encoding, RegisterOperands), Unsupported> {
         let (Some(def), [VOperand::Reg(a), VOperand::Reg(b), VOperand::Reg(c)]) =
             (op.inst.def, &op.sources[..])
         else {
@@ -252,7 +252,7 @@ impl Allocator<'_> {
         &self,
         op: &Operation<'_>,
         positions: std::ops::Range<usize>,
-    ) -> Result<Operands, Unsupported> {
+    ) -> Result<RegisterOperands, Unsupported> {
         positions.map(|position| self.source(op, position)).collect()
     }
 

@@ -124,17 +124,17 @@ fn at(offset: i32) -> VOperand {
 }
 
 /// A function under construction, and the symbolic names that its stores must write.
-struct Draft {
+struct FunctionDraft {
     func: VFunction,
     names: Vec<Name>,
     memory: HashMap<i32, Name>,
 }
 
-impl Draft {
-    fn new() -> Draft {
+impl FunctionDraft {
+    fn new() -> FunctionDraft {
         let kinds = vec![VRegKind::Defined(RegClass::General)];
         let func = VFunction { insts: Vec::new(), kinds, parameters: vec![VReg(0)], stack_slot_bytes: 0 };
-        Draft { func, names: vec![0], memory: HashMap::new() }
+        FunctionDraft { func, names: vec![0], memory: HashMap::new() }
     }
 
     fn value(&mut self, kind: VRegKind, name: Name) -> VReg {
@@ -195,7 +195,7 @@ fn spilled(allocated: &AllocatedFunction) -> Vec<PReg> {
 #[test]
 fn the_value_with_the_farthest_use_is_spilled() {
     for last in [0, 7, 30] {
-        let mut draft = Draft::new();
+        let mut draft = FunctionDraft::new();
         let values: Vec<VReg> = (0..32).map(|i| draft.load(64 * i)).collect();
         let order = (0..32).filter(|&i| i != last).chain([last]);
         order.for_each(|i| draft.store(values[i], 4096 + 64 * i as i32));
@@ -208,7 +208,7 @@ fn the_value_with_the_farthest_use_is_spilled() {
 /// The slot of a dead value is reused.
 #[test]
 fn slots_are_reused() {
-    let mut draft = Draft::new();
+    let mut draft = FunctionDraft::new();
     for round in 0..5 {
         let values: Vec<VReg> = (0..33).map(|i| draft.load(64 * i)).collect();
         values
@@ -225,9 +225,9 @@ fn slots_are_reused() {
 #[test]
 fn a_slot_is_not_reused_by_the_instruction_that_reads_it() {
     for encoding in [encodings::PSUBD, encodings::PADDD] {
-        let mut draft = Draft::new();
+        let mut draft = FunctionDraft::new();
         let values: Vec<VReg> = (0..32).map(|i| draft.load(64 * i)).collect();
-        let store_rest = |draft: &mut Draft, to: i32| {
+        let store_rest = |draft: &mut FunctionDraft, to: i32| {
             (1..32).for_each(|i| draft.store(values[i as usize], to + 64 * i));
         };
         store_rest(&mut draft, 4096);
@@ -247,7 +247,7 @@ fn every_instruction_reads_what_the_function_gives_it() {
             state = made(state.wrapping_add(seed + 1), &[6]);
             (state >> 33) as usize % n
         };
-        let mut draft = Draft::new();
+        let mut draft = FunctionDraft::new();
         let mut values: Vec<VReg> = (0..1 + dice(60)).map(|i| draft.load(64 * i as i32)).collect();
         values.extend((0..dice(20)).map(|i| draft.constant(0x0000_0003_0000_0003 * (i as u64 + 1))));
         for i in 0..dice(200) {
@@ -277,7 +277,7 @@ fn every_instruction_reads_what_the_function_gives_it() {
 /// A constant that only out-of-line code reads is not pinned to a register for the loop.
 #[test]
 fn what_only_out_of_line_code_reads_is_not_pinned() {
-    let mut draft = Draft::new();
+    let mut draft = FunctionDraft::new();
     let [inline, cold] = [1, 2].map(|bits| draft.constant(bits));
     draft.func.insts.push(MInst::Loop { parameters: SmallVec::new(), end: 4, tail: None });
     let x = draft.load(0);

@@ -14,7 +14,7 @@ pub(crate) enum Allocation {
 
 /// A mistake of the register allocator.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Failure {
+pub(crate) enum AllocationMistake {
     /// An instruction reads a register or slot that does not hold the value that it should read.
     WrongValue { wanted: VReg, at: Allocation, holds: Vec<VReg> },
     /// The operation or the kinds of its operands differ from those of the instruction over virtual registers that it
@@ -36,7 +36,7 @@ pub(crate) enum Failure {
 /// Wrong code that the checker has found: the first failure and its instruction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct CheckError {
-    pub(crate) failure: Failure,
+    pub(crate) failure: AllocationMistake,
     pub(crate) instruction: String,
 }
 
@@ -49,25 +49,27 @@ impl fmt::Display for Allocation {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for AllocationMistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::WrongValue { wanted, at, holds } => {
+            AllocationMistake::WrongValue { wanted, at, holds } => {
                 write!(f, "v{} is read from {at}, which holds ", wanted.0)?;
                 let holds: Vec<String> = holds.iter().map(|reg| format!("v{}", reg.0)).collect();
                 f.write_str(&if holds.is_empty() { "no known value".into() } else { holds.join(" = ") })
             }
-            Failure::Mismatch(what) => write!(f, "the {what} is not that of its origin"),
-            Failure::OutOfOrder { expected: Some(id) } => write!(f, "{id:?} should follow"),
-            Failure::OutOfOrder { expected: None } => f.write_str("no instruction should follow"),
-            Failure::NotAllocatable(register) => {
+            AllocationMistake::Mismatch(what) => write!(f, "the {what} is not that of its origin"),
+            AllocationMistake::OutOfOrder { expected: Some(id) } => write!(f, "{id:?} should follow"),
+            AllocationMistake::OutOfOrder { expected: None } => f.write_str("no instruction should follow"),
+            AllocationMistake::NotAllocatable(register) => {
                 write!(f, "{} can't be allocated", Allocation::Reg(*register))
             }
-            Failure::NotSaved(register) => {
+            AllocationMistake::NotSaved(register) => {
                 write!(f, "{} is written, but not noted as such", Allocation::Reg(*register))
             }
-            Failure::NoSuchSlot(slot) => write!(f, "{} is beyond the frame", Allocation::Slot(*slot)),
-            Failure::TailMask { wanted, found } => {
+            AllocationMistake::NoSuchSlot(slot) => {
+                write!(f, "{} is beyond the frame", Allocation::Slot(*slot))
+            }
+            AllocationMistake::TailMask { wanted, found } => {
                 write!(f, "the tail mask should count from lane {wanted}, not {found:?}")
             }
         }

@@ -21,9 +21,9 @@ use crate::allocated::{
 use crate::inst::{InstId, LoopParameter, MInst, RegClass, TailLoop, VFunction, VInst, VReg, VRegKind};
 use crate::tail::TailMasker;
 use crate::target::{Convention, Level};
-pub(crate) use error::{Allocation, CheckError, Failure};
+pub(crate) use error::{Allocation, AllocationMistake, CheckError};
 use operation::{OperationCheck, is_allocatable};
-use state::{State, Values};
+use state::{AllocatorState, Values};
 
 /// Checks that the allocated code computes what the function over virtual registers computes.
 pub(crate) fn check(
@@ -49,13 +49,13 @@ pub(crate) fn check(
             VRegKind::Defined(_) => {}
         }
     }
-    let mut state = State::new(allocated.slots);
+    let mut state = AllocatorState::new(allocated.slots);
     for (&reg, &number) in func.parameters.iter().zip(convention.arguments()) {
         state.write(Allocation::Reg(PReg::general(number)), Values::from_slice(&[reg]));
     }
     let start = Cursor { index: 0, cold: None };
     let end = checker.sequence(&allocated.insts, start, &mut state, &mut None)?;
-    let failure = Failure::OutOfOrder { expected: Some(end) };
+    let failure = AllocationMistake::OutOfOrder { expected: Some(end) };
     let is_whole = end.index as usize == func.insts.len();
     if is_whole { Ok(()) } else { Err(CheckError { failure, instruction: "the end".into() }) }
 }
@@ -66,7 +66,7 @@ type Cursor = InstId;
 /// A loop whose body is being checked: the index of its head, and the states at the branches back to it.
 struct OpenLoop {
     head: u32,
-    backs: Vec<State>,
+    backs: Vec<AllocatorState>,
 }
 
 struct Checker<'f> {
@@ -86,7 +86,7 @@ impl<'f> Checker<'f> {
         &mut self,
         insts: &[AInst],
         mut cursor: Cursor,
-        state: &mut State,
+        state: &mut AllocatorState,
         masker: &mut Option<TailMasker>,
     ) -> Result<Cursor, CheckError> {
         for inst in insts {
@@ -95,7 +95,7 @@ impl<'f> Checker<'f> {
                 AInst::Move(m) => self.apply(m, state),
                 AInst::Op { id, inst } => self.advance(&mut cursor, *id).and_then(|origin| match origin {
                     MInst::Op(want) => self.operation(want, inst, state, masker),
-                    _ => Err(Failure::Mismatch("kind")),
+                    _ => Err(AllocationMistake::Mismatch("kind")),
                 }),
                 AInst::Call { id } => {
                     self.advance(&mut cursor, *id).and_then(|origin| self.call(origin, state, masker))
@@ -109,7 +109,7 @@ impl<'f> Checker<'f> {
                         let id = cursor;
                         self.advance(&mut cursor, id).map(|_| ())
                     }
-                    _ => Err(Failure::OutOfOrder { expected: Some(cursor) }),
+                    _ => Err(AllocationMistake::OutOfOrder { expected: Some(cursor) }),
                 },
                 // These instructions have bodies; an error within a body names the instruction in it.
                 AInst::Cold { .. } => {
@@ -126,7 +126,7 @@ impl<'f> Checker<'f> {
         Ok(cursor)
     }
 
-    fn error(&self, failure: Failure, inst: &AInst, origin: Option<&MInst>) -> CheckError {
+    fn error(&self, failure: AllocationMistake, inst: &AInst, origin: Option<&MInst>) -> CheckError {
         CheckError { failure, instruction: format!("{inst:?}, for {origin:?}") }
     }
 
@@ -140,10 +140,10 @@ impl<'f> Checker<'f> {
     }
 
     /// Returns the instruction at the cursor, whose id has to be `id`, and moves the cursor to the next instruction.
-    fn advance(&self, cursor: &mut Cursor, id: InstId) -> Result<&'f MInst, Failure> {
+    fn advance(&self, cursor: &mut Cursor, id: InstId) -> Result<&'f MInst, AllocationMistake> {
         let expected = *cursor;
         let Some(origin) = self.origin(expected).filter(|_| id == expected) else {
-            return Err(Failure::OutOfOrder { expected: Some(expected) });
+            return Err(AllocationMistake::OutOfOrder { expected: Some(expected) });
         };
         match &mut cursor.cold {
             Some(i) => *i += 1,
@@ -158,9 +158,9 @@ impl<'f> Checker<'f> {
         &self,
         want: &VInst,
         got: &PInst,
-        state: &mut State,
+        state: &mut AllocatorState,
         masker: &mut Option<TailMasker>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), AllocationMistake> {
         let expansion = masker.as_mut().and_then(|masker| masker.expand(got));
         if let Some(lane) = expansion.as_ref().and_then(|e| e.set_mask) {
             state.tail_mask = Some(lane);
@@ -179,29 +179,29 @@ impl<'f> Checker<'f> {
 
     /// Fails unless code may write the register: it has to be allocatable, and saved by the prologue if it is
     /// callee-saved.
-    fn writable(&self, register: PReg, or_scratch: bool) -> Result<(), Failure> {
+    fn writable(&self, register: PReg, or_scratch: bool) -> Result<(), AllocationMistake> {
         let is_allocatable = is_allocatable(register, self.level == Level::Avx512);
         if !(is_allocatable || or_scratch && register == SCRATCH) {
-            return Err(Failure::NotAllocatable(register));
+            return Err(AllocationMistake::NotAllocatable(register));
         }
         match self.allocated.written[register.class as usize] >> register.number & 1 {
             1 => Ok(()),
-            _ => Err(Failure::NotSaved(register)),
+            _ => Err(AllocationMistake::NotSaved(register)),
         }
     }
 
-    fn slot(&self, slot: SpillSlot) -> Result<Allocation, Failure> {
+    fn slot(&self, slot: SpillSlot) -> Result<Allocation, AllocationMistake> {
         match slot.0 < self.allocated.slots {
             true => Ok(Allocation::Slot(slot)),
-            false => Err(Failure::NoSuchSlot(slot)),
+            false => Err(AllocationMistake::NoSuchSlot(slot)),
         }
     }
 
-    fn apply(&self, m: &RegMove, state: &mut State) -> Result<(), Failure> {
+    fn apply(&self, m: &RegMove, state: &mut AllocatorState) -> Result<(), AllocationMistake> {
         let known = |values: Option<&Values>| values.cloned().unwrap_or_default();
         let (to, values) = match *m {
             RegMove::Copy { to, from } if to.class != from.class => {
-                return Err(Failure::NotAllocatable(to));
+                return Err(AllocationMistake::NotAllocatable(to));
             }
             RegMove::Copy { to, from } => (to, state.values(Allocation::Reg(from)).clone()),
             RegMove::Spill { slot, from } => {
@@ -228,15 +228,17 @@ impl<'f> Checker<'f> {
     fn call(
         &self,
         origin: &MInst,
-        state: &mut State,
+        state: &mut AllocatorState,
         masker: &mut Option<TailMasker>,
-    ) -> Result<(), Failure> {
-        let MInst::Call { target, arguments } = origin else { return Err(Failure::Mismatch("kind")) };
+    ) -> Result<(), AllocationMistake> {
+        let MInst::Call { target, arguments } = origin else {
+            return Err(AllocationMistake::Mismatch("kind"));
+        };
         let check = OperationCheck { func: self.func, state, loaded: None };
         check.register(*target, SCRATCH)?;
         let registers = self.convention.arguments();
         if arguments.len() > registers.len() || !self.allocated.calls {
-            return Err(Failure::Mismatch("call"));
+            return Err(AllocationMistake::Mismatch("call"));
         }
         for (&argument, &number) in arguments.iter().zip(registers) {
             check.register(argument, PReg::general(number))?;
@@ -262,23 +264,23 @@ impl<'f> Checker<'f> {
         &mut self,
         inst: &AInst,
         mut cursor: Cursor,
-        state: &mut State,
+        state: &mut AllocatorState,
         masker: &mut Option<TailMasker>,
     ) -> Result<Cursor, CheckError> {
         let AInst::Cold { id, condition, body } = inst else { return Ok(cursor) };
         let origin = self.advance(&mut cursor, *id).map_err(|f| self.error(f, inst, None))?;
         let MInst::Cold { condition: want, body: wanted, parameters } = origin else {
-            return Err(self.error(Failure::Mismatch("kind"), inst, Some(origin)));
+            return Err(self.error(AllocationMistake::Mismatch("kind"), inst, Some(origin)));
         };
         if condition != want {
-            return Err(self.error(Failure::Mismatch("condition"), inst, Some(origin)));
+            return Err(self.error(AllocationMistake::Mismatch("condition"), inst, Some(origin)));
         }
         let mut cold = state.clone();
         let mut cold_masker = masker.as_mut().map(|masker| masker.enter_cold());
         let start = Cursor { index: id.index, cold: Some(0) };
         let end = self.sequence(body, start, &mut cold, &mut cold_masker)?;
         if end.cold != Some(wanted.len() as u32) {
-            let failure = Failure::OutOfOrder { expected: Some(end) };
+            let failure = AllocationMistake::OutOfOrder { expected: Some(end) };
             return Err(self.error(failure, inst, Some(origin)));
         }
         let edges = |value: fn(&crate::inst::JoinParameter) -> VReg| -> SmallVec<[(VReg, VReg); 8]> {
@@ -294,12 +296,12 @@ impl<'f> Checker<'f> {
         &mut self,
         inst: &AInst,
         mut cursor: Cursor,
-        state: &mut State,
+        state: &mut AllocatorState,
     ) -> Result<Cursor, CheckError> {
         let (AInst::Loop { id, body } | AInst::TailLoop { id, body, .. }) = inst else { return Ok(cursor) };
         let origin = self.advance(&mut cursor, *id).map_err(|f| self.error(f, inst, None))?;
         let MInst::Loop { parameters, end, tail } = origin else {
-            return Err(self.error(Failure::Mismatch("kind"), inst, Some(origin)));
+            return Err(self.error(AllocationMistake::Mismatch("kind"), inst, Some(origin)));
         };
         let entry: SmallVec<[(VReg, VReg); 2]> =
             parameters.iter().map(|p| (p.parameter, p.initial)).collect();
@@ -309,21 +311,28 @@ impl<'f> Checker<'f> {
             (AInst::TailLoop { back, .. }, Some(tail)) => {
                 let after = self.tail_loop(inst, (parameters, tail), cursor, state)?;
                 if after != *back {
-                    let failure = Failure::OutOfOrder { expected: Some(after) };
+                    let failure = AllocationMistake::OutOfOrder { expected: Some(after) };
                     return Err(self.error(failure, inst, Some(origin)));
                 }
                 InstId { index: after.index + 1, cold: None }
             }
-            _ => return Err(self.error(Failure::Mismatch("kind of loop"), inst, Some(origin))),
+            _ => return Err(self.error(AllocationMistake::Mismatch("kind of loop"), inst, Some(origin))),
         };
         match after.index == end + 1 {
             true => Ok(after),
-            false => Err(self.error(Failure::OutOfOrder { expected: Some(after) }, inst, Some(origin))),
+            false => {
+                Err(self.error(AllocationMistake::OutOfOrder { expected: Some(after) }, inst, Some(origin)))
+            }
         }
     }
 
     /// Walks a loop until the state at its head no longer changes. `state` becomes the state after the loop.
-    fn plain_loop(&mut self, body: &[AInst], first: Cursor, state: &mut State) -> Result<Cursor, CheckError> {
+    fn plain_loop(
+        &mut self,
+        body: &[AInst],
+        first: Cursor,
+        state: &mut AllocatorState,
+    ) -> Result<Cursor, CheckError> {
         let mut head = state.clone();
         loop {
             self.loops.push(OpenLoop { head: first.index - 1, backs: Vec::new() });
@@ -347,16 +356,16 @@ impl<'f> Checker<'f> {
         id: InstId,
         condition: Option<crate::inst::Condition>,
         moves: &[RegMove],
-        state: &State,
-    ) -> Result<(), Failure> {
+        state: &AllocatorState,
+    ) -> Result<(), AllocationMistake> {
         let Some(MInst::Back { head, condition: want, values }) = self.origin(id) else {
-            return Err(Failure::Mismatch("kind"));
+            return Err(AllocationMistake::Mismatch("kind"));
         };
         if condition.is_some_and(|condition| condition != *want) {
-            return Err(Failure::Mismatch("condition"));
+            return Err(AllocationMistake::Mismatch("condition"));
         }
         let Some(MInst::Loop { parameters, .. }) = self.func.insts.get(*head as usize) else {
-            return Err(Failure::Mismatch("loop head"));
+            return Err(AllocationMistake::Mismatch("loop head"));
         };
         let mut taken = state.clone();
         moves.iter().try_for_each(|m| self.apply(m, &mut taken))?;
@@ -365,7 +374,7 @@ impl<'f> Checker<'f> {
         taken.pass(&edges);
         match self.loops.last_mut() {
             Some(open) if open.head == *head => open.backs.push(taken),
-            _ => return Err(Failure::Mismatch("loop head")),
+            _ => return Err(AllocationMistake::Mismatch("loop head")),
         }
         Ok(())
     }
@@ -376,20 +385,20 @@ impl<'f> Checker<'f> {
         inst: &AInst,
         (parameters, tail): (&[LoopParameter], &TailLoop),
         first: Cursor,
-        state: &mut State,
+        state: &mut AllocatorState,
     ) -> Result<Cursor, CheckError> {
         let AInst::TailLoop { body, back, index, columns, lanes, .. } = inst else { return Ok(first) };
         let origin = self.origin(*back);
         let fail = |checker: &Self, failure| checker.error(failure, inst, origin);
         let (Some(MInst::Back { values, .. }), Some(parameter)) = (origin, parameters.first()) else {
-            return Err(fail(self, Failure::Mismatch("branch back")));
+            return Err(fail(self, AllocationMistake::Mismatch("branch back")));
         };
         if *lanes != tail.lanes {
-            return Err(fail(self, Failure::Mismatch("number of lanes")));
+            return Err(fail(self, AllocationMistake::Mismatch("number of lanes")));
         }
         // The code before and after the body compares the element index with the number of columns, and overwrites the
         // scratch register.
-        let around = |checker: &Self, state: &mut State, at: VReg| -> Result<(), CheckError> {
+        let around = |checker: &Self, state: &mut AllocatorState, at: VReg| -> Result<(), CheckError> {
             let check = OperationCheck { func: checker.func, state, loaded: None };
             let index = check.register(at, PReg::general(*index));
             let columns = match *columns {
@@ -397,7 +406,7 @@ impl<'f> Checker<'f> {
                 POperand::Mem(PAddress { base: PBase::Spill(slot), index: None, offset: 0, .. }) => {
                     state.read(Allocation::Slot(slot), tail.columns)
                 }
-                POperand::Mem(_) => Err(Failure::Mismatch("number of columns")),
+                POperand::Mem(_) => Err(AllocationMistake::Mismatch("number of columns")),
             };
             index.and(columns).map_err(|failure| fail(checker, failure))?;
             state.write(Allocation::Reg(SCRATCH), Values::new());

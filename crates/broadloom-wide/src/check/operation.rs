@@ -7,8 +7,8 @@
 use smallvec::SmallVec;
 
 use crate::allocated::{PAddress, PBase, PInst, POperand, PReg, TAIL_MASK, TAIL_VECTOR};
-use crate::check::error::{Allocation, Failure};
-use crate::check::state::State;
+use crate::check::error::{Allocation, AllocationMistake};
+use crate::check::state::AllocatorState;
 use crate::encodings::FmaOrder;
 use crate::inst::{RegClass, VAddress, VBase, VFunction, VInst, VOperand, VReg, VRegKind};
 use crate::tail::{self, TailExpansion};
@@ -18,25 +18,25 @@ type Arrangement = SmallVec<[usize; 3]>;
 
 pub(super) struct OperationCheck<'c> {
     pub(super) func: &'c VFunction,
-    pub(super) state: &'c State,
+    pub(super) state: &'c AllocatorState,
     /// The address whose contents the preceding masked load has put into [`TAIL_VECTOR`].
     pub(super) loaded: Option<PAddress>,
 }
 
-fn require(holds: bool, what: &'static str) -> Result<(), Failure> {
-    if holds { Ok(()) } else { Err(Failure::Mismatch(what)) }
+fn require(holds: bool, what: &'static str) -> Result<(), AllocationMistake> {
+    if holds { Ok(()) } else { Err(AllocationMistake::Mismatch(what)) }
 }
 
 impl OperationCheck<'_> {
     /// Checks one operation. Returns the register that it writes.
-    pub(super) fn check(&self, want: &VInst, got: &PInst) -> Result<Option<PReg>, Failure> {
+    pub(super) fn check(&self, want: &VInst, got: &PInst) -> Result<Option<PReg>, AllocationMistake> {
         let is_same = got.length == want.length && got.immediate == want.immediate.map(i64::from);
         require(is_same, "length or immediate")?;
         require(got.zeroing == want.zeroing, "masking")?;
         match (want.mask, got.mask) {
             (None, None) => {}
             (Some(mask), Some(number)) => self.register(mask, PReg::mask(number))?,
-            _ => return Err(Failure::Mismatch("masking")),
+            _ => return Err(AllocationMistake::Mismatch("masking")),
         }
         let mut first = None;
         for arrangement in arrangements(want, got)? {
@@ -45,20 +45,20 @@ impl OperationCheck<'_> {
                 Err(failure) => first = first.or(Some(failure)),
             }
         }
-        Err(first.unwrap_or(Failure::Mismatch("encoding")))
+        Err(first.unwrap_or(AllocationMistake::Mismatch("encoding")))
     }
 
-    fn result(&self, want: &VInst, got: &PInst) -> Result<Option<PReg>, Failure> {
+    fn result(&self, want: &VInst, got: &PInst) -> Result<Option<PReg>, AllocationMistake> {
         match (want.def, got.operands.first()) {
             (None, _) => Ok(None),
             (Some(def), Some(&POperand::Reg(register))) if self.func.class(def) == register.class => {
                 Ok(Some(register))
             }
-            _ => Err(Failure::Mismatch("result")),
+            _ => Err(AllocationMistake::Mismatch("result")),
         }
     }
 
-    fn sources(&self, want: &VInst, got: &PInst, arrangement: &Arrangement) -> Result<(), Failure> {
+    fn sources(&self, want: &VInst, got: &PInst, arrangement: &Arrangement) -> Result<(), AllocationMistake> {
         let result = usize::from(want.def.is_some() && !want.tied);
         for (&source, &position) in want.sources.iter().zip(arrangement) {
             let folds = match got.encoding.is_fma() {
@@ -70,7 +70,13 @@ impl OperationCheck<'_> {
         Ok(())
     }
 
-    fn source(&self, want: VOperand, got: &PInst, position: usize, folds: bool) -> Result<(), Failure> {
+    fn source(
+        &self,
+        want: VOperand,
+        got: &PInst,
+        position: usize,
+        folds: bool,
+    ) -> Result<(), AllocationMistake> {
         match (want, got.operands[position]) {
             (VOperand::Reg(reg), POperand::Reg(register)) => self.register(reg, register),
             (VOperand::Reg(reg), POperand::Mem(address)) => {
@@ -80,21 +86,21 @@ impl OperationCheck<'_> {
             (VOperand::Mem(want), POperand::Mem(address)) => self.address(&want, &address),
             (VOperand::Mem(want), POperand::Reg(TAIL_VECTOR)) => match self.loaded {
                 Some(address) => self.address(&want, &address),
-                None => Err(Failure::Mismatch("memory operand")),
+                None => Err(AllocationMistake::Mismatch("memory operand")),
             },
-            (VOperand::Mem(_), POperand::Reg(_)) => Err(Failure::Mismatch("memory operand")),
+            (VOperand::Mem(_), POperand::Reg(_)) => Err(AllocationMistake::Mismatch("memory operand")),
         }
     }
 
     /// Fails unless the physical register holds the value of the virtual one and is of its class.
-    pub(super) fn register(&self, reg: VReg, register: PReg) -> Result<(), Failure> {
+    pub(super) fn register(&self, reg: VReg, register: PReg) -> Result<(), AllocationMistake> {
         require(self.func.class(reg) == register.class, "register class")?;
         self.state.read(Allocation::Reg(register), reg)
     }
 
     /// Checks an operand that is folded from memory: it has to be the value's spill slot, or the value's constant in
     /// the pool.
-    fn folded(&self, reg: VReg, address: &PAddress, got: &PInst) -> Result<(), Failure> {
+    fn folded(&self, reg: VReg, address: &PAddress, got: &PInst) -> Result<(), AllocationMistake> {
         let plain = PAddress { broadcast: address.broadcast, ..PAddress::at(address.base, 0) };
         require(*address == plain, "folded operand's address")?;
         match (address.base, self.func.kinds[reg.index()]) {
@@ -111,24 +117,24 @@ impl OperationCheck<'_> {
                 };
                 require(is_read_whole, "constant's size")
             }
-            _ => Err(Failure::Mismatch("folded operand")),
+            _ => Err(AllocationMistake::Mismatch("folded operand")),
         }
     }
 
-    fn address(&self, want: &VAddress, got: &PAddress) -> Result<(), Failure> {
+    fn address(&self, want: &VAddress, got: &PAddress) -> Result<(), AllocationMistake> {
         let is_same = got.offset == want.offset && got.tail == want.tail && !got.broadcast;
         require(is_same, "address")?;
         match (want.base, got.base) {
             (VBase::Reg(reg), PBase::Reg(number)) => self.register(reg, PReg::general(number))?,
             (VBase::StackSlots, PBase::StackSlots) => {}
-            _ => return Err(Failure::Mismatch("base")),
+            _ => return Err(AllocationMistake::Mismatch("base")),
         }
         match (want.index, got.index) {
             (None, None) => Ok(()),
             (Some((reg, want)), Some((number, got))) if want == got => {
                 self.register(reg, PReg::general(number))
             }
-            _ => Err(Failure::Mismatch("index")),
+            _ => Err(AllocationMistake::Mismatch("index")),
         }
     }
 
@@ -139,11 +145,11 @@ impl OperationCheck<'_> {
         want: &VInst,
         got: &PInst,
         expansion: &TailExpansion,
-    ) -> Result<Option<PReg>, Failure> {
+    ) -> Result<Option<PReg>, AllocationMistake> {
         if let Some(load) = &expansion.load {
             let (to, address) = match load.operands[..] {
                 [POperand::Reg(to), POperand::Mem(address)] => (to, address),
-                _ => return Err(Failure::Mismatch("masked load")),
+                _ => return Err(AllocationMistake::Mismatch("masked load")),
             };
             self.masked(load, &address, true)?;
             if expansion.inst.is_none() {
@@ -158,23 +164,23 @@ impl OperationCheck<'_> {
             (Some(inst), Some(_)) => self.check(want, inst),
             (Some(store), None) => {
                 let Some(POperand::Mem(address)) = store.operands.first() else {
-                    return Err(Failure::Mismatch("masked store"));
+                    return Err(AllocationMistake::Mismatch("masked store"));
                 };
                 self.masked(store, address, false)?;
                 require(got.operands == store.operands && got.length == store.length, "masked store")?;
                 self.check(want, got)
             }
-            (None, _) => Err(Failure::Mismatch("tail access")),
+            (None, _) => Err(AllocationMistake::Mismatch("tail access")),
         }
     }
 
     /// Checks a masked load or store: its mask is the tail mask, shifted to the vector's first lane, and masks lanes of
     /// the elements' size.
-    fn masked(&self, inst: &PInst, address: &PAddress, is_load: bool) -> Result<(), Failure> {
-        let Some(access) = address.tail else { return Err(Failure::Mismatch("tail access")) };
+    fn masked(&self, inst: &PInst, address: &PAddress, is_load: bool) -> Result<(), AllocationMistake> {
+        let Some(access) = address.tail else { return Err(AllocationMistake::Mismatch("tail access")) };
         let found = self.state.tail_mask;
         if found != Some(access.lane) {
-            return Err(Failure::TailMask { wanted: access.lane, found });
+            return Err(AllocationMistake::TailMask { wanted: access.lane, found });
         }
         require(inst.mask == Some(TAIL_MASK.number) && inst.zeroing == is_load, "tail mask")?;
         require(inst.encoding == tail::masked_move(access.element, is_load), "masked move")
@@ -182,13 +188,13 @@ impl OperationCheck<'_> {
 }
 
 /// The orders in which the sources may appear among the operands. Fails if the encoding is another instruction's.
-fn arrangements(want: &VInst, got: &PInst) -> Result<SmallVec<[Arrangement; 2]>, Failure> {
+fn arrangements(want: &VInst, got: &PInst) -> Result<SmallVec<[Arrangement; 2]>, AllocationMistake> {
     let same_count = |operands: usize| require(got.operands.len() == operands, "number of operands");
     if want.encoding.is_fma() {
         same_count(3)?;
         let order = FmaOrder::ALL.into_iter().find(|&o| got.encoding == want.encoding.with_fma_order(o));
         let Some(([x, y], sum)) = order.map(FmaOrder::positions) else {
-            return Err(Failure::Mismatch("encoding"));
+            return Err(AllocationMistake::Mismatch("encoding"));
         };
         return Ok([[x, y, sum], [y, x, sum]].into_iter().map(Arrangement::from).collect());
     }

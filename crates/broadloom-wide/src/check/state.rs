@@ -3,17 +3,17 @@
 use smallvec::SmallVec;
 
 use crate::allocated::{PReg, SpillSlot};
-use crate::check::error::{Allocation, Failure};
+use crate::check::error::{Allocation, AllocationMistake};
 use crate::inst::VReg;
 
 /// The virtual registers whose value is in one physical register or spill slot, in ascending order.
 pub(super) type Values = SmallVec<[VReg; 2]>;
 
-/// The index of the first spill slot in `State::holds`. The 32 registers of each of the three classes come before it.
+/// The index of the first spill slot in `AllocatorState::holds`. The 32 registers of each of the three classes come before it.
 const SLOTS: usize = 3 * 32;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct State {
+pub(super) struct AllocatorState {
     holds: Vec<Values>,
     /// The lane of the block to which the lowest bit of the tail mask belongs, if the mask is set.
     pub(super) tail_mask: Option<u16>,
@@ -26,10 +26,10 @@ fn place(allocation: Allocation) -> usize {
     }
 }
 
-impl State {
+impl AllocatorState {
     /// The state in which the contents of all registers and slots are unknown.
-    pub(super) fn new(slots: u32) -> State {
-        State { holds: vec![Values::new(); SLOTS + slots as usize], tail_mask: None }
+    pub(super) fn new(slots: u32) -> AllocatorState {
+        AllocatorState { holds: vec![Values::new(); SLOTS + slots as usize], tail_mask: None }
     }
 
     pub(super) fn values(&self, at: Allocation) -> &Values {
@@ -37,11 +37,11 @@ impl State {
     }
 
     /// Fails unless the value is in that register or slot.
-    pub(super) fn read(&self, at: Allocation, wanted: VReg) -> Result<(), Failure> {
+    pub(super) fn read(&self, at: Allocation, wanted: VReg) -> Result<(), AllocationMistake> {
         let holds = self.values(at);
         match holds.contains(&wanted) {
             true => Ok(()),
-            false => Err(Failure::WrongValue { wanted, at, holds: holds.to_vec() }),
+            false => Err(AllocationMistake::WrongValue { wanted, at, holds: holds.to_vec() }),
         }
     }
 
@@ -73,7 +73,7 @@ impl State {
     }
 
     /// Joins two states: each register or slot keeps the values that it holds in both.
-    pub(super) fn meet(&mut self, other: &State) {
+    pub(super) fn meet(&mut self, other: &AllocatorState) {
         for (values, others) in self.holds.iter_mut().zip(&other.holds) {
             values.retain(|value| others.contains(value));
         }

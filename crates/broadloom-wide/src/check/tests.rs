@@ -2,7 +2,7 @@
 
 use smallvec::smallvec;
 
-use super::{Failure, check};
+use super::{AllocationMistake, check};
 use crate::allocate::allocate;
 use crate::allocated::{
     AInst, AllocatedFunction, PBase, PInst, POperand, PReg, RegMove, SCRATCH, SpillSlot, TAIL_MASK,
@@ -17,17 +17,17 @@ use crate::target::{Convention, Level};
 const CONVENTIONS: [Convention; 2] = [Convention::SystemV, Convention::Windows];
 
 /// A function under construction.
-struct Draft {
+struct FunctionDraft {
     insts: Vec<MInst>,
     kinds: Vec<VRegKind>,
     parameters: Vec<VReg>,
 }
 
-impl Draft {
+impl FunctionDraft {
     /// A draft of a function with six integer parameters, the last two of which are on the stack on Windows.
-    fn new() -> Draft {
+    fn new() -> FunctionDraft {
         let kinds = vec![VRegKind::Defined(RegClass::General); 6];
-        Draft { insts: Vec::new(), kinds, parameters: (0..6).map(VReg).collect() }
+        FunctionDraft { insts: Vec::new(), kinds, parameters: (0..6).map(VReg).collect() }
     }
 
     fn reg(&mut self, kind: VRegKind) -> VReg {
@@ -128,7 +128,7 @@ fn store(value: VReg, base: VReg, offset: i32, tail: Option<TailAccess>) -> VIns
 
 /// A function with more live vectors than registers, a constant, a mask, and out-of-line code that calls a function.
 fn pressure() -> VFunction {
-    let mut draft = Draft::new();
+    let mut draft = FunctionDraft::new();
     let base = VReg(0);
     let values: Vec<VReg> = (0..40).map(|i| draft.load(base, 64 * i, None)).collect();
     let constant = draft.reg(VRegKind::Constant(0x0000_0007_0000_0007));
@@ -148,7 +148,7 @@ fn pressure() -> VFunction {
 /// A loop whose parameters are an integer and two vectors that are swapped in each iteration. It reads a vector from
 /// outside, which is pinned and is read again after the loop.
 fn carried() -> VFunction {
-    let mut draft = Draft::new();
+    let mut draft = FunctionDraft::new();
     let (base, count) = (VReg(0), VReg(3));
     let (a, b) = (draft.load(base, 0, None), draft.load(base, 64, None));
     let outside = draft.load(base, 128, None);
@@ -178,7 +178,7 @@ fn carried() -> VFunction {
 /// A loop over the blocks of a row, two vectors to a block. Out-of-line code in the middle of its body calls a
 /// function.
 fn row() -> VFunction {
-    let mut draft = Draft::new();
+    let mut draft = FunctionDraft::new();
     let (from, to, columns) = (VReg(0), VReg(1), VReg(4));
     let zero = draft.reg(VRegKind::Integer(0));
     let index = draft.defined(RegClass::General);
@@ -228,12 +228,12 @@ fn each_body(insts: &mut Vec<AInst>, f: &mut impl FnMut(&mut Vec<AInst>)) {
 
 /// Lets `f` corrupt one instruction (it returns whether it has), and expects the checker to reject the function.
 #[track_caller]
-fn rejects(func: &VFunction, mut f: impl FnMut(&mut AInst) -> bool) -> Failure {
+fn rejects(func: &VFunction, mut f: impl FnMut(&mut AInst) -> bool) -> AllocationMistake {
     rejects_body(func, |body| body.iter_mut().any(&mut f))
 }
 
 #[track_caller]
-fn rejects_body(func: &VFunction, mut f: impl FnMut(&mut Vec<AInst>) -> bool) -> Failure {
+fn rejects_body(func: &VFunction, mut f: impl FnMut(&mut Vec<AInst>) -> bool) -> AllocationMistake {
     let mut failure = None;
     for convention in CONVENTIONS {
         let mut code = allocated(func, convention);
@@ -257,8 +257,8 @@ fn functions() -> [VFunction; 3] {
     [pressure(), carried(), row()]
 }
 
-fn is_wrong_value(failure: &Failure) -> bool {
-    matches!(failure, Failure::WrongValue { .. })
+fn is_wrong_value(failure: &AllocationMistake) -> bool {
+    matches!(failure, AllocationMistake::WrongValue { .. })
 }
 
 #[test]
@@ -399,7 +399,7 @@ fn a_slot_beyond_the_frame_is_used() {
         }
         _ => false,
     });
-    assert_eq!(failure, Failure::NoSuchSlot(SpillSlot(1 << 20)));
+    assert_eq!(failure, AllocationMistake::NoSuchSlot(SpillSlot(1 << 20)));
 }
 
 /// The out-of-line code does not spill a vector register whose value is live across its call.
@@ -440,7 +440,7 @@ fn out_of_line_code_gives_back_the_wrong_value() {
         ),
         _ => false,
     });
-    assert!(matches!(failure, Failure::OutOfOrder { .. }), "{failure}");
+    assert!(matches!(failure, AllocationMistake::OutOfOrder { .. }), "{failure}");
 }
 
 #[test]
@@ -459,7 +459,10 @@ fn an_argument_of_a_call_is_overwritten() {
         }
         true
     });
-    assert!(matches!(failure, Failure::WrongValue { .. } | Failure::NotSaved(_)), "{failure}");
+    assert!(
+        matches!(failure, AllocationMistake::WrongValue { .. } | AllocationMistake::NotSaved(_)),
+        "{failure}"
+    );
 }
 
 /// The moves that swap two values are made in reverse order.
@@ -528,12 +531,12 @@ fn an_instruction_is_missing_or_comes_twice() {
     let is_op = |inst: &AInst| matches!(inst, AInst::Op { .. });
     for func in functions() {
         let failure = rejects_body(&func, |body| drop_first(body, is_op));
-        assert!(matches!(failure, Failure::OutOfOrder { .. }), "{failure}");
+        assert!(matches!(failure, AllocationMistake::OutOfOrder { .. }), "{failure}");
         let failure = rejects_body(&func, |body| {
             let found = body.iter().position(is_op);
             found.map(|i| body.insert(i, body[i].clone())).is_some()
         });
-        assert!(matches!(failure, Failure::OutOfOrder { .. }), "{failure}");
+        assert!(matches!(failure, AllocationMistake::OutOfOrder { .. }), "{failure}");
     }
 }
 
@@ -548,7 +551,8 @@ fn an_operation_is_another_one() {
             _ => false,
         })
     };
-    let is_mismatch = |failure: Failure| assert!(matches!(failure, Failure::Mismatch(_)), "{failure}");
+    let is_mismatch =
+        |failure: AllocationMistake| assert!(matches!(failure, AllocationMistake::Mismatch(_)), "{failure}");
     is_mismatch(first_op(|inst| inst.encoding = encodings::PADDD));
     is_mismatch(first_op(|inst| inst.length = VectorLength::L256));
     is_mismatch(first_op(|inst| inst.immediate = Some(1)));
@@ -577,7 +581,7 @@ fn a_reserved_register_is_written() {
         }
         _ => false,
     });
-    assert_eq!(failure, Failure::NotAllocatable(TAIL_MASK));
+    assert_eq!(failure, AllocationMistake::NotAllocatable(TAIL_MASK));
 }
 
 /// The code writes a callee-saved register that the prologue would not save.
@@ -587,7 +591,7 @@ fn a_written_register_is_not_noted() {
         let mut code = allocated(&func, Convention::Windows);
         code.written = [0; 3];
         let error = check(&func, &code, Level::Avx512, Convention::Windows).expect_err("not noted");
-        assert!(matches!(error.failure, Failure::NotSaved(PReg { .. })), "{error}");
+        assert!(matches!(error.failure, AllocationMistake::NotSaved(PReg { .. })), "{error}");
     }
 }
 
@@ -606,7 +610,7 @@ fn a_masked_access_is_at_another_lane() {
         }),
         _ => false,
     });
-    assert!(matches!(failure, Failure::Mismatch(_)), "{failure}");
+    assert!(matches!(failure, AllocationMistake::Mismatch(_)), "{failure}");
 }
 
 #[test]
@@ -631,7 +635,7 @@ fn a_branch_has_the_inverse_condition() {
         }
         _ => false,
     });
-    assert_eq!(failure, Failure::Mismatch("condition"));
+    assert_eq!(failure, AllocationMistake::Mismatch("condition"));
     let failure = rejects(&carried(), |inst| match inst {
         AInst::Back { condition, .. } => {
             *condition = condition.inverse();
@@ -639,7 +643,7 @@ fn a_branch_has_the_inverse_condition() {
         }
         _ => false,
     });
-    assert_eq!(failure, Failure::Mismatch("condition"));
+    assert_eq!(failure, AllocationMistake::Mismatch("condition"));
 }
 
 #[test]
@@ -651,5 +655,5 @@ fn an_instruction_stands_for_another_one() {
         }
         _ => false,
     });
-    assert!(matches!(failure, Failure::OutOfOrder { .. }), "{failure}");
+    assert!(matches!(failure, AllocationMistake::OutOfOrder { .. }), "{failure}");
 }

@@ -61,7 +61,7 @@ struct Ways<'w, 'a> {
 }
 
 /// The pass of a node, and whether its chunks fit memory; `None` for a node without a pass.
-type Found<'a> = Option<(Pass<'a>, bool)>;
+type FoundPass<'a> = Option<(Pass<'a>, bool)>;
 
 /// A function that makes the array of this dtype and shape that replaces a result of a pass until it is computed.
 pub(super) type StandIn<'f, 'a> = &'f dyn Fn(DType, Shape) -> Result<Array<'a>>;
@@ -74,7 +74,7 @@ impl<'a> Pass<'a> {
         inputs: &[&Array<'a>],
         limit: usize,
         stand_in: StandIn<'_, 'a>,
-    ) -> Result<Found<'a>> {
+    ) -> Result<FoundPass<'a>> {
         let mut operands = Vec::new();
         let mut kinds = Vec::new();
         let mut along = Axes::NONE;
@@ -129,7 +129,7 @@ impl<'a> Pass<'a> {
         inputs: &[&Array<'a>],
         limit: usize,
         stand_in: StandIn<'_, 'a>,
-    ) -> Result<Found<'a>> {
+    ) -> Result<FoundPass<'a>> {
         let Kind::Scan { arg, scan, axis, before: None, .. } = &array.0.kind else { return Ok(None) };
         let axis = usize::from(*axis);
         let extents = arg.shape();

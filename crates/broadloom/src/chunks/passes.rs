@@ -10,7 +10,7 @@ use broadloom_mem::Buffer;
 use super::contracted::contracted;
 use super::narrow::Nodes;
 use super::pass::{Pass, Purpose};
-use super::plan::{self, Group};
+use super::plan::{self, PassGroup};
 use super::{Chunk, Chunks, InputPart, Window};
 use crate::array::Array;
 use crate::engine::{Control, Engine, Folding, Options, ScanBlocks};
@@ -64,7 +64,7 @@ pub struct Passes<'a> {
     inputs: Vec<Array<'a>>,
     options: Options,
     /// The results, followed by expressions that are evaluated only for their errors.
-    groups: Vec<Group<'a>>,
+    groups: Vec<PassGroup<'a>>,
     /// The remaining passes, the one in progress first.
     passes: VecDeque<Pass<'a>>,
     running: Running,
@@ -109,7 +109,7 @@ impl<'a> Passes<'a> {
             false => results.iter().copied().cloned().collect(),
         };
         let results = &of_results.iter().collect::<Vec<_>>()[..];
-        let mut groups: Vec<Group<'a>> = vec![of_results.clone()];
+        let mut groups: Vec<PassGroup<'a>> = vec![of_results.clone()];
         if options.int_division == IntDivision::Error {
             let nodes = Nodes::of(results)?;
             groups.extend(nodes.partly_read().into_iter().map(|node| vec![node.clone()]));

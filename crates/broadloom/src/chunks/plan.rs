@@ -17,12 +17,12 @@ use crate::expr;
 use crate::storage::Storage;
 
 /// Results that are computed together.
-pub(super) type Group<'a> = Vec<Array<'a>>;
+pub(super) type PassGroup<'a> = Vec<Array<'a>>;
 
 /// The passes, in order, that groups of results need before they can be computed in chunks of at most this many bytes. In the
 /// groups, stand-in arrays replace the reductions that passes compute.
 pub(super) fn passes<'a>(
-    groups: &mut [Group<'a>],
+    groups: &mut [PassGroup<'a>],
     inputs: &[&Array<'a>],
     max_bytes: usize,
 ) -> Result<Vec<Pass<'a>>> {

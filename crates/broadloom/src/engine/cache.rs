@@ -12,18 +12,18 @@ use crate::engine::lock::ForkMutex;
 
 /// A map from keys to values, which evicts the least recently used ones.
 pub(crate) struct Cache<K, V> {
-    inner: ForkMutex<Inner<K, V>>,
+    inner: ForkMutex<CacheInner<K, V>>,
     max_count: usize,
     max_weight: usize,
 }
 
-struct Inner<K, V> {
-    map: HashMap<K, Entry<V>, FxBuildHasher>,
+struct CacheInner<K, V> {
+    map: HashMap<K, CacheEntry<V>, FxBuildHasher>,
     weight: usize,
     clock: u64,
 }
 
-struct Entry<V> {
+struct CacheEntry<V> {
     value: V,
     weight: usize,
     used: u64,
@@ -31,7 +31,7 @@ struct Entry<V> {
 
 impl<K: Hash + Eq, V: Clone> Cache<K, V> {
     pub(crate) fn new(max_count: usize, max_weight: usize) -> Cache<K, V> {
-        let inner = Inner { map: HashMap::with_hasher(FxBuildHasher), weight: 0, clock: 0 };
+        let inner = CacheInner { map: HashMap::with_hasher(FxBuildHasher), weight: 0, clock: 0 };
         Cache { inner: ForkMutex::new(inner), max_count, max_weight }
     }
 
@@ -61,7 +61,7 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
         if let Some(mut inner) = self.inner.lock() {
             inner.clock += 1;
             let used = inner.clock;
-            if let Some(old) = inner.map.insert(key, Entry { value, weight, used }) {
+            if let Some(old) = inner.map.insert(key, CacheEntry { value, weight, used }) {
                 inner.weight -= old.weight;
                 dropped.push(old.value);
             }
@@ -89,7 +89,7 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
     }
 }
 
-impl<K: Hash + Eq, V> Inner<K, V> {
+impl<K: Hash + Eq, V> CacheInner<K, V> {
     /// Evicts the least recently used values until the rest takes at most half of the limits, so that evictions are rare.
     fn evict(&mut self, max_count: usize, max_weight: usize, dropped: &mut Vec<V>) {
         let mut ages: Vec<(u64, usize)> = self.map.values().map(|e| (e.used, e.weight)).collect();
@@ -103,7 +103,7 @@ impl<K: Hash + Eq, V> Inner<K, V> {
             }
             oldest = used;
         }
-        let gone: Vec<Entry<V>> = self.map.extract_if(|_, e| e.used < oldest).map(|(_, e)| e).collect();
+        let gone: Vec<CacheEntry<V>> = self.map.extract_if(|_, e| e.used < oldest).map(|(_, e)| e).collect();
         self.weight -= gone.iter().map(|e| e.weight).sum::<usize>();
         dropped.extend(gone.into_iter().map(|e| e.value));
     }

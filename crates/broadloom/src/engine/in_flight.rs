@@ -34,12 +34,12 @@ struct Attempt<V> {
     process: u32,
     /// Whether there is an outcome; read without the mutex.
     over: AtomicBool,
-    outcome: Mutex<Option<Outcome<V>>>,
+    outcome: Mutex<Option<FlightOutcome<V>>>,
     ended: Condvar,
 }
 
 #[derive(Clone)]
-enum Outcome<V> {
+enum FlightOutcome<V> {
     Made(V),
     /// The attempt ended by an error or a panic.
     Abandoned,
@@ -78,12 +78,12 @@ impl<K: Hash + Eq + Clone, V: Clone> InFlight<K, V> {
                 let own = Own { in_flight: self, attempt };
                 // Another thread may have made the value and ended its attempt between this thread's look-up and the lock.
                 let value = known().map_or_else(|| make(key), Ok)?;
-                own.attempt.end(Outcome::Made(value.clone()));
+                own.attempt.end(FlightOutcome::Made(value.clone()));
                 return Ok(Some(value));
             };
             drop(attempts);
             let Meanwhile::Wait(watch) = meanwhile else { return Ok(None) };
-            if let Outcome::Made(value) = other.wait(watch)? {
+            if let FlightOutcome::Made(value) = other.wait(watch)? {
                 return Ok(Some(value));
             }
         }
@@ -113,13 +113,13 @@ impl<V: Clone> Attempt<V> {
     }
 
     /// Ends the attempt, unless it has ended.
-    fn end(&self, outcome: Outcome<V>) {
+    fn end(&self, outcome: FlightOutcome<V>) {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(outcome);
         self.over.store(true, Ordering::Release);
         self.ended.notify_all();
     }
 
-    fn wait(&self, watch: Option<&Watch<'_>>) -> Result<Outcome<V>> {
+    fn wait(&self, watch: Option<&Watch<'_>>) -> Result<FlightOutcome<V>> {
         for _ in 0..YIELDS {
             if self.over.load(Ordering::Acquire) {
                 break;
@@ -153,7 +153,7 @@ struct Own<'i, K: Hash + Eq + Clone, V: Clone> {
 impl<K: Hash + Eq + Clone, V: Clone> Drop for Own<'_, K, V> {
     fn drop(&mut self) {
         self.in_flight.remove(&self.attempt);
-        self.attempt.end(Outcome::Abandoned);
+        self.attempt.end(FlightOutcome::Abandoned);
     }
 }
 

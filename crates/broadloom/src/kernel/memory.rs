@@ -105,11 +105,11 @@ pub(super) fn outside() -> Error {
 #[derive(Debug)]
 pub struct Out<'a> {
     pub(super) dtype: DType,
-    pub(super) place: Place<'a>,
+    pub(super) place: PortMemory<'a>,
 }
 
 #[derive(Debug)]
-pub(super) enum Place<'a> {
+pub(super) enum PortMemory<'a> {
     /// Bytes that are written completely, in row-major order.
     Bytes(&'a mut [u8]),
     /// The bytes at which the form has its elements.
@@ -189,8 +189,8 @@ impl<'a, T: Element> From<&'a mut [T]> for Out<'a> {
     #[inline]
     fn from(data: &'a mut [T]) -> Out<'a> {
         let place = match T::bytes_mut(data) {
-            Ok(bytes) => Place::Bytes(bytes),
-            Err(bools) => Place::Bools(bools),
+            Ok(bytes) => PortMemory::Bytes(bytes),
+            Err(bools) => PortMemory::Bools(bools),
         };
         Out { dtype: T::DTYPE, place }
     }
@@ -225,13 +225,13 @@ impl<'a> Out<'a> {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn bool_bytes(bytes: &'a mut [u8]) -> Out<'a> {
-        Out { dtype: DType::Bool, place: Place::Bytes(bytes) }
+        Out { dtype: DType::Bool, place: PortMemory::Bytes(bytes) }
     }
 
     /// The elements of a slice in row-major order, with a shape.
     pub fn shaped<T: Elem<Store = T>>(data: &'a mut [T], shape: &'a [usize]) -> Out<'a> {
         let form = Form { offset: 0, shape, strides: None };
-        Out { dtype: T::DTYPE, place: Place::Formed(bytes_of_mut(data), form) }
+        Out { dtype: T::DTYPE, place: PortMemory::Formed(bytes_of_mut(data), form) }
     }
 
     /// Elements of a slice, with strides in elements, which may be negative. The element at index (0, …, 0) is at `offset`. No
@@ -243,31 +243,33 @@ impl<'a> Out<'a> {
         strides: &'a [isize],
     ) -> Out<'a> {
         let form = Form { offset, shape, strides: Some(strides) };
-        Out { dtype: T::DTYPE, place: Place::Formed(bytes_of_mut(data), form) }
+        Out { dtype: T::DTYPE, place: PortMemory::Formed(bytes_of_mut(data), form) }
     }
 
     /// Memory of any kind, which may overlap the inputs. If an input is exactly the same elements in the same order, they are
     /// overwritten in place; otherwise the results are computed into temporaries and copied.
     pub fn raw(dtype: DType, view: ViewMut<'a>) -> Out<'a> {
-        Out { dtype, place: Place::Raw(Box::new(view)) }
+        Out { dtype, place: PortMemory::Raw(Box::new(view)) }
     }
 
     /// Elements given as bytes, in row-major order, like a slice; bytes of bool become 0 or 1.
     pub fn bytes(dtype: DType, bytes: &'a mut [u8]) -> Out<'a> {
-        Out { dtype, place: Place::Bytes(bytes) }
+        Out { dtype, place: PortMemory::Bytes(bytes) }
     }
 
     /// The memory as a view of this shape.
     ///
     /// Errors: `Shape` for another shape; `Memory` for a layout that reaches outside of its memory, or addresses an element
     /// twice.
-    pub(super) fn view_of(place: Place<'a>, dtype: DType, shape: &Shape) -> Result<Box<ViewMut<'a>>> {
+    pub(super) fn view_of(place: PortMemory<'a>, dtype: DType, shape: &Shape) -> Result<Box<ViewMut<'a>>> {
         match place {
-            Place::Bytes(bytes) => view_mut(bytes, dtype, &Layout::contiguous(shape.clone())).map(Box::new),
-            Place::Formed(bytes, form) => view_mut(bytes, dtype, &form.layout()?).map(Box::new),
-            Place::Raw(view) => Ok(view),
+            PortMemory::Bytes(bytes) => {
+                view_mut(bytes, dtype, &Layout::contiguous(shape.clone())).map(Box::new)
+            }
+            PortMemory::Formed(bytes, form) => view_mut(bytes, dtype, &form.layout()?).map(Box::new),
+            PortMemory::Raw(view) => Ok(view),
             // Bools were converted to bytes before.
-            Place::Bools(_) => Err(Error::new(ErrorKind::Internal, "bools where bytes are written")),
+            PortMemory::Bools(_) => Err(Error::new(ErrorKind::Internal, "bools where bytes are written")),
         }
     }
 }

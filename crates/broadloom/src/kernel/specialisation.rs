@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use crate::engine::{
     self, Control, Engine, ExecutionPlan, Executor, Options, Params, Watch, is_long, params,
 };
-use crate::kernel::memory::{In, Out, Place, outside};
+use crate::kernel::memory::{In, Out, PortMemory, outside};
 use crate::kernel::port::Port;
 use crate::lower::Template;
 
@@ -130,7 +130,7 @@ impl Specialisation {
         let mut slices: SmallVec<[(DType, &mut [u8]); 4]> = SmallVec::new();
         for out in &mut outputs {
             match out.place {
-                Place::Bytes(bytes) => slices.push((out.dtype, bytes)),
+                PortMemory::Bytes(bytes) => slices.push((out.dtype, bytes)),
                 place => {
                     let before = slices.into_iter().map(|(dtype, bytes)| Out::bytes(dtype, bytes));
                     let other = std::iter::once(Out { dtype: out.dtype, place });
@@ -196,7 +196,7 @@ impl Specialisation {
     ) -> Result<()> {
         let given: SmallVec<[Out<'_>; 4]> = outputs.collect();
         count("outputs", given.len(), self.outputs.len())?;
-        if given.iter().any(|out| matches!(out.place, Place::Bools(_))) {
+        if given.iter().any(|out| matches!(out.place, PortMemory::Bools(_))) {
             return self.run_over_bools(options, inputs, given, control);
         }
         for (i, (out, wanted)) in given.iter().zip(&self.outputs).enumerate() {
@@ -248,7 +248,7 @@ impl Specialisation {
         let mut others: SmallVec<[Option<Out<'_>>; 4]> = SmallVec::new();
         for Out { dtype, place } in outputs {
             others.push(match place {
-                Place::Bools(data) => {
+                PortMemory::Bools(data) => {
                     bools.push(data);
                     None
                 }
@@ -264,14 +264,14 @@ impl Specialisation {
 
     /// Checks that an output's memory matches the plan.
     fn check_output(&self, i: usize, out: &Out<'_>, wanted: &Required) -> Result<()> {
-        if let Place::Bytes(bytes) = &out.place {
+        if let PortMemory::Bytes(bytes) = &out.place {
             return wanted.check("output", i, out.dtype, bytes.as_ptr().addr(), bytes.len());
         }
         let shape = &self.plan.roots()[i].1;
         let given = match &out.place {
-            Place::Raw(view) => view.shape(),
-            Place::Formed(_, form) => form.shape,
-            Place::Bytes(_) | Place::Bools(_) => &shape[..],
+            PortMemory::Raw(view) => view.shape(),
+            PortMemory::Formed(_, form) => form.shape,
+            PortMemory::Bytes(_) | PortMemory::Bools(_) => &shape[..],
         };
         if out.dtype != wanted.dtype {
             return Err(wanted.refuse("output", i, out.dtype, 0));
@@ -280,7 +280,7 @@ impl Specialisation {
             let why = format!("kernel: output {i} has the shape {given:?}, but is {shape}");
             return Err(Error::new(ErrorKind::Shape, why));
         }
-        if let Place::Raw(view) = &out.place
+        if let PortMemory::Raw(view) = &out.place
             && view.item() != out.dtype.size()
         {
             let (item, dtype) = (view.item(), out.dtype);

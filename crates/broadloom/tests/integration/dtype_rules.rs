@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use broadloom::prelude::*;
 use broadloom::{ErrorKind, Op};
 use broadloom_core::op::Law;
-use broadloom_testkit::oracle::{SIGNATURES, Signature};
+use broadloom_testkit::oracle::{ModelSignature, SIGNATURES};
 
 const DTYPES: [(DType, usize); 12] = [
     (DType::Bool, 0),
@@ -59,7 +59,7 @@ const OF_BOOLS: [(&str, DType); 23] = [
 ];
 
 /// The result's dtype for operands of a dtype, or nothing where it is an error.
-fn result(signature: &Signature, (dtype, kind): (DType, usize), mode: Promotion) -> Option<DType> {
+fn result(signature: &ModelSignature, (dtype, kind): (DType, usize), mode: Promotion) -> Option<DType> {
     let is_floating = signature.takes == [false, false, true];
     let name = signature.name;
     let operand = match () {
@@ -123,7 +123,7 @@ fn every_function_takes_the_dtypes_of_its_class_and_no_others() {
 fn the_advice_of_errors_works() {
     let (mut casts, mut modes, mut expected) = (0, 0, 0);
     for signature in SIGNATURES.iter() {
-        let Signature { name, arity, .. } = *signature;
+        let ModelSignature { name, arity, .. } = *signature;
         for (dtype, kind) in DTYPES {
             let op = Op::from_name(name).expect("an op");
             let x = Array::zeros(&[2], dtype).expect("small");

@@ -142,7 +142,7 @@ fn in_environment<R: Send>(word: Word, f: impl FnOnce() -> R + Send) -> R {
 /// Bits that are used with every float dtype: subnormals, and numbers whose sums, products and quotients are inexact.
 const FLOATS: [f64; 10] = [0.1, -0.3, 1.0 / 3.0, 7e-8, -6e-8, 1e-40, -1e-45, 5e-324, -1e-310, 1e300];
 
-type Build = fn() -> Result<Array<'static>>;
+type BuildFunction = fn() -> Result<Array<'static>>;
 
 /// An array of [`FLOATS`], converted before the environment changes.
 fn floats(dtype: DType) -> Array<'static> {
@@ -155,7 +155,7 @@ fn floats(dtype: DType) -> Array<'static> {
     elements::array(dtype, &[FLOATS.len()], &all[dtype as usize])
 }
 
-const ROWS: &[(&str, Build)] = &[
+const ROWS: &[(&str, BuildFunction)] = &[
     ("add", || floats(DType::Float32).try_add(&floats(DType::Float32).flip(0)?)),
     ("subtract float64", || floats(DType::Float64).try_subtract(&floats(DType::Float64).flip(0)?)),
     ("multiply", || floats(DType::Float64).try_multiply(&floats(DType::Float64).flip(0)?)),
@@ -224,7 +224,7 @@ const ROWS: &[(&str, Build)] = &[
 fn all_rows(word: Word, options: &Options) -> Vec<(&'static str, DType, Vec<u64>)> {
     floats(DType::Bool);
     Engine::global().clear();
-    let row = |&(name, build): &(&'static str, Build)| {
+    let row = |&(name, build): &(&'static str, BuildFunction)| {
         let (dtype, bits) = in_environment(word, || {
             let result = build().and_then(|x| x.eval_with(options)).unwrap_or_else(|e| panic!("{name}: {e}"));
             (result.dtype(), elements::bits(&result))

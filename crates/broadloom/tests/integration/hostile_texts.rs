@@ -3,7 +3,7 @@
 
 use broadloom::text::{Library, ParseOptions, Program};
 use broadloom::{Array, ErrorKind, with_promotion};
-use broadloom_bench::hostile::{Answer, texts};
+use broadloom_bench::hostile::{ExpectedAnswer, texts};
 use broadloom_testkit::one_of;
 
 #[test]
@@ -19,8 +19,8 @@ fn each_is_answered() {
                 program.build(&bound).map(|results| results.len())
             });
             match (hostile.answer, told) {
-                (Answer::Value, Ok(results)) => assert!(results > 0, "{}", hostile.name),
-                (Answer::Refused(words), Err(error)) => {
+                (ExpectedAnswer::Value, Ok(results)) => assert!(results > 0, "{}", hostile.name),
+                (ExpectedAnswer::Refused(words), Err(error)) => {
                     assert!(error.message.starts_with(words), "{}: {}", hostile.name, &error.message);
                     assert!(error.message.len() < 400, "{}", hostile.name);
                     assert!(error.help.is_none_or(|help| help.len() < 400), "{}", hostile.name);

@@ -13,9 +13,9 @@ fn slice<'a>(x: &Array<'a>, from: isize, to: isize) -> Array<'a> {
 }
 
 /// An expression, and the op that its error names, if it fails.
-type Row = (&'static str, fn() -> Array<'static>, Option<&'static str>);
+type Refused = (&'static str, fn() -> Array<'static>, Option<&'static str>);
 
-const ROWS: &[Row] = &[
+const ROWS: &[Refused] = &[
     ("no zero", || ints(&[7, 8]).floor_divide(ints(&[2, 3])), None),
     ("a zero", || ints(&[7, 8]).floor_divide(ints(&[2, 0])), Some("floor_divide")),
     (

@@ -7,7 +7,7 @@ use broadloom_testkit::Runner;
 use broadloom_testkit::Value;
 use broadloom_testkit::elements;
 use broadloom_testkit::one_of;
-use broadloom_testkit::oracle::{self, Signature};
+use broadloom_testkit::oracle::{self, ModelSignature};
 
 /// Minimum and maximum, both sides of zero, and counts around the width, as bits.
 fn edge_values(dtype: DType) -> Vec<u64> {
@@ -40,7 +40,7 @@ fn rows(dtype: DType, operands: usize) -> Vec<Vec<u64>> {
 /// Every op of the oracle that takes integers, with a dtype.
 fn cases() -> Vec<(Op, DType)> {
     // What `where` does with integers is to move them.
-    let takes = |op: &Op| *op != Op::Where && Signature::of(op.name()).is_some_and(|of| of.takes[1]);
+    let takes = |op: &Op| *op != Op::Where && ModelSignature::of(op.name()).is_some_and(|of| of.takes[1]);
     let integers = || DType::ALL.iter().copied().filter(|dtype| dtype.is_integer());
     Op::ALL.iter().copied().filter(takes).flat_map(|op| integers().map(move |dtype| (op, dtype))).collect()
 }

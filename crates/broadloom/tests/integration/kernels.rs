@@ -6,13 +6,13 @@ use broadloom_math::Elem;
 use broadloom_mem::bytes_of;
 use broadloom_testkit::Runner;
 
-type Expression = fn(&Array<'static>, &Array<'static>) -> Array<'static>;
+type BuildPair = fn(&Array<'static>, &Array<'static>) -> Array<'static>;
 
 /// Elements before and behind an output that must stay as they are.
 const MARGIN: usize = 9;
 
 /// The kernel of inputs of these lengths, on one thread.
-fn kernel<T: Element + Elem<Store = T>>(f: Expression, runner: Runner, (x, y): (&[T], &[T])) -> Kernel {
+fn kernel<T: Element + Elem<Store = T>>(f: BuildPair, runner: Runner, (x, y): (&[T], &[T])) -> Kernel {
     let [a, b] = [x, y].map(|data| Array::from_vec(data.to_vec()));
     let options = Options { threads: Some(1), ..runner.options() };
     Kernel::new(&[&f(&a, &b)], &[&a, &b], &options).expect("a kernel")
@@ -20,7 +20,7 @@ fn kernel<T: Element + Elem<Store = T>>(f: Expression, runner: Runner, (x, y): (
 
 /// Runs a kernel of two inputs three times, the second of `m` elements: whatever is kept from run to run is.
 fn run<T: Element + Elem<Store = T> + PartialEq + std::fmt::Debug>(
-    f: Expression,
+    f: BuildPair,
     runner: Runner,
     (x, y): (&[T], &[T]),
     sentinel: T,
@@ -41,7 +41,7 @@ fn run<T: Element + Elem<Store = T> + PartialEq + std::fmt::Debug>(
 
 /// Runs a kernel of two inputs over memory that no types show to be apart, which begins before its first element.
 fn run_raw<T: Element + Elem<Store = T> + PartialEq + std::fmt::Debug>(
-    f: Expression,
+    f: BuildPair,
     runner: Runner,
     (x, y): (&[T], &[T]),
     sentinel: T,
@@ -63,7 +63,7 @@ fn run_raw<T: Element + Elem<Store = T> + PartialEq + std::fmt::Debug>(
 
 /// Every length up to more than a block of any dtype, with inputs of as many elements and of one.
 fn agrees<T: Element + Elem<Store = T> + PartialEq + std::fmt::Debug>(
-    f: Expression,
+    f: BuildPair,
     value: fn(usize) -> T,
     sentinel: T,
 ) {
@@ -134,7 +134,7 @@ fn zero_divisors_are_met_at_any_length() {
 /// An input is bound where the expression starts to read it.
 #[test]
 fn parts_of_inputs() {
-    let f: Expression = |a, b| {
+    let f: BuildPair = |a, b| {
         let part = |x: &Array<'static>, from: isize| x.slice([Range::from(from..from + 20)]).expect("inside");
         part(a, 3) * 2 + part(b, 11)
     };

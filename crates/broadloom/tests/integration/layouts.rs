@@ -110,7 +110,7 @@ impl Lie {
 }
 
 /// A kernel, and what it gives for single elements.
-struct Kernel {
+struct SinglesKernel {
     name: &'static str,
     inputs: &'static [DType],
     outputs: &'static [DType],
@@ -122,15 +122,15 @@ fn f32s(bits: u64) -> f32 {
     f32::from_bits(bits as u32)
 }
 
-const KERNELS: [Kernel; 5] = [
-    Kernel {
+const KERNELS: [SinglesKernel; 5] = [
+    SinglesKernel {
         name: "a + b",
         inputs: &[DType::Float32, DType::Float32],
         outputs: &[DType::Float32],
         build: |x| vec![&x[0] + &x[1]],
         model: |x| vec![(f32s(x[0]) + f32s(x[1])).to_bits().into()],
     },
-    Kernel {
+    SinglesKernel {
         name: "a*b + c of int16, uint8, int32",
         inputs: &[DType::Int16, DType::UInt8, DType::Int32],
         outputs: &[DType::Int32],
@@ -141,7 +141,7 @@ const KERNELS: [Kernel; 5] = [
             )]
         },
     },
-    Kernel {
+    SinglesKernel {
         name: "a*b + c of float32, float64, float16",
         inputs: &[DType::Float32, DType::Float64, DType::Float16],
         outputs: &[DType::Float64],
@@ -152,7 +152,7 @@ const KERNELS: [Kernel; 5] = [
             vec![(a * b + c).to_bits()]
         },
     },
-    Kernel {
+    SinglesKernel {
         name: "a - b and a < b",
         inputs: &[DType::Float64, DType::Float64],
         outputs: &[DType::Float64, DType::Bool],
@@ -162,7 +162,7 @@ const KERNELS: [Kernel; 5] = [
             vec![(a - b).to_bits(), u64::from(a < b)]
         },
     },
-    Kernel {
+    SinglesKernel {
         name: "where(c, a, b)",
         inputs: &[DType::Bool, DType::UInt16, DType::UInt16],
         outputs: &[DType::UInt16],
@@ -223,7 +223,7 @@ fn options(runner: Runner) -> Options {
 }
 
 /// The expected results of a kernel: for each output its elements.
-fn modelled(kernel: &Kernel, operands: &[(Array<'static>, Vec<u64>)]) -> Vec<Vec<u64>> {
+fn modelled(kernel: &SinglesKernel, operands: &[(Array<'static>, Vec<u64>)]) -> Vec<Vec<u64>> {
     let n = operands[0].1.len();
     let mut want = vec![Vec::with_capacity(n); kernel.outputs.len()];
     for i in 0..n {

@@ -7,7 +7,7 @@ use broadloom::{Accuracy, ErrorKind, Literal, Op, Options, f16};
 use broadloom_core::rewrite::Rules;
 use broadloom_testkit::Runner;
 use broadloom_testkit::random::Rng;
-use broadloom_testkit::reference::{Format, Function, Judgement, judge, near_ties};
+use broadloom_testkit::reference::{FloatFormat, Function, Judgement, judge, near_ties};
 
 fn op(function: Function) -> Op {
     Op::from_name(function.name()).expect("is in the table")
@@ -77,7 +77,7 @@ fn results_of_any_arguments_are_the_nearest_float32() -> Result<()> {
             for (i, &got) in got.iter().enumerate() {
                 let at = |k: usize| columns.get(k).map_or(0.0, |x| f64::from(x[i]));
                 let got = if got.is_nan() { f64::NAN } else { f64::from(got) };
-                let judgement = judge(function, Format::FLOAT32, at(0), at(1), got);
+                let judgement = judge(function, FloatFormat::FLOAT32, at(0), at(1), got);
                 let is_nearest = matches!(judgement, Judgement::Off { nearest: true, .. });
                 assert!(is_nearest, "{function:?}({:e}, {:e}) is {got:e}: {judgement:?}", at(0), at(1));
             }

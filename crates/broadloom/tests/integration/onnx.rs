@@ -248,49 +248,49 @@ fn operands_must_be_of_one_shape() {
 
 /// A binary format of IEEE 754.
 #[derive(Clone, Copy)]
-struct Format {
+struct BinaryFormat {
     dtype: DType,
     precision: i32,
     emax: i32,
 }
 
-const FORMATS: [Format; 3] = [
-    Format { dtype: Float16, precision: 11, emax: 15 },
-    Format { dtype: Float32, precision: 24, emax: 127 },
-    Format { dtype: Float64, precision: 53, emax: 1023 },
+const FORMATS: [BinaryFormat; 3] = [
+    BinaryFormat { dtype: Float16, precision: 11, emax: 15 },
+    BinaryFormat { dtype: Float32, precision: 24, emax: 127 },
+    BinaryFormat { dtype: Float64, precision: 53, emax: 1023 },
 ];
 
 /// A float taken apart; a number is ±magnitude × 2^exponent.
 #[derive(Clone, Copy, Debug)]
-enum Parts {
+enum TakenApart {
     Nan,
     Infinite,
     Number { magnitude: u64, exponent: i32 },
 }
 
-impl Format {
+impl BinaryFormat {
     fn is_negative(self, bits: u64) -> bool {
         bits >> (8 * self.dtype.size() - 1) == 1
     }
 
-    fn parts(self, bits: u64) -> Parts {
+    fn parts(self, bits: u64) -> TakenApart {
         let stored = self.precision as u32 - 1;
         let fraction = bits & ((1 << stored) - 1);
         let biased = (bits >> stored) as i32 & (2 * self.emax + 1);
         let least = 1 - self.emax - stored as i32;
         match biased {
-            0 => Parts::Number { magnitude: fraction, exponent: least },
+            0 => TakenApart::Number { magnitude: fraction, exponent: least },
             _ if biased < 2 * self.emax + 1 => {
-                Parts::Number { magnitude: fraction | 1 << stored, exponent: least + biased - 1 }
+                TakenApart::Number { magnitude: fraction | 1 << stored, exponent: least + biased - 1 }
             }
-            _ if fraction == 0 => Parts::Infinite,
-            _ => Parts::Nan,
+            _ if fraction == 0 => TakenApart::Infinite,
+            _ => TakenApart::Nan,
         }
     }
 
     /// Whether c is what a / b must be.
     fn is_quotient(self, a: u64, b: u64, c: u64) -> bool {
-        use Parts::{Infinite, Nan, Number};
+        use TakenApart::{Infinite, Nan, Number};
         let is_negative = self.is_negative(a) != self.is_negative(b);
         let (sign, c) = (self.is_negative(c) == is_negative, self.parts(c));
         match (self.parts(a), self.parts(b)) {
@@ -306,9 +306,11 @@ impl Format {
 
     /// Whether |c| is within half a unit in the last place of |a| / |b|, even where it is half a unit; infinite where
     /// that is beyond the largest number by half a unit or more, and nowhere else.
-    fn is_nearest(self, a: Parts, b: Parts, c: Parts) -> bool {
-        let (Parts::Number { magnitude: m, exponent: e }, Parts::Number { magnitude: n, exponent: f }) =
-            (a, b)
+    fn is_nearest(self, a: TakenApart, b: TakenApart, c: TakenApart) -> bool {
+        let (
+            TakenApart::Number { magnitude: m, exponent: e },
+            TakenApart::Number { magnitude: n, exponent: f },
+        ) = (a, b)
         else {
             return false;
         };
@@ -323,8 +325,8 @@ impl Format {
         // 2^(emax + 1) less half a unit of the largest numbers.
         let beyond = (&one << (self.precision as usize + 1)) - &one;
         let overflows = against(&beyond, self.emax - self.precision).is_ge();
-        let Parts::Number { magnitude, exponent } = c else {
-            return matches!(c, Parts::Infinite) && overflows;
+        let TakenApart::Number { magnitude, exponent } = c else {
+            return matches!(c, TakenApart::Infinite) && overflows;
         };
         let estimate = e + a.bits() as i32 - f - b.bits() as i32;
         let binade = if against(&one, estimate).is_ge() { estimate } else { estimate - 1 };
@@ -344,7 +346,7 @@ impl Format {
 
 /// Operands: all pairs of edge-case values, random bits, and such that the quotient lies where it overflows, is
 /// subnormal, or is next to a float or to the middle between two.
-fn operands(format: Format) -> Vec<(u64, u64)> {
+fn operands(format: BinaryFormat) -> Vec<(u64, u64)> {
     let width = 8 * format.dtype.size();
     let (mask, stored) = (u64::MAX >> (64 - width), format.precision - 1);
     let edge_cases: Vec<u64> = edge_cases::values(format.dtype).into_iter().map(|x| x.bits).collect();
@@ -388,7 +390,7 @@ fn quotients_of_floats_are_within_half_a_unit_of_the_exact_ones() {
         let shown = wrong.map(|i| format!("{:#x} / {:#x} is not {:#x}", a[i], b[i], c[i]));
         assert_eq!(shown, None, "{}", format.dtype);
         // The judge is strict: of the neighbours of a quotient none passes, but where all do.
-        let finite = |i: &usize| matches!(format.parts(c[*i]), Parts::Number { magnitude: 1.., .. });
+        let finite = |i: &usize| matches!(format.parts(c[*i]), TakenApart::Number { magnitude: 1.., .. });
         let mut judged = 0;
         for i in (0..c.len()).filter(finite).step_by(7) {
             for neighbour in [c[i] - 1, c[i] + 1, c[i] ^ 1 << (8 * format.dtype.size() - 1)] {

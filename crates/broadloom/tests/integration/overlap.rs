@@ -20,16 +20,16 @@ use broadloom_testkit::one_of;
 
 /// Where an operand lies in memory that several share, in bytes.
 #[derive(Clone, Debug)]
-struct Place {
+struct SharedOperand {
     dtype: DType,
     offset: isize,
     strides: Vec<isize>,
 }
 
-impl Place {
-    fn new(dtype: DType, offset: isize, strides: &[isize]) -> Place {
+impl SharedOperand {
+    fn new(dtype: DType, offset: isize, strides: &[isize]) -> SharedOperand {
         let size = dtype.size() as isize;
-        Place { dtype, offset: offset * size, strides: strides.iter().map(|s| s * size).collect() }
+        SharedOperand { dtype, offset: offset * size, strides: strides.iter().map(|s| s * size).collect() }
     }
 
     /// The first byte and the end, relative to the offset.
@@ -72,18 +72,18 @@ fn modelled(a: u64, b: u64) -> u32 {
     a.wrapping_sub(b).wrapping_mul(a)
 }
 
-type Run = Box<dyn FnMut(&mut Block<'_>)>;
+type OverlapRun = Box<dyn FnMut(&mut Block<'_>)>;
 
 /// Prepares a kernel for an executor; the policy is the engine's for it.
-type Prepare = fn(&Kernel, &[Access]) -> Run;
+type Prepare = fn(&Kernel, &[Access]) -> OverlapRun;
 
-fn interpreted(kernel: &Kernel, access: &[Access]) -> Run {
+fn interpreted(kernel: &Kernel, access: &[Access]) -> OverlapRun {
     let program = Program::new(kernel, &[], access).expect("a valid kernel");
     Box::new(move |block| program.run_alone(block, &[], &mut []).expect("matches"))
 }
 
 #[cfg(feature = "jit")]
-fn compiled<const BITS: u32>(kernel: &Kernel, access: &[Access]) -> Run {
+fn compiled<const BITS: u32>(kernel: &Kernel, access: &[Access]) -> OverlapRun {
     use broadloom_clif::{Compiler, Width};
     let width = Width::ALL.into_iter().find(|width| width.bits() == BITS).expect("a width");
     let compiler = Compiler::host().expect("a supported target");
@@ -110,7 +110,7 @@ const EXECUTORS: &[(&str, AliasPolicy, Prepare)] = &[
 /// The means to run cases: memory, prepared kernels, and how many cases went which way.
 #[derive(Default)]
 struct Bench {
-    prepared: HashMap<(usize, DType, Vec<Access>), Run>,
+    prepared: HashMap<(usize, DType, Vec<Access>), OverlapRun>,
     scratch: Scratch,
     in_place: usize,
     apart: usize,
@@ -119,17 +119,17 @@ struct Bench {
 
 impl Bench {
     /// Runs a case in every way; the operands' offsets are moved so that all lie in memory.
-    fn check(&mut self, shape: &[usize], out: &Place, a: &Place, b: &Place) {
+    fn check(&mut self, shape: &[usize], out: &SharedOperand, a: &SharedOperand, b: &SharedOperand) {
         let operands = [out, a, b];
         let low = operands.iter().map(|p| p.offset + p.reach(shape).0).min().unwrap_or(0);
         let high = operands.iter().map(|p| p.offset + p.reach(shape).1).max().unwrap_or(0);
         let shift = (8 - low).unsigned_abs().next_multiple_of(8) as isize;
-        let [out, a, b] = operands.map(|p| Place { offset: p.offset + shift, ..p.clone() });
+        let [out, a, b] = operands.map(|p| SharedOperand { offset: p.offset + shift, ..p.clone() });
         let words: Vec<u64> = (0..(high + shift) as u64 / 8 + 2)
             .map(|i| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17))
             .collect();
         let before = broadloom_mem::bytes_of(&words);
-        let read = |p: &Place, index: &[usize]| {
+        let read = |p: &SharedOperand, index: &[usize]| {
             let mut bits = [0; 8];
             bits[..p.dtype.size()].copy_from_slice(&before[p.at(index)..][..p.dtype.size()]);
             u64::from_le_bytes(bits)
@@ -150,10 +150,10 @@ impl Bench {
             for parts in [1, 3] {
                 let mut memory = words.clone();
                 let base = memory.as_mut_ptr().cast::<u8>();
-                let raw = |p: &Place| base.wrapping_offset(p.offset);
+                let raw = |p: &SharedOperand| base.wrapping_offset(p.offset);
                 // SAFETY: every operand lies in `memory`, which is only used through them while the nest lives.
                 let (inputs, output) = unsafe {
-                    let view = |p: &Place| View::from_raw(raw(p), p.dtype.size(), shape, &p.strides);
+                    let view = |p: &SharedOperand| View::from_raw(raw(p), p.dtype.size(), shape, &p.strides);
                     ([&a, &b].map(view), ViewMut::from_raw(raw(&out), 4, shape, &out.strides))
                 };
                 let inputs = inputs.map(|view| view.expect("aligned"));
@@ -224,10 +224,10 @@ fn along_one_axis() {
         for &distance in distances.iter().skip(n % one_of(6)).step_by(one_of(6)) {
             for out_stride in [1, 2, -1] {
                 for a_stride in [1, 2, -1, 0] {
-                    let out = Place::new(DType::UInt32, 0, &[out_stride]);
-                    let a = Place::new(DType::UInt32, distance, &[a_stride]);
+                    let out = SharedOperand::new(DType::UInt32, 0, &[out_stride]);
+                    let a = SharedOperand::new(DType::UInt32, distance, &[a_stride]);
                     // The other input: the output itself, the same elements as the first, or far away.
-                    let away = Place::new(DType::UInt32, 8 * far + 8, &[1]);
+                    let away = SharedOperand::new(DType::UInt32, 8 * far + 8, &[1]);
                     bench.check(&[n], &out, &a, &out);
                     if n <= 33 || distance % 2 == 0 {
                         bench.check(&[n], &out, &a, &a);
@@ -252,10 +252,10 @@ fn of_other_widths() {
                 [0, 1, 2, 3, 4, 8, far / 2, far - 1, far, far + 1].into_iter().flat_map(|d| [d, -d])
             {
                 for stride in [1, 2, -1, 0] {
-                    let out = Place::new(DType::UInt32, 0, &[1]);
-                    let a = Place::new(dtype, distance, &[stride]);
+                    let out = SharedOperand::new(DType::UInt32, 0, &[1]);
+                    let a = SharedOperand::new(dtype, distance, &[stride]);
                     bench.check(&[n], &out, &a, &out);
-                    bench.check(&[n], &out, &a, &Place::new(DType::UInt32, 8 * far + 8, &[1]));
+                    bench.check(&[n], &out, &a, &SharedOperand::new(DType::UInt32, 8 * far + 8, &[1]));
                 }
             }
         }
@@ -283,13 +283,13 @@ fn along_two_axes() {
             ([1, 0], 0),
         ];
         for (out_strides, out_first) in lies.into_iter().filter(|(strides, _)| !strides.contains(&0)) {
-            let out = Place::new(DType::UInt32, out_first, &out_strides);
+            let out = SharedOperand::new(DType::UInt32, out_first, &out_strides);
             for (i, (strides, first)) in lies.into_iter().enumerate() {
                 let distances = [0, 1, -1, c, -c, c - 1, r, wide, r * c, -r * c, 2 * wide * wide];
                 // Others for each input.
                 let skipped = (i + out_first.unsigned_abs()) % one_of(6);
                 for distance in distances.into_iter().skip(skipped).step_by(one_of(6)) {
-                    let a = Place::new(DType::UInt32, first + distance, &strides);
+                    let a = SharedOperand::new(DType::UInt32, first + distance, &strides);
                     bench.check(&[rows, cols], &out, &a, &out);
                     bench.check(&[rows, cols], &out, &a, &a);
                 }
@@ -307,8 +307,8 @@ fn outputs_that_overlap() {
         for distance in -3 * n as isize..=3 * n as isize {
             for (first, second) in [(1, 1), (2, 2), (1, 2), (-1, 1), (2, -2), (3, 2)] {
                 let places = [
-                    Place::new(DType::UInt32, 40, &[first]),
-                    Place::new(DType::UInt32, 40 + distance, &[second]),
+                    SharedOperand::new(DType::UInt32, 40, &[first]),
+                    SharedOperand::new(DType::UInt32, 40 + distance, &[second]),
                 ];
                 let mut memory = vec![0u32; 120];
                 let base = memory.as_mut_ptr().cast::<u8>();
@@ -317,7 +317,7 @@ fn outputs_that_overlap() {
                     ViewMut::from_raw(base.wrapping_offset(p.offset), 4, &[n], &p.strides)
                         .expect("one element each")
                 });
-                let bytes = |p: &Place| indices(&[n]).map(|i| p.at(&i)).collect::<Vec<_>>();
+                let bytes = |p: &SharedOperand| indices(&[n]).map(|i| p.at(&i)).collect::<Vec<_>>();
                 let meet = bytes(&places[0]).iter().any(|at| bytes(&places[1]).contains(at));
                 match Nest::new(&[n], &[], views) {
                     Ok(_) if meet => panic!("{n} {distance} {first} {second}: they meet"),

@@ -8,7 +8,7 @@ use broadloom::{
     Chunks, Control, ErrorKind, Executor, InputPart, IntDivision, Options, Over, Passes, summary,
 };
 
-type Build = fn(&Array<'static>) -> Result<Array<'static>>;
+type BuildFrom = fn(&Array<'static>) -> Result<Array<'static>>;
 
 /// A part of an array that represents a file.
 fn read(of: &Array<'static>, part: &InputPart) -> Array<'static> {
@@ -27,14 +27,14 @@ fn limited(max_bytes: usize) -> Options {
 }
 
 /// The values of an expression of one input, computed in passes and then in one chunk, and how many chunks the passes had.
-fn chunked(x: &Array<'static>, build: Build, options: &Options) -> Result<(Array<'static>, usize)> {
+fn chunked(x: &Array<'static>, build: BuildFrom, options: &Options) -> Result<(Array<'static>, usize)> {
     chunked_within(x, build, options, 1 << 20)
 }
 
 /// [`chunked`] with a limit for the chunks of the results.
 fn chunked_within(
     x: &Array<'static>,
-    build: Build,
+    build: BuildFrom,
     options: &Options,
     max_bytes: usize,
 ) -> Result<(Array<'static>, usize)> {
@@ -89,7 +89,7 @@ fn bits(values: &Array<'_>) -> Vec<u64> {
     }
 }
 
-fn same(x: &Array<'static>, name: &str, build: Build, max_bytes: usize) -> usize {
+fn same(x: &Array<'static>, name: &str, build: BuildFrom, max_bytes: usize) -> usize {
     let whole = build(x).and_then(|y| y.eval()).unwrap_or_else(|e| panic!("{name}: {e}"));
     let (values, chunks) =
         chunked(x, build, &limited(max_bytes)).unwrap_or_else(|e| panic!("{name} {max_bytes}: {e}"));
@@ -109,7 +109,7 @@ fn floats(n: usize) -> Vec<f64> {
     (0..n).map(|i| (i as f64 * 0.37).sin() * 10f64.powi((i * 7 % 11) as i32 - 5)).collect()
 }
 
-const FUNCTIONS: &[(&str, Build)] = &[
+const FUNCTIONS: &[(&str, BuildFrom)] = &[
     ("sum", |x| x.sum(())),
     ("sum 0", |x| x.sum(0)),
     ("sum -1", |x| x.sum(-1)),
@@ -196,7 +196,7 @@ fn every_dtype_has_the_bits_of_the_whole() -> Result<()> {
     for dtype in [DType::Int8, DType::UInt8, DType::Int16, DType::UInt32, DType::Int64, DType::UInt64] {
         let y = y.astype(dtype).eval()?;
         for (name, build) in [
-            ("sum", (|x| x.sum(())) as Build),
+            ("sum", (|x| x.sum(())) as BuildFrom),
             ("sum 0", |x| x.sum(0)),
             ("prod -1", |x| x.prod(-1)),
             ("max 0", |x| x.max(0)),
@@ -250,7 +250,7 @@ fn executors_and_threads_agree() -> Result<()> {
 }
 
 /// Parts that a pass reads, of a matrix of 1000 rows of 64 elements.
-fn parts(build: Build, max_bytes: usize) -> Result<Vec<Vec<std::ops::Range<usize>>>> {
+fn parts(build: BuildFrom, max_bytes: usize) -> Result<Vec<Vec<std::ops::Range<usize>>>> {
     let x = Array::from_shape_vec(&[1000, 64], floats(64_000))?;
     let placeholder = input(&x);
     let result = build(&placeholder)?;
@@ -303,7 +303,7 @@ fn inputs_are_read_in_order() -> Result<()> {
 fn a_division_by_zero_fails_as_in_memory() -> Result<()> {
     let mut data = vec![3_i32; 600];
     data[417] = 0;
-    let functions: [(Build, bool); 5] = [
+    let functions: [(BuildFrom, bool); 5] = [
         (|x| Array::scalar(6).try_floor_divide(x)?.sum(()), true),
         (|x| Array::scalar(6).try_floor_divide(x)?.reshape(&[20, 30])?.max(0), true),
         // Elements that no reduction reads.
@@ -330,7 +330,7 @@ fn a_division_by_zero_fails_as_in_memory() -> Result<()> {
 /// Scans along an axis that does not fit have the bits of the whole at every size of the chunks.
 #[test]
 fn scans_are_cut_along_their_axis() -> Result<()> {
-    let functions: [Build; 13] = [
+    let functions: [BuildFrom; 13] = [
         |x| x.cumulative_sum(Some(0), None, false),
         |x| x.cumulative_sum(Some(0), None, true),
         |x| x.cumulative_prod(Some(0), None, false),
@@ -428,7 +428,7 @@ fn what_does_not_fit_says_why() -> Result<()> {
 fn a_pass_can_be_cancelled() -> Result<()> {
     let x = Array::from_vec(floats(300_000));
     let placeholder = input(&x);
-    let build: Build = |x| x.exp().sum(());
+    let build: BuildFrom = |x| x.exp().sum(());
     let mut passes = Passes::new(&[&build(&placeholder)?], &[&placeholder], &limited(1_000_000))?;
     let (stop, mut count) = (AtomicBool::new(false), 0);
     while let Some(chunk) = passes.next_chunk()? {
@@ -477,7 +477,7 @@ fn what_passes_computed_can_be_shown() -> Result<()> {
 /// Chunks whose arrays lie in memory in other ways than those of the first: results that are combined together stay so.
 #[test]
 fn chunks_of_any_layout() -> Result<()> {
-    let builds: [Build; 4] =
+    let builds: [BuildFrom; 4] =
         [|x| (x * 2 + 1).sum(0), |x| x.sum(0), |x| x.astype(DType::UInt8).max(0), |x| (x * x).argmax(0)];
     for (build, cols) in builds.into_iter().flat_map(|build| [(build, 3), (build, 64), (build, 700)]) {
         let rows = 1_400_000 / cols;
@@ -517,7 +517,7 @@ fn wide_chunks_of_any_layout() -> Result<()> {
     let x =
         Array::from_shape_vec(&[rows, cols], (0..rows * cols).map(|i| ((i * 7919) >> 5) as u8).collect())?;
     let placeholder = input(&x);
-    for build in [(|x| x.max(0)) as Build, |x| x.argmin(0)] {
+    for build in [(|x| x.max(0)) as BuildFrom, |x| x.argmin(0)] {
         let (result, whole) = (build(&placeholder)?, build(&x)?.eval()?);
         let mut passes = Passes::new(&[&result], &[&placeholder], &limited(6_000_000))?;
         let mut count = 0;

@@ -6,7 +6,7 @@ use broadloom::{ErrorKind, Op, Options, functions};
 use broadloom_core::op::Law;
 use broadloom_core::rewrite::Rules;
 use broadloom_testkit::Runner;
-use broadloom_testkit::oracle::Signature;
+use broadloom_testkit::oracle::ModelSignature;
 
 #[test]
 fn a_power_of_every_sort_of_operand() -> Result<()> {
@@ -95,7 +95,7 @@ fn a_power_that_is_rewritten_has_a_positive_nan() -> Result<()> {
 #[test]
 fn the_table_and_the_model_agree_on_what_is_approximate() {
     for op in Op::public() {
-        let signature = Signature::of(op.name()).expect("a function of the model");
+        let signature = ModelSignature::of(op.name()).expect("a function of the model");
         assert_eq!(op.has(Law::Approximate), signature.is_approximate, "{op}");
     }
 }

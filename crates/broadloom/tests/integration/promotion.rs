@@ -6,7 +6,7 @@ use broadloom::prelude::*;
 use broadloom::{ErrorKind, Op};
 use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
-use broadloom_testkit::oracle::{self, SIGNATURES, Signature};
+use broadloom_testkit::oracle::{self, ModelSignature, SIGNATURES};
 use broadloom_testkit::{DTYPES, Value, edge_cases, one_of};
 
 /// `--` is undefined.
@@ -92,7 +92,7 @@ const OF_BOOLS: [(&str, &str, DType); 18] = [
 
 /// The function that is computed of operands of two dtypes, and the dtype that they are converted to; `None` if that is an error.
 fn computed(
-    signature: &Signature,
+    signature: &ModelSignature,
     [a, b]: [DType; 2],
     met: Option<DType>,
     mode: Promotion,
@@ -130,8 +130,8 @@ fn computed(
     }
 }
 
-fn binary() -> impl Iterator<Item = (&'static Signature, Op)> {
-    let of = |s: &'static Signature| (s, Op::from_name(s.name).expect("an op"));
+fn binary() -> impl Iterator<Item = (&'static ModelSignature, Op)> {
+    let of = |s: &'static ModelSignature| (s, Op::from_name(s.name).expect("an op"));
     SIGNATURES.iter().filter(|s| s.arity == 2).map(of)
 }
 
@@ -156,7 +156,7 @@ fn every_pair_of_dtypes_in_every_function_of_two() {
         for (a, b, met) in pairs(table) {
             for (signature, op) in binary() {
                 let want = computed(signature, [a, b], met, mode).map(|(function, dtype)| {
-                    of(Signature::of(function).expect("a function").result_dtype(dtype.name()))
+                    of(ModelSignature::of(function).expect("a function").result_dtype(dtype.name()))
                 });
                 let got = with_promotion(mode, || Array::apply(op, &[zeros(a), zeros(b)]));
                 let place = format!("{op} of {a} and {b}, {mode:?}");
@@ -252,7 +252,7 @@ fn operands_are_converted_before_the_function_sees_them() {
             let second: Vec<u64> = (0..n).map(|i| ys[i % ys.len()]).collect();
             let operands = [elements::array(a, &[n], &first), elements::array(b, &[n], &second)];
             for name in OPS.into_iter().skip(i % one_of(4)).step_by(one_of(4)) {
-                let signature = Signature::of(name).expect("in the model");
+                let signature = ModelSignature::of(name).expect("in the model");
                 let Some((function, dtype)) = computed(signature, [a, b], met, mode) else { continue };
                 let op = Op::from_name(name).expect("an op");
                 let x = with_promotion(mode, || Array::apply(op, &operands)).expect("types");

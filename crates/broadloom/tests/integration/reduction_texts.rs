@@ -37,9 +37,9 @@ fn shown(x: &Array<'_>) -> String {
 }
 
 /// A text, and the array that it represents.
-type Row = (&'static str, Result<Array<'static>>);
+type TextPair = (&'static str, Result<Array<'static>>);
 
-fn rows() -> Vec<Row> {
+fn rows() -> Vec<TextPair> {
     let (x, y, gaps, i, m) = (named("x"), named("y"), named("gaps"), named("i"), named("m"));
     vec![
         ("sum(x)", x.sum(())),

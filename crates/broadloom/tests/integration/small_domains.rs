@@ -10,7 +10,7 @@ use broadloom_testkit::Runner;
 use broadloom_testkit::Value;
 use broadloom_testkit::elements;
 use broadloom_testkit::one_of;
-use broadloom_testkit::oracle::{self, SIGNATURES, Signature};
+use broadloom_testkit::oracle::{self, ModelSignature, SIGNATURES};
 
 const BYTES: [DType; 2] = [DType::Int8, DType::UInt8];
 
@@ -23,12 +23,12 @@ const FLOAT16: [u64; 26] = [
 
 /// A function and the dtype of its operands; the condition of `where` is bool.
 #[derive(Clone, Copy)]
-struct Call {
-    signature: &'static Signature,
+struct TypedFunction {
+    signature: &'static ModelSignature,
     dtype: DType,
 }
 
-impl Call {
+impl TypedFunction {
     fn operand(&self, i: usize) -> DType {
         if self.signature.name == "where" && i == 0 { DType::Bool } else { self.dtype }
     }
@@ -102,10 +102,10 @@ impl Call {
 }
 
 /// The functions of so many operands that take a dtype.
-fn calls(dtypes: &[DType], arity: usize) -> Vec<Call> {
-    let takes = |s: &Signature, dtype: DType| s.arity == arity && s.takes_dtype(dtype.name());
+fn calls(dtypes: &[DType], arity: usize) -> Vec<TypedFunction> {
+    let takes = |s: &ModelSignature, dtype: DType| s.arity == arity && s.takes_dtype(dtype.name());
     let of = |&dtype: &DType| SIGNATURES.iter().filter(move |s| takes(s, dtype)).map(move |s| (s, dtype));
-    dtypes.iter().flat_map(of).map(|(signature, dtype)| Call { signature, dtype }).collect()
+    dtypes.iter().flat_map(of).map(|(signature, dtype)| TypedFunction { signature, dtype }).collect()
 }
 
 /// Does something for each of them, on all processors.
@@ -139,7 +139,7 @@ fn literal(dtype: DType, bits: u64) -> Array<'static> {
 }
 
 /// Literals among the operands change nothing.
-fn beside_literals(call: &Call, operands: &[Array<'_>], want: &[u64], args: &[u64]) {
+fn beside_literals(call: &TypedFunction, operands: &[Array<'_>], want: &[u64], args: &[u64]) {
     for runner in Runner::all() {
         call.same(&call.evaluate(operands, runner), want, "of literals", |_| args.to_vec());
     }
@@ -147,7 +147,7 @@ fn beside_literals(call: &Call, operands: &[Array<'_>], want: &[u64], args: &[u6
 
 #[test]
 fn every_bool() {
-    let all: Vec<Call> = (1..=3).flat_map(|arity| calls(&[DType::Bool], arity)).collect();
+    let all: Vec<TypedFunction> = (1..=3).flat_map(|arity| calls(&[DType::Bool], arity)).collect();
     assert_eq!(all.len(), 2 + 8 + 1);
     each(&all, |call| {
         let columns = product(&vec![vec![0, 1]; call.signature.arity]);
@@ -222,7 +222,7 @@ fn every_float16() {
 
 #[test]
 fn every_float16_beside_some() {
-    let all: Vec<(Call, bool)> =
+    let all: Vec<(TypedFunction, bool)> =
         calls(&[DType::Float16], 2).into_iter().flat_map(|call| [(call, false), (call, true)]).collect();
     assert_eq!(all.len(), 2 * 20);
     each(&all, |&(call, is_turned)| {

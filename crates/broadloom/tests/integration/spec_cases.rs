@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use broadloom::{Array, Result, functions};
-use broadloom_testkit::conformance::{self, Place};
+use broadloom_testkit::conformance::{self, OperandPlace};
 use broadloom_testkit::one_of;
 
 /// Calls the function of a name, from the op table.
@@ -38,7 +38,7 @@ macro_rules! by_name {
 }
 broadloom_core::for_each_op!(by_name);
 
-fn check(place: Place) {
+fn check(place: OperandPlace) {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cases/spec"));
     let batches = conformance::batches(folder).unwrap_or_else(|error| panic!("{error}"));
     let rows: usize = batches.iter().map(|b| b.rows()).sum();
@@ -55,42 +55,42 @@ fn check(place: Place) {
 
 #[test]
 fn zero_dimensional() {
-    check(Place::ZeroDimensional);
+    check(OperandPlace::ZeroDimensional);
 }
 
 #[test]
 fn folded_from_constants() {
-    check(Place::Folded);
+    check(OperandPlace::Folded);
 }
 
 #[test]
 fn written_as_text() {
-    check(Place::Text);
+    check(OperandPlace::Text);
 }
 
 #[test]
 fn literals_alone() {
-    check(Place::LiteralsAlone);
+    check(OperandPlace::LiteralsAlone);
 }
 
 #[test]
 fn a_literal_beside_arrays() {
-    check(Place::LiteralBeside);
+    check(OperandPlace::LiteralBeside);
 }
 
 #[test]
 fn at_every_lane() {
-    check(Place::EveryLane);
+    check(OperandPlace::EveryLane);
 }
 
 #[test]
 fn strided_and_reversed() {
-    check(Place::Strided);
+    check(OperandPlace::Strided);
 }
 
 #[test]
 fn broadcast_against_each_other() {
-    check(Place::Broadcast);
+    check(OperandPlace::Broadcast);
 }
 
 /// The rows of reductions, in tests/cases/reductions.

@@ -10,7 +10,7 @@ use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
 use broadloom_testkit::oracle::{self, SIGNATURES};
 use broadloom_testkit::random::Rng;
-use broadloom_testkit::reference::{Format, Function, Judgement, Symmetry, judge, nearest_to_one};
+use broadloom_testkit::reference::{FloatFormat, Function, Judgement, Symmetry, judge, nearest_to_one};
 use broadloom_testkit::{Value, edge_cases};
 
 const FLOATS: [DType; 3] = [DType::Float16, DType::Float32, DType::Float64];
@@ -264,7 +264,7 @@ fn sines_and_cosines_are_near() {
         for x in [middle.next_down(), middle, middle.next_up()] {
             for (name, function) in [("sin", Function::Sin), ("cos", Function::Cos)] {
                 let got = f32::from_bits(apply(op(name), DType::Float32, &[x.to_bits().into()]) as u32);
-                let judged = judge(function, Format::FLOAT32, x.into(), 0.0, got.into());
+                let judged = judge(function, FloatFormat::FLOAT32, x.into(), 0.0, got.into());
                 let is_near = matches!(judged, Judgement::Off { ulps, .. } if ulps < 1.0);
                 assert!(is_near, "{name}({x:e}) = {got:e}: {judged:?}");
             }

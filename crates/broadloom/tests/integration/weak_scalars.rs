@@ -35,8 +35,8 @@ fn meet(
 }
 
 /// The dtype in strict mode and in NumPy mode that an array meets 1 in, and 0.5.
-type Row = (DType, [Option<DType>; 2], [Option<DType>; 2]);
-const MET: [Row; 12] = [
+type Promoted = (DType, [Option<DType>; 2], [Option<DType>; 2]);
+const MET: [Promoted; 12] = [
     (Bool, [None, Some(Int64)], [None, Some(Float64)]),
     (Int8, [Some(Int8), Some(Int8)], [None, Some(Float64)]),
     (Int16, [Some(Int16), Some(Int16)], [None, Some(Float64)]),

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use broadloom::{DType, VectorWidth};
-use broadloom_bench::{BenchError, Row, Settings, WORKLOADS, Workload, run};
+use broadloom_bench::{BenchError, Measurement, Settings, WORKLOADS, Workload, run};
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -27,27 +27,27 @@ const BUDGETS: (Duration, Duration) = (Duration::from_millis(150), Duration::fro
 const SMALL: usize = 1_000;
 
 /// The reason for a failure: an exit status and a message.
-struct Failure {
+struct BenchFailure {
     status: u8,
     message: String,
 }
 
-impl From<BenchError> for Failure {
-    fn from(error: BenchError) -> Failure {
-        Failure { status: 1, message: error.to_string() }
+impl From<BenchError> for BenchFailure {
+    fn from(error: BenchError) -> BenchFailure {
+        BenchFailure { status: 1, message: error.to_string() }
     }
 }
 
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Failure {
-        Failure { status: 1, message: format!("standard output: {error}") }
+impl From<io::Error> for BenchFailure {
+    fn from(error: io::Error) -> BenchFailure {
+        BenchFailure { status: 1, message: format!("standard output: {error}") }
     }
 }
 
 fn main() -> ExitCode {
     match bench(&Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure { status, message }) => {
+        Err(BenchFailure { status, message }) => {
             eprintln!("error: {message}");
             ExitCode::from(status)
         }
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
 }
 
 /// Measures the selected workloads, and prints a row for each measurement.
-fn bench(args: &Arguments) -> Result<(), Failure> {
+fn bench(args: &Arguments) -> Result<(), BenchFailure> {
     let plan = plan(args)?;
     if args.threads.get() > 1 {
         // This fails if the global pool already exists, which is then used.
@@ -93,7 +93,7 @@ fn line(bar: &ProgressBar, text: &str) -> io::Result<()> {
 }
 
 /// The selected measurements, in the order in which they are made.
-fn plan(args: &Arguments) -> Result<Vec<(&'static Workload, DType, usize)>, Failure> {
+fn plan(args: &Arguments) -> Result<Vec<(&'static Workload, DType, usize)>, BenchFailure> {
     let all: Vec<&Workload> = WORKLOADS.iter().collect();
     let workloads = if args.workloads.is_empty() { &all } else { &args.workloads };
     let sizes = if args.sizes.is_empty() { &SIZES[..] } else { &args.sizes };
@@ -106,7 +106,10 @@ fn plan(args: &Arguments) -> Result<Vec<(&'static Workload, DType, usize)>, Fail
         }
     }
     if plan.is_empty() {
-        return Err(Failure { status: 2, message: "none of the workloads has one of these dtypes".into() });
+        return Err(BenchFailure {
+            status: 2,
+            message: "none of the workloads has one of these dtypes".into(),
+        });
     }
     Ok(plan)
 }
@@ -129,7 +132,7 @@ fn heading() -> String {
     )
 }
 
-fn columns(row: &Row) -> String {
+fn columns(row: &Measurement) -> String {
     let executor = match row.vector_width {
         None => row.executor.clone(),
         Some(width) => format!("{} {width}", row.executor),
@@ -148,9 +151,9 @@ fn columns(row: &Row) -> String {
 }
 
 /// The row as a JSON object. Names contain no characters that JSON would escape.
-fn json(row: &Row, lazy: bool) -> String {
-    let Row { workload, dtype, n, elements, threads, executor, ns_per_elem, gb_s, .. } = row;
-    let Row { loop_ratio, copy_ratio, loop_ns_per_elem, copy_gb_s, asked, vector_width, .. } = row;
+fn json(row: &Measurement, lazy: bool) -> String {
+    let Measurement { workload, dtype, n, elements, threads, executor, ns_per_elem, gb_s, .. } = row;
+    let Measurement { loop_ratio, copy_ratio, loop_ns_per_elem, copy_gb_s, asked, vector_width, .. } = row;
     let (asked, width) = (asked.name(), vector_width.map_or("auto", VectorWidth::name));
     let [ns_per_elem, gb_s, loop_ratio, copy_ratio, loop_ns_per_elem, copy_gb_s] =
         [ns_per_elem, gb_s, loop_ratio, copy_ratio, loop_ns_per_elem, copy_gb_s].map(|x| format!("{x:.6}"));

@@ -19,7 +19,7 @@ use broadloom_bench::peak::peaks;
 use broadloom_bench::{Settings, WORKLOADS, Workload, run, workload};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
-use measured::Measured;
+use measured::AllMeasured;
 
 /// Run the table of workloads, and write tables and plots.
 #[derive(Parser)]
@@ -39,17 +39,17 @@ const CALLS: [&str; 2] = ["triad", "sigmoid"];
 const THREADS: [&str; 5] = ["add", "triad", "iter10", "sigmoid", "transposed"];
 
 /// The sizes, and the approximate time to spend at a given size.
-struct Plan {
+struct SizePlan {
     sizes: Vec<usize>,
     calls: Vec<usize>,
     threads: usize,
     budget: Box<dyn Fn(usize) -> Duration>,
 }
 
-impl Plan {
-    fn new(quick: bool) -> Plan {
+impl SizePlan {
+    fn new(quick: bool) -> SizePlan {
         if quick {
-            return Plan {
+            return SizePlan {
                 sizes: vec![10, 1000],
                 calls: vec![1, 100, 1000],
                 threads: 1 << 15,
@@ -57,7 +57,7 @@ impl Plan {
             };
         }
         let powers = (0..7).flat_map(|e| [1, 3].map(|x| x * 10usize.pow(e)));
-        Plan {
+        SizePlan {
             sizes: vec![10, 1_000, 100_000, 10_000_000, 30_000_000],
             calls: powers.chain([10_000_000]).collect(),
             threads: 10_000_000,
@@ -72,14 +72,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let text = std::fs::read_to_string(&page).map_err(|e| format!("{}: {e}", page.display()))?;
     // Checks the page's markers before the measurements start.
     page::between(&text, "")?;
-    let measured = measure(&Plan::new(cli.quick))?;
+    let measured = measure(&SizePlan::new(cli.quick))?;
     plots::roofline(&cli.directory.join("roofline.svg"), &measured)?;
     plots::latency(&cli.directory.join("latency.svg"), &measured)?;
     std::fs::write(&page, page::between(&text, &page::section(&measured))?)?;
     Ok(())
 }
 
-fn measure(plan: &Plan) -> Result<Measured, Box<dyn Error>> {
+fn measure(plan: &SizePlan) -> Result<AllMeasured, Box<dyn Error>> {
     let pairs = || WORKLOADS.iter().flat_map(|w| w.dtypes.iter().map(move |&dtype| (w, dtype)));
     let steps =
         pairs().count() * plan.sizes.len() + 2 * CALLS.len() * plan.calls.len() + 2 * THREADS.len() + 1;
@@ -121,5 +121,5 @@ fn measure(plan: &Plan) -> Result<Measured, Box<dyn Error>> {
         threads.extend(one.into_iter().zip(two));
     }
     bar.finish_and_clear();
-    Ok(Measured { rows, calls, threads, peaks, sizes: plan.sizes.clone() })
+    Ok(AllMeasured { rows, calls, threads, peaks, sizes: plan.sizes.clone() })
 }

@@ -1,22 +1,22 @@
 //! The measurements that the page and the plots show.
 
-use broadloom_bench::Row;
+use broadloom_bench::Measurement;
 
 /// Everything that was measured.
-pub struct Measured {
+pub struct AllMeasured {
     /// The rows of the table: under `auto`, on the interpreter, and as machine code, measured alternately.
-    pub rows: Vec<Row>,
+    pub rows: Vec<Measurement>,
     /// The times of calls over sizes: the label of the plot's line, whether the expression is built for each call, and the rows.
-    pub calls: Vec<(&'static str, bool, Vec<Row>)>,
+    pub calls: Vec<(&'static str, bool, Vec<Measurement>)>,
     /// Pairs of rows, measured on one and on two threads.
-    pub threads: Vec<(Row, Row)>,
+    pub threads: Vec<(Measurement, Measurement)>,
     /// Pairs of a vector width in bits and the peak rate of float32 operations per nanosecond.
     pub peaks: Vec<(usize, f64)>,
     /// The sizes in the table.
     pub sizes: Vec<usize>,
 }
 
-impl Measured {
+impl AllMeasured {
     /// The largest size in the table.
     pub fn largest(&self) -> usize {
         self.sizes.iter().copied().max().unwrap_or(0)

@@ -5,9 +5,9 @@
 use std::fmt::Write;
 
 use broadloom::Executor;
-use broadloom_bench::{Row, WORKLOADS};
+use broadloom_bench::{Measurement, WORKLOADS};
 
-use crate::measured::Measured;
+use crate::measured::AllMeasured;
 
 const BEGIN: &str = "<!-- workloads: begin; written by `cargo run --release -p broadloom-bench --bin report -- docs/generated` -->\n";
 const END: &str = "<!-- workloads: end -->\n";
@@ -21,7 +21,7 @@ pub fn between(page: &str, text: &str) -> Result<String, String> {
 }
 
 /// The text that goes between the markers.
-pub fn section(measured: &Measured) -> String {
+pub fn section(measured: &AllMeasured) -> String {
     let mut out = String::new();
     // Writing to a String can't fail.
     let _ = write!(
@@ -42,7 +42,7 @@ pub fn section(measured: &Measured) -> String {
 }
 
 /// Describes the machine by its features.
-fn machine(measured: &Measured) -> String {
+fn machine(measured: &AllMeasured) -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut features = vec![format!("{cores} hardware threads ({})", std::env::consts::ARCH)];
     #[cfg(target_arch = "x86_64")]
@@ -79,7 +79,7 @@ fn time(ns: f64) -> String {
 }
 
 /// Appends the table with a row for each workload and dtype, and a column for each size.
-fn table(out: &mut String, measured: &Measured) {
+fn table(out: &mut String, measured: &AllMeasured) {
     *out += "Each cell: ns for an element, the chosen executor (i: interpreter, c: compiled code), × the plain loop's time. The last columns are GB/s\n\
              of inputs and outputs at the largest size, the same in bandwidths of the copy, and the worst of the sizes of the engine's\n\
              choice against the better executor.\n\n";
@@ -92,7 +92,7 @@ fn table(out: &mut String, measured: &Measured) {
     *out += "\n";
     for w in WORKLOADS {
         for &dtype in w.dtypes {
-            let rows: Vec<&Row> =
+            let rows: Vec<&Measurement> =
                 measured.rows.iter().filter(|row| row.workload == w.name && row.dtype == dtype).collect();
             let of = |n: usize, executor: Executor| {
                 rows.iter().find(|row| row.n == n && row.asked == executor).copied()
@@ -127,7 +127,7 @@ fn table(out: &mut String, measured: &Measured) {
 }
 
 /// Appends the times of whole calls on small arrays.
-fn calls(out: &mut String, measured: &Measured) {
+fn calls(out: &mut String, measured: &AllMeasured) {
     let sizes: Vec<usize> = measured
         .calls
         .first()
@@ -137,8 +137,8 @@ fn calls(out: &mut String, measured: &Measured) {
     sizes.iter().for_each(|n| *out += &format!(" {n} |"));
     *out += &format!("\n| --- | --- |{}\n", " ---: |".repeat(sizes.len()));
     for (name, lazy, rows) in &measured.calls {
-        let rows: Vec<&Row> = rows.iter().filter(|row| sizes.contains(&row.n)).collect();
-        let mut line = |by: &str, of: &dyn Fn(&Row) -> f64| {
+        let rows: Vec<&Measurement> = rows.iter().filter(|row| sizes.contains(&row.n)).collect();
+        let mut line = |by: &str, of: &dyn Fn(&Measurement) -> f64| {
             *out += &format!("| `{name}` | {by} |");
             rows.iter().for_each(|row| *out += &format!(" {:.0} |", of(row) * row.elements as f64));
             *out += "\n";
@@ -152,7 +152,7 @@ fn calls(out: &mut String, measured: &Measured) {
 }
 
 /// Appends the speed-up gained by a second thread.
-fn threads(out: &mut String, measured: &Measured) {
+fn threads(out: &mut String, measured: &AllMeasured) {
     let Some((one, _)) = measured.threads.first() else { return };
     *out += &format!(
         "Two threads, float32, {} elements: how many times as fast as one.\n\n\

@@ -7,16 +7,16 @@ use std::ops::Range;
 use std::path::Path;
 
 use broadloom::{DType, Executor};
-use broadloom_bench::Row;
+use broadloom_bench::Measurement;
 use plotters::coord::Shift;
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use crate::measured::Measured;
+use crate::measured::AllMeasured;
 
 type Paper<'p> = DrawingArea<SVGBackend<'p>, Shift>;
-type Outcome = Result<(), Box<dyn Error>>;
+type PlotResult = Result<(), Box<dyn Error>>;
 
 const SIZE: (u32, u32) = (960, 640);
 /// The margins around the plot in pixels: left, right, top, bottom.
@@ -98,25 +98,25 @@ impl<'p> Sheet<'p> {
         (across(share(x, &self.x), left, right), across(share(y, &self.y), bottom, top))
     }
 
-    fn path(&self, points: &[(i32, i32)], color: RGBColor, width: u32) -> Outcome {
+    fn path(&self, points: &[(i32, i32)], color: RGBColor, width: u32) -> PlotResult {
         Ok(self.paper.draw(&PathElement::new(points.to_vec(), color.stroke_width(width)))?)
     }
 
-    fn text(&self, text: &str, at: (i32, i32), size: i32, color: RGBColor, anchor: HPos) -> Outcome {
+    fn text(&self, text: &str, at: (i32, i32), size: i32, color: RGBColor, anchor: HPos) -> PlotResult {
         let style = TextStyle::from(("sans-serif", size).into_font())
             .color(&color)
             .pos(Pos::new(anchor, VPos::Center));
         Ok(self.paper.draw(&Text::new(text.to_owned(), at, style))?)
     }
 
-    fn upwards(&self, text: &str, at: (i32, i32), size: i32, anchor: HPos) -> Outcome {
+    fn upwards(&self, text: &str, at: (i32, i32), size: i32, anchor: HPos) -> PlotResult {
         let font = ("sans-serif", size).into_font().transform(FontTransform::Rotate270);
         let style = TextStyle::from(font).color(&INK).pos(Pos::new(anchor, VPos::Center));
         Ok(self.paper.draw(&Text::new(text.to_owned(), at, style))?)
     }
 
     /// Draws a line through points given in pixels.
-    fn stroke(&self, points: Vec<(i32, i32)>, stroke: Stroke, color: RGBColor) -> Outcome {
+    fn stroke(&self, points: Vec<(i32, i32)>, stroke: Stroke, color: RGBColor) -> PlotResult {
         let style = color.stroke_width(2);
         let (dash, gap) = match stroke {
             Stroke::Solid => return self.path(&points, color, 2),
@@ -126,7 +126,7 @@ impl<'p> Sheet<'p> {
         Ok(self.paper.draw(&DashedPathElement::new(points, dash, gap, style))?)
     }
 
-    fn mark(&self, at: (i32, i32), mark: Mark, color: RGBColor) -> Outcome {
+    fn mark(&self, at: (i32, i32), mark: Mark, color: RGBColor) -> PlotResult {
         match mark {
             Mark::Disc => self.paper.draw(&Circle::new(at, 5, color.filled()))?,
             Mark::Square => self
@@ -149,15 +149,15 @@ fn ticks(range: &Range<f64>) -> Vec<(f64, String, bool)> {
 }
 
 /// Draws the roofline plot: operations per nanosecond over arithmetic intensity, for float32 at the largest size.
-pub fn roofline(path: &Path, measured: &Measured) -> Outcome {
+pub fn roofline(path: &Path, measured: &AllMeasured) -> PlotResult {
     let n = measured.largest();
-    let counts = |row: &&Row| {
+    let counts = |row: &&Measurement| {
         row.dtype == DType::Float32 && row.n == n && row.asked != Executor::Auto && row.ops_per_elem > 0.0
     };
-    let rows: Vec<&Row> = measured.rows.iter().filter(counts).collect();
+    let rows: Vec<&Measurement> = measured.rows.iter().filter(counts).collect();
     let copy = rows.iter().map(|row| row.copy_gb_s).fold(0.0, f64::max);
     let peak = measured.peaks.iter().map(|(_, peak)| *peak).fold(0.0, f64::max);
-    let intensity = |row: &Row| row.ops_per_elem / row.bytes_per_elem;
+    let intensity = |row: &Measurement| row.ops_per_elem / row.bytes_per_elem;
     let low = rows
         .iter()
         .map(|row| row.ops_per_elem / row.ns_per_elem.max(row.loop_ns_per_elem))
@@ -238,10 +238,10 @@ fn spread(places: &mut [i32], apart: i32, range: Range<i32>) {
 }
 
 /// Draws the time of a call over the number of elements.
-pub fn latency(path: &Path, measured: &Measured) -> Outcome {
+pub fn latency(path: &Path, measured: &AllMeasured) -> PlotResult {
     let all = || measured.calls.iter().flat_map(|(_, _, rows)| rows);
-    let ours = |row: &Row| row.ns_per_elem * row.elements as f64;
-    let plain = |row: &Row| row.loop_ns_per_elem * row.elements as f64;
+    let ours = |row: &Measurement| row.ns_per_elem * row.elements as f64;
+    let plain = |row: &Measurement| row.loop_ns_per_elem * row.elements as f64;
     let largest = all().map(|row| row.n).max().unwrap_or(10) as f64;
     let least = all().map(|row| plain(row).min(ours(row))).fold(1e9, f64::min);
     let most = all().map(|row| plain(row).max(ours(row))).fold(1.0, f64::max);
@@ -251,7 +251,7 @@ pub fn latency(path: &Path, measured: &Measured) -> Outcome {
     let mut legend = Vec::new();
     for (i, (name, lazy, rows)) in measured.calls.iter().enumerate() {
         let color = if i / 2 == 0 { BLUE } else { ORANGE };
-        let line = |of: &dyn Fn(&Row) -> f64| -> Vec<(i32, i32)> {
+        let line = |of: &dyn Fn(&Measurement) -> f64| -> Vec<(i32, i32)> {
             rows.iter().map(|row| sheet.place((row.n as f64, of(row)))).collect()
         };
         if *lazy {

@@ -30,7 +30,7 @@ LOOP(clip, int16_t, uint8_t, a[i] < 0 ? 0 : a[i] > 255 ? 255 : a[i])
 LOOP(narrow, uint16_t, uint8_t, a[i])
 ";
 
-type Function = unsafe extern "C" fn(*const u8, *const u8, *const u8, *mut u8, usize);
+type IntegerFunction = unsafe extern "C" fn(*const u8, *const u8, *const u8, *mut u8, usize);
 
 /// The rows: a name, the name of the C loop, the kernel, and its parameters.
 fn table() -> Vec<(&'static str, &'static str, Kernel, Vec<u64>)> {
@@ -117,7 +117,7 @@ pub fn print(libraries: &[libloading::Library]) -> Result<(), Box<dyn Error>> {
             }));
         }
         for (library, out) in libraries.iter().zip(theirs) {
-            let c: Function = symbol(library, function).ok_or("a loop that is missing")?;
+            let c: IntegerFunction = symbol(library, function).ok_or("a loop that is missing")?;
             let [a, b, c_] = [0, 1, 2].map(|i| inputs.get(i).unwrap_or(&inputs[0]).as_ptr());
             contenders.push(Box::new(move |calls| {
                 for _ in 0..calls {

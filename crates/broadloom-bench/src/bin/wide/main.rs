@@ -25,15 +25,19 @@ use pulp::Arch;
 use contenders::{compile, compiled_c, kernel, symbol};
 
 /// A kernel with two inputs, under construction.
-pub struct Body {
+pub struct KernelDraft {
     kernel: Kernel,
     dtype: DType,
     params: Vec<u64>,
 }
 
-impl Body {
-    fn new(dtype: DType) -> Body {
-        Body { kernel: Kernel { inputs: vec![dtype; 2], ..Kernel::default() }, dtype, params: Vec::new() }
+impl KernelDraft {
+    fn new(dtype: DType) -> KernelDraft {
+        KernelDraft {
+            kernel: Kernel { inputs: vec![dtype; 2], ..Kernel::default() },
+            dtype,
+            params: Vec::new(),
+        }
     }
 
     /// Adds a run-time scalar. Scalars must be added before instructions.
@@ -61,7 +65,7 @@ const COEFFICIENTS: [f64; 11] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.
 macro_rules! measure {
     ($t:ty, $name:literal, $n:expr, $from:expr, $to:expr, $c:expr, |$k:ident, $x:ident, $y:ident| $ours:expr, |$o:ident, $a:ident, $b:ident| $f:expr) => {{
         let (a, b) = numbers::<$t>($n, $from, $to);
-        let mut body = Body::new(<$t as Elem>::DTYPE);
+        let mut body = KernelDraft::new(<$t as Elem>::DTYPE);
         let (root, ($x, $y)) = {
             let $k = &mut body;
             let ($x, $y) = (ValueId(0), ValueId(1));
@@ -171,7 +175,7 @@ fn compile_times() -> Result<(), Box<dyn Error>> {
     println!("\ncompiling: ops, µs at each width, the widest against 128 bits");
     let compiler = Compiler::host()?;
     for ops in [5, 10, 20, 100, 500, 1000, 2000] {
-        let mut body = Body::new(DType::Float32);
+        let mut body = KernelDraft::new(DType::Float32);
         let (mut x, mut earlier) = (ValueId(0), ValueId(1));
         for i in 0..ops {
             let op = [Op::Multiply, Op::Add, Op::Subtract, Op::Maximum][i % 4];

@@ -7,7 +7,7 @@ use super::pages::repository;
 
 /// A command on a page.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Command {
+pub struct PageCommand {
     /// The environment variables that the command sets.
     pub variables: Vec<String>,
     /// The program and its arguments, without quotes.
@@ -31,7 +31,7 @@ const PROGRAMS: [&str; 10] = [
 ];
 
 /// Parses a line as a command, if it begins with one of [`PROGRAMS`] or a script.
-pub fn parse(line: &str) -> Option<Command> {
+pub fn parse(line: &str) -> Option<PageCommand> {
     let line = line.trim().trim_start_matches("$ ");
     let line = line.find("  #").map_or(line, |at| &line[..at]).trim_end().trim_end_matches(" &");
     let mut words = split(line);
@@ -47,7 +47,7 @@ pub fn parse(line: &str) -> Option<Command> {
     // `accuracy = nearest` is an option and not the program `accuracy`.
     let is_option = program == "accuracy" && ["=", "fast", "nearest"].contains(&&**words.get(1)?);
     let is_program = PROGRAMS.contains(&&**program) && words.len() > 1 && !is_option;
-    (is_program || is_script).then(|| Command { variables, words, text: line.to_owned() })
+    (is_program || is_script).then(|| PageCommand { variables, words, text: line.to_owned() })
 }
 
 /// Splits a line into words as a shell does, for the kinds of quotes that occur.
@@ -167,7 +167,7 @@ fn takes(sources: &str, flag: &str) -> bool {
 }
 
 /// The error in a command, if there is one. `help` returns the help text of a subcommand of `broadloom`.
-pub fn fault(command: &Command, help: &dyn Fn(&str) -> String) -> Option<String> {
+pub fn fault(command: &PageCommand, help: &dyn Fn(&str) -> String) -> Option<String> {
     let words = &command.words;
     let rest = &words[1..];
     let own = |rest: &[String]| -> Option<String> {

@@ -17,7 +17,7 @@ pub struct Page {
 }
 
 /// A fenced code block.
-pub struct Block<'p> {
+pub struct CodeBlock<'p> {
     /// The line number of its first line.
     pub line: usize,
     /// The language after the opening fence.
@@ -26,7 +26,7 @@ pub struct Block<'p> {
 }
 
 /// Inline code or a link.
-pub struct Span {
+pub struct InlineCode {
     /// The line number.
     pub line: usize,
     pub text: String,
@@ -51,13 +51,13 @@ pub fn all() -> Vec<Page> {
 
 impl Page {
     /// The fenced code blocks.
-    pub fn blocks(&self) -> Vec<Block<'_>> {
+    pub fn blocks(&self) -> Vec<CodeBlock<'_>> {
         let mut blocks = Vec::new();
-        let mut open: Option<Block<'_>> = None;
+        let mut open: Option<CodeBlock<'_>> = None;
         for (i, line) in self.text.lines().enumerate() {
             match (line.strip_prefix("```"), open.take()) {
                 (Some(_), Some(block)) => blocks.push(block),
-                (Some(language), None) => open = Some(Block { line: i + 2, language, lines: Vec::new() }),
+                (Some(language), None) => open = Some(CodeBlock { line: i + 2, language, lines: Vec::new() }),
                 (None, Some(mut block)) => {
                     block.lines.push(line);
                     open = Some(block);
@@ -82,7 +82,7 @@ impl Page {
     }
 
     /// Code between single backticks outside of blocks. Line breaks are replaced by blanks.
-    pub fn code(&self) -> Vec<Span> {
+    pub fn code(&self) -> Vec<InlineCode> {
         let prose = self.prose();
         let (mut spans, mut line) = (Vec::new(), 1);
         // Each paragraph, row or heading is parsed separately, so that an unpaired backtick affects nothing else.
@@ -91,7 +91,7 @@ impl Page {
             for (i, part) in paragraph.split('`').enumerate() {
                 if i % 2 == 1 {
                     let words: Vec<&str> = part.split_whitespace().collect();
-                    spans.push(Span { line: first, text: words.join(" ") });
+                    spans.push(InlineCode { line: first, text: words.join(" ") });
                 }
                 first += part.matches('\n').count();
             }
@@ -101,13 +101,13 @@ impl Page {
     }
 
     /// The targets of links.
-    pub fn links(&self) -> Vec<Span> {
+    pub fn links(&self) -> Vec<InlineCode> {
         let prose = self.prose();
         let starts = prose.match_indices("](").map(|(at, _)| at + 2);
         starts
             .filter_map(|at| {
                 let (target, _) = prose[at..].split_once(')')?;
-                Some(Span { line: 1 + prose[..at].matches('\n').count(), text: target.to_owned() })
+                Some(InlineCode { line: 1 + prose[..at].matches('\n').count(), text: target.to_owned() })
             })
             .collect()
     }

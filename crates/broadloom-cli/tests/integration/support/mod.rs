@@ -18,7 +18,7 @@ pub struct Dir(tempfile::TempDir);
 
 /// The outcome of a run of the command.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct CommandRun {
     pub status: Option<i32>,
     pub stdout: String,
     pub stderr: String,
@@ -62,7 +62,7 @@ impl Dir {
     }
 
     /// Writes a `.npy` file of little-endian numbers in C order.
-    pub fn array<T: Number>(&self, name: &str, shape: &[usize], values: &[T]) {
+    pub fn array<T: ArrayElement>(&self, name: &str, shape: &[usize], values: &[T]) {
         self.npy(name, T::DESCR, shape, false, &T::bytes(values));
     }
 
@@ -71,21 +71,21 @@ impl Dir {
     }
 
     /// Runs the command in the directory.
-    pub fn run(&self, args: &[&str]) -> Outcome {
+    pub fn run(&self, args: &[&str]) -> CommandRun {
         self.run_with(Command::new(env!("CARGO_BIN_EXE_broadloom")).args(args))
     }
 
     /// Runs a shell script in the directory; `$broadloom` is the path of the command.
-    pub fn shell(&self, script: &str) -> Outcome {
+    pub fn shell(&self, script: &str) -> CommandRun {
         let mut shell = Command::new("sh");
         self.run_with(shell.args(["-c", script]).env("broadloom", env!("CARGO_BIN_EXE_broadloom")))
     }
 
-    fn run_with(&self, command: &mut Command) -> Outcome {
+    fn run_with(&self, command: &mut Command) -> CommandRun {
         let Output { status, stdout, stderr } =
             command.current_dir(self.0.path()).env_remove("NO_COLOR").output().expect("the command starts");
         let text = |bytes| String::from_utf8(bytes).expect("text");
-        Outcome { status: status.code(), stdout: text(stdout), stderr: text(stderr) }
+        CommandRun { status: status.code(), stdout: text(stdout), stderr: text(stderr) }
     }
 
     /// Runs the command, which must succeed without a message, and returns its standard output.
@@ -138,14 +138,14 @@ pub fn read(path: &Path) -> Npy {
 }
 
 /// A type of array elements.
-pub trait Number: Copy {
+pub trait ArrayElement: Copy {
     const DESCR: &'static str;
     fn bytes(values: &[Self]) -> Vec<u8>;
 }
 
 macro_rules! numbers {
     ($($rust:ty, $descr:literal;)*) => {$(
-        impl Number for $rust {
+        impl ArrayElement for $rust {
             const DESCR: &'static str = $descr;
             fn bytes(values: &[$rust]) -> Vec<u8> {
                 values.iter().flat_map(|x| x.to_le_bytes()).collect()
@@ -158,7 +158,7 @@ numbers! {
     half::f16, "<f2"; f32, "<f4"; f64, "<f8";
 }
 
-impl Number for bool {
+impl ArrayElement for bool {
     const DESCR: &'static str = "|b1";
     fn bytes(values: &[bool]) -> Vec<u8> {
         values.iter().map(|&x| u8::from(x)).collect()

@@ -6,15 +6,15 @@
 //! threads take blocks.
 
 use broadloom_testkit::random::Rng;
-use broadloom_testkit::reference::{Format, Function};
+use broadloom_testkit::reference::{FloatFormat, Function};
 use rayon::prelude::*;
 
 use crate::executor::Executor;
 use crate::filter::Filter;
 use crate::format::{round, step, width};
 use crate::leaders::{KEPT, Leaders};
-use crate::measure::{Found, Run};
-use crate::points::Block;
+use crate::measure::{Findings, FunctionRun};
+use crate::points::PointBlock;
 
 /// The number of rounds of the search.
 const ROUNDS: u64 = 160;
@@ -24,7 +24,7 @@ const MOST: u64 = 1 << 14;
 /// A pair near another one. One or both operands are moved by a number of floats, whose order of magnitude is uniformly
 /// distributed. In a quarter of the cases, operands are first scaled by a power of two, changed in sign or swapped, depending on
 /// the function.
-fn beside(function: Function, format: Format, rng: &mut Rng, [x, y]: [f64; 2]) -> [f64; 2] {
+fn beside(function: Function, format: FloatFormat, rng: &mut Rng, [x, y]: [f64; 2]) -> [f64; 2] {
     let stepped = |rng: &mut Rng, x: f64| {
         let reach = 1_u64 << rng.below(width(format) as usize - 3);
         let by = (rng.next() % (2 * reach + 1)) as i64 - reach as i64;
@@ -48,19 +48,24 @@ fn beside(function: Function, format: Format, rng: &mut Rng, [x, y]: [f64; 2]) -
     }
 }
 
-impl Run {
+impl FunctionRun {
     /// Searches around the worst pairs of each kind, and adds the results to `found`.
-    pub fn climb(&self, found: &mut Found, filter: Option<Filter>, executor: impl Fn() -> Executor + Sync) {
+    pub fn climb(
+        &self,
+        found: &mut Findings,
+        filter: Option<Filter>,
+        executor: impl Fn() -> Executor + Sync,
+    ) {
         let kinds = self.points.kinds().len();
         let Some(searched) = kinds.checked_sub(1) else { return };
         // In float64, cancelling terms need the precise reference, which is slow.
-        let cancelling_is_slow = self.format == Format::FLOAT64;
+        let cancelling_is_slow = self.format == FloatFormat::FLOAT64;
         let mut families = std::mem::take(&mut found.leaders);
         families.truncate(if cancelling_is_slow { kinds } else { kinds + 1 });
         let count = (self.points.count() / (4 * ROUNDS * families.len() as u64)).clamp(1, MOST);
         let searches = families.into_par_iter().enumerate().map(|(family, mut leaders)| {
             let mut executor = executor();
-            let mut found = Found::of(kinds);
+            let mut found = Findings::of(kinds);
             let (mut columns, mut results) = (vec![Vec::new(); 2], Vec::new());
             for round in 0..ROUNDS {
                 if leaders.cases().is_empty() {
@@ -74,7 +79,7 @@ impl Run {
                     columns.iter_mut().zip(pair).for_each(|(column, x)| column.push(x));
                 }
                 executor.run(&columns, &mut results);
-                let block = Block { overlap: 0, ordered: false, kind: Some(searched) };
+                let block = PointBlock { overlap: 0, ordered: false, kind: Some(searched) };
                 let mut next = self.judge(&block, &columns, &results, filter, None, KEPT);
                 let worst = std::mem::take(&mut next.leaders);
                 leaders = worst.into_iter().fold(leaders, Leaders::merge);
@@ -83,7 +88,7 @@ impl Run {
             }
             found
         });
-        let searched = searches.reduce(|| Found::of(kinds), Found::merge);
+        let searched = searches.reduce(|| Findings::of(kinds), Findings::merge);
         *found = std::mem::take(found).merge(searched);
     }
 }

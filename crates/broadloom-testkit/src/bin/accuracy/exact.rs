@@ -3,7 +3,7 @@
 //! Most functions have a few such arguments, which are listed at their declaration. For functions with families of them, this
 //! module generates the arguments by integer arithmetic.
 
-use broadloom_testkit::reference::{Format, Function};
+use broadloom_testkit::reference::{FloatFormat, Function};
 
 use crate::format::step;
 use crate::points::edge_cases;
@@ -12,7 +12,7 @@ use crate::points::edge_cases;
 pub type Case = ([f64; 2], f64);
 
 /// m · 2^e, if the format can represent it.
-fn number(format: Format, m: i128, e: i32) -> Option<f64> {
+fn number(format: FloatFormat, m: i128, e: i32) -> Option<f64> {
     if m == 0 {
         return Some(0.0);
     }
@@ -25,12 +25,12 @@ fn number(format: Format, m: i128, e: i32) -> Option<f64> {
 }
 
 /// The exponents of all powers of two in the format.
-fn powers(format: Format) -> impl Iterator<Item = i32> {
+fn powers(format: FloatFormat) -> impl Iterator<Item = i32> {
     format.least - format.precision + 1..=format.greatest
 }
 
 /// The exact cases of a function.
-pub fn cases(function: Function, format: Format) -> Vec<Case> {
+pub fn cases(function: Function, format: FloatFormat) -> Vec<Case> {
     let n = |m: i128, e: i32| number(format, m, e);
     match function {
         Function::Log2 => powers(format).filter_map(|k| Some(([n(1, k)?, 0.0], f64::from(k)))).collect(),
@@ -57,7 +57,7 @@ pub fn cases(function: Function, format: Format) -> Vec<Case> {
 }
 
 /// Squares of integers multiplied by even powers of two, in particular powers of four.
-fn squares(format: Format) -> Vec<Case> {
+fn squares(format: FloatFormat) -> Vec<Case> {
     let root = |m: i128, e: i32| Some(([number(format, m * m, 2 * e)?, 0.0], number(format, m, e)?));
     let of_two = powers(format).filter_map(|k| root(1, k));
     let most = 1_i128 << (format.precision / 2);
@@ -67,7 +67,7 @@ fn squares(format: Format) -> Vec<Case> {
 }
 
 /// Cubes of integers multiplied by powers of eight.
-fn cubes(format: Format) -> Vec<Case> {
+fn cubes(format: FloatFormat) -> Vec<Case> {
     let most = 1_i128 << (format.precision / 3);
     let odd = (1..=1024).map(|i| (most - i).max(1)).chain(1..=1024);
     let cube = |m: i128, e: i32| Some(([number(format, m * m * m, 3 * e)?, 0.0], number(format, m, e)?));
@@ -76,7 +76,7 @@ fn cubes(format: Format) -> Vec<Case> {
 }
 
 /// Right triangles with integer sides, scaled, and those with a side of 0.
-fn triangles(format: Format) -> Vec<Case> {
+fn triangles(format: FloatFormat) -> Vec<Case> {
     let mut cases = Vec::new();
     for p in 2..40_i128 {
         for q in 1..p {
@@ -97,7 +97,7 @@ fn triangles(format: Format) -> Vec<Case> {
 }
 
 /// Powers of integers, roots of such powers, and powers of two with every exponent whose result is a number of the format.
-fn results_of_pow(format: Format) -> Vec<Case> {
+fn results_of_pow(format: FloatFormat) -> Vec<Case> {
     let n = |m: i128, e: i32| number(format, m, e);
     let mut cases = Vec::new();
     for base in (-99..=99_i128).filter(|base| base.abs() > 1) {
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn every_value_is_the_exact_one() {
         for function in Function::ALL {
-            for format in Format::ALL {
+            for format in FloatFormat::ALL {
                 let cases = cases(function, format);
                 assert!(!cases.is_empty());
                 // All cases if there are few, else about a thousand of them.

@@ -82,32 +82,32 @@ impl Which {
 }
 
 /// Elements of one dtype.
-enum Column {
+enum ExecutorColumn {
     F16(Vec<f16>),
     F32(Vec<f32>),
     F64(Vec<f64>),
 }
 
-impl Column {
-    fn new(dtype: DType) -> Column {
+impl ExecutorColumn {
+    fn new(dtype: DType) -> ExecutorColumn {
         match dtype {
-            DType::Float16 => Column::F16(Vec::new()),
-            DType::Float32 => Column::F32(Vec::new()),
-            _ => Column::F64(Vec::new()),
+            DType::Float16 => ExecutorColumn::F16(Vec::new()),
+            DType::Float32 => ExecutorColumn::F32(Vec::new()),
+            _ => ExecutorColumn::F64(Vec::new()),
         }
     }
 
     fn load(&mut self, values: &[f64]) {
         match self {
-            Column::F16(column) => {
+            ExecutorColumn::F16(column) => {
                 column.clear();
                 column.extend(values.iter().map(|&x| f16::from_f64(x)));
             }
-            Column::F32(column) => {
+            ExecutorColumn::F32(column) => {
                 column.clear();
                 column.extend(values.iter().map(|&x| x as f32));
             }
-            Column::F64(column) => {
+            ExecutorColumn::F64(column) => {
                 column.clear();
                 column.extend_from_slice(values);
             }
@@ -117,25 +117,25 @@ impl Column {
     fn store(&self, values: &mut Vec<f64>) {
         values.clear();
         match self {
-            Column::F16(column) => values.extend(column.iter().map(|x| x.to_f64())),
-            Column::F32(column) => values.extend(column.iter().map(|&x| f64::from(x))),
-            Column::F64(column) => values.extend_from_slice(column),
+            ExecutorColumn::F16(column) => values.extend(column.iter().map(|x| x.to_f64())),
+            ExecutorColumn::F32(column) => values.extend(column.iter().map(|&x| f64::from(x))),
+            ExecutorColumn::F64(column) => values.extend_from_slice(column),
         }
     }
 
     fn view(&self) -> View<'_> {
         match self {
-            Column::F16(column) => View::of_slice(column),
-            Column::F32(column) => View::of_slice(column),
-            Column::F64(column) => View::of_slice(column),
+            ExecutorColumn::F16(column) => View::of_slice(column),
+            ExecutorColumn::F32(column) => View::of_slice(column),
+            ExecutorColumn::F64(column) => View::of_slice(column),
         }
     }
 
     fn view_mut(&mut self) -> ViewMut<'_> {
         match self {
-            Column::F16(column) => ViewMut::of_slice(column),
-            Column::F32(column) => ViewMut::of_slice(column),
-            Column::F64(column) => ViewMut::of_slice(column),
+            ExecutorColumn::F16(column) => ViewMut::of_slice(column),
+            ExecutorColumn::F32(column) => ViewMut::of_slice(column),
+            ExecutorColumn::F64(column) => ViewMut::of_slice(column),
         }
     }
 }
@@ -144,8 +144,8 @@ impl Column {
 pub struct Executor {
     prepared: Arc<dyn ExecutableKernel>,
     memory: WorkingMemory,
-    inputs: Vec<Column>,
-    output: Column,
+    inputs: Vec<ExecutorColumn>,
+    output: ExecutorColumn,
     scratch: Scratch,
 }
 
@@ -177,12 +177,12 @@ impl Executor {
         };
         let access = vec![Access::Contiguous; arity];
         let prepared = prepare(which, &kernel, &access).map_err(|e| format!("{name}: {e}"))?;
-        let inputs = (0..arity).map(|_| Column::new(dtype)).collect();
+        let inputs = (0..arity).map(|_| ExecutorColumn::new(dtype)).collect();
         Ok(Executor {
             prepared,
             memory: WorkingMemory::default(),
             inputs,
-            output: Column::new(dtype),
+            output: ExecutorColumn::new(dtype),
             scratch: Scratch::new(),
         })
     }
@@ -193,7 +193,7 @@ impl Executor {
         self.output.load(&columns[0]);
         let n = columns[0].len();
         {
-            let views: Vec<View<'_>> = self.inputs.iter().map(Column::view).collect();
+            let views: Vec<View<'_>> = self.inputs.iter().map(ExecutorColumn::view).collect();
             let mut nest = Nest::new(&[n], &views, [self.output.view_mut()]).expect("columns of one length");
             let (prepared, memory) = (&self.prepared, &mut self.memory);
             let mut run = KernelRun { params: &[], faults: &mut [], stores: Stores::Cached, memory };

@@ -3,7 +3,7 @@
 //! A value is trusted only if both libraries agree on it to a relative 2^-40, about 4000 times the error that either claims. The
 //! filter decides only results whose error is not a maximum and whose exact value is farther than that from a rounding boundary.
 
-use broadloom_testkit::reference::{Format, Function, Libraries, is_canonical_nan};
+use broadloom_testkit::reference::{FloatFormat, Function, Libraries, is_canonical_nan};
 
 /// The maximum relative error of a trusted value: 2^-40.
 const TOLERANCE: f64 = 1.0 / (1_u64 << 40) as f64;
@@ -14,14 +14,14 @@ pub const MARGIN: f64 = TOLERANCE * (1_u64 << 25) as f64;
 #[derive(Clone, Copy)]
 pub struct Filter {
     libraries: Libraries,
-    format: Format,
+    format: FloatFormat,
     /// The magnitude that an infinite result counts as.
     beyond: f64,
 }
 
 impl Filter {
     /// The filter of a function. Exists only if there are two libraries for it with many more digits than the format.
-    pub fn new(function: Function, format: Format) -> Option<Filter> {
+    pub fn new(function: Function, format: FloatFormat) -> Option<Filter> {
         let libraries = function.model().libraries.filter(|_| format.precision <= 24)?;
         Some(Filter { libraries, format, beyond: 2_f64.powi(format.beyond()) })
     }
@@ -94,10 +94,10 @@ mod tests {
     use crate::points::Points;
 
     /// Arguments for tests: any bit patterns for a function of one, and pairs of all kinds for a function of two.
-    fn arguments(function: Function, format: Format) -> Vec<[f64; 2]> {
+    fn arguments(function: Function, format: FloatFormat) -> Vec<[f64; 2]> {
         if function.arity() == 2 {
             // float16 has no kinds, since all its pairs are measured.
-            let points = Points::new(function, Format::FLOAT32, 20_000, 5, 1);
+            let points = Points::new(function, FloatFormat::FLOAT32, 20_000, 5, 1);
             let mut columns = vec![Vec::new(); 2];
             points.fill(points.blocks() - 1, &mut columns);
             let pairs = columns[0].iter().zip(&columns[1]);
@@ -112,7 +112,7 @@ mod tests {
     fn the_filter_agrees_with_the_reference() {
         let mut rng = Rng::new(2);
         for function in Function::ALL {
-            for format in [Format::FLOAT16, Format::FLOAT32] {
+            for format in [FloatFormat::FLOAT16, FloatFormat::FLOAT32] {
                 let Some(filter) = Filter::new(function, format) else { continue };
                 let mut decided = 0;
                 for at in arguments(function, format) {

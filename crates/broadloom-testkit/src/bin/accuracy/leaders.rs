@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use broadloom_testkit::reference::{Format, Function};
+use broadloom_testkit::reference::{FloatFormat, Function};
 
 use crate::format::{decimal, hex};
 
@@ -24,7 +24,7 @@ pub struct Case {
 
 impl Case {
     /// Formats the case as `f(x, y) = z`, exactly and in decimal.
-    pub fn describe(&self, function: Function, format: Format) -> String {
+    pub fn describe(&self, function: Function, format: FloatFormat) -> String {
         let arguments = &self.at[..function.arity()];
         let list =
             |show: &dyn Fn(f64) -> String| arguments.iter().map(|&x| show(x)).collect::<Vec<_>>().join(", ");

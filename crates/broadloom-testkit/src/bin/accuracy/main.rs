@@ -24,14 +24,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use broadloom_testkit::reference::{Format, Function};
+use broadloom_testkit::reference::{FloatFormat, Function};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use executor::{Accuracy, Which};
-use measure::{Outcome, Run};
+use measure::{FunctionRun, MeasuredRun};
 use points::Points;
-use results::Row;
+use results::AccuracyRow;
 
 /// Measures the largest error of each transcendental function in ulps.
 ///
@@ -40,7 +40,7 @@ use results::Row;
 /// the worst of each kind. What decides is arithmetic of 127 and of 400 bits.
 #[derive(Parser)]
 #[command(name = "accuracy", max_term_width = 110)]
-struct Arguments {
+struct AccuracyArguments {
     /// The functions to measure; all, if none is named.
     functions: Vec<String>,
     /// The dtypes to measure: float16, float32, float64; all, if none is named.
@@ -80,7 +80,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
+    match run(&AccuracyArguments::parse()) {
         Ok(broken) if broken.is_empty() => ExitCode::SUCCESS,
         Ok(broken) => {
             broken.iter().for_each(|what| eprintln!("bound not met: {what}"));
@@ -94,13 +94,13 @@ fn main() -> ExitCode {
 }
 
 /// Measures the selected functions, and returns the violations that `--check` finds.
-fn run(arguments: &Arguments) -> Result<Vec<String>, String> {
+fn run(arguments: &AccuracyArguments) -> Result<Vec<String>, String> {
     if arguments.report {
         write(&arguments.docs, Vec::new())?;
         return Ok(Vec::new());
     }
     let functions = chosen(&arguments.functions, &Function::ALL, |f| f.name().to_string())?;
-    let formats = chosen(&arguments.dtype, &Format::ALL, |f| f.dtype.to_string())?;
+    let formats = chosen(&arguments.dtype, &FloatFormat::ALL, |f| f.dtype.to_string())?;
     rayon::ThreadPoolBuilder::new()
         .num_threads(arguments.threads)
         .build_global()
@@ -113,14 +113,14 @@ fn run(arguments: &Arguments) -> Result<Vec<String>, String> {
     for (format, accuracy) in all {
         for &function in functions.iter().filter(|&&function| accuracy.has(function, format.dtype)) {
             let points = Points::new(function, format, arguments.points, arguments.thin, arguments.seed);
-            let run = Run { function, format, points, which: arguments.executor, accuracy };
+            let run = FunctionRun { function, format, points, which: arguments.executor, accuracy };
             let started = Instant::now();
             let progress = progress(&run);
             let outcome = run.measure(&progress)?;
             progress.finish_and_clear();
-            let rows = Row::of(&run, &outcome);
+            let rows = AccuracyRow::of(&run, &outcome);
             print(&run, &outcome, started.elapsed());
-            broken.extend(rows.iter().flat_map(Row::broken));
+            broken.extend(rows.iter().flat_map(AccuracyRow::broken));
             broken.extend(rows.iter().filter_map(|row| row.exceeds(&stated)));
             if arguments.write {
                 write(&arguments.docs, rows)?;
@@ -145,7 +145,7 @@ fn chosen<T: Copy>(names: &[String], all: &[T], name_of: impl Fn(&T) -> String) 
     names.iter().map(find).collect()
 }
 
-fn progress(run: &Run) -> ProgressBar {
+fn progress(run: &FunctionRun) -> ProgressBar {
     let template = "{msg:24} {wide_bar} {human_pos}/{human_len} {eta}";
     let style = ProgressStyle::with_template(template).expect("a template");
     let bar = ProgressBar::new(run.points.count()).with_style(style);
@@ -154,13 +154,13 @@ fn progress(run: &Run) -> ProgressBar {
 }
 
 /// The name of the function and of its dtype.
-fn title(run: &Run) -> String {
+fn title(run: &FunctionRun) -> String {
     let title = format!("{} {}", run.function.name(), run.format.dtype);
     if run.accuracy == Accuracy::Nearest { format!("{title} nearest") } else { title }
 }
 
 /// Prints a line with the findings, and examples of wrong results.
-fn print(run: &Run, outcome: &Outcome, took: Duration) {
+fn print(run: &FunctionRun, outcome: &MeasuredRun, took: Duration) {
     let name = title(run);
     for (part, tally) in [("", &outcome.main), (" cancelling", &outcome.cancelling)] {
         let Some(worst) = tally.worst else { continue };
@@ -193,7 +193,7 @@ fn print(run: &Run, outcome: &Outcome, took: Duration) {
 }
 
 /// Updates the rows of the data file, and rewrites the page.
-fn write(docs: &Path, measured: Vec<Row>) -> Result<(), String> {
+fn write(docs: &Path, measured: Vec<AccuracyRow>) -> Result<(), String> {
     let path = docs.join("accuracy.json");
     let rows = results::merge(results::read(&path)?, measured);
     let put =

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering as Memory};
 
 use broadloom_testkit::reference::{
-    Format, Function, Judgement, cancels, disagreement, judge, judge_precisely,
+    FloatFormat, Function, Judgement, cancels, disagreement, judge, judge_precisely,
 };
 use indicatif::ProgressBar;
 use rayon::prelude::*;
@@ -15,7 +15,7 @@ use crate::exact;
 use crate::executor::{Accuracy, Executor, Which};
 use crate::filter::{Filter, MARGIN};
 use crate::leaders::{self, Case, Leaders, OF_BLOCK};
-use crate::points::{Block, Points};
+use crate::points::{PointBlock, Points};
 
 /// One in this many points that the filter could decide is judged by the reference as well.
 pub const AUDIT: usize = 1009;
@@ -90,11 +90,11 @@ fn earlier(a: Option<Case>, b: Option<Case>) -> Option<Case> {
 }
 
 /// A measurement of one function.
-pub struct Run {
+pub struct FunctionRun {
     /// The function.
     pub function: Function,
     /// The format.
-    pub format: Format,
+    pub format: FloatFormat,
     /// The points.
     pub points: Points,
     /// The executor.
@@ -105,7 +105,7 @@ pub struct Run {
 
 /// The findings of a run for each kind of points.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct Findings {
     /// A tally for each kind. There is a single one if the points have no kinds.
     kinds: Vec<Tally>,
     /// For logaddexp: the points of any kind at which the terms cancel.
@@ -114,11 +114,11 @@ pub struct Found {
     pub leaders: Vec<Leaders>,
 }
 
-impl Found {
+impl Findings {
     /// Empty findings for this number of kinds.
-    pub fn of(kinds: usize) -> Found {
+    pub fn of(kinds: usize) -> Findings {
         let kinds = kinds.max(1);
-        Found {
+        Findings {
             kinds: vec![Tally::default(); kinds],
             cancelling: Tally::default(),
             leaders: vec![Leaders::default(); kinds + 1],
@@ -126,8 +126,8 @@ impl Found {
     }
 
     /// Merges the findings of two runs.
-    pub fn merge(self, other: Found) -> Found {
-        Found {
+    pub fn merge(self, other: Findings) -> Findings {
+        Findings {
             kinds: self.kinds.into_iter().zip(other.kinds).map(|(a, b)| a.merge(b)).collect(),
             cancelling: self.cancelling.merge(other.cancelling),
             leaders: leaders::merge(self.leaders, other.leaders),
@@ -137,7 +137,7 @@ impl Found {
 
 /// The outcome of a run.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct MeasuredRun {
     /// All points except those in `cancelling`.
     pub main: Tally,
     /// The points of `main` by kind; empty if the points have no kinds.
@@ -152,12 +152,12 @@ pub struct Outcome {
     pub missed_count: u64,
 }
 
-impl Run {
+impl FunctionRun {
     /// Measures the function at all points of the run.
     ///
     /// # Errors
     /// If the executor is not available, or if the references contradict each other, so that no figure is reliable.
-    pub fn measure(&self, progress: &ProgressBar) -> Result<Outcome, String> {
+    pub fn measure(&self, progress: &ProgressBar) -> Result<MeasuredRun, String> {
         let executor = || Executor::new(self.which, self.accuracy, self.function, self.format.dtype);
         let (exact, missed) = self.exact_cases(&mut executor()?);
         let filter = Filter::new(self.function, self.format);
@@ -169,7 +169,7 @@ impl Run {
             return Err(format!("{}: the filter was out at {} points", self.function.name(), main.unsound));
         }
         let named = kinds.into_iter().zip(found.kinds);
-        let outcome = Outcome {
+        let outcome = MeasuredRun {
             main: self.confirmed(main)?,
             kinds: named
                 .map(|(name, tally)| Ok((name, self.confirmed(tally)?)))
@@ -189,7 +189,7 @@ impl Run {
         filter: Option<Filter>,
         progress: &ProgressBar,
         executor: impl Fn() -> Result<Executor, String> + Sync,
-    ) -> Found {
+    ) -> Findings {
         let kinds = self.points.kinds().len();
         // For the local search, the selected pairs must not depend on the order in which blocks are measured, so no common record
         // is used.
@@ -205,28 +205,28 @@ impl Run {
                     None => self.judge(&block, columns, results, filter, record.as_ref(), OF_BLOCK),
                     Some(filter) => {
                         let tally = self.verify(&block, columns, results, filter, executor);
-                        Found { kinds: vec![tally], ..Found::of(1) }
+                        Findings { kinds: vec![tally], ..Findings::of(1) }
                     }
                 };
                 progress.inc(results.len() as u64);
                 found
             },
         );
-        blocks.reduce(|| Found::of(kinds), Found::merge)
+        blocks.reduce(|| Findings::of(kinds), Findings::merge)
     }
 
     /// Judges the results of a block. The reference is skipped for a result whose error, by the filter, is below the worst
     /// `leaders` of its kind or below the `record` over all blocks.
     pub fn judge(
         &self,
-        block: &Block,
+        block: &PointBlock,
         columns: &[Vec<f64>],
         results: &[f64],
         filter: Option<Filter>,
         record: Option<&AtomicU64>,
         leaders: usize,
-    ) -> Found {
-        let mut found = Found::of(self.points.kinds().len());
+    ) -> Findings {
+        let mut found = Findings::of(self.points.kinds().len());
         let direction = self.function.model().order.filter(|_| block.ordered);
         for i in block.overlap..results.len() {
             let at = [columns[0][i], columns.get(1).map_or(0.0, |column| column[i])];
@@ -347,14 +347,14 @@ impl Run {
 mod tests {
     use super::*;
 
-    fn run(function: Function, thin: u64) -> Run {
-        let format = Format::FLOAT32;
+    fn run(function: Function, thin: u64) -> FunctionRun {
+        let format = FloatFormat::FLOAT32;
         let points = Points::new(function, format, 1, thin, 1);
-        Run { function, format, points, which: Which::Interpreter, accuracy: Accuracy::Fast }
+        FunctionRun { function, format, points, which: Which::Interpreter, accuracy: Accuracy::Fast }
     }
 
     /// The tally over all blocks, for results computed by `compute`.
-    fn tally(run: &Run, filter: Option<Filter>, compute: fn(f32) -> f32) -> Tally {
+    fn tally(run: &FunctionRun, filter: Option<Filter>, compute: fn(f32) -> f32) -> Tally {
         let record = AtomicU64::new(0);
         let mut columns = vec![Vec::new()];
         let blocks = (0..run.points.blocks()).map(|block| {
@@ -381,7 +381,7 @@ mod tests {
         ];
         for (function, compute) in functions {
             let run = run(function, 65_537);
-            let filtered = tally(&run, Filter::new(function, Format::FLOAT32), compute);
+            let filtered = tally(&run, Filter::new(function, FloatFormat::FLOAT32), compute);
             assert_eq!(filtered, tally(&run, None, compute), "{function:?}");
             assert!(filtered.points == 65_536 && filtered.worst.is_some_and(|worst| worst.ulps > 0.4));
         }
@@ -390,16 +390,13 @@ mod tests {
     #[test]
     fn what_is_wrong_is_counted() {
         let run = run(Function::Exp, 1 << 20);
-        let wrong = tally(&run, Filter::new(Function::Exp, Format::FLOAT32), |x| {
+        let wrong = tally(&run, Filter::new(Function::Exp, FloatFormat::FLOAT32), |x| {
             if x > 10.0 { f32::NAN } else { x.exp() }
         });
         assert!(wrong.wrong > 400 && wrong.first_wrong.is_some_and(|case| case.at[0] > 10.0), "{wrong:?}");
-        let falling =
-            tally(
-                &run,
-                Filter::new(Function::Exp, Format::FLOAT32),
-                |x| if x < -0.5 { 1.0 } else { x.exp() },
-            );
+        let falling = tally(&run, Filter::new(Function::Exp, FloatFormat::FLOAT32), |x| {
+            if x < -0.5 { 1.0 } else { x.exp() }
+        });
         assert_eq!(falling.breaks, 1, "{falling:?}");
         assert!(falling.worst.is_some_and(|worst| worst.ulps > 1e30), "{falling:?}");
     }

@@ -9,14 +9,14 @@ use broadloom_testkit::reference::{Function, Symmetry, judge};
 use crate::executor::Executor;
 use crate::filter::Filter;
 use crate::leaders::Case;
-use crate::measure::{AUDIT, Run, Tally};
-use crate::points::Block;
+use crate::measure::{AUDIT, FunctionRun, Tally};
+use crate::points::PointBlock;
 
-impl Run {
+impl FunctionRun {
     /// Verifies a block of results, and counts those that are not the nearest float32.
     pub fn verify(
         &self,
-        block: &Block,
+        block: &PointBlock,
         columns: &[Vec<f64>],
         results: &[f64],
         filter: Filter,
@@ -43,7 +43,7 @@ impl Run {
         tally
     }
 
-    fn count_breaks(&self, block: &Block, arguments: &[f64], results: &[f64], tally: &mut Tally) {
+    fn count_breaks(&self, block: &PointBlock, arguments: &[f64], results: &[f64], tally: &mut Tally) {
         let Some(direction) = self.function.model().order.filter(|_| block.ordered) else { return };
         for i in block.overlap.max(1)..results.len() {
             if results[i].partial_cmp(&results[i - 1]) == Some(direction.reverse()) {

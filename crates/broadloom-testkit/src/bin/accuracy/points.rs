@@ -12,12 +12,12 @@ mod two;
 
 use broadloom_core::DType;
 use broadloom_testkit::random::Rng;
-use broadloom_testkit::reference::{Format, Function};
+use broadloom_testkit::reference::{FloatFormat, Function};
 
 use crate::format::{at_place, width};
 
 pub use hard::edge_cases;
-use two::Kind;
+use two::PairKind;
 
 /// The number of points in a block.
 const BLOCK: u64 = 1 << 15;
@@ -31,7 +31,7 @@ enum Bulk {
     /// All pairs of these numbers.
     Pairs(Vec<f64>),
     /// `count` random pairs of these kinds. `turns` is the sequence of kinds, by index, which repeats.
-    Kinds { count: u64, kinds: Vec<Kind>, turns: Vec<usize> },
+    Kinds { count: u64, kinds: Vec<PairKind>, turns: Vec<usize> },
 }
 
 /// The names of the two kinds that are not drawn at random.
@@ -40,14 +40,14 @@ const NOT_DRAWN: [&str; 2] = ["listed", "around the worst of each kind"];
 /// The points of a run.
 pub struct Points {
     function: Function,
-    format: Format,
+    format: FloatFormat,
     seed: u64,
     hard: Vec<[f64; 2]>,
     bulk: Bulk,
 }
 
 /// Properties of a block, returned by [`Points::fill`].
-pub struct Block {
+pub struct PointBlock {
     /// The number of points at the start that belong to the preceding block and are only used to check the order of results.
     pub overlap: usize,
     /// Whether the arguments are in ascending order.
@@ -58,7 +58,7 @@ pub struct Block {
 
 impl Points {
     /// The points for a function: the whole format, or `points` points if it is too large; one in `thin` of either.
-    pub fn new(function: Function, format: Format, points: u64, thin: u64, seed: u64) -> Points {
+    pub fn new(function: Function, format: FloatFormat, points: u64, thin: u64, seed: u64) -> Points {
         let bulk = match (function.arity(), format.dtype) {
             (1, DType::Float16) => Bulk::Places(1),
             // An odd stride visits all patterns of low bits.
@@ -99,7 +99,7 @@ impl Points {
     }
 
     /// The index of the kind of a point; 0 if there are no kinds.
-    pub fn kind(&self, block: &Block, i: usize) -> usize {
+    pub fn kind(&self, block: &PointBlock, i: usize) -> usize {
         match &self.bulk {
             Bulk::Kinds { turns, .. } => block.kind.unwrap_or(turns[i % turns.len()]),
             _ => 0,
@@ -141,7 +141,7 @@ impl Points {
     }
 
     /// Fills the columns with the arguments of a block.
-    pub fn fill(&self, block: u64, columns: &mut [Vec<f64>]) -> Block {
+    pub fn fill(&self, block: u64, columns: &mut [Vec<f64>]) -> PointBlock {
         columns.iter_mut().for_each(Vec::clear);
         let mut push = |point: [f64; 2]| {
             columns.iter_mut().zip(point).for_each(|(column, x)| column.push(x));
@@ -151,19 +151,19 @@ impl Points {
             let end = (start + BLOCK as usize).min(self.hard.len());
             self.hard[start..end].iter().for_each(|&point| push(point));
             let kind = self.kinds().len().checked_sub(NOT_DRAWN.len());
-            return Block { overlap: 0, ordered: false, kind };
+            return PointBlock { overlap: 0, ordered: false, kind };
         };
         let range = block * BLOCK..((block + 1) * BLOCK).min(self.bulk_count());
         match &self.bulk {
             Bulk::Places(every) => {
                 let start = range.start.saturating_sub(1);
                 (start..range.end).for_each(|i| push([at_place(self.format, i * every), 0.0]));
-                Block { overlap: (range.start - start) as usize, ordered: true, kind: None }
+                PointBlock { overlap: (range.start - start) as usize, ordered: true, kind: None }
             }
             Bulk::Pairs(side) => {
                 let n = side.len() as u64;
                 range.for_each(|i| push([side[(i / n) as usize], side[(i % n) as usize]]));
-                Block { overlap: 0, ordered: false, kind: None }
+                PointBlock { overlap: 0, ordered: false, kind: None }
             }
             Bulk::Random(_) => {
                 let mut rng = self.rng(block);
@@ -172,14 +172,14 @@ impl Points {
                 if ordered {
                     columns[0].sort_unstable_by(f64::total_cmp);
                 }
-                Block { overlap: 0, ordered, kind: None }
+                PointBlock { overlap: 0, ordered, kind: None }
             }
             Bulk::Kinds { kinds, turns, .. } => {
                 let mut rng = self.rng(block);
                 for i in 0..(range.end - range.start) as usize {
                     push(kinds[turns[i % turns.len()]].pair(self.function, self.format, &mut rng));
                 }
-                Block { overlap: 0, ordered: false, kind: None }
+                PointBlock { overlap: 0, ordered: false, kind: None }
             }
         }
     }
@@ -200,17 +200,17 @@ mod tests {
     #[test]
     fn blocks_hold_every_point_once() {
         for (function, format) in [
-            (Function::Exp, Format::FLOAT16),
-            (Function::Log, Format::FLOAT32),
-            (Function::Sin, Format::FLOAT64),
-            (Function::Pow, Format::FLOAT16),
-            (Function::LogAddExp, Format::FLOAT32),
+            (Function::Exp, FloatFormat::FLOAT16),
+            (Function::Log, FloatFormat::FLOAT32),
+            (Function::Sin, FloatFormat::FLOAT64),
+            (Function::Pow, FloatFormat::FLOAT16),
+            (Function::LogAddExp, FloatFormat::FLOAT32),
         ] {
             let points = Points::new(function, format, 100_000_000, 4096, 1);
             let mut columns = vec![Vec::new(); function.arity()];
             let mut count = 0;
             for block in 0..points.blocks() {
-                let Block { overlap, ordered, .. } = points.fill(block, &mut columns);
+                let PointBlock { overlap, ordered, .. } = points.fill(block, &mut columns);
                 count += (columns[0].len() - overlap) as u64;
                 assert!(columns.iter().all(|c| c.len() == columns[0].len()));
                 for column in &columns {
@@ -225,14 +225,14 @@ mod tests {
 
     #[test]
     fn the_whole_of_a_format_is_the_whole() {
-        let points = Points::new(Function::Exp, Format::FLOAT16, 1, 1000, 1);
+        let points = Points::new(Function::Exp, FloatFormat::FLOAT16, 1, 1000, 1);
         let mut columns = [Vec::new()];
         let mut seen = vec![0; 1 << 16];
         for block in points.hard_blocks()..points.blocks() {
-            let Block { overlap, .. } = points.fill(block, &mut columns);
+            let PointBlock { overlap, .. } = points.fill(block, &mut columns);
             // A NaN may lose its payload when it is converted to float64.
             for &x in columns[0][overlap..].iter().filter(|x| !x.is_nan()) {
-                seen[crate::format::to_bits(Format::FLOAT16, x) as usize] += 1;
+                seen[crate::format::to_bits(FloatFormat::FLOAT16, x) as usize] += 1;
             }
         }
         assert_eq!(seen.iter().filter(|&&n| n == 1).count(), (1 << 16) - 2 * 1023);

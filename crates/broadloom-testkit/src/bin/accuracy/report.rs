@@ -5,12 +5,12 @@
 use std::fmt::Write;
 
 use crate::executor::Accuracy;
-use crate::results::{CANCELLING, Row};
+use crate::results::{AccuracyRow, CANCELLING};
 
 const HEAD: &str = include_str!("report.md");
 
 /// The text of the page.
-pub fn page(rows: &[Row]) -> String {
+pub fn page(rows: &[AccuracyRow]) -> String {
     let mut page = HEAD.to_string();
     let sections = [
         ("float16", "float16", Accuracy::Fast),
@@ -19,8 +19,8 @@ pub fn page(rows: &[Row]) -> String {
         ("float64", "float64", Accuracy::Fast),
     ];
     for (title, dtype, accuracy) in sections {
-        let is_here = |row: &&Row| row.dtype == dtype && row.accuracy == accuracy.name();
-        let of_dtype: Vec<&Row> = rows.iter().filter(is_here).collect();
+        let is_here = |row: &&AccuracyRow| row.dtype == dtype && row.accuracy == accuracy.name();
+        let of_dtype: Vec<&AccuracyRow> = rows.iter().filter(is_here).collect();
         if of_dtype.is_empty() {
             continue;
         }
@@ -35,8 +35,8 @@ pub fn page(rows: &[Row]) -> String {
 
 /// A table with the maximum error for each kind of pairs, and a column for each function of two operands; empty if there are no
 /// kinds.
-fn kinds(rows: &[&Row]) -> String {
-    let rows: Vec<&&Row> = rows.iter().filter(|row| !row.kinds.is_empty()).collect();
+fn kinds(rows: &[&AccuracyRow]) -> String {
+    let rows: Vec<&&AccuracyRow> = rows.iter().filter(|row| !row.kinds.is_empty()).collect();
     let mut names: Vec<&str> = Vec::new();
     for kind in rows.iter().flat_map(|row| &row.kinds) {
         if !names.contains(&kind.name.as_str()) {
@@ -67,7 +67,7 @@ fn kinds(rows: &[&Row]) -> String {
     table
 }
 
-fn line(row: &Row) -> String {
+fn line(row: &AccuracyRow) -> String {
     let name =
         if row.part == CANCELLING { format!("{}, cancelling", row.function) } else { row.function.clone() };
     let order = match row.breaks {
@@ -124,8 +124,8 @@ mod tests {
     use super::*;
     use crate::results::{self, KindRow};
 
-    fn row() -> Row {
-        Row {
+    fn row() -> AccuracyRow {
+        AccuracyRow {
             function: "exp".into(),
             dtype: "float32".into(),
             part: String::new(),
@@ -155,11 +155,11 @@ mod tests {
 
     #[test]
     fn rows_come_back_from_disk_and_new_ones_replace_old_ones() {
-        let other = Row { function: "acos".into(), ..row() };
+        let other = AccuracyRow { function: "acos".into(), ..row() };
         let rows = results::merge(vec![row()], vec![other.clone()]);
         assert_eq!(rows, [other.clone(), row()]);
         assert_eq!(results::parse(&results::print(&rows)).expect("rows"), rows);
-        let better = Row { ulps: 0.5, ..row() };
+        let better = AccuracyRow { ulps: 0.5, ..row() };
         assert_eq!(results::merge(rows, vec![better.clone()]), [other, better]);
     }
 
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn kinds_of_pairs_have_a_table() {
-        let hypot = Row {
+        let hypot = AccuracyRow {
             function: "hypot".into(),
             kinds: vec![
                 kind("any bits", 0.5),
@@ -179,7 +179,7 @@ mod tests {
             ],
             ..row()
         };
-        let pow = Row {
+        let pow = AccuracyRow {
             function: "pow".into(),
             kinds: vec![kind("any bits", 0.5), kind("large", 0.7), kind("listed", 0.6), kind("around", 0.8)],
             ..row()
@@ -201,25 +201,25 @@ mod tests {
     fn an_error_above_the_stated_maximum_is_told() {
         let stated = [row()];
         assert_eq!(row().exceeds(&stated), None);
-        let above = Row { ulps: 0.6, ..row() };
+        let above = AccuracyRow { ulps: 0.6, ..row() };
         let told = "exp of float32: 0.6 ulps at 0x1p+0, where 0.50001 are stated";
         assert_eq!(above.exceeds(&stated).as_deref(), Some(told));
-        assert_eq!(Row { dtype: "float64".into(), ..above }.exceeds(&stated), None);
+        assert_eq!(AccuracyRow { dtype: "float64".into(), ..above }.exceeds(&stated), None);
     }
 
     #[test]
     fn each_promise_is_held() {
         assert_eq!(row().broken(), Vec::<String>::new());
-        let breaks: [fn(&mut Row); 4] =
+        let breaks: [fn(&mut AccuracyRow); 4] =
             [|r| r.ulps = 1.0, |r| r.wrong = 1, |r| r.breaks = Some(1), |r| r.missed = 1];
         for change in breaks {
             let mut row = row();
             change(&mut row);
             assert_eq!(row.broken().len(), 1, "{row:?}");
         }
-        let nearest = Row { accuracy: "nearest".into(), ..row() };
+        let nearest = AccuracyRow { accuracy: "nearest".into(), ..row() };
         assert_eq!(nearest.broken(), ["exp of float32, nearest: 7 results are not the nearest"]);
-        let mut half = Row { dtype: "float16".into(), ..row() };
+        let mut half = AccuracyRow { dtype: "float16".into(), ..row() };
         assert_eq!(half.broken(), ["exp of float16: 7 results are not the nearest"]);
         half.function = "hypot".into();
         half.breaks = None;

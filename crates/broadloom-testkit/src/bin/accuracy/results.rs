@@ -5,13 +5,13 @@
 use std::fs;
 use std::path::Path;
 
-use broadloom_testkit::reference::{Format, Function, Model};
+use broadloom_testkit::reference::{FloatFormat, Function, Model};
 use serde_json::{Value, json};
 
 use crate::executor::Accuracy;
 use crate::format::{decimal, hex};
 use crate::leaders::Case;
-use crate::measure::{Outcome, Run, Tally};
+use crate::measure::{FunctionRun, MeasuredRun, Tally};
 
 /// The part of the points at which the terms of logaddexp cancel.
 pub const CANCELLING: &str = "cancelling";
@@ -31,7 +31,7 @@ pub struct KindRow {
 
 /// The findings for one function and dtype.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct AccuracyRow {
     /// The function's name.
     pub function: String,
     /// The dtype's name.
@@ -69,7 +69,7 @@ pub struct Row {
 }
 
 impl KindRow {
-    fn new(run: &Run, name: &str, tally: &Tally) -> KindRow {
+    fn new(run: &FunctionRun, name: &str, tally: &Tally) -> KindRow {
         let worst = tally.worst.unwrap_or(Case { at: [0.0; 2], got: 0.0, ulps: 0.0 });
         let at = worst.at[..run.function.arity()].iter().map(|&x| hex(x)).collect();
         KindRow { name: name.to_string(), points: tally.points, ulps: worst.ulps, at }
@@ -94,20 +94,20 @@ fn texts(value: &Value) -> Option<Vec<String>> {
     value.as_array()?.iter().map(|item| Some(item.as_str()?.to_string())).collect()
 }
 
-impl Row {
+impl AccuracyRow {
     /// The rows for an outcome: one, or two for logaddexp.
-    pub fn of(run: &Run, outcome: &Outcome) -> Vec<Row> {
-        let mut rows = vec![Row::new(run, outcome, "", &outcome.main)];
+    pub fn of(run: &FunctionRun, outcome: &MeasuredRun) -> Vec<AccuracyRow> {
+        let mut rows = vec![AccuracyRow::new(run, outcome, "", &outcome.main)];
         if run.function == Function::LogAddExp {
-            rows.push(Row::new(run, outcome, CANCELLING, &outcome.cancelling));
+            rows.push(AccuracyRow::new(run, outcome, CANCELLING, &outcome.cancelling));
         }
         rows
     }
 
-    fn new(run: &Run, outcome: &Outcome, part: &str, tally: &Tally) -> Row {
+    fn new(run: &FunctionRun, outcome: &MeasuredRun, part: &str, tally: &Tally) -> AccuracyRow {
         let worst = tally.worst.unwrap_or(Case { at: [0.0; 2], got: 0.0, ulps: 0.0 });
         let arguments = &worst.at[..run.function.arity()];
-        Row {
+        AccuracyRow {
             function: run.function.name().to_string(),
             dtype: run.format.dtype.to_string(),
             part: part.to_string(),
@@ -162,11 +162,11 @@ impl Row {
         value
     }
 
-    fn from_json(value: &Value) -> Option<Row> {
+    fn from_json(value: &Value) -> Option<AccuracyRow> {
         let text = |name: &str| Some(value.get(name)?.as_str()?.to_string());
         let count = |name: &str| value.get(name)?.as_u64();
         let list = |name: &str| texts(value.get(name)?);
-        Some(Row {
+        Some(AccuracyRow {
             function: text("function")?,
             dtype: text("dtype")?,
             part: text("part")?,
@@ -214,7 +214,7 @@ impl Row {
 
     /// If the error exceeds the maximum that the stated rows have for the same function, dtype and part, describes that; else
     /// nothing.
-    pub fn exceeds(&self, stated: &[Row]) -> Option<String> {
+    pub fn exceeds(&self, stated: &[AccuracyRow]) -> Option<String> {
         let stated = stated.iter().find(|row| row.key() == self.key())?;
         let (ulps, most) = (self.ulps, stated.ulps);
         let told = || {
@@ -270,13 +270,13 @@ impl Row {
 }
 
 /// Parses the rows of a file.
-pub fn parse(text: &str) -> Option<Vec<Row>> {
+pub fn parse(text: &str) -> Option<Vec<AccuracyRow>> {
     let value: Value = serde_json::from_str(text).ok()?;
-    value.as_array()?.iter().map(Row::from_json).collect()
+    value.as_array()?.iter().map(AccuracyRow::from_json).collect()
 }
 
 /// The text of a file, with one row per line.
-pub fn print(rows: &[Row]) -> String {
+pub fn print(rows: &[AccuracyRow]) -> String {
     let lines: Vec<String> = rows.iter().map(|row| row.to_json().to_string()).collect();
     format!("[\n{}\n]\n", lines.join(",\n"))
 }
@@ -285,7 +285,7 @@ pub fn print(rows: &[Row]) -> String {
 ///
 /// # Errors
 /// If the file can't be read or parsed.
-pub fn read(path: &Path) -> Result<Vec<Row>, String> {
+pub fn read(path: &Path) -> Result<Vec<AccuracyRow>, String> {
     match fs::read_to_string(path) {
         Ok(text) => parse(&text).ok_or_else(|| format!("{}: not results of this command", path.display())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -294,11 +294,11 @@ pub fn read(path: &Path) -> Result<Vec<Row>, String> {
 }
 
 /// Replaces rows by the measured ones with the same function, dtype, variant and part.
-pub fn merge(mut rows: Vec<Row>, measured: Vec<Row>) -> Vec<Row> {
+pub fn merge(mut rows: Vec<AccuracyRow>, measured: Vec<AccuracyRow>) -> Vec<AccuracyRow> {
     rows.retain(|old| measured.iter().all(|new| new.key() != old.key()));
     rows.extend(measured);
-    let place = |row: &Row| {
-        let dtype = Format::ALL.iter().position(|format| format.dtype.to_string() == row.dtype);
+    let place = |row: &AccuracyRow| {
+        let dtype = FloatFormat::ALL.iter().position(|format| format.dtype.to_string() == row.dtype);
         (dtype, row.accuracy.clone(), Function::from_name(&row.function), row.part.clone())
     };
     rows.sort_by_key(place);

@@ -1,13 +1,13 @@
 //! Compares the maxima stated in `docs/generated/accuracy.md` with pairs of known errors and with a random sample.
 
-use broadloom_testkit::reference::{Format, Function, Judgement, judge_precisely};
+use broadloom_testkit::reference::{FloatFormat, Function, Judgement, judge_precisely};
 use indicatif::ProgressBar;
 
 use crate::executor::{Accuracy, Executor, Which};
 use crate::format::hex;
-use crate::measure::Run;
+use crate::measure::FunctionRun;
 use crate::points::Points;
-use crate::results::{CANCELLING, Row};
+use crate::results::{AccuracyRow, CANCELLING};
 
 const PAGE: &str = include_str!("../../../../../docs/generated/accuracy.md");
 
@@ -20,7 +20,7 @@ fn stated(section: &str, name: &str) -> f64 {
     maxima.next().expect("a row").expect("a number")
 }
 
-fn error(function: Function, format: Format, at: [f64; 2]) -> f64 {
+fn error(function: Function, format: FloatFormat, at: [f64; 2]) -> f64 {
     let mut executor =
         Executor::new(Which::Interpreter, Accuracy::Fast, function, format.dtype).expect("prepared");
     let mut results = Vec::new();
@@ -43,7 +43,7 @@ fn known_pairs_are_within_the_stated_maxima() {
     for (function, bits, shown, least) in cases {
         let at = single(bits);
         assert_eq!(at.map(hex), shown);
-        let ulps = error(function, Format::FLOAT32, at);
+        let ulps = error(function, FloatFormat::FLOAT32, at);
         assert!(ulps > least, "{function:?}({shown:?}): {ulps}");
         let stated = stated("float32", function.name());
         assert!(ulps <= stated, "{function:?}({shown:?}) is {ulps} ulps off, and {stated} are stated");
@@ -60,7 +60,7 @@ fn pairs_that_had_more_than_an_ulp_have_less() {
         (Function::LogAddExp, [0xbff3_885a_5281_e12a, 0xbfd4_0def_6652_54db]),
     ];
     for (function, bits) in cases {
-        let ulps = error(function, Format::FLOAT64, bits.map(f64::from_bits));
+        let ulps = error(function, FloatFormat::FLOAT64, bits.map(f64::from_bits));
         assert!(ulps < 0.99, "{function:?}({bits:x?}): {ulps}");
     }
 }
@@ -70,16 +70,19 @@ fn pairs_that_had_more_than_an_ulp_have_less() {
 fn a_sample_is_within_the_stated_maxima() {
     let functions = Function::ALL.into_iter().filter(|function| function.arity() == 2);
     for function in functions {
-        for (format, accuracy) in Format::ALL.into_iter().flat_map(|f| Accuracy::ALL.map(|a| (f, a))) {
+        for (format, accuracy) in FloatFormat::ALL.into_iter().flat_map(|f| Accuracy::ALL.map(|a| (f, a))) {
             if !accuracy.has(function, format.dtype) {
                 continue;
             }
             let points = Points::new(function, format, 10_000, 1, 7);
-            let points =
-                if format == Format::FLOAT16 { Points::new(function, format, 1, 200_000, 7) } else { points };
-            let run = Run { function, format, points, which: Which::Interpreter, accuracy };
+            let points = if format == FloatFormat::FLOAT16 {
+                Points::new(function, format, 1, 200_000, 7)
+            } else {
+                points
+            };
+            let run = FunctionRun { function, format, points, which: Which::Interpreter, accuracy };
             let outcome = run.measure(&ProgressBar::hidden()).expect("measured");
-            for row in Row::of(&run, &outcome) {
+            for row in AccuracyRow::of(&run, &outcome) {
                 let section = match accuracy {
                     Accuracy::Fast => row.dtype.clone(),
                     Accuracy::Nearest => format!("{} with `accuracy = nearest`", row.dtype),

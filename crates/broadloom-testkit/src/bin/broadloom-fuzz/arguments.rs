@@ -14,7 +14,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 /// program whose results differ is made small and printed in the form that --program reads.
 #[derive(Debug, Parser)]
 #[command(name = "broadloom-fuzz", version, max_term_width = 100)]
-pub struct Arguments {
+pub struct FuzzArguments {
     /// The first seed; each gives one program, the same on every machine.
     #[arg(long, value_name = "S", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..1 << 63))]
     pub seed: u64,

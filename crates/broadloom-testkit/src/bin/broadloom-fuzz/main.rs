@@ -21,8 +21,8 @@ use broadloom_testkit::differential::{Finding, MOST_ELEMENTS, Search, program_of
 use broadloom_testkit::random::{Program, ProgramError, instance};
 use clap::Parser;
 
-use arguments::Arguments;
-use progress::Progress;
+use arguments::FuzzArguments;
+use progress::SearchProgress;
 
 /// The default duration of a search, if neither a duration nor a number of programs is given.
 const DEFAULT_TIME: Duration = Duration::from_secs(60);
@@ -31,27 +31,27 @@ const DEFAULT_TIME: Duration = Duration::from_secs(60);
 const TOO_MANY_ELEMENTS: usize = 1 << 24;
 
 /// The reason for a failure: an exit status and a message.
-struct Failure {
+struct FuzzFailure {
     status: u8,
     message: String,
 }
 
-impl Failure {
-    fn of_file(path: &Path, why: impl std::fmt::Display) -> Failure {
-        Failure { status: 1, message: format!("{}: {why}", path.display()) }
+impl FuzzFailure {
+    fn of_file(path: &Path, why: impl std::fmt::Display) -> FuzzFailure {
+        FuzzFailure { status: 1, message: format!("{}: {why}", path.display()) }
     }
 
-    fn of_stdout(error: &io::Error) -> Failure {
-        Failure { status: 1, message: format!("standard output: {error}") }
+    fn of_stdout(error: &io::Error) -> FuzzFailure {
+        FuzzFailure { status: 1, message: format!("standard output: {error}") }
     }
 }
 
 fn main() -> ExitCode {
     let interrupted = Arc::new(AtomicBool::new(false));
     watch(&interrupted);
-    match fuzz(&Arguments::parse(), &interrupted) {
+    match fuzz(&FuzzArguments::parse(), &interrupted) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure { status, message }) => {
+        Err(FuzzFailure { status, message }) => {
             eprintln!("error: {}", printable(&message));
             ExitCode::from(status)
         }
@@ -71,14 +71,14 @@ fn watch(interrupted: &Arc<AtomicBool>) {
 }
 
 /// Searches, reports how much was tried, and fails if results differ.
-fn fuzz(args: &Arguments, interrupted: &AtomicBool) -> Result<(), Failure> {
+fn fuzz(args: &FuzzArguments, interrupted: &AtomicBool) -> Result<(), FuzzFailure> {
     let template = args.program.as_deref().map(read).transpose()?;
     let target = args.output.as_deref().map(|path| create(path, args.force)).transpose()?;
     let time = match (args.seconds, args.programs) {
         (None, None) => Some(DEFAULT_TIME),
         (seconds, _) => seconds,
     };
-    let progress = Progress::new(time);
+    let progress = SearchProgress::new(time);
     let telling = |done: u64| {
         progress.counted(done);
         !interrupted.load(Ordering::Relaxed)
@@ -107,7 +107,7 @@ fn fuzz(args: &Arguments, interrupted: &AtomicBool) -> Result<(), Failure> {
     };
     progress.erase();
     let is_interrupted = interrupted.load(Ordering::Relaxed);
-    let stopped = || Err(Failure { status: 130, message: "interrupted".into() });
+    let stopped = || Err(FuzzFailure { status: 130, message: "interrupted".into() });
     match found {
         Ok(summary) if summary.programs > 0 => {
             let last = args.seed + (summary.programs - 1);
@@ -117,35 +117,35 @@ fn fuzz(args: &Arguments, interrupted: &AtomicBool) -> Result<(), Failure> {
         Ok(_) if is_interrupted => stopped(),
         Ok(_) => {
             let message = "no program was tried: give it more time, or more programs".into();
-            Err(Failure { status: 2, message })
+            Err(FuzzFailure { status: 2, message })
         }
         Err((which, finding)) => Err(report(&which, &finding, args.output.as_deref(), target)),
     }
 }
 
-fn read(path: &Path) -> Result<Program, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::of_file(path, error))?;
-    let program: Program = text.parse().map_err(|error: ProgramError| Failure::of_file(path, error))?;
+fn read(path: &Path) -> Result<Program, FuzzFailure> {
+    let text = std::fs::read_to_string(path).map_err(|error| FuzzFailure::of_file(path, error))?;
+    let program: Program = text.parse().map_err(|error: ProgramError| FuzzFailure::of_file(path, error))?;
     let elements = program.types().iter().fold(0usize, |sum, t| sum.saturating_add(t.elements()));
     if elements > TOO_MANY_ELEMENTS {
         let why = format!("its steps have more than {TOO_MANY_ELEMENTS} elements together");
-        return Err(Failure::of_file(path, why));
+        return Err(FuzzFailure::of_file(path, why));
     }
     Ok(program)
 }
 
 /// A temporary file for the failing program, which appears at its path only if one is found.
-fn create(path: &Path, force: bool) -> Result<tempfile::NamedTempFile, Failure> {
+fn create(path: &Path, force: bool) -> Result<tempfile::NamedTempFile, FuzzFailure> {
     if !force && path.exists() {
-        return Err(Failure::of_file(path, "the file exists already; write --force to replace it"));
+        return Err(FuzzFailure::of_file(path, "the file exists already; write --force to replace it"));
     }
     let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    tempfile::NamedTempFile::new_in(folder).map_err(|error| Failure::of_file(path, error))
+    tempfile::NamedTempFile::new_in(folder).map_err(|error| FuzzFailure::of_file(path, error))
 }
 
-fn print(text: &str) -> Result<(), Failure> {
+fn print(text: &str) -> Result<(), FuzzFailure> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Failure::of_stdout(&error))
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| FuzzFailure::of_stdout(&error))
 }
 
 /// Writes the failing program to the requested file, or to standard output. Returns the failure to exit with.
@@ -154,7 +154,7 @@ fn report(
     finding: &Finding,
     path: Option<&Path>,
     target: Option<tempfile::NamedTempFile>,
-) -> Failure {
+) -> FuzzFailure {
     let text = finding.to_string();
     let mut place = "above".to_owned();
     let written = match (path, target) {
@@ -172,7 +172,7 @@ fn report(
         _ => print(&text),
     };
     let message = format!("{which}: {}; a small program that shows it is {place}", finding.difference);
-    written.err().unwrap_or(Failure { status: 1, message })
+    written.err().unwrap_or(FuzzFailure { status: 1, message })
 }
 
 fn write(text: &str, mut target: tempfile::NamedTempFile, path: &Path) -> io::Result<()> {

@@ -10,18 +10,18 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The progress of a search.
-pub struct Progress {
+pub struct SearchProgress {
     began: Instant,
     time: Option<Duration>,
     is_shown: bool,
     bar: OnceLock<ProgressBar>,
 }
 
-impl Progress {
+impl SearchProgress {
     /// Starts the progress of a search that is limited by time, or by a number of programs.
-    pub fn new(time: Option<Duration>) -> Progress {
+    pub fn new(time: Option<Duration>) -> SearchProgress {
         let is_shown = std::io::stderr().is_terminal();
-        Progress { began: Instant::now(), time, is_shown, bar: OnceLock::new() }
+        SearchProgress { began: Instant::now(), time, is_shown, bar: OnceLock::new() }
     }
 
     /// Updates the number of programs done.

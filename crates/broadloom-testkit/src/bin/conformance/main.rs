@@ -12,13 +12,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use broadloom::{Array, DType, Engine, Error, ErrorKind, Op};
-use broadloom_testkit::cases::{self, Rule, Source, arrays};
-use broadloom_testkit::conformance::{self, Account, Place, account, batches};
+use broadloom_testkit::cases::{self, Rule, RuleSource, arrays};
+use broadloom_testkit::conformance::{self, Account, OperandPlace, account, batches};
 use clap::Parser;
 
 /// Tries every case of the standard's special cases in every place, and accounts for it.
 #[derive(Parser)]
-struct Args {
+struct ConformanceArguments {
     /// The repository.
     #[arg(long, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))]
     repository: PathBuf,
@@ -31,7 +31,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
+    match run(&ConformanceArguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("error: {message}");
@@ -40,13 +40,13 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(args: &Args) -> Result<(), String> {
+fn run(args: &ConformanceArguments) -> Result<(), String> {
     let folder = args.repository.join("tests/cases/spec");
     let path = args.repository.join("docs/generated/conformance.md");
     let batches = batches(&folder)?;
     let reductions = arrays::read(&args.repository.join("tests/cases/reductions"))?;
     let mut whole = Account::new();
-    let mut rows = Rows::new();
+    let mut rows = RuleRows::new();
     for case in cases::read(&folder)?.into_values().flatten() {
         let dtype = DType::from_name(&case.dtype).ok_or_else(|| format!("{} is no dtype", case.dtype))?;
         rows.entry(false).or_default().push((case.file, case.rule, dtype));
@@ -55,7 +55,7 @@ fn run(args: &Args) -> Result<(), String> {
         rows.entry(true).or_default().push((case.file.clone(), case.rule.clone(), case.dtype));
     }
     whole.extend(conformance::arrays::account(&reductions));
-    for place in Place::ALL {
+    for place in OperandPlace::ALL {
         for (rule, tried) in account(&batches, place, &apply) {
             let entry = whole.entry(rule).or_default();
             entry.compared += tried.compared;
@@ -93,22 +93,22 @@ fn apply(name: &str, args: &[Array<'static>]) -> broadloom::Result<Array<'static
 }
 
 /// For functions and for reductions, the file, the rule and the dtype of each row, file by file.
-type Rows = BTreeMap<bool, Vec<(String, Arc<Rule>, DType)>>;
+type RuleRows = BTreeMap<bool, Vec<(String, Arc<Rule>, DType)>>;
 
 /// The entry for a rule on the page.
-struct Line<'c> {
+struct RulePart<'c> {
     rule: &'c Rule,
     cases: usize,
     dtypes: Vec<DType>,
 }
 
-fn page(rows: &Rows, account: &Account) -> String {
+fn page(rows: &RuleRows, account: &Account) -> String {
     let mut sections = [String::new(), String::new()];
-    let mut totals: BTreeMap<Source, (usize, usize, u64)> = BTreeMap::new();
+    let mut totals: BTreeMap<RuleSource, (usize, usize, u64)> = BTreeMap::new();
     for (of_reductions, rows) in rows {
-        let mut files: BTreeMap<&str, BTreeMap<usize, Line<'_>>> = BTreeMap::new();
+        let mut files: BTreeMap<&str, BTreeMap<usize, RulePart<'_>>> = BTreeMap::new();
         for (file, rule, dtype) in rows {
-            let new = || Line { rule, cases: 0, dtypes: Vec::new() };
+            let new = || RulePart { rule, cases: 0, dtypes: Vec::new() };
             let line = files.entry(file).or_default().entry(rule.line).or_insert_with(new);
             line.cases += 1;
             if !line.dtypes.contains(dtype) {
@@ -154,12 +154,12 @@ fn page(rows: &Rows, account: &Account) -> String {
     format!("{head}{functions}\n{}{reductions}", include_str!("reductions.md"))
 }
 
-fn described(source: Source) -> &'static str {
+fn described(source: RuleSource) -> &'static str {
     match source {
-        Source::Standard => "`standard`: the Array API standard",
-        Source::Onnx => "`onnx`: Div of SONNX",
-        Source::Later => "`later`: a later edition of the standard",
-        Source::Decided => "`decided`: what they leave open, ordinary values, exact cases",
+        RuleSource::Standard => "`standard`: the Array API standard",
+        RuleSource::Onnx => "`onnx`: Div of SONNX",
+        RuleSource::Later => "`later`: a later edition of the standard",
+        RuleSource::Decided => "`decided`: what they leave open, ordinary values, exact cases",
     }
 }
 

@@ -13,7 +13,7 @@ use broadloom_testkit::reduction::{Function, Reduction};
 
 use crate::arguments::Arguments;
 use crate::evaluate::{Executors, hashes, in_parallel};
-use crate::golden::{Format, Outcome};
+use crate::golden::{HashFormat, RowHashes};
 use crate::report::{Report, Task};
 
 /// The use of the hashes.
@@ -39,7 +39,7 @@ pub struct Command {
 }
 
 /// The format of the file of hashes.
-const FORMAT: Format = Format {
+const FORMAT: HashFormat = HashFormat {
     header: "\
 # Hashes of results over fixed arguments: name, arguments, results over the first of them, results over all.
 # Written by `fingerprint functions --write`, compared by `fingerprint functions --check`; docs/reliability.md describes them.
@@ -47,26 +47,26 @@ const FORMAT: Format = Format {
     results: &[" over the head", " over all arguments"],
 };
 
-type Build = Box<dyn Fn(&[Array<'static>]) -> broadloom::Result<Vec<Array<'static>>> + Send + Sync>;
+type BuildHashed = Box<dyn Fn(&[Array<'static>]) -> broadloom::Result<Vec<Array<'static>>> + Send + Sync>;
 
 /// The expressions that are evaluated under one name.
-struct Row {
+struct NamedExpressions {
     name: String,
     semantics: Semantics,
-    build: Build,
+    build: BuildHashed,
 }
 
-impl Row {
+impl NamedExpressions {
     fn new(
         name: String,
         build: impl Fn(&[Array<'static>]) -> broadloom::Result<Vec<Array<'static>>> + Send + Sync + 'static,
-    ) -> Row {
-        Row { name, semantics: Semantics::default(), build: Box::new(build) }
+    ) -> NamedExpressions {
+        NamedExpressions { name, semantics: Semantics::default(), build: Box::new(build) }
     }
 
     /// Changes the options, and adds a name for them.
-    fn with(self, name: &str, semantics: Semantics) -> Row {
-        Row { name: format!("{} {name}", self.name), semantics, ..self }
+    fn with(self, name: &str, semantics: Semantics) -> NamedExpressions {
+        NamedExpressions { name: format!("{} {name}", self.name), semantics, ..self }
     }
 
     fn is_asked_for(&self, names: &[String]) -> bool {
@@ -76,9 +76,9 @@ impl Row {
 }
 
 /// Rows that use the same arguments.
-struct Group {
+struct SharedArguments {
     arguments: Box<dyn Fn() -> Arguments>,
-    rows: Vec<Row>,
+    rows: Vec<NamedExpressions>,
 }
 
 /// Evaluates all rows, and prints, writes or compares their hashes.
@@ -86,7 +86,7 @@ pub fn hash_all(command: &Command, out: &mut impl Write) -> Result<(), String> {
     let executors = Executors::of_target();
     let mut report = Report::new(Task::of_flags(command.check, command.write), &command.file, FORMAT)?;
     let mut names = Vec::new();
-    for Group { arguments, mut rows } in groups() {
+    for SharedArguments { arguments, mut rows } in groups() {
         rows.retain(|row| row.is_asked_for(&command.names));
         if rows.is_empty() {
             continue;
@@ -103,14 +103,19 @@ pub fn hash_all(command: &Command, out: &mut impl Write) -> Result<(), String> {
 }
 
 /// Evaluates rows, and returns the outcomes in order.
-fn evaluate(arguments: &Arguments, rows: &[Row], command: &Command, executors: &Executors) -> Vec<Outcome> {
+fn evaluate(
+    arguments: &Arguments,
+    rows: &[NamedExpressions],
+    command: &Command,
+    executors: &Executors,
+) -> Vec<RowHashes> {
     in_parallel(rows, command.threads, |row| {
         let hashes = |arguments: &[Array<'static>]| {
             let roots = (row.build)(arguments).unwrap_or_else(|e| panic!("{}: {e}", row.name));
             let hashes = hashes(&roots.iter().collect::<Vec<_>>(), row.semantics, executors, &row.name);
             executors.names().map(str::to_owned).zip(hashes).collect()
         };
-        Outcome {
+        RowHashes {
             name: row.name.clone(),
             arguments: arguments.hash,
             results: vec![
@@ -122,8 +127,8 @@ fn evaluate(arguments: &Arguments, rows: &[Row], command: &Command, executors: &
 }
 
 /// All rows, grouped by their arguments.
-fn groups() -> Vec<Group> {
-    let mut by_operands: BTreeMap<Vec<DType>, Vec<Row>> = BTreeMap::new();
+fn groups() -> Vec<SharedArguments> {
+    let mut by_operands: BTreeMap<Vec<DType>, Vec<NamedExpressions>> = BTreeMap::new();
     let mut ops: Vec<Op> = Op::public().collect();
     ops.sort_by_key(|op| op.name());
     for op in ops {
@@ -137,32 +142,33 @@ fn groups() -> Vec<Group> {
     }
     for &from in DType::ALL {
         let rows = by_operands.entry(vec![from]).or_default();
-        rows.extend(
-            DType::ALL
-                .iter()
-                .map(|&to| Row::new(format!("astype {from} {to}"), move |x| Ok(vec![x[0].astype(to)]))),
-        );
+        rows.extend(DType::ALL.iter().map(|&to| {
+            NamedExpressions::new(format!("astype {from} {to}"), move |x| Ok(vec![x[0].astype(to)]))
+        }));
         if from.is_float() {
-            let sum = Row::new(format!("x*y+z {from}"), |x| Ok(vec![&x[0] * &x[1] + &x[2]]));
+            let sum = NamedExpressions::new(format!("x*y+z {from}"), |x| Ok(vec![&x[0] * &x[1] + &x[2]]));
             let contracted = sum.with("contract", Semantics { contract: true, ..Semantics::default() });
             by_operands.entry(vec![from; 3]).or_default().push(contracted);
         }
     }
-    let mut all: Vec<Group> = by_operands
+    let mut all: Vec<SharedArguments> = by_operands
         .into_iter()
-        .map(|(dtypes, rows)| Group { arguments: Box::new(move || Arguments::of_function(&dtypes)), rows })
+        .map(|(dtypes, rows)| SharedArguments {
+            arguments: Box::new(move || Arguments::of_function(&dtypes)),
+            rows,
+        })
         .collect();
     for &dtype in DType::ALL {
         let rows = reductions(dtype).collect();
-        all.push(Group { arguments: Box::new(move || Arguments::of_reductions(dtype)), rows });
+        all.push(SharedArguments { arguments: Box::new(move || Arguments::of_reductions(dtype)), rows });
     }
-    all.push(Group { arguments: Box::new(Arguments::none), rows: generated().collect() });
+    all.push(SharedArguments { arguments: Box::new(Arguments::none), rows: generated().collect() });
     all
 }
 
 /// A function in its default variant, and in the nearest variant if that differs.
-fn rows_of_op(op: Op, dtype: DType) -> impl Iterator<Item = Row> {
-    let row = move || Row::new(format!("{op} {dtype}"), move |x| Ok(vec![Array::apply(op, x)?]));
+fn rows_of_op(op: Op, dtype: DType) -> impl Iterator<Item = NamedExpressions> {
+    let row = move || NamedExpressions::new(format!("{op} {dtype}"), move |x| Ok(vec![Array::apply(op, x)?]));
     let has_nearest = op.nearest().is_some_and(|nearest| nearest.result(dtype).is_some());
     let nearest = Semantics { accuracy: Accuracy::Nearest, ..Semantics::default() };
     std::iter::once(row()).chain(has_nearest.then(|| row().with("nearest", nearest)))
@@ -170,7 +176,7 @@ fn rows_of_op(op: Op, dtype: DType) -> impl Iterator<Item = Row> {
 
 /// The reductions and scans of a dtype: along all axes, columns and rows of moderate numbers, and along short rows and columns of
 /// arbitrary bits.
-fn reductions(dtype: DType) -> impl Iterator<Item = Row> {
+fn reductions(dtype: DType) -> impl Iterator<Item = NamedExpressions> {
     let calls = |reduction: Reduction| {
         let along = |axes: Option<isize>, x| {
             Reduction { axes: axes.map(|axis| vec![axis]), ..reduction.clone() }.text(x)
@@ -198,7 +204,7 @@ fn reductions(dtype: DType) -> impl Iterator<Item = Row> {
         rows.push((name.to_owned(), ["a", "b", "c"].into_iter().flat_map(call).collect()));
     }
     rows.into_iter().filter(move |(_, texts)| is_of(&texts[0], dtype)).map(move |(name, texts)| {
-        Row::new(format!("{name} {dtype}"), move |x| {
+        NamedExpressions::new(format!("{name} {dtype}"), move |x| {
             let arrays = [("a", x[0].clone()), ("b", x[1].clone()), ("c", x[2].clone())];
             texts.iter().map(|text| Ok(text::expression(text, &arrays)?)).collect()
         })
@@ -212,7 +218,7 @@ fn is_of(text: &str, dtype: DType) -> bool {
 }
 
 /// Rows of generated arrays, whose elements are computed from their index.
-fn generated() -> impl Iterator<Item = Row> {
+fn generated() -> impl Iterator<Item = NamedExpressions> {
     let texts = [
         ("linspace float16", "linspace(-1.5, 3, 1048583, dtype=float16)"),
         ("linspace float32", "linspace(-1.5, 3, 1048583, dtype=float32)"),
@@ -221,7 +227,7 @@ fn generated() -> impl Iterator<Item = Row> {
         ("arange float32", "arange(-0.5, 104857.8, 0.1, dtype=float32)"),
         ("arange float64", "arange(-0.5, 104857.8, 0.1)"),
     ];
-    texts
-        .into_iter()
-        .map(|(name, text)| Row::new(name.to_owned(), move |_| Ok(vec![text::expression(text, &[])?])))
+    texts.into_iter().map(|(name, text)| {
+        NamedExpressions::new(name.to_owned(), move |_| Ok(vec![text::expression(text, &[])?]))
+    })
 }

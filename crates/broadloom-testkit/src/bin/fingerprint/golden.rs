@@ -10,7 +10,7 @@ use crate::hash::Hash;
 
 /// The header of a file, and the format of its lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Format {
+pub struct HashFormat {
     /// The comments at the top of the file.
     pub header: &'static str,
     /// For each hash of results, the part of the arguments that it covers, as text for messages after an executor's name: ` over
@@ -22,7 +22,7 @@ pub struct Format {
 pub type Hashes = Vec<(String, Hash)>;
 
 /// The hashes of a row.
-pub struct Outcome {
+pub struct RowHashes {
     /// The row's name.
     pub name: String,
     /// The hash of the arguments.
@@ -31,7 +31,7 @@ pub struct Outcome {
     pub results: Vec<Hashes>,
 }
 
-impl Outcome {
+impl RowHashes {
     /// Whether all ways of evaluating give the same bits.
     pub fn is_agreed(&self) -> bool {
         self.results.iter().all(|hashes| hashes.iter().all(|(_, hash)| *hash == hashes[0].1))
@@ -40,7 +40,7 @@ impl Outcome {
 
 /// A line of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Line {
+struct HashLine {
     arguments: Hash,
     results: Vec<Hash>,
 }
@@ -48,18 +48,18 @@ struct Line {
 /// The lines of a file by name.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Golden {
-    format: Format,
-    lines: BTreeMap<String, Line>,
+    format: HashFormat,
+    lines: BTreeMap<String, HashLine>,
 }
 
 impl Golden {
     /// A file without lines.
-    pub fn new(format: Format) -> Golden {
+    pub fn new(format: HashFormat) -> Golden {
         Golden { format, lines: BTreeMap::new() }
     }
 
     /// Parses the text of a file.
-    pub fn parse(text: &str, format: Format) -> Result<Golden, String> {
+    pub fn parse(text: &str, format: HashFormat) -> Result<Golden, String> {
         let mut golden = Golden::new(format);
         let hashes = format.results.len() + 1;
         for (number, text) in text.lines().enumerate().filter(|(_, text)| !text.starts_with('#')) {
@@ -70,19 +70,19 @@ impl Golden {
             results.reverse();
             let arguments = hash()?;
             let name = parts.next().ok_or_else(wrong)?.to_owned();
-            golden.lines.insert(name, Line { arguments, results });
+            golden.lines.insert(name, HashLine { arguments, results });
         }
         Ok(golden)
     }
 
     /// Adds an outcome. All ways of evaluating must agree, and all parts of the arguments must have been evaluated.
-    pub fn add(&mut self, outcome: &Outcome) -> Result<(), String> {
+    pub fn add(&mut self, outcome: &RowHashes) -> Result<(), String> {
         let first = |hashes: &Hashes| hashes.first().map(|(_, hash)| *hash);
         let results: Option<Vec<Hash>> = outcome.results.iter().map(first).collect();
         let results = results.filter(|_| outcome.is_agreed()).ok_or_else(|| {
             format!("{}: executors differ, or not all arguments were evaluated", outcome.name)
         })?;
-        let line = Line { arguments: outcome.arguments, results };
+        let line = HashLine { arguments: outcome.arguments, results };
         match self.lines.insert(outcome.name.clone(), line) {
             None => Ok(()),
             Some(_) => Err(format!("{}: two rows have this name", outcome.name)),
@@ -90,7 +90,7 @@ impl Golden {
     }
 
     /// Describes how each executor differs from the file; all together if they agree with each other.
-    pub fn differences(&self, outcome: &Outcome) -> Vec<String> {
+    pub fn differences(&self, outcome: &RowHashes) -> Vec<String> {
         let name = &outcome.name;
         let Some(line) = self.lines.get(name) else { return vec![format!("{name}: not in the file")] };
         if line.arguments != outcome.arguments {
@@ -121,7 +121,7 @@ impl Golden {
     /// The file's text.
     pub fn text(&self) -> String {
         let mut text = self.format.header.to_owned();
-        for (name, Line { arguments, results }) in &self.lines {
+        for (name, HashLine { arguments, results }) in &self.lines {
             write!(text, "{name} {arguments}").expect("a string takes it");
             results.iter().for_each(|hash| write!(text, " {hash}").expect("a string takes it"));
             text.push('\n');
@@ -134,7 +134,7 @@ impl Golden {
 mod tests {
     use super::*;
 
-    const FORMAT: Format = Format { header: "# Hashes.\n", results: &[" over the head", ""] };
+    const FORMAT: HashFormat = HashFormat { header: "# Hashes.\n", results: &[" over the head", ""] };
 
     fn hash(number: u64) -> Hash {
         let mut hash = Hash::new();
@@ -142,10 +142,10 @@ mod tests {
         hash
     }
 
-    fn outcome(results: [u64; 2]) -> Outcome {
+    fn outcome(results: [u64; 2]) -> RowHashes {
         let by = ["interp", "jit128", "jit128 on 4 threads"];
         let hashes = |number| by.iter().map(|&by| (by.to_owned(), hash(number))).collect();
-        Outcome {
+        RowHashes {
             name: "sin float32 nearest".to_owned(),
             arguments: hash(1),
             results: results.map(hashes).into(),
@@ -178,12 +178,12 @@ mod tests {
         assert_eq!(golden.differences(&outcome([6, 3])), [changed]);
         assert!(golden.add(&wrong).is_err(), "no line for results that differ");
         let thin =
-            Outcome { results: vec![outcome([2, 3]).results.remove(0), Vec::new()], ..outcome([2, 3]) };
+            RowHashes { results: vec![outcome([2, 3]).results.remove(0), Vec::new()], ..outcome([2, 3]) };
         assert_eq!(golden.differences(&thin), Vec::<String>::new());
         assert!(golden.add(&thin).is_err(), "no line for a part of the results");
-        let others = Outcome { arguments: hash(5), ..outcome([2, 3]) };
+        let others = RowHashes { arguments: hash(5), ..outcome([2, 3]) };
         assert!(golden.differences(&others)[0].contains("other arguments"));
-        let new = Outcome { name: "sin float64".to_owned(), ..outcome([2, 3]) };
+        let new = RowHashes { name: "sin float64".to_owned(), ..outcome([2, 3]) };
         assert_eq!(golden.differences(&new), ["sin float64: not in the file"]);
         assert_eq!(golden.names_without(&[&new.name]).collect::<Vec<_>>(), ["sin float32 nearest"]);
     }

@@ -13,7 +13,7 @@ use broadloom_core::graph::Semantics;
 use broadloom_testkit::elements;
 
 use crate::evaluate::{Executors, attempt, hash_of, hash_of_attempt, hashes, in_parallel};
-use crate::golden::{Format, Hashes, Outcome};
+use crate::golden::{HashFormat, Hashes, RowHashes};
 use crate::hash::Hash;
 use crate::report::{Report, Task};
 
@@ -25,7 +25,7 @@ mod lengths;
 mod pipelines;
 mod row;
 
-use row::{Case, Layout, Row};
+use row::{HashedCase, HashedLayout, ReductionRow};
 
 /// The use of the hashes.
 #[derive(clap::Args)]
@@ -53,7 +53,7 @@ pub struct Command {
 }
 
 /// The format of the file of hashes.
-const FORMAT: Format = Format {
+const FORMAT: HashFormat = HashFormat {
     header: "\
 # Hashes of reductions and scans: name, operands, results.
 # Written by `fingerprint reductions --write`, compared by `fingerprint reductions --check`; docs/reliability.md describes them.
@@ -65,7 +65,7 @@ const FORMAT: Format = Format {
 const THREADS: [usize; 2] = [1, 4];
 
 /// All rows.
-fn rows() -> Vec<Row> {
+fn rows() -> Vec<ReductionRow> {
     [lengths::rows(), axes::rows(), bodies::rows(), pipelines::rows()].into_iter().flatten().collect()
 }
 
@@ -74,16 +74,18 @@ pub fn hash_all(command: &Command, out: &mut impl Write) -> std::result::Result<
     let mut report = Report::new(Task::of_flags(command.check, command.write), &command.file, FORMAT)?;
     let rows = rows();
     report.add_missing(&rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>());
-    let is_asked_for =
-        |row: &Row| command.names.is_empty() || command.names.iter().any(|name| row.name.contains(name));
-    let is_of_thin = |row: &Row| {
+    let is_asked_for = |row: &ReductionRow| {
+        command.names.is_empty() || command.names.iter().any(|name| row.name.contains(name))
+    };
+    let is_of_thin = |row: &ReductionRow| {
         let mut hash = Hash::new();
         hash.text(&row.name);
         hash.bits().is_multiple_of(command.thin.max(1))
     };
-    let mut chosen: Vec<Row> = rows.into_iter().filter(|row| is_asked_for(row) && is_of_thin(row)).collect();
+    let mut chosen: Vec<ReductionRow> =
+        rows.into_iter().filter(|row| is_asked_for(row) && is_of_thin(row)).collect();
     if command.cases {
-        chosen = chosen.into_iter().flat_map(Row::into_cases).collect();
+        chosen = chosen.into_iter().flat_map(ReductionRow::into_cases).collect();
     }
     let ways = Ways::of_target();
     for outcome in in_parallel(&chosen, command.threads, |row| ways.outcome(row)) {
@@ -113,7 +115,7 @@ impl Ways {
     }
 
     /// Evaluates the cases of a row, and hashes the results.
-    fn outcome(&self, row: &Row) -> Outcome {
+    fn outcome(&self, row: &ReductionRow) -> RowHashes {
         let mut arguments = Hash::new();
         let mut results: Hashes = Vec::new();
         for case in &row.cases {
@@ -130,11 +132,11 @@ impl Ways {
             // The cases of a row have the same ways of evaluating, in the same order.
             results.iter_mut().zip(&hashes).for_each(|((_, total), (_, hash))| total.word(hash.bits()));
         }
-        Outcome { name: row.name.clone(), arguments, results: vec![results] }
+        RowHashes { name: row.name.clone(), arguments, results: vec![results] }
     }
 
     /// The hash of a case for each way of evaluating.
-    fn hashes(&self, row: &Row, case: &Case, operands: &[Array<'static>]) -> Hashes {
+    fn hashes(&self, row: &ReductionRow, case: &HashedCase, operands: &[Array<'static>]) -> Hashes {
         let label = &row.name;
         let over = |arrays: &[Array<'static>], executors: &Executors, of: &str| -> Hashes {
             let roots = case.results(arrays).unwrap_or_else(|error| panic!("{case}: {error}"));
@@ -143,7 +145,7 @@ impl Ways {
         };
         let mut all = over(operands, &self.direct, "");
         let mut all_operands = row.cases.iter().flat_map(|case| &case.operands);
-        if all_operands.any(|operand| operand.layout != Layout::Contiguous) {
+        if all_operands.any(|operand| operand.layout != HashedLayout::Contiguous) {
             let copies: Vec<_> = operands.iter().map(copy).collect();
             all.extend(over(&copies, &self.copies, " over contiguous copies"));
         }

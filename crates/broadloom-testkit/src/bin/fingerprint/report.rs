@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use crate::golden::{Format, Golden, Hashes, Outcome};
+use crate::golden::{Golden, HashFormat, Hashes, RowHashes};
 
 /// The action to take with the hashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct Report<'f> {
 
 impl<'f> Report<'f> {
     /// A report without rows. If the task is a comparison, reads the file.
-    pub fn new(task: Task, file: &'f Path, format: Format) -> Result<Report<'f>, String> {
+    pub fn new(task: Task, file: &'f Path, format: HashFormat) -> Result<Report<'f>, String> {
         let told = |error: String| format!("{}: {error}", file.display());
         let golden = match task {
             Task::Check => {
@@ -51,13 +51,13 @@ impl<'f> Report<'f> {
     }
 
     /// Adds a row.
-    pub fn add(&mut self, outcome: &Outcome, out: &mut impl Write) -> Result<(), String> {
+    pub fn add(&mut self, outcome: &RowHashes, out: &mut impl Write) -> Result<(), String> {
         self.rows += 1;
         match self.task {
             Task::Check => self.wrong.extend(self.golden.differences(outcome)),
             Task::Write => self.wrong.extend(self.golden.add(outcome).err()),
             Task::Print => {
-                let Outcome { name, arguments, results } = outcome;
+                let RowHashes { name, arguments, results } = outcome;
                 self.wrong.extend((!outcome.is_agreed()).then(|| format!("{name}: executors differ")));
                 let results: Vec<String> = results.iter().map(line).collect();
                 writeln!(out, "{name}  of {arguments}  {}", results.join("  "))

@@ -7,7 +7,7 @@
 //! `BROADLOOM_WINDOWS=16000000 BROADLOOM_BLESS=1 cargo test -p broadloom-testkit --lib near_one`
 
 use crate::reference::elementary;
-use crate::reference::wide::Wide;
+use crate::reference::wide::WideFloat;
 use crate::rng::Rng;
 
 /// The binary exponents of b. Pairs with a subnormal a, which occur for the last exponent, are left out.
@@ -69,12 +69,12 @@ struct Window {
 }
 
 /// The magnitude of ln(1 − e^−u).
-fn other(u: f64) -> Wide {
-    elementary::log(-elementary::expm1(-Wide::from_f64(u))).abs()
+fn other(u: f64) -> WideFloat {
+    elementary::log(-elementary::expm1(-WideFloat::from_f64(u))).abs()
 }
 
 /// The magnitude modulo 1, in units of 2^−128.
-fn fraction(x: Wide) -> u128 {
+fn fraction(x: WideFloat) -> u128 {
     let (_, significand, exponent) = x.parts(126);
     match exponent + 128 {
         up @ 0..128 => significand << up,
@@ -100,7 +100,7 @@ impl Window {
         }
         // |b|' = −1/(e^u − 1), |b|'' = e^u/(e^u − 1)².
         let step = (u.to_bits() >> 52) as i32 - 1075;
-        let slope = Wide::ONE / elementary::expm1(u.into());
+        let slope = WideFloat::ONE / elementary::expm1(u.into());
         let in_ulps = slope.scale(step - ulp).to_f64();
         Some(Window {
             u,
@@ -174,7 +174,7 @@ fn first(step: u64, modulus: u64, low: u64, high: u64) -> Option<u64> {
 mod tests {
     use super::super::nearest_to_one;
     use super::*;
-    use crate::reference::{Format, Function, Judgement, judge_precisely};
+    use crate::reference::{FloatFormat, Function, Judgement, judge_precisely};
     use broadloom_math::{Binary, Scalar, functions::LogAddExp};
 
     fn logaddexp(a: f64, b: f64) -> f64 {
@@ -183,7 +183,7 @@ mod tests {
 
     /// The error of a result in ulps, and whether the result is the nearest number, by the precise reference.
     fn error(a: f64, b: f64, got: f64) -> (f64, bool) {
-        match judge_precisely(Function::LogAddExp, Format::FLOAT64, a, b, got) {
+        match judge_precisely(Function::LogAddExp, FloatFormat::FLOAT64, a, b, got) {
             Judgement::Off { ulps, nearest } => (ulps, nearest),
             Judgement::Wrong => (f64::INFINITY, false),
         }

@@ -1,7 +1,7 @@
 //! Random floating-point numbers of several distributions, from which the points of functions are drawn.
 
 use broadloom_testkit::random::Rng;
-use broadloom_testkit::reference::Format;
+use broadloom_testkit::reference::FloatFormat;
 
 use crate::format::{at_place, round, step, width};
 
@@ -19,24 +19,24 @@ pub fn scaled(rng: &mut Rng, low: i32, high: i32) -> f64 {
 }
 
 /// A number near `x`: often an adjacent one, sometimes thousands of positions away.
-pub fn near(rng: &mut Rng, format: Format, x: f64) -> f64 {
+pub fn near(rng: &mut Rng, format: FloatFormat, x: f64) -> f64 {
     let reach = 1 << rng.below(13);
     step(format, round(format, x), rng.below(2 * reach + 1) as i64 - reach as i64)
 }
 
 /// A number with random bits.
-pub fn any(rng: &mut Rng, format: Format) -> f64 {
+pub fn any(rng: &mut Rng, format: FloatFormat) -> f64 {
     at_place(format, rng.next() >> (64 - width(format)))
 }
 
 /// A subnormal number, or one of the smallest normal ones.
-pub fn least(rng: &mut Rng, format: Format) -> f64 {
+pub fn least(rng: &mut Rng, format: FloatFormat) -> f64 {
     let count = 2_u64 << (format.precision - 1);
     step(format, 0.0, (rng.next() % (2 * count)) as i64 - count as i64)
 }
 
 /// A subnormal number whose exponent is uniformly distributed, so that most have few significant bits.
-pub fn tiny(rng: &mut Rng, format: Format) -> f64 {
+pub fn tiny(rng: &mut Rng, format: FloatFormat) -> f64 {
     scaled(rng, format.least - format.precision + 1, format.least - 1)
 }
 

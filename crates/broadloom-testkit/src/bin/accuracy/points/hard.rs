@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 use broadloom_core::DType;
-use broadloom_testkit::reference::{Format, Function, near_multiples_of_half_pi, nearest_to_one};
+use broadloom_testkit::reference::{FloatFormat, Function, near_multiples_of_half_pi, nearest_to_one};
 
 use crate::format::{from_bits, step};
 
@@ -20,26 +20,26 @@ const PAIRS: &[[f64; 2]] = &[
 
 /// Pairs, as bits, at which larger errors were found than at most random pairs. They keep every run from reporting a smaller
 /// maximum.
-const WORST: &[(Function, Format, [u64; 2])] = &[
-    (Function::Atan2, Format::FLOAT32, [0x0001_d865, 0x0003_d9d6]),
-    (Function::Atan2, Format::FLOAT32, [0x0059_8231, 0x00b3_0e39]),
-    (Function::Hypot, Format::FLOAT32, [0x0050_2d1a, 0x805b_727f]),
-    (Function::LogAddExp, Format::FLOAT32, [0xbf9b_1936, 0xbe3d_0aca]),
-    (Function::LogAddExp, Format::FLOAT32, [0xc136_fd93, 0xb768_05f6]),
-    (Function::Atan2, Format::FLOAT64, [0x0327_daa5_fa49_c5ff, 0x033c_53a5_512c_0461]),
-    (Function::LogAddExp, Format::FLOAT64, [0xc086_25ca_af25_8ba6, 0x0014_e857_4019_293f]),
-    (Function::LogAddExp, Format::FLOAT64, [0xc085_ff16_08a9_e8b5, 0x8078_bed6_4e48_ea2e]),
-    (Function::LogAddExp, Format::FLOAT64, [0xbff3_885a_5281_e12a, 0xbfd4_0def_6652_54db]),
-    (Function::Pow, Format::FLOAT64, [0x3fe6_f77f_9100_9adc, 0x40a0_af7b_d29d_c6fe]),
-    (Function::Pow, Format::FLOAT64, [0x3ff6_8973_cf1f_d6e3, 0x40a0_2fe9_fad4_d41b]),
+const WORST: &[(Function, FloatFormat, [u64; 2])] = &[
+    (Function::Atan2, FloatFormat::FLOAT32, [0x0001_d865, 0x0003_d9d6]),
+    (Function::Atan2, FloatFormat::FLOAT32, [0x0059_8231, 0x00b3_0e39]),
+    (Function::Hypot, FloatFormat::FLOAT32, [0x0050_2d1a, 0x805b_727f]),
+    (Function::LogAddExp, FloatFormat::FLOAT32, [0xbf9b_1936, 0xbe3d_0aca]),
+    (Function::LogAddExp, FloatFormat::FLOAT32, [0xc136_fd93, 0xb768_05f6]),
+    (Function::Atan2, FloatFormat::FLOAT64, [0x0327_daa5_fa49_c5ff, 0x033c_53a5_512c_0461]),
+    (Function::LogAddExp, FloatFormat::FLOAT64, [0xc086_25ca_af25_8ba6, 0x0014_e857_4019_293f]),
+    (Function::LogAddExp, FloatFormat::FLOAT64, [0xc085_ff16_08a9_e8b5, 0x8078_bed6_4e48_ea2e]),
+    (Function::LogAddExp, FloatFormat::FLOAT64, [0xbff3_885a_5281_e12a, 0xbfd4_0def_6652_54db]),
+    (Function::Pow, FloatFormat::FLOAT64, [0x3fe6_f77f_9100_9adc, 0x40a0_af7b_d29d_c6fe]),
+    (Function::Pow, FloatFormat::FLOAT64, [0x3ff6_8973_cf1f_d6e3, 0x40a0_2fe9_fad4_d41b]),
 ];
 
 static MULTIPLES: LazyLock<Vec<f64>> = LazyLock::new(near_multiples_of_half_pi);
 
 /// The edge-case values of a format, as float64.
-pub fn edge_cases(format: Format) -> &'static [f64] {
+pub fn edge_cases(format: FloatFormat) -> &'static [f64] {
     static VALUES: LazyLock<[Vec<f64>; 3]> = LazyLock::new(|| {
-        Format::ALL.map(|format| {
+        FloatFormat::ALL.map(|format| {
             let values = broadloom_testkit::edge_cases::values(format.dtype);
             values.into_iter().map(|value| from_bits(format, value.bits)).collect()
         })
@@ -52,15 +52,15 @@ pub fn edge_cases(format: Format) -> &'static [f64] {
 }
 
 /// The hard points of a function; none if the whole format is measured anyway.
-pub fn list(function: Function, format: Format) -> Vec<[f64; 2]> {
+pub fn list(function: Function, format: FloatFormat) -> Vec<[f64; 2]> {
     let edge_cases = edge_cases(format);
     if function.arity() == 2 {
         let mut pairs: Vec<[f64; 2]> =
             edge_cases.iter().flat_map(|&x| edge_cases.iter().map(move |&y| [x, y])).collect();
-        if function == Function::Pow && format == Format::FLOAT64 {
+        if function == Function::Pow && format == FloatFormat::FLOAT64 {
             pairs.extend(PAIRS);
         }
-        if function == Function::LogAddExp && format == Format::FLOAT64 {
+        if function == Function::LogAddExp && format == FloatFormat::FLOAT64 {
             pairs.extend(
                 nearest_to_one()
                     .into_iter()
@@ -71,7 +71,7 @@ pub fn list(function: Function, format: Format) -> Vec<[f64; 2]> {
         pairs.extend(worst.map(|&(_, _, pair)| pair.map(|bits| from_bits(format, bits))));
         return pairs;
     }
-    if format != Format::FLOAT64 {
+    if format != FloatFormat::FLOAT64 {
         return Vec::new();
     }
     let model = function.model();
@@ -94,12 +94,12 @@ mod tests {
     fn published_cases_are_hard() {
         for function in Function::ALL {
             for &x in function.model().hard {
-                let bits = hardness(function, Format::FLOAT64, x, 0.0);
+                let bits = hardness(function, FloatFormat::FLOAT64, x, 0.0);
                 assert!(bits > 40.0, "{function:?}({x:e}): {bits}");
             }
         }
         for &[x, y] in PAIRS {
-            let bits = hardness(Function::Pow, Format::FLOAT64, x, y);
+            let bits = hardness(Function::Pow, FloatFormat::FLOAT64, x, y);
             assert!(bits > 40.0, "pow({x:e}, {y:e}): {bits}");
         }
     }

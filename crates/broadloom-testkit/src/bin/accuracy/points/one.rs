@@ -6,11 +6,11 @@
 use std::f64::consts::{FRAC_PI_4, LN_2, LOG10_2};
 
 use broadloom_testkit::random::Rng;
-use broadloom_testkit::reference::{Format, Function};
+use broadloom_testkit::reference::{FloatFormat, Function};
 
 use super::draw::{any, least, near, scaled, uniform};
 
-const FORMAT: Format = Format::FLOAT64;
+const FORMAT: FloatFormat = FloatFormat::FLOAT64;
 
 /// Zeros, poles, limits of domains, and arguments at which results overflow, underflow or become constant.
 const ANCHORS: [f64; 16] = [

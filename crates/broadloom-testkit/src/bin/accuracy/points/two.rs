@@ -4,7 +4,7 @@
 //! have a result in range, and never one that is subnormal or close to cancellation.
 
 use broadloom_testkit::random::Rng;
-use broadloom_testkit::reference::{Format, Function};
+use broadloom_testkit::reference::{FloatFormat, Function};
 
 use super::draw::{any, few_bits, keep_bits, least, near, scaled, tiny, uniform};
 use super::hard::edge_cases;
@@ -14,21 +14,21 @@ type Pair = [f64; 2];
 
 /// A kind of pairs.
 #[derive(Clone, Copy)]
-pub struct Kind {
+pub struct PairKind {
     /// The name in the report.
     pub name: &'static str,
     /// The relative share of the pairs.
     pub weight: usize,
-    draw: fn(Format, &mut Rng) -> Pair,
+    draw: fn(FloatFormat, &mut Rng) -> Pair,
 }
 
-const fn kind(name: &'static str, draw: fn(Format, &mut Rng) -> Pair) -> Kind {
-    Kind { name, weight: 16, draw }
+const fn kind(name: &'static str, draw: fn(FloatFormat, &mut Rng) -> Pair) -> PairKind {
+    PairKind { name, weight: 16, draw }
 }
 
-const OF_ALL: &[Kind] = &[
+const OF_ALL: &[PairKind] = &[
     kind("any bits", |format, rng| [any(rng, format), any(rng, format)]),
-    Kind {
+    PairKind {
         weight: 2,
         ..kind("an edge case and any bits", |format, rng| [edge_case(format, rng), any(rng, format)])
     },
@@ -37,7 +37,7 @@ const OF_ALL: &[Kind] = &[
 ];
 
 /// Pairs as points of the plane, for atan2 and hypot.
-const OF_PLANE: &[Kind] = &[
+const OF_PLANE: &[PairKind] = &[
     kind("moderate", |_, rng| [uniform(rng, -8.0, 8.0), uniform(rng, -8.0, 8.0)]),
     kind("few bits", |format, rng| {
         let bits = format.precision / 2 + 1;
@@ -72,14 +72,14 @@ const OF_PLANE: &[Kind] = &[
     }),
 ];
 
-const OF_ATAN2: &[Kind] = &[kind("result at underflow", |format, rng| {
+const OF_ATAN2: &[PairKind] = &[kind("result at underflow", |format, rng| {
     let far = format.least - format.precision - 1;
     let y = scaled(rng, far / 2, format.greatest);
     let quotient = scaled(rng, far, far + format.precision + 4);
     [y * quotient, y]
 })];
 
-const OF_HYPOT: &[Kind] = &[
+const OF_HYPOT: &[PairKind] = &[
     kind("result at underflow", |format, rng| {
         let radius = scaled(rng, format.least - 4, format.least + 1);
         on_circle(rng, radius)
@@ -91,7 +91,7 @@ const OF_HYPOT: &[Kind] = &[
     kind("small integers", |_, rng| [rng.below(4096) as f64, rng.below(4096) as f64]),
 ];
 
-const OF_POW: &[Kind] = &[
+const OF_POW: &[PairKind] = &[
     kind("moderate", |format, rng| {
         let (low, high) = (f64::from(format.least), f64::from(format.greatest));
         let size = uniform(rng, low, high);
@@ -150,7 +150,7 @@ const OF_POW: &[Kind] = &[
     }),
 ];
 
-const OF_LOGADDEXP: &[Kind] = &[
+const OF_LOGADDEXP: &[PairKind] = &[
     kind("moderate", |_, rng| [uniform(rng, -50.0, 50.0), uniform(rng, -50.0, 50.0)]),
     kind("few bits", |format, rng| {
         let bits = format.precision / 2 + 1;
@@ -197,11 +197,11 @@ const OF_LOGADDEXP: &[Kind] = &[
 ];
 
 /// Pairs at which the terms of logaddexp cancel.
-const CANCELLING: Kind = kind("cancelling", cancelling);
+const CANCELLING: PairKind = kind("cancelling", cancelling);
 
 /// The kinds of pairs for a function.
-pub fn kinds(function: Function, format: Format) -> Vec<Kind> {
-    let own: &[&[Kind]] = match function {
+pub fn kinds(function: Function, format: FloatFormat) -> Vec<PairKind> {
+    let own: &[&[PairKind]] = match function {
         Function::Pow => &[OF_POW],
         Function::LogAddExp => &[OF_LOGADDEXP],
         Function::Hypot => &[OF_PLANE, OF_HYPOT],
@@ -210,26 +210,26 @@ pub fn kinds(function: Function, format: Format) -> Vec<Kind> {
     let mut kinds = [&[OF_ALL], own].concat().concat();
     if function == Function::LogAddExp {
         // Where float64 arguments cancel, only the precise reference can judge, which takes a hundred times as long.
-        kinds.push(Kind { weight: if format == Format::FLOAT64 { 2 } else { 64 }, ..CANCELLING });
+        kinds.push(PairKind { weight: if format == FloatFormat::FLOAT64 { 2 } else { 64 }, ..CANCELLING });
     }
     kinds
 }
 
-impl Kind {
+impl PairKind {
     /// Draws a pair of this kind.
-    pub fn pair(&self, function: Function, format: Format, rng: &mut Rng) -> Pair {
+    pub fn pair(&self, function: Function, format: FloatFormat, rng: &mut Rng) -> Pair {
         let pair = (self.draw)(format, rng).map(|x| round(format, x));
         if function != Function::Pow && rng.chance(1, 2) { [pair[1], pair[0]] } else { pair }
     }
 }
 
-fn edge_case(format: Format, rng: &mut Rng) -> f64 {
+fn edge_case(format: FloatFormat, rng: &mut Rng) -> f64 {
     let values = edge_cases(format);
     values[rng.below(values.len())]
 }
 
 /// A subnormal number, uniformly distributed either itself or in its exponent.
-fn subnormal(format: Format, rng: &mut Rng) -> f64 {
+fn subnormal(format: FloatFormat, rng: &mut Rng) -> f64 {
     if rng.chance(1, 2) { least(rng, format) } else { tiny(rng, format) }
 }
 
@@ -244,10 +244,10 @@ fn on_circle(rng: &mut Rng, radius: f64) -> Pair {
 }
 
 /// A magnitude near a threshold at which an implementation may scale its operands.
-fn threshold_of_scale(format: Format, rng: &mut Rng) -> f64 {
+fn threshold_of_scale(format: FloatFormat, rng: &mut Rng) -> f64 {
     let exponents = [format.least, format.greatest, format.greatest - 2, -format.least, 30, 63];
     let decimal = [1e-130, 1e100, 1e150, 1e300];
-    let place = rng.below(exponents.len() + if format == Format::FLOAT64 { decimal.len() } else { 0 });
+    let place = rng.below(exponents.len() + if format == FloatFormat::FLOAT64 { decimal.len() } else { 0 });
     let anchor = match exponents.get(place) {
         Some(&exponent) => 2_f64.powi(exponent),
         None => decimal[place - exponents.len()],
@@ -256,12 +256,12 @@ fn threshold_of_scale(format: Format, rng: &mut Rng) -> f64 {
 }
 
 /// The base-2 logarithm of a result of pow that is in range.
-fn any_size(format: Format, rng: &mut Rng) -> f64 {
+fn any_size(format: FloatFormat, rng: &mut Rng) -> f64 {
     uniform(rng, f64::from(format.least - format.precision - 2), f64::from(format.greatest + 2))
 }
 
 /// A base and an exponent whose power is about 2^`size`.
-fn power(format: Format, rng: &mut Rng, size: f64) -> Pair {
+fn power(format: FloatFormat, rng: &mut Rng, size: f64) -> Pair {
     match rng.below(8) {
         0..3 => {
             let x = round(format, scaled(rng, -40, 40).abs());
@@ -284,7 +284,7 @@ fn power(format: Format, rng: &mut Rng, size: f64) -> Pair {
 }
 
 /// A pair whose exponentials sum to nearly 1: solves for x2, and moves it by a few floats.
-fn cancelling(format: Format, rng: &mut Rng) -> Pair {
+fn cancelling(format: FloatFormat, rng: &mut Rng) -> Pair {
     let x = round(format, -scaled(rng, -format.precision, 5).abs());
     let power = -x.exp_m1();
     let y = if x > -0.7 { power.ln() } else { (-x.exp()).ln_1p() };
@@ -297,8 +297,8 @@ mod tests {
     use super::*;
 
     /// The fraction of a kind's pairs with a property.
-    fn share(function: Function, name: &str, holds: impl Fn(Format, Pair) -> bool) -> f64 {
-        let format = Format::FLOAT32;
+    fn share(function: Function, name: &str, holds: impl Fn(FloatFormat, Pair) -> bool) -> f64 {
+        let format = FloatFormat::FLOAT32;
         let kinds = kinds(function, format);
         let kind = kinds.iter().find(|kind| kind.name == name).expect("a kind");
         let mut rng = Rng::new(1);

@@ -2,8 +2,8 @@
 
 use broadloom::DType;
 
-use super::calls::{self, Call};
-use super::row::{Case, Contents, Operand, Row};
+use super::calls::{self, ReductionCall};
+use super::row::{Contents, HashedCase, HashedOperand, ReductionRow};
 
 /// Matrices with short and long rows and columns, below and above the extents at which the engine changes its method.
 const MATRICES: &[&[usize]] = &[
@@ -32,7 +32,7 @@ const LARGE_DTYPES: &[DType] = &[DType::Int16, DType::Float32, DType::Float64];
 const LARGE: &[&[usize]] = &[&[1031, 511], &[3, 100_003], &[100_003, 3], &[20_011, 16], &[31, 33, 517]];
 
 /// The rows of every function, for each dtype that it supports.
-pub fn rows() -> Vec<Row> {
+pub fn rows() -> Vec<ReductionRow> {
     let mut rows = Vec::new();
     for call in calls::all() {
         for &dtype in DType::ALL {
@@ -46,9 +46,11 @@ pub fn rows() -> Vec<Row> {
             rows.extend(row("several axes", &call, dtype, CUBES, &borrowed(&several), &contents[..1]));
         }
         let empty = |&dtype| row("", &call, dtype, EMPTY, &[&[0], &[1], &[0, 1]], &[call.moderate()]);
-        let cases: Vec<Case> = DType::ALL.iter().filter_map(empty).flat_map(|row| row.cases).collect();
+        let cases: Vec<HashedCase> = DType::ALL.iter().filter_map(empty).flat_map(|row| row.cases).collect();
         let text = call.text("x", None).unwrap_or_default();
-        rows.extend((!cases.is_empty()).then(|| Row { name: format!("no elements: {text}"), cases }));
+        rows.extend(
+            (!cases.is_empty()).then(|| ReductionRow { name: format!("no elements: {text}"), cases }),
+        );
     }
     for call in calls::named(LARGE_FUNCTIONS) {
         for &dtype in LARGE_DTYPES {
@@ -76,12 +78,12 @@ fn borrowed(axes: &[Vec<isize>]) -> Vec<&[isize]> {
 /// A row for a call along each of these sets of axes that the function accepts, on arrays of these extents.
 fn row(
     what: &str,
-    call: &Call,
+    call: &ReductionCall,
     dtype: DType,
     shapes: &[&[usize]],
     axes: &[&[isize]],
     contents: &[Contents],
-) -> Option<Row> {
+) -> Option<ReductionRow> {
     let mut cases = Vec::new();
     for &shape in shapes {
         let rank = shape.len() as isize;
@@ -91,8 +93,8 @@ fn row(
                 axes.iter().map(|&axis| if axis < 0 { axis } else { axis - rank }).collect();
             let Some(text) = call.text("x", Some(&negative)) else { continue };
             for &contents in contents {
-                let operands = ["x", "y"].map(|name| Operand::new(name, dtype, shape, contents)).into();
-                let case = Case { text: text.clone(), operands };
+                let operands = ["x", "y"].map(|name| HashedOperand::new(name, dtype, shape, contents)).into();
+                let case = HashedCase { text: text.clone(), operands };
                 if case.is_typed() && (!shape.contains(&0) || case.has_results()) {
                     cases.push(case);
                 }
@@ -100,5 +102,5 @@ fn row(
         }
     }
     let text = call.text("x", None).unwrap_or_default();
-    (!cases.is_empty()).then(|| Row { name: format!("{what}: {text} {dtype}"), cases })
+    (!cases.is_empty()).then(|| ReductionRow { name: format!("{what}: {text} {dtype}"), cases })
 }

@@ -5,20 +5,20 @@
 
 use broadloom::DType;
 
-use super::calls::{self, Call};
-use super::row::{Case, Contents, Layout, Operand, Row};
+use super::calls::{self, ReductionCall};
+use super::row::{Contents, HashedCase, HashedLayout, HashedOperand, ReductionRow};
 
 /// Named pairs of layouts, for `x` and `y`.
-const LAYOUTS: &[(&str, [Layout; 2])] = &[
-    ("contiguous", [Layout::Contiguous; 2]),
-    ("second", [Layout::Second, Layout::Contiguous]),
-    ("reversed", [Layout::Reversed, Layout::Second]),
-    ("backwards", [Layout::Backwards, Layout::Transposed]),
-    ("transposed", [Layout::Transposed, Layout::Transposed]),
-    ("window", [Layout::Window, Layout::Contiguous]),
-    ("one-row", [Layout::OneRow, Layout::Contiguous]),
-    ("one-column", [Layout::Contiguous, Layout::OneColumn]),
-    ("broadcast", [Layout::OneColumn, Layout::OneRow]),
+const LAYOUTS: &[(&str, [HashedLayout; 2])] = &[
+    ("contiguous", [HashedLayout::Contiguous; 2]),
+    ("second", [HashedLayout::Second, HashedLayout::Contiguous]),
+    ("reversed", [HashedLayout::Reversed, HashedLayout::Second]),
+    ("backwards", [HashedLayout::Backwards, HashedLayout::Transposed]),
+    ("transposed", [HashedLayout::Transposed, HashedLayout::Transposed]),
+    ("window", [HashedLayout::Window, HashedLayout::Contiguous]),
+    ("one-row", [HashedLayout::OneRow, HashedLayout::Contiguous]),
+    ("one-column", [HashedLayout::Contiguous, HashedLayout::OneColumn]),
+    ("broadcast", [HashedLayout::OneColumn, HashedLayout::OneRow]),
 ];
 
 /// The bodies, with the dtypes that they are used for.
@@ -70,9 +70,10 @@ const LARGE: &[&[usize]] = &[&[257, 1031]];
 
 /// The rows: one for each layout for the first functions; for the others, one with contiguous operands and one with all layouts
 /// of views.
-pub fn rows() -> Vec<Row> {
+pub fn rows() -> Vec<ReductionRow> {
     let mut rows = Vec::new();
-    let pairs = |layouts: &[(&str, [Layout; 2])]| layouts.iter().map(|(_, pair)| *pair).collect::<Vec<_>>();
+    let pairs =
+        |layouts: &[(&str, [HashedLayout; 2])]| layouts.iter().map(|(_, pair)| *pair).collect::<Vec<_>>();
     for (number, call) in calls::named(FUNCTIONS).iter().enumerate() {
         for (body, dtypes) in BODIES {
             for &dtype in *dtypes {
@@ -98,13 +99,13 @@ pub fn rows() -> Vec<Row> {
 
 /// A row for a call on a body over operands of these layouts, if the function supports the body's dtype.
 fn row(
-    call: &Call,
+    call: &ReductionCall,
     body: &str,
     dtype: DType,
     name: &str,
-    layouts: &[[Layout; 2]],
+    layouts: &[[HashedLayout; 2]],
     shapes: &[&[usize]],
-) -> Option<Row> {
+) -> Option<ReductionRow> {
     // A NaN among the elements of a sum hides all others, so special values are used for float32 only.
     let special = (dtype == DType::Float32).then_some(Contents::Special);
     let contents: Vec<Contents> = [call.moderate()].into_iter().chain(special).collect();
@@ -115,13 +116,14 @@ fn row(
         let axes = if shape.len() == 1 { &all[..1] } else { &all };
         for text in axes.iter().filter_map(|axes| call.text(body, *axes)) {
             let of = |&contents: &Contents| {
-                let operand = |name, layout| Operand::new(name, dtype, shape, contents).laid_out(layout);
+                let operand =
+                    |name, layout| HashedOperand::new(name, dtype, shape, contents).laid_out(layout);
                 let operands = vec![operand("x", layouts[0]), operand("y", layouts[1])];
-                Case { text: text.clone(), operands }
+                HashedCase { text: text.clone(), operands }
             };
-            cases.extend(contents.iter().map(of).filter(Case::is_typed));
+            cases.extend(contents.iter().map(of).filter(HashedCase::is_typed));
         }
     }
     let text = call.text(body, None)?;
-    (!cases.is_empty()).then(|| Row { name: format!("bodies: {text} {dtype} {name}"), cases })
+    (!cases.is_empty()).then(|| ReductionRow { name: format!("bodies: {text} {dtype} {name}"), cases })
 }

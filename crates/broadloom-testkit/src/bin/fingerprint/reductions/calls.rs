@@ -6,7 +6,7 @@ use super::row::Contents;
 
 /// A reduction or scan with its options.
 #[derive(Clone)]
-pub enum Call {
+pub enum ReductionCall {
     /// A reduction of one operand to one element per group.
     Reduction(Reduction),
     /// A scan.
@@ -18,9 +18,10 @@ pub enum Call {
 }
 
 /// All calls: each function with its defaults, and each option once.
-pub fn all() -> Vec<Call> {
+pub fn all() -> Vec<ReductionCall> {
     let of = Reduction::all;
-    let mut calls: Vec<Call> = Function::ALL.iter().map(|&function| Call::Reduction(of(function))).collect();
+    let mut calls: Vec<ReductionCall> =
+        Function::ALL.iter().map(|&function| ReductionCall::Reduction(of(function))).collect();
     let options = [
         Reduction { correction: 1.0, ..of(Function::Var) },
         Reduction { correction: 1.5, ..of(Function::NanStd) },
@@ -32,19 +33,19 @@ pub fn all() -> Vec<Call> {
         Reduction { dtype: Some(broadloom::DType::Float64), ..of(Function::Sum) },
         Reduction { dtype: Some(broadloom::DType::Int16), ..of(Function::Prod) },
     ];
-    calls.extend(options.map(Call::Reduction));
-    calls.extend([Call::VecDot, Call::LogSumExp]);
+    calls.extend(options.map(ReductionCall::Reduction));
+    calls.extend([ReductionCall::VecDot, ReductionCall::LogSumExp]);
     for is_product in [false, true] {
         for include_initial in [false, true] {
             let scan = Cumulative { is_product, axis: None, dtype: None, include_initial };
-            calls.push(Call::Cumulative(scan));
+            calls.push(ReductionCall::Cumulative(scan));
         }
     }
     calls
 }
 
 /// Calls of these functions without options.
-pub fn named(names: &[&str]) -> Vec<Call> {
+pub fn named(names: &[&str]) -> Vec<ReductionCall> {
     let call = |name: &&str| {
         let all = all().into_iter();
         all.clone().find(|call| call.function() == *name).unwrap_or_else(|| panic!("{name} is no reduction"))
@@ -52,14 +53,14 @@ pub fn named(names: &[&str]) -> Vec<Call> {
     names.iter().map(call).collect()
 }
 
-impl Call {
+impl ReductionCall {
     /// The function's name.
     pub fn function(&self) -> &'static str {
         match self {
-            Call::Reduction(reduction) => reduction.function.name(),
-            Call::Cumulative(scan) => scan.name(),
-            Call::VecDot => "vecdot",
-            Call::LogSumExp => "logsumexp",
+            ReductionCall::Reduction(reduction) => reduction.function.name(),
+            ReductionCall::Cumulative(scan) => scan.name(),
+            ReductionCall::VecDot => "vecdot",
+            ReductionCall::LogSumExp => "logsumexp",
         }
     }
 
@@ -67,20 +68,22 @@ impl Call {
     pub fn text(&self, x: &str, axes: Option<&[isize]>) -> Option<String> {
         let one = axes.filter(|axes| axes.len() == 1).map(|axes| axes[0]);
         match self {
-            Call::Reduction(reduction) => {
+            ReductionCall::Reduction(reduction) => {
                 let is_search = reduction.function.is_search();
                 let takes = !is_search || axes.is_none() || one.is_some();
                 let axes = axes.map(<[isize]>::to_vec);
                 takes.then(|| Reduction { axes, ..reduction.clone() }.text(x))
             }
-            Call::Cumulative(scan) => {
+            ReductionCall::Cumulative(scan) => {
                 let takes = axes.is_none() || one.is_some();
                 takes.then(|| Cumulative { axis: one, ..scan.clone() }.text(x))
             }
-            Call::VecDot => VecDot { axis: one.filter(|&axis| axis < 0).or(axes.is_none().then_some(-1))? }
-                .text(x, "y")
-                .into(),
-            Call::LogSumExp => {
+            ReductionCall::VecDot => {
+                VecDot { axis: one.filter(|&axis| axis < 0).or(axes.is_none().then_some(-1))? }
+                    .text(x, "y")
+                    .into()
+            }
+            ReductionCall::LogSumExp => {
                 let of = |function| Reduction {
                     keepdims: true,
                     axes: axes.map(<[isize]>::to_vec),

@@ -6,7 +6,7 @@
 use broadloom::{Array, Chunks, Dim, InputPart, Options, Passes, Range, Result};
 use broadloom_testkit::elements;
 
-use super::row::{Case, Operand};
+use super::row::{HashedCase, HashedOperand};
 
 /// The maximum number of chunks for a pass, and for the results.
 const MOST: usize = 7;
@@ -14,13 +14,13 @@ const MOST: usize = 7;
 /// Computes the results of a case in chunks, and returns them with the number of chunks. The operands either represent files that
 /// are read in parts, or are arrays in memory that are sliced.
 pub fn in_chunks(
-    case: &Case,
+    case: &HashedCase,
     operands: &[Array<'static>],
     from_files: bool,
     options: &Options,
 ) -> Result<(Vec<Array<'static>>, usize)> {
     let files: Vec<Array<'static>> = if from_files {
-        let input = |(operand, array): (&Operand, &Array<'static>)| {
+        let input = |(operand, array): (&HashedOperand, &Array<'static>)| {
             let dims: Vec<Dim> = array.shape().iter().map(|&extent| extent.into()).collect();
             Array::input(operand.name, array.dtype(), &dims)
         };
@@ -133,8 +133,8 @@ mod tests {
         let texts = ["sum(x)", "sum(x * y + 1, axis=0)", "max(x, axis=-1)", "x - mean(x)", "var(x)"];
         for (text, shape) in texts.into_iter().flat_map(|text| [(text, [37, 275]), (text, [1, 1039])]) {
             let operands =
-                ["x", "y"].map(|name| Operand::new(name, DType::Float32, &shape, Contents::Moderate));
-            let case = Case { text: text.to_owned(), operands: operands.into() };
+                ["x", "y"].map(|name| HashedOperand::new(name, DType::Float32, &shape, Contents::Moderate));
+            let case = HashedCase { text: text.to_owned(), operands: operands.into() };
             // The partial results for each column need more than their share of the memory, so there may be a single chunk.
             let least = if text.ends_with("axis=0)") { 1 } else { 2 };
             for from_files in [true, false] {

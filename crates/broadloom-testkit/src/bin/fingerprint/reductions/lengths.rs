@@ -4,8 +4,8 @@
 
 use broadloom::DType;
 
-use super::calls::{self, Call};
-use super::row::{Case, Contents, Operand, Row};
+use super::calls::{self, ReductionCall};
+use super::row::{Contents, HashedCase, HashedOperand, ReductionRow};
 
 /// The dtypes of arrays of medium length.
 const MIDDLE: &[DType] =
@@ -33,7 +33,7 @@ fn around(k: u32) -> impl Iterator<Item = usize> {
 }
 
 /// All functions and dtypes for short arrays, and fewer for longer ones.
-pub fn rows() -> Vec<Row> {
+pub fn rows() -> Vec<ReductionRow> {
     let mut rows = Vec::new();
     for call in calls::all() {
         for &dtype in DType::ALL {
@@ -60,11 +60,16 @@ pub fn rows() -> Vec<Row> {
 }
 
 /// A row for a call on arrays of all lengths around some powers of two, if it supports the dtype.
-fn row(call: &Call, dtype: DType, powers: std::ops::Range<u32>, contents: &[Contents]) -> Option<Row> {
+fn row(
+    call: &ReductionCall,
+    dtype: DType,
+    powers: std::ops::Range<u32>,
+    contents: &[Contents],
+) -> Option<ReductionRow> {
     let text = call.text("x", None)?;
-    let case = |length: usize, contents: Contents| Case {
+    let case = |length: usize, contents: Contents| HashedCase {
         text: text.clone(),
-        operands: ["x", "y"].map(|name| Operand::new(name, dtype, &[length], contents)).into(),
+        operands: ["x", "y"].map(|name| HashedOperand::new(name, dtype, &[length], contents)).into(),
     };
     if !case(2, contents[0]).is_typed() {
         return None;
@@ -75,20 +80,20 @@ fn row(call: &Call, dtype: DType, powers: std::ops::Range<u32>, contents: &[Cont
     let lengths = if first == last { first.to_string() } else { format!("{first} to {last}") };
     let cases = powers.flat_map(around).flat_map(|length| contents.iter().map(move |&c| (length, c)));
     let cases = cases.map(|(length, contents)| case(length, contents)).collect();
-    Some(Row { name: format!("lengths around {lengths}: {text} {dtype} {what}"), cases })
+    Some(ReductionRow { name: format!("lengths around {lengths}: {text} {dtype} {what}"), cases })
 }
 
 /// Reductions of generated arrays, whose elements are computed inside the reduction.
-fn generated(dtype: DType) -> Row {
+fn generated(dtype: DType) -> ReductionRow {
     let functions = ["sum", "max", "argmin", "var", "cumulative_sum"];
     let texts =
         |length: usize| functions.map(|name| format!("{name}(x + arange(0, {length}, dtype={dtype}))"));
     let lengths = [1, 15, 16, 1039, 4111, 65_551];
-    let case = |(length, text)| Case {
+    let case = |(length, text)| HashedCase {
         text,
-        operands: vec![Operand::new("x", dtype, &[length], Contents::Moderate)],
+        operands: vec![HashedOperand::new("x", dtype, &[length], Contents::Moderate)],
     };
     let all = lengths.into_iter().flat_map(|length| texts(length).map(|text| (length, text)));
     let name = format!("lengths to 65551: generated numbers {dtype}");
-    Row { name, cases: all.map(case).filter(Case::has_results).collect() }
+    ReductionRow { name, cases: all.map(case).filter(HashedCase::has_results).collect() }
 }

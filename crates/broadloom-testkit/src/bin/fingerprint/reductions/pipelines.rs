@@ -5,7 +5,7 @@
 
 use broadloom::DType;
 
-use super::row::{Case, Contents, Layout, Operand, Row};
+use super::row::{Contents, HashedCase, HashedLayout, HashedOperand, ReductionRow};
 
 /// Programs, in which `AXIS` is replaced by the axis.
 const PROGRAMS: &[(&str, &str)] = &[
@@ -47,15 +47,15 @@ const SHAPES: &[(&[usize], bool)] = &[
 ];
 
 /// Every program along both axes for float32 and float64, and some for float16.
-pub fn rows() -> Vec<Row> {
+pub fn rows() -> Vec<ReductionRow> {
     let mut rows = Vec::new();
     for (name, program) in PROGRAMS {
         for dtype in [DType::Float32, DType::Float64, DType::Float16] {
             for &(shape, is_laid_out) in SHAPES {
                 let layouts = [
-                    ("contiguous", [Layout::Contiguous; 2]),
-                    ("transposed", [Layout::Transposed, Layout::OneRow]),
-                    ("strided", [Layout::Second, Layout::Reversed]),
+                    ("contiguous", [HashedLayout::Contiguous; 2]),
+                    ("transposed", [HashedLayout::Transposed, HashedLayout::OneRow]),
+                    ("strided", [HashedLayout::Second, HashedLayout::Reversed]),
                 ];
                 let is_small = shape.iter().product::<usize>() < 100_000;
                 let count = if is_laid_out && is_small { 3 } else { 1 };
@@ -81,17 +81,24 @@ pub fn rows() -> Vec<Row> {
 }
 
 /// A row for a program along an axis, on moderate numbers and, if the array is small, on NaNs, infinities and zeros.
-fn row(name: String, program: &str, axis: isize, dtype: DType, shape: &[usize], layouts: [Layout; 2]) -> Row {
+fn row(
+    name: String,
+    program: &str,
+    axis: isize,
+    dtype: DType,
+    shape: &[usize],
+    layouts: [HashedLayout; 2],
+) -> ReductionRow {
     let text = program.replace("AXIS", &axis.to_string());
     let contents: &[Contents] = match shape.iter().product::<usize>() {
         0..100_000 => &[Contents::Moderate, Contents::Special],
         _ => &[Contents::Moderate],
     };
     let case = |&contents: &Contents| {
-        let operand = |name, layout| Operand::new(name, dtype, shape, contents).laid_out(layout);
-        Case { text: text.clone(), operands: vec![operand("x", layouts[0]), operand("y", layouts[1])] }
+        let operand = |name, layout| HashedOperand::new(name, dtype, shape, contents).laid_out(layout);
+        HashedCase { text: text.clone(), operands: vec![operand("x", layouts[0]), operand("y", layouts[1])] }
     };
-    let cases: Vec<Case> = contents.iter().map(case).collect();
+    let cases: Vec<HashedCase> = contents.iter().map(case).collect();
     assert!(cases[0].is_typed(), "{text}");
-    Row { name, cases }
+    ReductionRow { name, cases }
 }

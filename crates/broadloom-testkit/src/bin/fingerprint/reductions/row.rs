@@ -11,31 +11,31 @@ use broadloom_testkit::random::Rng;
 use crate::arguments::{any, fraction, mask, moderate_product, moderate_sum};
 
 /// The evaluations that are hashed under one name.
-pub struct Row {
+pub struct ReductionRow {
     /// The name, which describes what the cases have in common.
     pub name: String,
     /// The evaluations, in order.
-    pub cases: Vec<Case>,
+    pub cases: Vec<HashedCase>,
 }
 
-impl Row {
+impl ReductionRow {
     /// Converts the row to one row per case.
-    pub fn into_cases(self) -> impl Iterator<Item = Row> {
+    pub fn into_cases(self) -> impl Iterator<Item = ReductionRow> {
         self.cases
             .into_iter()
-            .map(move |case| Row { name: format!("{} | {case}", self.name), cases: vec![case] })
+            .map(move |case| ReductionRow { name: format!("{} | {case}", self.name), cases: vec![case] })
     }
 }
 
 /// A text and its operands.
-pub struct Case {
+pub struct HashedCase {
     /// An expression, or a program with several results.
     pub text: String,
     /// The operands.
-    pub operands: Vec<Operand>,
+    pub operands: Vec<HashedOperand>,
 }
 
-impl Case {
+impl HashedCase {
     /// Builds the results on other arrays than the operands.
     pub fn results(&self, arrays: &[Array<'static>]) -> Result<Vec<Array<'static>>> {
         let program = Program::parse(&self.text)?;
@@ -46,12 +46,12 @@ impl Case {
 
     /// Creates the arrays of the operands.
     pub fn arrays(&self) -> Vec<Array<'static>> {
-        self.operands.iter().map(Operand::array).collect()
+        self.operands.iter().map(HashedOperand::array).collect()
     }
 
     /// Whether the text is well-typed for operands of these dtypes and ranks.
     pub fn is_typed(&self) -> bool {
-        let small = |operand: &Operand| Array::zeros(&vec![2; operand.shape.len()], operand.dtype);
+        let small = |operand: &HashedOperand| Array::zeros(&vec![2; operand.shape.len()], operand.dtype);
         let arrays: Result<Vec<_>> = self.operands.iter().map(small).collect();
         arrays.and_then(|arrays| self.results(&arrays)).is_ok()
     }
@@ -62,10 +62,10 @@ impl Case {
     }
 }
 
-impl std::fmt::Display for Case {
+impl std::fmt::Display for HashedCase {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.text)?;
-        for Operand { name, dtype, shape, contents, layout } in &self.operands {
+        for HashedOperand { name, dtype, shape, contents, layout } in &self.operands {
             write!(f, "; {name}: {dtype}{shape:?} {contents:?} {layout:?}")?;
         }
         Ok(())
@@ -74,7 +74,7 @@ impl std::fmt::Display for Case {
 
 /// An array with given contents and layout.
 #[derive(Clone, Debug)]
-pub struct Operand {
+pub struct HashedOperand {
     /// Its name in the text.
     pub name: &'static str,
     /// Its dtype.
@@ -84,7 +84,7 @@ pub struct Operand {
     /// Its elements.
     pub contents: Contents,
     /// Its layout in memory.
-    pub layout: Layout,
+    pub layout: HashedLayout,
 }
 
 /// The contents of an operand.
@@ -149,7 +149,7 @@ fn nan(rng: &mut Rng, dtype: DType) -> u64 {
 
 /// The layout of an operand in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
+pub enum HashedLayout {
     /// Contiguous in row-major order.
     Contiguous,
     /// Every second element along the last axis.
@@ -168,18 +168,18 @@ pub enum Layout {
     OneColumn,
 }
 
-impl Layout {
+impl HashedLayout {
     /// The extents of the memory for a view of these extents.
     fn extents(self, shape: &[usize]) -> Vec<usize> {
         let mut extents = shape.to_vec();
         let last = extents.len() - 1;
         match self {
-            Layout::Contiguous | Layout::Reversed | Layout::Backwards => {}
-            Layout::Second => extents[last] *= 2,
-            Layout::Transposed => extents.reverse(),
-            Layout::Window => extents[last] += 5,
-            Layout::OneRow => extents[0] = 1,
-            Layout::OneColumn => extents[last] = 1,
+            HashedLayout::Contiguous | HashedLayout::Reversed | HashedLayout::Backwards => {}
+            HashedLayout::Second => extents[last] *= 2,
+            HashedLayout::Transposed => extents.reverse(),
+            HashedLayout::Window => extents[last] += 5,
+            HashedLayout::OneRow => extents[0] = 1,
+            HashedLayout::OneColumn => extents[last] = 1,
         }
         extents
     }
@@ -192,26 +192,28 @@ impl Layout {
             of.slice(&ranges)
         };
         match self {
-            Layout::Contiguous => Ok(of.clone()),
-            Layout::Second => along_last(Range::from(..).step(2)),
-            Layout::Reversed => of.flip(-1),
-            Layout::Backwards => (0..shape.len()).try_fold(of.clone(), |view, axis| view.flip(axis as isize)),
-            Layout::Transposed => of.permute_dims(&(0..shape.len() as isize).rev().collect::<Vec<_>>()),
-            Layout::Window => along_last(Range::new(Some(3), Some(-2), 1)),
-            Layout::OneRow | Layout::OneColumn => of.broadcast_to(shape),
+            HashedLayout::Contiguous => Ok(of.clone()),
+            HashedLayout::Second => along_last(Range::from(..).step(2)),
+            HashedLayout::Reversed => of.flip(-1),
+            HashedLayout::Backwards => {
+                (0..shape.len()).try_fold(of.clone(), |view, axis| view.flip(axis as isize))
+            }
+            HashedLayout::Transposed => of.permute_dims(&(0..shape.len() as isize).rev().collect::<Vec<_>>()),
+            HashedLayout::Window => along_last(Range::new(Some(3), Some(-2), 1)),
+            HashedLayout::OneRow | HashedLayout::OneColumn => of.broadcast_to(shape),
         }
     }
 }
 
-impl Operand {
+impl HashedOperand {
     /// A contiguous operand.
-    pub fn new(name: &'static str, dtype: DType, shape: &[usize], contents: Contents) -> Operand {
-        Operand { name, dtype, shape: shape.to_vec(), contents, layout: Layout::Contiguous }
+    pub fn new(name: &'static str, dtype: DType, shape: &[usize], contents: Contents) -> HashedOperand {
+        HashedOperand { name, dtype, shape: shape.to_vec(), contents, layout: HashedLayout::Contiguous }
     }
 
     /// The operand with another layout.
-    pub fn laid_out(self, layout: Layout) -> Operand {
-        Operand { layout, ..self }
+    pub fn laid_out(self, layout: HashedLayout) -> HashedOperand {
+        HashedOperand { layout, ..self }
     }
 
     /// Creates the array, as a view of its own memory.
@@ -233,30 +235,30 @@ mod tests {
     #[test]
     fn an_operand_has_the_shape_and_the_strides_that_it_says() {
         let strides = |layout, shape: &[usize]| {
-            let operand = Operand::new("x", DType::Float32, shape, Contents::Moderate).laid_out(layout);
+            let operand = HashedOperand::new("x", DType::Float32, shape, Contents::Moderate).laid_out(layout);
             let array = operand.array();
             assert_eq!(array.shape(), shape);
             array.strides().expect("memory").to_vec()
         };
         for (layout, want) in [
-            (Layout::Contiguous, [5, 1]),
-            (Layout::Second, [10, 2]),
-            (Layout::Reversed, [5, -1]),
-            (Layout::Backwards, [-5, -1]),
-            (Layout::Transposed, [1, 3]),
-            (Layout::Window, [10, 1]),
-            (Layout::OneRow, [0, 1]),
-            (Layout::OneColumn, [1, 0]),
+            (HashedLayout::Contiguous, [5, 1]),
+            (HashedLayout::Second, [10, 2]),
+            (HashedLayout::Reversed, [5, -1]),
+            (HashedLayout::Backwards, [-5, -1]),
+            (HashedLayout::Transposed, [1, 3]),
+            (HashedLayout::Window, [10, 1]),
+            (HashedLayout::OneRow, [0, 1]),
+            (HashedLayout::OneColumn, [1, 0]),
         ] {
             assert_eq!(strides(layout, &[3, 5]), want, "{layout:?}");
         }
-        assert_eq!(strides(Layout::OneColumn, &[5]), [0]);
+        assert_eq!(strides(HashedLayout::OneColumn, &[5]), [0]);
     }
 
     #[test]
     fn special_contents_have_nans_of_both_signs_and_many_payloads_beside_numbers() {
         for dtype in [DType::Float16, DType::Float32, DType::Float64] {
-            let operand = Operand::new("x", dtype, &[10_000], Contents::Special);
+            let operand = HashedOperand::new("x", dtype, &[10_000], Contents::Special);
             let bits = elements::bits(&operand.array()).expect("elements");
             let mut nans: Vec<u64> =
                 bits.iter().copied().filter(|bits| bits & mask(dtype) >> 1 > infinity(dtype)).collect();
