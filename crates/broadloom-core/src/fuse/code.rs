@@ -9,7 +9,7 @@ use crate::kernel::{Callee, Code};
 /// computed. `place` numbers the host functions of the kernel.
 pub fn of(graph: &Graph, node: &Node, place: impl FnOnce(&HostDeclaration) -> u32) -> Option<Code> {
     match &node.kind {
-        NodeKind::Leaf(_) | NodeKind::View { .. } => None,
+        NodeKind::Leaf(_) | NodeKind::View { .. } | NodeKind::DynamicView { .. } => None,
         // These are stages of their own; what they read is computed by a kernel.
         NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } | NodeKind::Index { .. } => {
             None

@@ -6,7 +6,8 @@
 use std::ops::{Index, Range};
 
 use super::Span;
-use crate::{DType, Op, Scalar};
+use crate::indices::Indices;
+use crate::{DType, Dim, Op, Scalar};
 
 /// The index of a node in its [`Ast`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -77,17 +78,8 @@ pub struct Keyword {
 /// One of the indices in brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// One index, which takes the axis away.
-    At(isize),
-    /// `start:stop:step`, as Python's.
-    Range {
-        /// The first index, if given.
-        start: Option<isize>,
-        /// The index to stop before, if given.
-        stop: Option<isize>,
-        /// From one index to the next; 1 unless given.
-        step: isize,
-    },
+    /// Those of one axis.
+    Of(Indices),
     /// `...`: the axes that the other indices leave.
     Rest,
 }
@@ -117,6 +109,8 @@ pub enum Extent {
     Fixed(usize),
     /// A symbol: a name for a number.
     Symbol(Span),
+    /// An extent that follows from a symbol: `n - 1`.
+    Derived(Dim),
     /// `...`: any number of leading axes.
     Rest,
 }

@@ -61,6 +61,7 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
             // Extents are known, so that there are none.
             NodeKind::Count { .. } => return Err(unknown("count")),
             NodeKind::Index { .. } => return Err(unknown("index")),
+            NodeKind::DynamicView { .. } => return Err(unknown("a view of open extents")),
         });
     }
     Ok(Program {
