@@ -179,6 +179,9 @@
 // Any number of leading axes.
 #define BL_DIM_REST 2
 
+// An extent that follows from a symbol's, such as that of a slice: "n - 1".
+#define BL_DIM_DERIVED 3
+
 // An explanation as text: the graph and the plan.
 #define BL_EXPLAIN_PLAN 0
 

@@ -145,6 +145,8 @@ pub const BL_DIM_FIXED: u32 = 0;
 pub const BL_DIM_SYMBOL: u32 = 1;
 /// Any number of leading axes.
 pub const BL_DIM_REST: u32 = 2;
+/// An extent that follows from a symbol's, such as that of a slice: "n - 1".
+pub const BL_DIM_DERIVED: u32 = 3;
 
 /// The description of an operand; its `size` must be set.
 #[repr(C)]
@@ -264,6 +266,7 @@ pub unsafe extern "C" fn bl_kernel_operand_dim(
             Dim::Fixed(extent) => (BL_DIM_FIXED, *extent),
             Dim::Symbol(_) => (BL_DIM_SYMBOL, 0),
             Dim::Rest => (BL_DIM_REST, 0),
+            Dim::Derived(_) => (BL_DIM_DERIVED, 0),
         };
         to_kind.put(kind);
         to_extent.put(extent);

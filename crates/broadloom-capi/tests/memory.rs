@@ -189,3 +189,60 @@ fn ten_thousand_kernels_are_alive_at_once() {
     assert!(kernels.iter().all(|&kernel| bl_kernel_release(kernel) == BL_OK));
     assert!(kernels.iter().all(|&kernel| bl_kernel_release(kernel) == BL_HANDLE));
 }
+
+/// Slices and scans of symbols: the extents are derived, and one kernel serves all.
+#[test]
+fn views_of_symbols_have_derived_extents() {
+    let (mut builder, mut kernel) = (bl_builder { id: 0 }, bl_kernel { id: 0 });
+    let [mut x, mut after, mut before, mut step, mut sums, mut turned] = [bl_value { id: 0 }; 6];
+    let dims = [bl_dim { symbol: c"n".as_ptr(), extent: 0 }];
+    let range = |start, stop| [bl_range { start, stop, step: 1 }];
+    // SAFETY: all pointers are to locals, and all texts are C string literals.
+    unsafe {
+        assert_eq!(bl_builder_new(null(), &mut builder), BL_OK);
+        assert_eq!(bl_builder_input(builder, c"x".as_ptr(), BL_DTYPE_INT64, dims.as_ptr(), 1, &mut x), BL_OK);
+        assert_eq!(bl_builder_slice(builder, x, range(1, BL_OPEN).as_ptr(), 1, &mut after), BL_OK);
+        assert_eq!(bl_builder_slice(builder, x, range(BL_OPEN, -1).as_ptr(), 1, &mut before), BL_OK);
+        let operands = [after, before];
+        assert_eq!(bl_builder_apply(builder, c"subtract".as_ptr(), operands.as_ptr(), 2, &mut step), BL_OK);
+        assert_eq!(bl_builder_scan(builder, BL_SCAN_SUM, x, 0, 1, &mut sums), BL_OK);
+        assert_eq!(bl_builder_flip(builder, x, 0, &mut turned), BL_OK);
+        for (name, value) in [(c"step", step), (c"sums", sums), (c"turned", turned)] {
+            assert_eq!(bl_builder_output(builder, name.as_ptr(), value), BL_OK);
+        }
+        assert_eq!(bl_builder_compile(builder, &mut kernel), BL_OK);
+        assert_eq!(bl_builder_release(builder), BL_OK);
+        for (output, kind, text) in
+            [(0, BL_DIM_DERIVED, c"n - 1"), (1, BL_DIM_DERIVED, c"n + 1"), (2, BL_DIM_SYMBOL, c"n")]
+        {
+            let (mut found, mut extent, mut length, mut buffer) = (9, 9, 0, [0; 16]);
+            let to = buffer.as_mut_ptr();
+            let status = bl_kernel_operand_dim(
+                kernel,
+                BL_OUTPUT,
+                output,
+                0,
+                &mut found,
+                &mut extent,
+                to,
+                16,
+                &mut length,
+            );
+            assert_eq!((status, found, extent, length), (BL_OK, kind, 0, text.count_bytes()));
+            assert_eq!(CStr::from_ptr(to), text);
+        }
+    }
+    for n in [0, 1, 2, 17] {
+        let mut x: Vec<i64> = (0..n as i64).map(|i| i * i).collect();
+        let (mut step, mut sums, mut turned) = (vec![9; n.max(1) - 1], vec![9; n + 1], vec![9; n]);
+        let of = |memory: &mut Vec<i64>| (memory.as_mut_ptr(), [memory.len()]);
+        let memories = [of(&mut x), of(&mut step), of(&mut sums), of(&mut turned)];
+        let views = memories.each_ref().map(|(to, shape)| view(*to, 0, shape, &[1], BL_DTYPE_INT64));
+        assert_eq!(run(kernel, &views[..1], &views[1..]), BL_OK);
+        assert!(step.iter().enumerate().all(|(i, x)| *x == 2 * i as i64 + 1), "{step:?}");
+        let sum = |i: usize| x[..i].iter().sum::<i64>();
+        assert!(sums.iter().enumerate().all(|(i, x)| *x == sum(i)), "{sums:?}");
+        assert!(turned.iter().rev().eq(&x), "{turned:?}");
+    }
+    assert_eq!(bl_kernel_release(kernel), BL_OK);
+}

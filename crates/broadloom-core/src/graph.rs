@@ -268,6 +268,10 @@ impl Graph {
                 view.check(shape)?;
                 (*dtype, view.shape(shape))
             }
+            NodeKind::DynamicView { arg, view } => {
+                let views = view.resolve(view.name(), &self.node(*arg).shape)?;
+                return views.into_iter().try_fold(*arg, |arg, view| self.view(arg, view));
+            }
             NodeKind::Reduce { arg, reduction, axes, keep_dims } => {
                 let (shape, _) = infer::reduce(*reduction, &self.operand(*arg), *axes, *keep_dims)?;
                 (reduction.result(self.node(*arg).dtype), shape)
@@ -352,6 +356,8 @@ impl Graph {
                     layout: Arc::new(Layout { shape: shape.clone(), strides, offset: 0 }),
                 });
             }
+            // It was resolved when it was pushed.
+            NodeKind::DynamicView { .. } => {}
             NodeKind::Count { arg, axes, to } => {
                 let count = Scalar::of(axes.count(&self.node(*arg).shape) as u64);
                 return self.constant(fold::cast(count, *to), None);

@@ -190,21 +190,14 @@ pub fn reduce(
 /// is longer by one.
 ///
 /// # Errors
-/// The errors of [`reduce`]; [`ErrorKind::Shape`] for the initial element along a symbolic dimension.
+/// The errors of [`reduce`].
 pub fn scan(scan: Scan, operand: &Operand<'_>, axis: usize, initial: bool) -> Result<(Shape, Option<Dims>)> {
     combined(scan.name(), operand, |dtype| scan.takes(dtype), [axis].into_iter().collect())?;
     match operand {
         Operand::Symbolic(_, dims) => {
             let mut dims: SmallVec<[Dim; 4]> = dims.iter().cloned().collect();
-            match &mut dims[axis] {
-                _ if !initial => {}
-                Dim::Fixed(extent) => *extent = extent.saturating_add(1),
-                open => {
-                    let why = format!(
-                        "{scan}: with the initial element the extent is {open} + 1, which has no name"
-                    );
-                    return Err(Error::new(ErrorKind::Shape, why));
-                }
+            if initial && let Some(longer) = dims[axis].more(1) {
+                dims[axis] = longer;
             }
             let dims = Dims::new(&dims)?;
             Ok((dims.least_shape()?, Some(dims)))
@@ -529,7 +522,8 @@ fn symbolic_broadcast(op: &str, operands: &[Operand<'_>]) -> Result<(Shape, Opti
         })
         .collect();
     let known: SmallVec<[&Dims; 3]> = known.iter().collect();
-    let dims = Dims::broadcast(&known).map_err(|e| mismatch(op, operands, e.axis, &e.left, &e.right))?;
+    let dims = Dims::broadcast(&known, &mut |_| {})
+        .map_err(|e| mismatch(op, operands, e.axis, &e.left, &e.right))?;
     let shape = dims.least_shape().map_err(|e| Error::new(e.kind(), format!("{op}: {}", e.message())))?;
     // If no symbol is left, the shape alone describes the result.
     let dims = if dims.is_fixed() { None } else { Some(dims) };

@@ -247,7 +247,20 @@ impl View {
         }
     }
 
-    /// Whether a reshape joins axes with extents above 1, in which case strides may not be able to express it.
+    /// Whether the view of an array of this shape is the array.
+    pub fn changes_nothing(&self, of: &Shape) -> bool {
+        match self {
+            View::BroadcastTo(shape) | View::Reshape(shape) => shape == of,
+            View::Permute(axes) => axes.iter().enumerate().all(|(i, &axis)| i == axis as usize),
+            View::Slice(slices) => {
+                let is_whole =
+                    |(s, &n): (&Slice, &usize)| s.len == n && (n <= 1 || s.start == 0 && s.step == 1);
+                slices.iter().zip(of.iter()).all(is_whole)
+            }
+        }
+    }
+
+    /// Whether a reshape joins axes of extents above 1, so that strides may fail to express it.
     pub fn merges_axes(&self, of: &Shape) -> bool {
         let View::Reshape(shape) = self else { return false };
         // These strides never merge, so that the layout can be reshaped if and only if no axes are joined.

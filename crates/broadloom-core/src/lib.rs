@@ -6,8 +6,11 @@
 //! have a million nodes.
 #![forbid(unsafe_code)]
 
+pub mod binding;
+pub mod derived;
 pub mod fuse;
 pub mod graph;
+pub mod indices;
 pub mod infer;
 pub mod layout;
 pub mod node;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use broadloom_ir::{Axes, DType, HostDeclaration, Op, Reduction, Scan};
 
+use crate::indices::DynamicView;
 use crate::layout::View;
 
 /// The position of a node in a list in which operands come before their users: a [`Graph`](crate::Graph), or a
@@ -137,7 +138,14 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
         /// The change of shape.
         view: Arc<View>,
     },
-    /// A reduction: the elements along axes combined into one.
+    /// A view that depends on extents: one or two views, once these are known. No graph has such a node.
+    DynamicView {
+        /// The node whose elements they are.
+        arg: A,
+        /// The change.
+        view: Arc<DynamicView>,
+    },
+    /// The elements along axes, combined to one.
     Reduce {
         /// The node whose elements are reduced. It has a dtype that the reduction takes.
         arg: A,
@@ -211,6 +219,7 @@ impl<A, L, F> NodeKind<A, L, F> {
             }
             NodeKind::Cast { arg, .. }
             | NodeKind::View { arg, .. }
+            | NodeKind::DynamicView { arg, .. }
             | NodeKind::Reduce { arg, .. }
             | NodeKind::Count { arg, .. }
             | NodeKind::Index { arg, .. } => [Some(arg), None, None],
@@ -229,6 +238,7 @@ impl<A, L, F> NodeKind<A, L, F> {
             NodeKind::Apply { args, .. } | NodeKind::Host { args, .. } => args.count(),
             NodeKind::Cast { .. }
             | NodeKind::View { .. }
+            | NodeKind::DynamicView { .. }
             | NodeKind::Reduce { .. }
             | NodeKind::Count { .. }
             | NodeKind::Index { .. } => 1,
@@ -246,6 +256,7 @@ impl<A, L, F> NodeKind<A, L, F> {
             NodeKind::Apply { args, .. } | NodeKind::Host { args, .. } => args.get(i),
             NodeKind::Cast { arg, .. }
             | NodeKind::View { arg, .. }
+            | NodeKind::DynamicView { arg, .. }
             | NodeKind::Reduce { arg, .. }
             | NodeKind::Count { arg, .. }
             | NodeKind::Index { arg, .. } => (i == 0).then_some(arg),
@@ -264,6 +275,7 @@ impl<A, L, F> NodeKind<A, L, F> {
             NodeKind::Apply { args, .. } | NodeKind::Host { args, .. } => args.0,
             NodeKind::Cast { arg, .. }
             | NodeKind::View { arg, .. }
+            | NodeKind::DynamicView { arg, .. }
             | NodeKind::Reduce { arg, .. }
             | NodeKind::Count { arg, .. }
             | NodeKind::Index { arg, .. } => [Some(arg), None, None],
@@ -291,6 +303,9 @@ impl<A, L, F> NodeKind<A, L, F> {
             }
             NodeKind::Cast { arg, to } => NodeKind::Cast { arg: operand(arg)?, to: *to },
             NodeKind::View { arg, view } => NodeKind::View { arg: operand(arg)?, view: view.clone() },
+            NodeKind::DynamicView { arg, view } => {
+                NodeKind::DynamicView { arg: operand(arg)?, view: view.clone() }
+            }
             NodeKind::Reduce { arg, reduction, axes, keep_dims } => NodeKind::Reduce {
                 arg: operand(arg)?,
                 reduction: *reduction,
@@ -320,7 +335,7 @@ impl<A, L, F> NodeKind<A, L, F> {
 
     /// Whether the node computes elements: it is neither a leaf nor a view.
     pub fn is_computed(&self) -> bool {
-        !matches!(self, NodeKind::Leaf(_) | NodeKind::View { .. })
+        !matches!(self, NodeKind::Leaf(_) | NodeKind::View { .. } | NodeKind::DynamicView { .. })
     }
 }
 

@@ -123,6 +123,10 @@ impl Hash for Structure<'_> {
                     view.hash(state);
                     7 << 8
                 }
+                NodeKind::DynamicView { view, .. } => {
+                    view.hash(state);
+                    13 << 8
+                }
                 NodeKind::Reduce { reduction, axes, keep_dims, .. } => {
                     state.write_u64(axes.mask());
                     8 << 8 | *reduction as u64 | u64::from(*keep_dims) << 16
@@ -219,6 +223,7 @@ impl<'s> Structure<'s> {
                 NodeKind::Leaf(KeyLeaf::Memory { layout, .. }) => layout.shape.rank(),
                 NodeKind::Leaf(KeyLeaf::Index { .. }) => 1,
                 NodeKind::View { view, .. } => view.rank(),
+                NodeKind::DynamicView { view, .. } => view.rank(),
                 _ => 0,
             });
         }
@@ -332,6 +337,7 @@ fn dynamic(slot: u32) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::indices::{DynamicView, Indices};
     use crate::layout::{Slice, View};
     use crate::node::Args;
     use broadloom_ir::HostDeclaration;
@@ -364,6 +370,11 @@ mod tests {
         let view = |view| NodeKind::View { arg: NodeId::new(0), view: Arc::new(view) };
         let shape = |extents: &[usize]| Shape::new(extents).expect("small");
         let apply = |op, of: &[usize]| NodeKind::Apply { op, args: args(of) };
+        let dynamic = |view| NodeKind::DynamicView { arg: NodeId::new(0), view: Arc::new(view) };
+        let cut = |from: &[isize], has_rest| {
+            let range = |&start| Indices::Range { start: Some(start), stop: None, step: 1 };
+            dynamic(DynamicView::Index { indices: from.iter().map(range).collect(), has_rest })
+        };
         let slice = |start| View::Slice(smallvec![Slice { start, step: 1, len: 1 }; 2]);
         let first = || [0].into_iter().collect();
         let arg = NodeId::new(0);
@@ -391,6 +402,11 @@ mod tests {
             vec![x.clone(), view(View::BroadcastTo(shape(&[6])))],
             vec![x.clone(), view(View::Permute(smallvec![1, 0]))],
             vec![x.clone(), view(View::Permute(smallvec![0, 1]))],
+            vec![x.clone(), cut(&[0, 1], false)],
+            vec![x.clone(), cut(&[1, 0], false)],
+            vec![x.clone(), cut(&[0, 1], true)],
+            vec![x.clone(), dynamic(DynamicView::NewAxis(0))],
+            vec![x.clone(), dynamic(DynamicView::NewAxis(1))],
             vec![x.clone(), view(slice(0))],
             vec![x.clone(), view(slice(1))],
             vec![x.clone(), NodeKind::Count { arg, axes: first(), to: DType::Int64 }],

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use broadloom_core::indices::DynamicView;
 use broadloom_core::node::Args;
 use broadloom_core::op::Arity;
 use broadloom_core::rewrite::contract;
@@ -245,7 +246,7 @@ pub(crate) fn view<'a>(arg: &Array<'a>, view: View) -> Result<Array<'a>> {
         return symbolic_view(arg, view, dims);
     }
     view.check(&arg.0.shape)?;
-    if changes_nothing(&view, &arg.0.shape) {
+    if view.changes_nothing(&arg.0.shape) {
         return Ok(arg.clone());
     }
     let shape = view.shape(&arg.0.shape);
@@ -266,6 +267,21 @@ pub(crate) fn view<'a>(arg: &Array<'a>, view: View) -> Result<Array<'a>> {
     Ok(Array::of(Kind::View { arg, view: Arc::new(view) }, dtype, shape))
 }
 
+/// Applies a view that depends on extents: at once if they are known, and else when the kernel is bound.
+pub(crate) fn dynamic_view<'a>(arg: &Array<'a>, function: &str, view: DynamicView) -> Result<Array<'a>> {
+    let Some(dims) = &arg.0.dims else {
+        let views = view.resolve(function, &arg.0.shape)?;
+        return views.into_iter().try_fold(arg.clone(), |arg, view| self::view(&arg, view));
+    };
+    if view.changes_nothing() {
+        return Ok(arg.clone());
+    }
+    let dims = view.dims(function, dims)?;
+    let (dtype, shape) = (arg.0.dtype, dims.least_shape()?);
+    let dims = if dims.is_fixed() { None } else { Some(Arc::new(dims)) };
+    Ok(Array::with_dims(Kind::DynamicView { arg: arg.clone(), view: Arc::new(view) }, dtype, shape, dims))
+}
+
 /// A view of an array with dynamic dimensions.
 ///
 /// Errors: any view except a permutation of known axes, since the validity and the shape of other views depend on the extents.
@@ -281,22 +297,12 @@ fn symbolic_view<'a>(arg: &Array<'a>, view: View, dims: &Dims) -> Result<Array<'
         return Err(Error::new(ErrorKind::Shape, why));
     }
     view.check(&arg.0.shape)?;
-    if changes_nothing(&view, &arg.0.shape) {
+    if view.changes_nothing(&arg.0.shape) {
         return Ok(arg.clone());
     }
     let permuted = dims.permuted(axes).map(Arc::new);
     let shape = view.shape(&arg.0.shape);
     Ok(Array::with_dims(Kind::View { arg: arg.clone(), view: Arc::new(view) }, arg.0.dtype, shape, permuted))
-}
-
-fn changes_nothing(view: &View, of: &Shape) -> bool {
-    match view {
-        View::BroadcastTo(shape) | View::Reshape(shape) => shape == of,
-        View::Permute(axes) => axes.iter().enumerate().all(|(i, &axis)| i == axis as usize),
-        View::Slice(slices) => {
-            slices.iter().zip(of.iter()).all(|(s, &n)| s.len == n && (n <= 1 || s.start == 0 && s.step == 1))
-        }
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! Rust's own ranges of any integer type convert to [`Range`]. An integer converts to a single index, which removes its axis.
 //! [`IntoRanges`] is the trait of arguments for several axes.
 
-use broadloom_core::layout::Slice;
+use broadloom_core::indices::Indices;
 use smallvec::SmallVec;
 
 /// Indices along one axis: either `start:stop:step` as in Python, or a single index ([`Range::at`]), which removes the axis.
@@ -21,57 +21,31 @@ use smallvec::SmallVec;
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Range {
-    start: Option<isize>,
-    stop: Option<isize>,
-    step: isize,
-    /// Whether this is the single index `start`, which removes the axis.
-    is_index: bool,
-}
+pub struct Range(Indices);
 
 impl Range {
     /// The range `start:stop:step`. If `start` is `None`, the range begins at the first element in the direction of the step; if
     /// `stop` is `None`, it extends to the last one.
     pub fn new(start: Option<isize>, stop: Option<isize>, step: isize) -> Range {
-        Range { start, stop, step, is_index: false }
+        Range(Indices::Range { start, stop, step })
     }
 
     /// A single index, which must exist on the axis. A negative index counts from the end. The result of a slice lacks the axis.
     pub fn at(index: isize) -> Range {
-        Range { start: Some(index), stop: None, step: 1, is_index: true }
+        Range(Indices::At(index))
     }
 
     /// The range with these bounds and another step; a single index is unchanged.
     pub fn step(self, step: isize) -> Range {
-        if self.is_index { self } else { Range { step, ..self } }
+        match self.0 {
+            Indices::Range { start, stop, .. } => Range::new(start, stop, step),
+            Indices::At(_) => self,
+        }
     }
 
-    /// The index, if this is a single index.
-    pub(crate) fn index(self) -> Option<isize> {
-        self.start.filter(|_| self.is_index)
-    }
-
-    /// The indices on an axis of this extent; `None` for a step of 0.
-    pub(crate) fn on(self, extent: usize) -> Option<Slice> {
-        let n = extent as isize;
-        let backwards = self.step < 0;
-        // A range with a negative step has the exclusive bound −1 at the beginning of the axis.
-        let (low, high) = if backwards { (-1, n - 1) } else { (0, n) };
-        let bound = |x: isize| (if x < 0 { x.saturating_add(n) } else { x }).clamp(low, high);
-        let (first, last) = if backwards { (high, low) } else { (low, high) };
-        let start = self.start.map_or(first, bound);
-        let stop = self.stop.map_or(last, bound);
-        let len = match self.step {
-            0 => return None,
-            step if backwards => (start - stop).max(0).unsigned_abs().div_ceil(step.unsigned_abs()),
-            step => (stop - start).max(0).unsigned_abs().div_ceil(step.unsigned_abs()),
-        };
-        Some(match len {
-            // With at most one index, any step is valid, and a step of 1 can't overflow a stride.
-            0 => Slice { start: 0, step: 1, len },
-            1 => Slice { start: start as usize, step: 1, len },
-            _ => Slice { start: start as usize, step: self.step, len },
-        })
+    /// The indices that a text has in brackets.
+    pub(crate) fn indices(self) -> Indices {
+        self.0
     }
 }
 
@@ -248,54 +222,4 @@ tuples! {
     (A 0, B 1, C 2, D 3, E 4, F 5)
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The indices of a range by Python's definition of `slice.indices`.
-    fn model(r: Range, n: isize) -> Vec<isize> {
-        let (low, high) = if r.step > 0 { (0, n) } else { (-1, n - 1) };
-        let cut = |x: isize| if x < 0 { (x + n).max(low) } else { x.min(high) };
-        let start = r.start.map_or(if r.step > 0 { low } else { high }, cut);
-        let stop = r.stop.map_or(if r.step > 0 { high } else { low }, cut);
-        let mut out = Vec::new();
-        let mut i = start;
-        while if r.step > 0 { i < stop } else { i > stop } {
-            out.push(i);
-            i += r.step;
-        }
-        out
-    }
-
-    #[test]
-    fn ranges_are_pythons() {
-        let bounds: Vec<Option<isize>> = (-7..=7).map(Some).chain([None]).collect();
-        for n in 0..=5 {
-            for &start in &bounds {
-                for &stop in &bounds {
-                    for step in [-6, -3, -2, -1, 1, 2, 3, 6] {
-                        let r = Range::new(start, stop, step);
-                        let s = r.on(n).expect("a step");
-                        let got: Vec<isize> =
-                            (0..s.len as isize).map(|i| s.start as isize + i * s.step).collect();
-                        assert_eq!(got, model(r, n as isize), "{r:?} on {n}");
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn extreme_bounds_do_not_overflow() {
-        for (start, stop, step, len) in [
-            (Some(isize::MIN), Some(isize::MAX), isize::MAX, 1),
-            (Some(isize::MAX), Some(isize::MIN), isize::MIN, 1),
-            (None, None, -1, 4),
-        ] {
-            assert_eq!(Range::new(start, stop, step).on(4).map(|s| s.len), Some(len));
-        }
-        assert_eq!(Range::new(None, None, 0).on(4), None);
-    }
 }

@@ -3,13 +3,13 @@
 //! A view of an array in memory is an array over the same memory; a view of an expression, or a reshape that strides can't express,
 //! is a node of the expression. An error names the function, the shape and the axis; negative axes count from the end.
 
-use broadloom_core::layout::Slice;
-use broadloom_core::{Error, ErrorKind, Result, Shape, View};
+use broadloom_core::indices::{DynamicView, Indices};
+use broadloom_core::{Dim, Error, ErrorKind, Result, Shape, View};
 use smallvec::SmallVec;
 
 use crate::array::Array;
 use crate::expr;
-use crate::range::{IntoRanges, Range};
+use crate::range::IntoRanges;
 
 impl<'a> Array<'a> {
     /// Reshapes the array in row-major order. One extent may be −1, and is then computed from the number of elements.
@@ -95,36 +95,28 @@ impl<'a> Array<'a> {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn slice(&self, ranges: impl IntoRanges) -> Result<Array<'a>> {
-        let ranges = ranges.into_ranges().0;
-        let of = &self.0.shape;
-        if ranges.len() > of.rank() {
-            let (n, rank) = (ranges.len(), of.rank());
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!("slice: {n} ranges for {of}, which has rank {rank}"),
-            ));
+        self.indexed("slice", ranges.into_ranges().0.iter().map(|range| range.indices()).collect(), false)
+    }
+
+    /// The elements at these indices of the axes from the first on, or of the last ones.
+    pub(crate) fn indexed(
+        &self,
+        function: &str,
+        mut indices: SmallVec<[Indices; 4]>,
+        of_last: bool,
+    ) -> Result<Array<'a>> {
+        let (n, rank) = (indices.len(), self.rank());
+        if n > rank {
+            let of = self.all_dims();
+            let why = format!("{function}: {n} ranges for {of}, which has rank {rank}");
+            return Err(Error::new(ErrorKind::Shape, why));
         }
-        let whole = std::iter::repeat(Range::from(..));
-        let mut slices: SmallVec<[Slice; 4]> = SmallVec::new();
-        for (axis, (range, &extent)) in ranges.iter().copied().chain(whole).zip(of.iter()).enumerate() {
-            slices.push(match range.index() {
-                Some(index) => {
-                    self.has_known_extents("slice")?;
-                    one_index("slice", index, axis, of)?
-                }
-                None => range.on(extent).ok_or_else(|| {
-                    Error::new(ErrorKind::Shape, format!("slice: the step along axis {axis} of {of} is 0"))
-                })?,
-            });
+        if n > 0 && !of_last {
+            self.has_known_rank(function)?;
         }
-        let sliced = expr::view(self, View::Slice(slices))?;
-        if ranges.iter().all(|range| range.index().is_none()) {
-            return Ok(sliced);
-        }
-        let is_kept = |axis: &usize| ranges.get(*axis).is_none_or(|range| range.index().is_none());
-        let left: SmallVec<[usize; 4]> =
-            (0..sliced.rank()).filter(is_kept).map(|axis| sliced.shape()[axis]).collect();
-        expr::view(&sliced, View::Reshape(Shape::new(&left)?))
+        indices.resize(rank, Indices::ALL);
+        let has_rest = self.dims().is_some_and(|dims| dims.first() == Some(&Dim::Rest));
+        expr::dynamic_view(self, function, DynamicView::Index { indices, has_rest })
     }
 
     /// Selects one index of an axis, and removes the axis. A negative index counts from the end.
@@ -144,13 +136,7 @@ impl<'a> Array<'a> {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn index_axis(&self, axis: isize, index: isize) -> Result<Array<'a>> {
-        self.has_known_extents("index_axis")?;
-        let of = &self.0.shape;
-        let axis = self.axis("index_axis", axis)?;
-        let mut slices: SmallVec<[Slice; 4]> =
-            of.iter().map(|&len| Slice { start: 0, step: 1, len }).collect();
-        slices[axis] = one_index("index_axis", index, axis, of)?;
-        expr::view(self, View::Slice(slices))?.without_axis(axis)
+        self.one_axis("index_axis", axis, Indices::At(index))
     }
 
     /// Repeats the array along new leading axes and along axes of extent 1.
@@ -176,9 +162,11 @@ impl<'a> Array<'a> {
     /// ```
     pub fn expand_dims(&self, axis: isize) -> Result<Array<'a>> {
         let position = resolve_axis("expand_dims", axis, self.rank() + 1, &self.0.shape)?;
-        let mut extents: SmallVec<[usize; 4]> = self.shape().into();
-        extents.insert(position, 1);
-        expr::view(self, View::Reshape(Shape::new(&extents)?))
+        if axis >= 0 {
+            self.has_known_rank("expand_dims")?;
+        }
+        let behind = (self.rank() - position) as u8;
+        expr::dynamic_view(self, "expand_dims", DynamicView::NewAxis(behind))
     }
 
     /// Removes an axis of extent 1.
@@ -186,17 +174,14 @@ impl<'a> Array<'a> {
     /// # Errors
     /// For an axis out of range, or with another extent.
     pub fn squeeze(&self, axis: isize) -> Result<Array<'a>> {
-        self.has_known_extents("squeeze")?;
-        let axis = self.axis("squeeze", axis)?;
-        let extent = self.shape()[axis];
-        if extent != 1 {
-            let of = &self.0.shape;
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!("squeeze: axis {axis} of {of} has extent {extent}, not 1"),
-            ));
+        let position = self.axis("squeeze", axis)?;
+        let dims = self.all_dims();
+        let extent = &dims[dims.len() - self.rank() + position];
+        if *extent != Dim::Fixed(1) {
+            let why = format!("squeeze: axis {position} of {dims} has extent {extent}, not 1");
+            return Err(Error::new(ErrorKind::Shape, why));
         }
-        self.without_axis(axis)
+        self.one_axis("squeeze", axis, Indices::At(0))
     }
 
     /// Reverses the order of the elements along an axis.
@@ -204,10 +189,29 @@ impl<'a> Array<'a> {
     /// # Errors
     /// For an axis out of range.
     pub fn flip(&self, axis: isize) -> Result<Array<'a>> {
-        let axis = self.axis("flip", axis)?;
-        let mut ranges = vec![Range::from(..); self.rank()];
-        ranges[axis] = Range::new(None, None, -1);
-        self.slice(ranges)
+        self.one_axis("flip", axis, Indices::Range { start: None, stop: None, step: -1 })
+    }
+
+    /// The elements at these indices of one axis.
+    fn one_axis(&self, function: &str, axis: isize, of_axis: Indices) -> Result<Array<'a>> {
+        let position = self.axis(function, axis)?;
+        if axis >= 0 {
+            self.has_known_rank(function)?;
+        }
+        let mut indices = SmallVec::from_elem(Indices::ALL, self.rank());
+        indices[position] = of_axis;
+        let has_rest = self.dims().is_some_and(|dims| dims.first() == Some(&Dim::Rest));
+        expr::dynamic_view(self, function, DynamicView::Index { indices, has_rest })
+    }
+
+    /// An error for an array of open rank, whose axes can be counted from the end only.
+    pub(crate) fn has_known_rank(&self, function: &str) -> Result<()> {
+        if self.dims().is_none_or(|dims| dims.first() != Some(&Dim::Rest)) {
+            return Ok(());
+        }
+        let why = format!("{function}: the rank of {}{} is open", self.dtype(), self.all_dims());
+        Err(Error::new(ErrorKind::Shape, why)
+            .with_help("count axes from the end, as in x[..., 1:], or name the dimensions instead of `...`"))
     }
 
     /// Checks that no dimension is dynamic, since the view might not be valid for all extents.
@@ -220,27 +224,12 @@ impl<'a> Array<'a> {
             .with_help("run the kernel on a view of the input instead, or fix the extents"))
     }
 
-    fn without_axis(&self, axis: usize) -> Result<Array<'a>> {
-        let mut extents: SmallVec<[usize; 4]> = self.shape().into();
-        extents.remove(axis);
-        expr::view(self, View::Reshape(Shape::new(&extents)?))
-    }
-
     pub(crate) fn axis(&self, what: &str, axis: isize) -> Result<usize> {
         resolve_axis(what, axis, self.rank(), &self.0.shape)
     }
 }
 
-/// The slice with one index of an axis; a negative index counts from the end.
-fn one_index(what: &str, index: isize, axis: usize, of: &Shape) -> Result<Slice> {
-    let counted = if index < 0 { index.checked_add_unsigned(of[axis]) } else { Some(index) };
-    let start = counted.and_then(|i| usize::try_from(i).ok()).filter(|&i| i < of[axis]);
-    let why = || format!("{what}: index {index} is out of range for axis {axis} of {of}");
-    let start = start.ok_or_else(|| Error::new(ErrorKind::Shape, why()))?;
-    Ok(Slice { start, step: 1, len: 1 })
-}
-
-/// The axis counted from the start, which must be one of `positions` axes; a negative axis counts from the end.
+/// The axis counted from the start, out of `positions`.
 pub(crate) fn resolve_axis(what: &str, axis: isize, positions: usize, of: &Shape) -> Result<usize> {
     let n = positions as isize;
     if axis < -n || axis >= n {

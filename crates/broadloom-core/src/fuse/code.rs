@@ -9,8 +9,8 @@ use crate::kernel::{Callee, Code};
 /// nothing is computed. `place` gives the index of a host function in the kernel.
 pub fn of(graph: &Graph, node: &Node, place: impl FnOnce(&HostDeclaration) -> u32) -> Option<Code> {
     match &node.kind {
-        NodeKind::Leaf(_) | NodeKind::View { .. } => None,
-        // These nodes are stages of their own; the elements that they read are computed by a kernel.
+        NodeKind::Leaf(_) | NodeKind::View { .. } | NodeKind::DynamicView { .. } => None,
+        // These are stages of their own; what they read is computed by a kernel.
         NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } | NodeKind::Index { .. } => {
             None
         }

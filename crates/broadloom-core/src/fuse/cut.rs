@@ -122,7 +122,11 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
         }
         NodeKind::Leaf(Leaf::Const { .. }) => Leaves { flat: true, ..Leaves::default() },
         NodeKind::View { arg, view } => view_leaves(graph, *arg, view, leaves, cuts, log),
-        NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } | NodeKind::Index { .. } => {
+        NodeKind::Reduce { .. }
+        | NodeKind::Scan { .. }
+        | NodeKind::Count { .. }
+        | NodeKind::Index { .. }
+        | NodeKind::DynamicView { .. } => {
             cuts.insert(id);
             if let NodeKind::Scan { before: Some(before), .. } = &node.kind {
                 // A scan reads the totals as contiguous memory, in their order.

@@ -64,7 +64,7 @@ impl Marks {
                 | NodeKind::Scan { .. }
                 | NodeKind::Count { .. }
                 | NodeKind::Index { .. } => false,
-                NodeKind::Leaf(_) | NodeKind::View { .. } => false,
+                NodeKind::Leaf(_) | NodeKind::View { .. } | NodeKind::DynamicView { .. } => false,
             }
     }
 }
@@ -83,7 +83,9 @@ pub(super) fn canonical(graph: &mut Graph, id: NodeId) -> Result<NodeId> {
         NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } | NodeKind::Index { .. } => {
             true
         }
-        NodeKind::Leaf(_) | NodeKind::Host { .. } | NodeKind::View { .. } => false,
+        NodeKind::Leaf(_) | NodeKind::Host { .. } | NodeKind::View { .. } | NodeKind::DynamicView { .. } => {
+            false
+        }
     };
     if is_canonical { Ok(id) } else { graph.push(NodeKind::apply(Op::CanonicalNan, [id])) }
 }

@@ -6,7 +6,8 @@
 use std::ops::{Index, Range};
 
 use super::Span;
-use crate::{DType, Op, Scalar};
+use crate::indices::Indices;
+use crate::{DType, Dim, Op, Scalar};
 
 /// The number of a node in its [`Ast`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -78,18 +79,9 @@ pub struct Keyword {
 /// One of the comma-separated indices in brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// A single index, which removes the axis.
-    At(isize),
-    /// `start:stop:step`, as in Python.
-    Range {
-        /// The first index, if given.
-        start: Option<isize>,
-        /// The index before which the range stops, if given.
-        stop: Option<isize>,
-        /// The distance from one index to the next; 1 if not given.
-        step: isize,
-    },
-    /// `...`: all axes that no other index applies to.
+    /// Those of one axis.
+    Of(Indices),
+    /// `...`: the axes that the other indices leave.
     Rest,
 }
 
@@ -118,6 +110,8 @@ pub enum Extent {
     Fixed(usize),
     /// A symbol: the name of an extent.
     Symbol(Span),
+    /// An extent that follows from a symbol: `n - 1`.
+    Derived(Dim),
     /// `...`: any number of leading axes.
     Rest,
 }

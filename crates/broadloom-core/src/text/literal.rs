@@ -9,6 +9,7 @@ use super::error::{TextError, limit, syntax};
 use super::lex::Token;
 use super::number::Number;
 use super::parse::{ParsedOperand, Parser};
+use crate::indices::Indices;
 use crate::shape::MAX_RANK;
 use crate::{DType, ErrorKind, Literal, Scalar};
 
@@ -218,7 +219,7 @@ impl Parser<'_> {
             _ => Some(self.integer(WHAT)?),
         };
         let Some(colon) = self.accept(Token::Colon)? else {
-            return start.map(Item::At).ok_or_else(|| self.expected(None, WHAT));
+            return start.map(|at| Item::Of(Indices::At(at))).ok_or_else(|| self.expected(None, WHAT));
         };
         let stop = self.bound()?;
         let step = match self.accept(Token::Colon)? {
@@ -228,7 +229,7 @@ impl Parser<'_> {
         if step == 0 {
             return Err(syntax(&colon, "a step of 0 leads nowhere", None));
         }
-        Ok(Item::Range { start, stop, step })
+        Ok(Item::Of(Indices::Range { start, stop, step }))
     }
 
     fn bound(&mut self) -> Result<Option<isize>, TextError> {

@@ -104,6 +104,7 @@ impl<'m> Input<'m> {
                 .map(|extent| match extent {
                     Extent::Fixed(n) => Dim::Fixed(*n),
                     Extent::Symbol(name) => Dim::from(self.ast.at(name)),
+                    Extent::Derived(dim) => dim.clone(),
                     Extent::Rest => Dim::Rest,
                 })
                 .collect(),

@@ -42,6 +42,7 @@ pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
         NodeKind::Host { function: of, .. } => print::call(function(of).as_ref(), &operands).to_string(),
         NodeKind::Cast { to, .. } => print::cast(first, *to).to_string(),
         NodeKind::View { view, .. } => print::view(first, view).to_string(),
+        NodeKind::DynamicView { view, .. } => print::dynamic_view(first, view).to_string(),
         NodeKind::Reduce { reduction, axes, keep_dims, .. } => {
             let keep_dims = if *keep_dims { ", keepdims=true" } else { "" };
             format!("{reduction}({first}, axis={axes}{keep_dims})")
@@ -70,6 +71,7 @@ pub fn label<A, L, F>(kind: &NodeKind<A, L, F>, function: impl FnOnce(&F) -> Str
         NodeKind::Host { function: of, .. } => Some(function(of)),
         NodeKind::Cast { .. } => Some(ASTYPE.to_owned()),
         NodeKind::View { view, .. } => Some(view.to_string()),
+        NodeKind::DynamicView { view, .. } => Some(print::dynamic_view("", view).to_string()),
         NodeKind::Reduce { reduction, axes, .. } => Some(format!("{reduction} {axes}")),
         NodeKind::Scan { scan, axis, .. } => Some(format!("{scan} {axis}")),
         NodeKind::Count { .. } => Some("count".to_owned()),

@@ -11,6 +11,7 @@ use super::ast::Item;
 use super::literal::nan;
 use super::operator::symbol;
 use super::parameters::ARANGE;
+use crate::indices::{DynamicView, Indices};
 use crate::layout::{Slice, View};
 use crate::op::Arity;
 use crate::{DType, Kind, Literal, Op, Scalar};
@@ -178,6 +179,19 @@ pub fn view(x: &str, view: &View) -> impl fmt::Display {
     })
 }
 
+/// A view that depends on extents: `x[1:]`, `expand_dims(x, -1)`.
+pub fn dynamic_view(x: &str, view: &DynamicView) -> impl fmt::Display {
+    fmt::from_fn(move |f| match view {
+        DynamicView::Index { indices, has_rest } => {
+            f.write_str(x)?;
+            let rest = Some(Item::Rest).filter(|_| *has_rest);
+            let items = indices.iter().map(|&indices| Item::Of(indices));
+            commas(f, '[', rest.into_iter().chain(items), ']')
+        }
+        DynamicView::NewAxis(behind) => write!(f, "expand_dims({x}, {})", -1 - isize::from(*behind)),
+    })
+}
+
 fn function(
     f: &mut fmt::Formatter<'_>,
     name: &str,
@@ -189,31 +203,25 @@ fn function(
     f.write_char(')')
 }
 
-/// The range in brackets that selects the indices of a slice.
-fn slice(s: &Slice) -> Item {
+/// The range that takes these indices.
+fn slice(s: &Slice) -> Indices {
     let Slice { start, step, len } = *s;
     let step = if step == 0 || len < 2 { 1 } else { step };
     if len == 0 {
-        return Item::Range { start: Some(0), stop: Some(0), step: 1 };
+        return Indices::Range { start: Some(0), stop: Some(0), step: 1 };
     }
     let last = start as isize + (len as isize - 1) * step;
     // A stop of −1 would count from the end, so a range down to index 0 has no stop.
     let stop = Some(last + step.signum()).filter(|&stop| stop >= 0);
-    Item::Range { start: Some(start as isize), stop, step }
+    Indices::Range { start: Some(start as isize), stop, step }
 }
 
 /// Formats an index as it is written in brackets.
 impl fmt::Display for Item {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Item::At(index) => write!(f, "{index}"),
             Item::Rest => f.write_str("..."),
-            Item::Range { start, stop, step } => {
-                start.map_or(Ok(()), |start| write!(f, "{start}"))?;
-                f.write_char(':')?;
-                stop.map_or(Ok(()), |stop| write!(f, "{stop}"))?;
-                if *step == 1 { Ok(()) } else { write!(f, ":{step}") }
-            }
+            Item::Of(indices) => indices.fmt(f),
         }
     }
 }

@@ -11,8 +11,8 @@ use super::number::Number;
 use super::parse::Parser;
 use super::slips;
 use super::suggestions::nearest;
-use crate::DType;
 use crate::shape::MAX_RANK;
+use crate::{DType, Dim};
 
 impl Parser<'_> {
     /// Parses the whole text.
@@ -184,13 +184,112 @@ impl Parser<'_> {
                 Err(syntax(&span, "`...` can only be the first of the extents", None))
             }
             Some((Token::Name, span)) if DType::from_name(self.text(&span)).is_none() => {
-                Ok(Extent::Symbol(span))
+                let is_sum = matches!(self.peek()?, Some(Token::Plus | Token::Minus | Token::Open));
+                if is_sum { self.derived(span).map(Extent::Derived) } else { Ok(Extent::Symbol(span)) }
             }
             found => Err(self.expected(found.as_ref(), "an extent: a number, a name, or `...` first")),
         }
     }
 
-    /// Parses `def name(parameter, …) = body`.
+    /// An extent that follows from a symbol, such as `n - 1`, `ceil(n / 2)` and `min(n, 5)`, after its first name.
+    fn derived(&mut self, name: Span) -> Result<Dim, TextError> {
+        let (mut name, mut is_least, mut is_quotient) = (name, false, false);
+        while self.accept(Token::Open)?.is_some() {
+            match self.text(&name) {
+                "min" if !is_least && !is_quotient => is_least = true,
+                "ceil" if !is_quotient => is_quotient = true,
+                _ => {
+                    return Err(syntax(
+                        &name,
+                        "an extent is computed by `+`, `-`, `ceil` and `min` alone",
+                        None,
+                    ));
+                }
+            }
+            // Parentheses around a dividend.
+            let is_sum = is_quotient && self.accept(Token::Open)?.is_some();
+            name = match self.take()? {
+                Some((Token::Name, span)) => span,
+                found => return Err(self.expected(found.as_ref(), "the name of an extent")),
+            };
+            if is_sum {
+                let sum = self.sum(&name)?;
+                self.closed()?;
+                return self.quotient(sum, is_least);
+            }
+        }
+        match is_quotient {
+            true => self.quotient(Dim::from(self.text(&name)), is_least),
+            false => {
+                let sum = self.sum(&name)?;
+                self.least(sum, is_least)
+            }
+        }
+    }
+
+    /// `n`, and numbers that are added and subtracted.
+    fn sum(&mut self, name: &Span) -> Result<Dim, TextError> {
+        let mut sum = Dim::from(self.text(name));
+        loop {
+            sum = if self.accept(Token::Plus)?.is_some() {
+                let count = self.count()?;
+                sum.more(count).unwrap_or(sum)
+            } else if self.accept(Token::Minus)?.is_some() {
+                let count = self.count()?;
+                sum.less(count).unwrap_or(sum)
+            } else {
+                return Ok(sum);
+            };
+        }
+    }
+
+    /// `/ step)` after a dividend.
+    fn quotient(&mut self, sum: Dim, is_least: bool) -> Result<Dim, TextError> {
+        match self.take()? {
+            Some((Token::Slash, _)) => {}
+            found => {
+                return Err(self.expected(found.as_ref(), "`/` and a number: an extent is `ceil(n / 2)`"));
+            }
+        }
+        let step = self.count()?;
+        self.closed()?;
+        self.least(sum.every(step).unwrap_or(sum), is_least)
+    }
+
+    /// `, most)` after an extent, if it is one in `min(…)`.
+    fn least(&mut self, extent: Dim, is_least: bool) -> Result<Dim, TextError> {
+        if !is_least {
+            return Ok(extent);
+        }
+        match self.take()? {
+            Some((Token::Comma, _)) => {}
+            found => return Err(self.expected(found.as_ref(), "`,` and a number: an extent is `min(n, 5)`")),
+        }
+        let most = self.count()?;
+        self.closed()?;
+        Ok(extent.at_most(most).unwrap_or(extent))
+    }
+
+    /// A positive number in an extent.
+    fn count(&mut self) -> Result<usize, TextError> {
+        match self.take()? {
+            Some((Token::Number(Number::Int(n)), span)) => match usize::try_from(n) {
+                Ok(0) => Err(syntax(&span, "a number in an extent is at least 1", None)),
+                Ok(n) if n <= isize::MAX as usize => Ok(n),
+                _ => Err(limit(&span, "an extent beyond what memory can address")),
+            },
+            found => Err(self.expected(found.as_ref(), "a number")),
+        }
+    }
+
+    fn closed(&mut self) -> Result<(), TextError> {
+        match self.take()? {
+            Some((Token::Close, _)) => Ok(()),
+            found => Err(self.expected(found.as_ref(), "`)`")),
+        }
+    }
+
+    /// `def name(parameter, …) = body`
     fn def(&mut self) -> Result<(), TextError> {
         self.take()?;
         let name = self.new_name("the name of a function")?;

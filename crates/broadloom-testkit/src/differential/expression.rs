@@ -61,6 +61,7 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
             // With known extents there is no `Count` node.
             NodeKind::Count { .. } => return Err(unknown("count")),
             NodeKind::Index { .. } => return Err(unknown("index")),
+            NodeKind::DynamicView { .. } => return Err(unknown("a view of open extents")),
         });
     }
     Ok(Program {

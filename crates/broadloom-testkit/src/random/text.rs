@@ -16,6 +16,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use broadloom_core::graph::{Accuracy, IntDivision, Semantics};
+use broadloom_core::indices::Indices;
 use broadloom_core::text::{
     self, GeneratorCall, Input, Item, Library, Meaning, Module, ParseOptions, ReductionCall, TextError, print,
 };
@@ -29,7 +30,7 @@ use crate::tensor::Tensor;
 impl fmt::Display for PySlice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let PySlice { start, stop, step } = *self;
-        Item::Range { start, stop, step }.fmt(f)
+        Indices::Range { start, stop, step }.fmt(f)
     }
 }
 
@@ -216,8 +217,8 @@ impl Steps {
                 // A trailing `...` changes nothing.
                 Item::Rest if number + 1 == items.len() => {}
                 Item::Rest => ranges.extend(std::iter::repeat_n(whole, missing)),
-                Item::Range { start, stop, step } => ranges.push(PySlice { start, stop, step }),
-                Item::At(index) => {
+                Item::Of(Indices::Range { start, stop, step }) => ranges.push(PySlice { start, stop, step }),
+                Item::Of(Indices::At(index)) => {
                     single.push((ranges.len() as isize, index));
                     ranges.push(whole);
                 }

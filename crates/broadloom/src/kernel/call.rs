@@ -7,9 +7,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use broadloom_core::symbol::Binding;
+use broadloom_core::binding::Binding;
 use broadloom_core::text::nearest;
-use broadloom_core::{Dim, Error, ErrorKind, Layout, Result};
+use broadloom_core::{Dim, Error, ErrorKind, Layout, Result, Symbol};
 use broadloom_ir::{VectorWidth, printable};
 use broadloom_mem::Region;
 use smallvec::SmallVec;
@@ -53,18 +53,17 @@ impl Kernel {
     pub fn bind(&self, extents: &[(&str, usize)]) -> Result<Call> {
         let mut binding = Binding::default();
         for (name, extent) in extents {
-            let dim = Dim::from(*name);
-            match (&dim, self.symbols().any(|known| known == &dim)) {
-                (Dim::Symbol(symbol), true) => {
+            match self.symbols().find(|symbol| symbol.name() == *name) {
+                Some(symbol) => {
                     if let Err(bound) = binding.set(symbol, *extent) {
                         let why = format!("kernel: {symbol} is given as {bound} and as {extent}");
                         return Err(Error::new(ErrorKind::Shape, why));
                     }
                 }
-                _ => {
+                None => {
                     let why = format!("kernel: it has no extent `{}`", printable(name));
                     let error = Error::new(ErrorKind::Name, why);
-                    let names: Vec<String> = self.symbols().map(Dim::to_string).collect();
+                    let names: Vec<String> = self.symbols().map(Symbol::to_string).collect();
                     return Err(match nearest(name, names.iter().map(String::as_str)) {
                         Some(other) => error.with_help(format!("did you mean `{other}`?")),
                         None => error,

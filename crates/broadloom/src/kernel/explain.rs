@@ -3,6 +3,7 @@
 //! Making an [`Explanation`] of a kernel runs nothing, and changes neither the kernel nor the measurements of previous runs,
 //! which it shows.
 
+use broadloom_core::binding::Binding;
 use broadloom_core::{Dim, Layout, Result, Shape};
 use smallvec::SmallVec;
 
@@ -33,16 +34,15 @@ impl Kernel {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn explain(&self) -> Result<String> {
+        let mut binding = Binding::default();
+        for symbol in self.symbols() {
+            // A symbol that occurs again has this extent already.
+            let _ = binding.set(symbol, EXTENT);
+        }
         let layouts = self.0.inputs.iter().map(|port| {
-            let extents: SmallVec<[usize; 8]> = port
-                .dims
-                .iter()
-                .filter_map(|dim| match dim {
-                    Dim::Fixed(extent) => Some(*extent),
-                    Dim::Symbol(_) => Some(EXTENT),
-                    Dim::Rest => None,
-                })
-                .collect();
+            let named = port.dims.iter().filter(|dim| **dim != Dim::Rest);
+            let extents: SmallVec<[usize; 8]> =
+                named.map(|dim| binding.extent(dim)).collect::<Result<_>>()?;
             Ok(Layout::contiguous(Shape::new(&extents)?))
         });
         let bound = self.specialised(layouts.collect::<Result<_>>()?)?;

@@ -19,8 +19,8 @@ mod specialisation;
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-use broadloom_core::symbol::Binding;
-use broadloom_core::{Dim, Error, ErrorKind, Layout, Result};
+use broadloom_core::binding::Binding;
+use broadloom_core::{Dim, Error, ErrorKind, Layout, Result, Symbol};
 use broadloom_ir::VectorWidth;
 
 use crate::array::{Array, Leaf};
@@ -240,10 +240,9 @@ impl Kernel {
         self.0.fixed.as_ref().map_or_else(Vec::new, |fixed| fixed.vector_widths(&self.0.options))
     }
 
-    /// The symbols in the dims of the inputs.
-    fn symbols(&self) -> impl Iterator<Item = &Dim> {
-        let dims = self.0.inputs.iter().flat_map(|port| port.dims.iter());
-        dims.filter(|dim| matches!(dim, Dim::Symbol(_)))
+    /// The symbols of the inputs.
+    fn symbols(&self) -> impl Iterator<Item = &Symbol> {
+        self.0.inputs.iter().flat_map(|port| port.dims.iter()).filter_map(Dim::symbol)
     }
 
     /// The specialisation for inputs of these layouts.

@@ -73,6 +73,8 @@ impl Specialisation {
         options: &Options,
         layouts: Vec<Layout>,
     ) -> Result<Specialisation> {
+        let dims = ports.iter().map(|port| &port.dims).zip(layouts.iter().map(|layout| &layout.shape));
+        template.check_meetings(dims)?;
         let literals: Box<[Scalar]> = template.literals().into();
         let nodes = template.bind(&layouts, options.size_limits())?;
         let plan = Engine::global().execution_plan(template.expression(&nodes), options, None)?;

@@ -3,10 +3,12 @@
 //! A [`Template`] keeps no array alive. Slot `i` of its structure is input `i`, whose layout is dynamic if the expressions use the
 //! input as a whole; binding fills in the layouts, and its result depends only on the template and these layouts.
 
+use broadloom_core::binding::Binding;
 use broadloom_core::node::NodeKind;
 use broadloom_core::shape::MAX_RANK;
 use broadloom_core::structure::{Entry, KeyLeaf, OwnedStructure, Structure};
-use broadloom_core::{Error, ErrorKind, Layout, Result, Scalar};
+use broadloom_core::symbol::Meeting;
+use broadloom_core::{Dims, Error, ErrorKind, Layout, Result, Scalar, Shape};
 use broadloom_mem::HostFunction;
 
 use crate::array::Array;
@@ -21,6 +23,8 @@ pub(crate) struct Template {
     functions: Box<[HostFunction]>,
     /// For each input, whether its layout is free, that is, whether the expressions use the input without views of its memory.
     free: Box<[bool]>,
+    /// The extents to be compared once they are known, with the names of the functions that broadcast them.
+    meetings: Box<[(Box<str>, Meeting)]>,
     is_elementwise: bool,
 }
 
@@ -42,8 +46,10 @@ impl Template {
             structure: Structure { nodes: &walker.nodes, roots: &walker.done }.to_owned(),
             literals: walker.leaves.literals[..].into(),
             functions: walker.functions.list[..].into(),
-            is_elementwise: is_elementwise && free.iter().all(|free| *free),
+            // Of part of the extents, others than those of the whole may be equal.
+            is_elementwise: is_elementwise && walker.meetings.is_empty() && free.iter().all(|free| *free),
             free: free.into(),
+            meetings: walker.meetings.into(),
         })
     }
 
@@ -63,7 +69,22 @@ impl Template {
         structure.bind(layouts)
     }
 
-    /// The input of planning, from the nodes that [`Template::bind`] returns.
+    /// Compares the extents that functions broadcast, for inputs of these dims and shapes.
+    ///
+    /// Errors: `Shape` for two that are not equal, naming the function, the axis and both.
+    pub(crate) fn check_meetings<'d>(
+        &self,
+        inputs: impl Iterator<Item = (&'d Dims, &'d Shape)>,
+    ) -> Result<()> {
+        if self.meetings.is_empty() {
+            return Ok(());
+        }
+        let mut binding = Binding::default();
+        inputs.into_iter().try_for_each(|(dims, shape)| binding.meet(dims, shape))?;
+        self.meetings.iter().try_for_each(|(function, meeting)| binding.check(function, meeting))
+    }
+
+    /// The input of planning for the nodes of [`Template::bind`].
     pub(crate) fn expression<'x>(&'x self, nodes: &'x [Entry<'x>]) -> Expression<'x> {
         let structure = Structure { nodes, roots: self.structure.borrow().roots };
         Expression { structure, literals: &self.literals, functions: &self.functions }

@@ -6,11 +6,12 @@ use broadloom_core::graph::MAX_NODES;
 use broadloom_core::node::{NodeId, NodeKind};
 use broadloom_core::scalar::Class;
 use broadloom_core::structure::{Entry, KeyLayout, KeyLeaf, Structure};
-use broadloom_core::{DType, Error, ErrorKind, HostDeclaration, Op, Result, Scalar};
+use broadloom_core::symbol::Meeting;
+use broadloom_core::{DType, Dims, Error, ErrorKind, HostDeclaration, Op, Result, Scalar};
 use broadloom_mem::{HostFunction, Region};
 use smallvec::SmallVec;
 
-use crate::array::{Array, Data, Leaf};
+use crate::array::{Array, Data, Kind, Leaf};
 use crate::lower::declared::{Declared, Place};
 use crate::lower::expression::{Expression, SizeLimits};
 use crate::lower::memo::Memo;
@@ -68,7 +69,9 @@ pub(super) struct Walker<'e, 'a> {
     pub nodes: SmallVec<[Entry<'e>; 16]>,
     pub leaves: Leaves<'e, 'a>,
     pub functions: Functions,
-    /// Whether an op that may divide integers has been found.
+    /// The extents that functions of a kernel broadcast, and that may be equal or not; with the functions' names.
+    pub meetings: Vec<(Box<str>, Meeting)>,
+    /// Whether there may be integer divisions.
     divides: bool,
     /// The ids of nodes with several references, by address.
     ids: Memo<usize, NodeId>,
@@ -85,6 +88,7 @@ impl<'e, 'a> Walker<'e, 'a> {
             nodes: SmallVec::new(),
             leaves: Leaves::new(declared),
             functions: Functions { list: SmallVec::new(), known: Memo::new() },
+            meetings: Vec::new(),
             divides: false,
             ids: Memo::new(),
             pending: SmallVec::new(),
@@ -155,6 +159,9 @@ impl<'e, 'a> Walker<'e, 'a> {
         if let NodeKind::Apply { op, .. } = kind {
             self.divides |= op.faults(DType::Int64);
         }
+        if self.leaves.declared.is_some() {
+            self.collect_meetings(kind);
+        }
         let first = self.done.len() - kind.arity();
         let mut at = first;
         let entry = kind.try_map(
@@ -167,6 +174,28 @@ impl<'e, 'a> Walker<'e, 'a> {
         )?;
         self.done.truncate(first);
         Ok(entry)
+    }
+}
+
+impl<'a> Walker<'_, 'a> {
+    /// Adds the extents that a function broadcasts before it is known whether they are equal.
+    fn collect_meetings(&mut self, kind: &Kind<'a>) {
+        let function = match kind {
+            NodeKind::Apply { op, .. } => op.name(),
+            NodeKind::Host { function, .. } => function.name(),
+            _ => return,
+        };
+        if kind.operands().all(|operand| operand.dims().is_none()) {
+            return;
+        }
+        let dims: SmallVec<[Dims; 3]> = kind.operands().map(Array::all_dims).collect();
+        let meetings = &mut self.meetings;
+        // They were broadcast when the node was made.
+        let _ = Dims::broadcast(&dims.iter().collect::<SmallVec<[&Dims; 3]>>(), &mut |meeting| {
+            if !meetings.iter().any(|(name, known)| **name == *function && *known == meeting) {
+                meetings.push((function.into(), meeting));
+            }
+        });
     }
 }
 

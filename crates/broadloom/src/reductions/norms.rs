@@ -1,7 +1,7 @@
 //! Inner products and norms of vectors along axes.
 
 use broadloom_core::infer::BY_NUMPY;
-use broadloom_core::{DType, Error, ErrorKind, Op, Promotion, Result, Scalar, fold, infer};
+use broadloom_core::{DType, Dim, Error, ErrorKind, Op, Promotion, Result, Scalar, fold, infer};
 use broadloom_ir::{Axes, Reduction};
 use smallvec::smallvec;
 
@@ -36,8 +36,11 @@ impl<'a> Array<'a> {
         let axis = if axis < 0 { axis } else { axis - a.rank() as isize };
         let (first, second) = (a.axis("vecdot", axis)?, b.axis("vecdot", axis)?);
         let (dims, others) = (a.all_dims(), b.all_dims());
-        if dims.get(first) != others.get(second) {
-            let (n, m) = (&dims[first], &others[second]);
+        let [n, m] = [(&dims, &a, first), (&others, &b, second)]
+            .map(|(dims, of, axis)| &dims[dims.len() - of.rank() + axis]);
+        // Extents that may be equal are compared when the products are bound; one that may be 1 would repeat there.
+        let is_later = n.may_equal(m) && ![n, m].iter().any(|dim| dim.may_equal(&Dim::Fixed(1)));
+        if n != m && !is_later {
             return fail(format!(
                 "the vectors of {dims} and {others} along axis {axis} have {n} and {m} elements"
             ));

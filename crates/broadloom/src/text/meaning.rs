@@ -5,17 +5,18 @@
 
 use std::collections::HashMap;
 
-use broadloom_core::symbol::Binding;
+use broadloom_core::binding::Binding;
+use broadloom_core::indices::Indices;
 use broadloom_core::text::{GeneratorCall, Input, Item, Meaning, ReductionCall, View, brief};
 use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Literal, Op, Result, Scalar};
 use broadloom_math::Elem;
 use broadloom_mem::HostFunction;
+use smallvec::SmallVec;
 
 use super::calls;
 use crate::array::Array;
 use crate::array::Operand;
 use crate::expr;
-use crate::range::Range;
 use crate::storage::Element;
 
 /// Arrays by name, with the extents of the symbols found so far.
@@ -157,49 +158,21 @@ impl<'a> Meaning for Arrays<'_, 'a> {
 
 /// Applies `x[item, …]`: ranges as in Python; an index removes its axis.
 fn index<'a>(x: &Array<'a>, items: &[Item]) -> Result<Array<'a>> {
-    x.has_known_extents("index")?;
-    let fail = |why: String| Err(Error::new(ErrorKind::Shape, format!("index: {why}")));
     let axes = items.iter().filter(|item| **item != Item::Rest).count();
     let Some(rest) = x.rank().checked_sub(axes) else {
-        return fail(format!("{axes} indices for {}, which has rank {}", x.0.shape, x.rank()));
+        let why = format!("index: {axes} indices for {}, which has rank {}", x.all_dims(), x.rank());
+        return Err(Error::new(ErrorKind::Shape, why));
     };
-    let mut ranges = Vec::with_capacity(x.rank());
-    let mut kept = Vec::with_capacity(x.rank());
+    let mut indices = SmallVec::new();
     for item in items {
-        let axis = ranges.len();
         match *item {
-            Item::Rest => {
-                ranges.extend(std::iter::repeat_n(Range::from(..), rest));
-                kept.extend(std::iter::repeat_n(true, rest));
-            }
-            Item::Range { start, stop, step } => {
-                ranges.push(Range::new(start, stop, step));
-                kept.push(true);
-            }
-            Item::At(index) => {
-                let extent = x.shape()[axis] as isize;
-                if index < -extent || index >= extent {
-                    return fail(format!("{index} is out of range for axis {axis} of {}", x.0.shape));
-                }
-                let index = if index < 0 { index + extent } else { index };
-                ranges.push(Range::from(index..index + 1));
-                kept.push(false);
-            }
+            Item::Rest => indices.extend(std::iter::repeat_n(Indices::ALL, rest)),
+            Item::Of(of_axis) => indices.push(of_axis),
         }
     }
-    let sliced = x.slice(&ranges)?;
-    if kept.iter().all(|&kept| kept) {
-        return Ok(sliced);
-    }
-    let kept = kept.into_iter().chain(std::iter::repeat(true));
-    let extents: Vec<isize> = sliced
-        .shape()
-        .iter()
-        .zip(kept)
-        .filter(|(_, kept)| *kept)
-        .map(|(&extent, _)| extent as isize)
-        .collect();
-    sliced.reshape(&extents)
+    // After `...` first, axes are counted from the end.
+    let begins_with_rest = items.first() == Some(&Item::Rest);
+    x.indexed("index", indices, begins_with_rest)
 }
 
 macro_rules! define_from_bits {

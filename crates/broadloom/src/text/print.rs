@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use broadloom_core::text::nodes::computation;
 use broadloom_core::text::{is_name, print as words};
-use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Result};
+use broadloom_core::{DType, Dims, Error, ErrorKind, Result};
 use broadloom_mem::FloatEnv;
 use rustc_hash::FxHashMap;
 
@@ -97,7 +97,7 @@ impl<'a> Printed<'a> {
             let Some(Leaf::Input(name)) = array.leaf() else { continue };
             let ty = (array.dtype(), array.all_dims());
             for dim in ty.1.iter() {
-                if let Dim::Symbol(symbol) = dim
+                if let Some(symbol) = dim.symbol()
                     && !is_name(symbol.name())
                 {
                     return refuse(symbol.name(), "is not one that a text can have");

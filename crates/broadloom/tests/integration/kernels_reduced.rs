@@ -290,8 +290,8 @@ fn what_is_open_is_named() -> Result<()> {
         assert_eq!(e.message(), format!("{name}: the rank of float64[...,n] is open"));
     }
     let x = input("x", DType::Float64, "n m");
-    let e = x.cumulative_sum(Some(1), None, true).unwrap_err();
-    assert!(e.message().contains("m + 1"), "{e}");
+    let sums = x.cumulative_sum(Some(1), None, true)?;
+    assert_eq!(sums.dims().map(|dims| dims[1].to_string()).as_deref(), Some("m + 1"));
     let y = input("y", DType::Float64, "n k");
     let e = x.vecdot(&y, -1).unwrap_err();
     assert_eq!(e.to_string(), "vecdot: the vectors of [n,m] and [n,k] along axis -1 have m and k elements");

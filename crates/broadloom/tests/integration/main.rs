@@ -39,6 +39,7 @@ mod nan_bits;
 mod nearest;
 mod no_executable_memory;
 mod onnx;
+mod open_extents;
 mod operators;
 mod overlap;
 mod passes;
