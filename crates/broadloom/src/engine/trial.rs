@@ -29,6 +29,14 @@ impl Default for Trial {
 }
 
 impl Trial {
+    /// The number of runs of both executors.
+    pub const RUNS: u8 = 2 * RUNS;
+
+    /// The number of runs so far.
+    pub fn timed(&self) -> u8 {
+        self.runs.iter().sum()
+    }
+
     /// Whether machine code is to run next; `None` once the trial is over.
     pub fn turn(&self) -> Option<bool> {
         self.runs.iter().any(|&runs| runs < RUNS).then_some(self.runs[1] <= self.runs[0])

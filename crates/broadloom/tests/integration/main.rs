@@ -42,6 +42,7 @@ mod onnx;
 mod operators;
 mod overlap;
 mod passes;
+mod pictures;
 mod powers;
 mod profiling;
 mod promotion;
