@@ -7,6 +7,7 @@ style. Its length is bounded for every expression.
 from __future__ import annotations
 
 import base64
+import math
 import platform
 import re
 from html import escape
@@ -17,13 +18,25 @@ import numpy as np
 
 from broadloom import _core, _options
 from broadloom._array import Array
+from broadloom._printing import blocks, corners
 from broadloom._registry import registered
 
 #: The maximum length of a picture and of a text in a cell's output. Longer ones are replaced by a note.
 MAX_PICTURE = 200_000
 MAX_TEXT = 20_000
 
-#: A background in the colours that the picture was designed for, so that it is readable in light and dark notebooks.
+#: Arrays of more elements are summarised by so many at both ends of each axis, as NumPy does.
+THRESHOLD = 200
+EDGE = 3
+
+#: Elements that a summary may have, and what computing them may cost: operations, and moved bytes in eights. Some milliseconds.
+MAX_SHOWN = 2_500
+MAX_COST = 5_000_000
+
+#: Values are aligned by spaces, whatever font the notebook's own style gives to text.
+_FONT = "style=\"font-family: ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace\""
+
+#: The paper that the picture's colours are made for, so that it can be read in a light and in a dark notebook.
 _PAPER = (
     "<style>.graph { background: #ffffff; border-radius: 8px; }"
     "@media (prefers-color-scheme: dark) { .graph { background: #14181d; } }</style></svg>"
@@ -46,21 +59,63 @@ def _shape(x: Array) -> str:
 
 
 def _head(x: Array, what: str) -> str:
-    return f"<div><code>broadloom.Array {x.dtype}{escape(_shape(x))}</code> {escape(what)}</div>"
+    return f"<div><code {_FONT}>broadloom.Array {x.dtype}{escape(_shape(x))}</code> {escape(what)}</div>"
+
+
+def _bytes(n: float) -> str:
+    """A number of bytes as `explain` says it."""
+    for unit in ("B", "kB", "MB", "GB", "TB", "PB"):
+        if n < 999.5:
+            return f"{n:.3g} {unit}"
+        n /= 1000
+    return f"{n:.3g} EB"
+
+
+def _edge(x: Array) -> int | None:
+    """The number of elements to show at both ends of each axis; None if an array of so many axes has no short summary."""
+    shape = [extent or 0 for extent in x.shape]
+    for edge in range(EDGE, 0, -1):
+        if (x.size or 0) <= THRESHOLD or math.prod(min(extent, 2 * edge + 1) for extent in shape) <= MAX_SHOWN:
+            return edge
+    return None
+
+
+def _values(x: Array) -> tuple[str | None, str]:
+    """The elements as text, of many the first and the last along each axis; or None, and the reason. The array is left as it
+    is."""
+    edge, threshold = _edge(x), THRESHOLD
+    if edge is None:
+        return None, "It has too many axes to be shown here."
+    is_small = (x.size or 0) <= THRESHOLD
+    if x._handle.is_evaluated or x._origin is not None:
+        values = np.asarray(x)
+    else:
+        parts = [x._handle] if is_small else [x._handle.slice(source) for source, _ in blocks(x, edge)[1]]
+        if sum(operations + moved // 8 for operations, moved in (part.cost() for part in parts)) > MAX_COST:
+            return None, "Its values take a while: <code>print(x)</code> computes them."
+        if is_small:
+            values = x._handle.evaluate().to_numpy()
+        else:
+            values, threshold = corners(x, edge), 0
+    return np.array2string(values, threshold=threshold, edgeitems=edge, max_line_width=100), ""
 
 
 @registered("html")
 def html(x: Array) -> str:
-    """`Array._repr_html_`: the values of an array in memory, or else the plan of the expression, which is not computed."""
+    """`Array._repr_html_`: what it is, its values where they are in memory or take no time, and the plan."""
     if x._handle.is_symbolic:
         return _head(x, "in a function that is being traced")
+    size = _bytes(x.nbytes or 0)
     if x._handle.is_evaluated or x._origin is not None:
-        values = np.array2string(np.asarray(x), threshold=200, edgeitems=3, max_line_width=100)
-        size = f"{x.nbytes or 0:,} bytes"
-        return f"<div>{_head(x, size)}<pre>{escape(values)}</pre></div>"
-    picture = _picture(x._handle.explain_html(code=False)) or "<div>The plan is too large to be drawn here.</div>"
-    hint = "<code>bl.evaluate(x)</code> computes it, <code>bl.explain(x)</code> says how"
-    return f"<div>{_head(x, 'an expression, not computed yet')}{picture}<div><small>{hint}</small></div></div>"
+        head, plan = f"{size} in memory", "<div>Its values are in memory: nothing would run.</div>"
+    else:
+        head = f"{size}, an expression, not computed yet"
+        picture = _picture(x._handle.explain_html(code=False)) or "<div>The plan is too large to be drawn here.</div>"
+        hint = "<code>bl.evaluate(x)</code> computes it, <code>bl.explain(x)</code> says how"
+        plan = f"{picture}<div><small>{hint}</small></div>"
+    values, why = _values(x)
+    shown = f"<div>{why}</div>" if values is None else f"<pre {_FONT}>{escape(values)}</pre>"
+    return f"<div>{_head(x, head)}{shown}<details><summary>the plan</summary>{plan}</details></div>"
 
 
 class Explanation:
@@ -87,7 +142,7 @@ class Explanation:
         text = self._text
         if len(text) > MAX_TEXT:
             text = f"{text[:MAX_TEXT]}\n… {len(text) - MAX_TEXT} characters more: print(bl.explain(x))"
-        whole = f"<pre>{escape(text)}</pre>"
+        whole = f"<pre {_FONT}>{escape(text)}</pre>"
         picture = _picture(self._page) if self._page is not None else None
         if picture is None:
             return whole

@@ -13,9 +13,12 @@ import numpy as np
 from broadloom._array import Array
 from broadloom._registry import registered
 
+#: A block of an array, and where a summary has it.
+Corner = tuple[tuple[slice, ...], tuple[slice, ...]]
 
-def corners(array: Array, edge: int) -> np.ndarray:
-    """The first and last elements along each axis, with one arbitrary element in between where others are omitted."""
+
+def blocks(array: Array, edge: int) -> tuple[list[int], list[Corner]]:
+    """The shape of a summary of the first and last elements along each axis, and the blocks that it consists of."""
     parts: list[list[tuple[slice, slice]]] = []
     shape = []
     for extent in array.shape:
@@ -28,11 +31,17 @@ def corners(array: Array, edge: int) -> np.ndarray:
         else:
             shape.append(extent)
             parts.append([(slice(0, extent), slice(0, extent))])
+    pairs = product(*parts)
+    return shape, [(tuple(source for source, _ in block), tuple(target for _, target in block)) for block in pairs]
+
+
+def corners(array: Array, edge: int) -> np.ndarray:
+    """The first and last elements along each axis, with one element of any value between them where others are left out."""
+    shape, parts = blocks(array, edge)
     shown = np.zeros(shape, dtype=array.dtype)
-    # Evaluated one by one: if evaluated together, their common subexpression, the whole array, would be stored in memory.
-    for block in product(*parts):
-        corner = array._handle.slice([source for source, _ in block])
-        shown[tuple(target for _, target in block)] = corner.evaluate().to_numpy()
+    # One by one: together, they would share the whole array, in memory.
+    for source, target in parts:
+        shown[target] = array._handle.slice(source).evaluate().to_numpy()
     return shown
 
 

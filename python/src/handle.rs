@@ -560,7 +560,13 @@ impl Handle {
         Ok(explanation.to_html(title))
     }
 
-    /// The expression in broadloom's text language.
+    /// The numbers of operations and of moved bytes of an evaluation.
+    fn cost(&self) -> PyResult<(u64, u64)> {
+        let explanation = self.array.explanation(&of_evaluation(None)?, false).or_raise()?;
+        Ok((explanation.operations(), explanation.bytes()))
+    }
+
+    /// The expression in broadloom's language.
     #[pyo3(signature = (name = "result"))]
     fn text(&self, name: &str) -> PyResult<String> {
         broadloom::text::print(&[(name, &self.array)]).or_raise()

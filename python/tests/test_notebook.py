@@ -16,7 +16,7 @@ import pytest
 
 import broadloom as bl
 from broadloom import _core
-from broadloom._notebook import MAX_PICTURE, MAX_TEXT, _picture
+from broadloom._notebook import MAX_PICTURE, MAX_TEXT, _bytes, _picture
 
 
 def expression() -> bl.Array:
@@ -33,13 +33,21 @@ def picture_of(html: str) -> str:
     return base64.b64decode(data[1]).decode()
 
 
-def test_an_expression_shows_its_plan_and_is_not_computed() -> None:
+def values_of(html: str) -> str:
+    """The values that a cell shows, which are monospaced."""
+    (values,) = ElementTree.fromstring(html).iter("pre")
+    assert "monospace" in values.attrib["style"]
+    return values.text or ""
+
+
+def test_an_expression_shows_values_and_plan_and_stays_one() -> None:
     x = expression()
     html = x._repr_html_()
     assert not x._handle.is_evaluated
     tree = ElementTree.fromstring(html)
-    assert {element.tag for element in tree.iter()} <= {"div", "img", "code", "small"}
+    assert {element.tag for element in tree.iter()} <= {"div", "img", "code", "small", "pre", "details", "summary"}
     assert "float64[3, 4]" in html and "not computed" in html
+    assert values_of(html) == str(np.arange(12.0).reshape(3, 4) * 2 + 1)
     drawn = ElementTree.fromstring(picture_of(html))
     tags = {element.tag.removeprefix("{http://www.w3.org/2000/svg}") for element in drawn.iter()}
     assert "script" not in tags and {"rect", "text"} <= tags
@@ -55,10 +63,52 @@ def test_the_picture_brings_its_paper_for_light_and_dark() -> None:
 def test_an_evaluated_array_shows_values() -> None:
     (x,) = (bl.evaluate(expression()),)
     html = x._repr_html_()
-    ElementTree.fromstring(html)
-    assert "img" not in html and "float64[3, 4]" in html and "96 bytes" in html and "23." in html
+    assert "img" not in html and "float64[3, 4]" in html and "96 B in memory" in html and "23." in values_of(html)
     large = bl.asarray(np.arange(1_000_000))
-    assert len(large._repr_html_()) < 2000
+    assert len(large._repr_html_()) < 2000 and "8 MB in memory" in large._repr_html_()
+
+
+def test_every_array_shows_values_and_plan_in_the_same_way() -> None:
+    def tags(html: str) -> list[str]:
+        """The elements of a cell, without those of the plan."""
+        tree = ElementTree.fromstring(html)
+        plan = tree.find("details")
+        assert plan is not None and plan.findtext("summary") == "the plan" and len(plan) > 1
+        return [element.tag for element in tree]
+
+    for shape in ((), (0,), (3,), (300,), (4, 5), (1000, 1000), (2, 3, 100_000)):
+        ones = bl.asarray(np.ones(shape))
+        lazy = ones * 2 + 1
+        (computed,) = (bl.evaluate(ones * 2 + 1),)
+        shown = [x._repr_html_() for x in (ones, lazy, computed)]
+        assert [tags(html) for html in shown] == [["div", "pre", "details"]] * 3, shape
+        assert values_of(shown[1]) == values_of(shown[2]), shape
+        assert not lazy._handle.is_evaluated
+    assert values_of(lazy._repr_html_()).count("3.") == 36
+    slow = bl.sum(bl.asarray(np.ones(9_000_000)) * 2)
+    assert tags(slow._repr_html_()) == ["div", "div", "details"] and "print(x)" in slow._repr_html_()
+    assert values_of(bl.evaluate(slow)._repr_html_()) == "18000000."
+    many_axes = bl.asarray(np.ones((7,) * 7)) * 2
+    assert values_of(many_axes._repr_html_()).count("2.") == 2**7
+    too_many = bl.asarray(np.ones((4,) * 9))
+    for html in (too_many._repr_html_(), (too_many * 2)._repr_html_()):
+        assert tags(html) == ["div", "div", "details"] and "too many axes" in html
+
+
+@pytest.mark.parametrize(
+    ("n", "said"),
+    [
+        (0, "0 B"),
+        (96, "96 B"),
+        (999, "999 B"),
+        (1000, "1 kB"),
+        (1536, "1.54 kB"),
+        (999_500, "1 MB"),
+        (3 * 10**18, "3 EB"),
+    ],
+)
+def test_sizes_are_said_as_explain_says_them(n: int, said: str) -> None:
+    assert _bytes(n) == said
 
 
 def test_a_traced_array_shows_no_values() -> None:

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use ariadne::{Color, Config, IndexType, Label, Report, ReportKind, Source};
 use broadloom::ErrorKind;
 use broadloom::text::TextError;
+use broadloom_core::infer::BY_NUMPY;
 use broadloom_core::{printable, printable_lines};
 
 use crate::excerpt::Excerpt;
@@ -110,7 +111,7 @@ impl Failure {
                 let option = "--int-div-zero zero gives 0 instead";
                 plain(format_args!("{}; {option}", error.message()), colored, &mut words)
             }
-            Failure::Eval(error) => plain(error, colored, &mut words),
+            Failure::Eval(error) => plain(in_command(&error.to_string()), colored, &mut words),
             Failure::Stdout(error) => plain(format_args!("standard output: {error}"), colored, &mut words),
             Failure::Closed => Ok(()),
             Failure::Interrupted => {
@@ -122,6 +123,11 @@ impl Failure {
         let _ = io::stderr().write_all(&words);
         self.status()
     }
+}
+
+/// A message with the option of promotion as the command spells it.
+fn in_command(message: &str) -> String {
+    message.replace(BY_NUMPY, "promote as NumPy does (--promotion numpy)")
 }
 
 /// Writes a message without a prefix to standard error.
@@ -169,7 +175,7 @@ fn caret(error: &TextError, text: &Text, colored: bool, out: &mut impl Write) ->
         report.add_label(label(span, what, Color::Blue));
     }
     if let Some(help) = &error.help {
-        report.set_help(help);
+        report.set_help(in_command(help));
     }
     let mut drawn = Vec::new();
     report.finish().write((source, Source::from(&excerpt.text)), &mut drawn)?;

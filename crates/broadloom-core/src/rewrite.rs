@@ -77,7 +77,7 @@ pub struct Firing {
 
 /// The name that is reported instead of a rule's when the graph itself folds a node.
 const FOLDED: &str = "a function of constants -> its value";
-const CANONICAL: &str = "computed NaN whose bits are read -> the canonical one";
+const CANONICAL: &str = "NaNs whose bits can be read -> one bit pattern for every NaN";
 
 fn rewrite(
     graph: &Graph,

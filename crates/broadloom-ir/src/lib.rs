@@ -9,6 +9,7 @@
 pub mod canonical;
 pub mod code_plan;
 pub mod error;
+pub mod figures;
 pub mod fold;
 pub mod host;
 pub mod kernel;

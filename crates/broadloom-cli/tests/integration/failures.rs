@@ -108,7 +108,7 @@ error: add: cannot promote float32 and int32
    │        │
    │        ╰──── int32[3]
    │
-   │ Help: write astype(x, float32) for the int32 operand, or promote as NumPy does (promotion=numpy)
+   │ Help: write astype(x, float32) for the int32 operand, or promote as NumPy does (--promotion numpy)
 ───╯
 "
     );

@@ -9,6 +9,7 @@ use std::fmt;
 use crate::graph::{Graph, NodeId};
 use crate::layout::View;
 use crate::shape::Shape;
+use broadloom_ir::figures::{count, counted};
 use broadloom_math::DType;
 
 /// The nodes that are cut off, and so materialised.
@@ -103,6 +104,24 @@ impl Decision {
     }
 }
 
+impl Decision {
+    /// The decision with other names for nodes.
+    #[must_use]
+    pub fn renamed(&self, name: impl Fn(NodeId) -> NodeId) -> Decision {
+        let mut renamed = self.clone();
+        if let Some((node, _)) = &mut renamed.node {
+            *node = name(*node);
+        }
+        match &mut renamed.why {
+            Why::Repeated { reader, .. } | Why::Recomputed { reader, .. } | Why::Hoisted { reader } => {
+                *reader = name(*reader);
+            }
+            _ => {}
+        }
+        renamed
+    }
+}
+
 impl Why {
     /// Whether the node gets a separate kernel.
     pub fn materialises(&self) -> bool {
@@ -121,13 +140,16 @@ impl fmt::Display for Decision {
             Why::NoStrides { view } => write!(f, "no strides express its {view}"),
             Why::Repeated { reader, elements, .. } => write!(
                 f,
-                "computing it for each of {elements} elements of {reader:?} would cost more than a temporary of {}",
-                shape.elements()
+                "computing it for each of {} of {reader:?} would cost more than a temporary of {}",
+                elements_of(*elements),
+                elements_of(shape.elements())
             ),
             Why::Recomputed { reader, elements, recompute, store } => write!(
                 f,
-                "computing it again for each of {elements} elements of {reader:?} costs some {recompute}, a temporary \
-                 would have to save twice {store}"
+                "computing it again for each of {} of {reader:?} costs {}, less than the {} that a temporary has to save",
+                elements_of(*elements),
+                instructions(*recompute),
+                count(2 * store)
             ),
             Why::Hoisted { reader } => {
                 write!(f, "it is one value for a whole row of {reader:?}, computed once per row")
@@ -138,25 +160,36 @@ impl fmt::Display for Decision {
             Why::Shared { loops, .. } => write!(
                 f,
                 "{loops} kernels read it, and computing it in each would cost more than a temporary of {}",
-                shape.elements()
+                elements_of(shape.elements())
             ),
             Why::Again { loops, recompute, store } => write!(
                 f,
-                "computing it in each of {loops} kernels costs some {recompute} more, a temporary would have to save \
-                 twice {store}"
+                "computing it in each of {loops} kernels costs {} more, less than the {} that a temporary has to save",
+                instructions(*recompute),
+                count(2 * store)
             ),
             Why::Faults => f.write_str("it may divide by zero in elements that are not read"),
             Why::ManyChains => f.write_str("it is read through many chains of views"),
             Why::LongChain => f.write_str("it is read through a long chain of views"),
             Why::Split { instructions, kernels } => write!(
                 f,
-                "a body of {instructions} instructions over {shape} is cut into {kernels} kernels, of which each can be compiled"
+                "a body of {} over {shape} is cut into {}, of which each can be compiled",
+                counted(*instructions as u64, "instruction"),
+                counted(*kernels as u64, "kernel")
             ),
         }
     }
 }
 
-/// Records decisions, if they are requested.
+fn elements_of(n: usize) -> String {
+    counted(n as u64, "element")
+}
+
+fn instructions(cost: u64) -> String {
+    format!("about {} on vectors", counted(cost, "instruction"))
+}
+
+/// The receiver of decisions.
 #[derive(Default)]
 pub(crate) struct Log(Option<Vec<Decision>>);
 

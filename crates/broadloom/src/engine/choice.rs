@@ -26,6 +26,8 @@ use std::fmt;
 use crate::engine::cost::RunCost;
 use crate::engine::options::Executor;
 use crate::engine::trial::{Measured, Trial};
+use broadloom_ir::figures::time;
+use broadloom_ir::tuning::executors::CLOSE;
 
 /// The compile budget: if only a trial can tell whether machine code pays, compiling may take this fraction of the time spent
 /// interpreting.
@@ -198,8 +200,8 @@ pub(crate) enum Why<'a> {
     DoesNotPay { compile: f64, regret: f64 },
     /// Both executors were measured, and the faster one runs.
     Measured(Measured),
-    /// Both executors are being measured.
-    Trying,
+    /// Both executors are being measured; so many runs are timed already.
+    Trying { timed: u8 },
 }
 
 impl Why<'_> {
@@ -209,7 +211,8 @@ impl Why<'_> {
         let regret = facts.ledger.regret + facts.cost.regret();
         match *state {
             State::Compiled(Some(times)) | State::InterpreterOnly(Some(times)) => Why::Measured(times),
-            State::Trial(_) | State::Compiling(Reason::Trial) => Why::Trying,
+            State::Trial(trial) => Why::Trying { timed: trial.timed() },
+            State::Compiling(Reason::Trial) => Why::Trying { timed: 0 },
             State::Compiling(Reason::Pays) => Why::Pays { compile, regret },
             State::Compiled(None) => Why::Compiled,
             State::InterpreterOnly(None) => Why::Faster,
@@ -232,20 +235,29 @@ impl fmt::Display for Why<'_> {
             }
             Why::Compiled => f.write_str("its code is compiled already"),
             Why::Faster => f.write_str("its precompiled loops are faster here than machine code"),
-            Why::Pays { compile, regret } => {
-                let (compile, regret) = (compile / 1e3, regret / 1e3);
-                write!(f, "compiling (~{compile:.0} µs) pays, interpreting costs ~{regret:.0} µs more")
-            }
-            Why::DoesNotPay { compile, regret } => {
-                let (compile, regret) = (compile / 1e3, regret / 1e3);
-                write!(f, "compiling (~{compile:.0} µs) would not pay yet, it would save ~{regret:.1} µs")
-            }
-            // The times are not shown, since they differ in each process.
+            Why::Pays { compile, regret } => write!(
+                f,
+                "compiling takes about {} and pays, since the runs up to this one would take about {} longer without it",
+                time(compile),
+                time(regret)
+            ),
+            Why::DoesNotPay { compile, regret } => write!(
+                f,
+                "compiling takes about {} and does not pay yet, since the runs up to this one would take only about {} less with it",
+                time(compile),
+                time(regret)
+            ),
+            // The times are left out, since they differ in each process.
             Why::Measured(times) if times.compiled <= times.interpreted => {
-                f.write_str("tried, machine code was faster")
+                f.write_str("runs of both were timed, and machine code was faster")
             }
-            Why::Measured(_) => f.write_str("tried, the interpreter was faster"),
-            Why::Trying => f.write_str("both are being tried, the estimates are too close"),
+            Why::Measured(_) => f.write_str("runs of both were timed, and the interpreter was faster"),
+            Why::Trying { timed } => write!(
+                f,
+                "estimates within a factor of {CLOSE} of each other cannot tell which is faster, so runs of both are timed in \
+                 turns, {timed} of {} so far, and then the faster one is kept",
+                Trial::RUNS
+            ),
         }
     }
 }
@@ -283,7 +295,7 @@ mod tests {
     fn estimates_that_are_close_are_tried_when_compiling_is_little_of_what_was_spent() {
         let close = |spent: f64| Facts { ledger: Ledger { spent, regret: 0.0 }, ..facts(2.0, 1.5) };
         assert_eq!(auto(State::default(), &close(1_900_000.0)), (false, Why::Faster.to_string()));
-        assert_eq!(auto(State::default(), &close(2_100_000.0)), (true, Why::Trying.to_string()));
+        assert_eq!(auto(State::default(), &close(2_100_000.0)), (true, Why::Trying { timed: 0 }.to_string()));
     }
 
     /// The accumulated regret alone leads to machine code, as soon as it exceeds the time to compile.
@@ -314,9 +326,15 @@ mod tests {
         for (interpreted, compiled) in [(900, 1100), (1100, 900)] {
             let facts = Facts { has_code: true, ..facts(2.0, 1.5) };
             let (mut state, mut ran) = (State::default(), [0; 2]);
-            for _ in 0..8 {
+            for timed in 0..8 {
                 let choice = choose(Executor::Auto, None, state, &facts);
-                assert_eq!(choice.why.to_string(), Why::Trying.to_string());
+                assert_eq!(
+                    choice.why.to_string(),
+                    format!(
+                        "estimates within a factor of 4 of each other cannot tell which is faster, so runs of both are timed \
+                         in turns, {timed} of 8 so far, and then the faster one is kept"
+                    )
+                );
                 ran[usize::from(choice.jit)] += 1;
                 state = choice.state;
                 let State::Trial(trial) = &mut state else { panic!("{state:?}") };
@@ -326,7 +344,7 @@ mod tests {
             let (jit, why) = auto(state, &facts);
             assert_eq!(jit, compiled < interpreted, "{why}");
             let winner = if jit { "machine code" } else { "the interpreter" };
-            assert_eq!(why, format!("tried, {winner} was faster"));
+            assert_eq!(why, format!("runs of both were timed, and {winner} was faster"));
             let settled = state.next(&facts);
             assert_eq!((settled.tag(), settled.next(&facts).tag()), (if jit { 2 } else { 3 }, settled.tag()));
         }

@@ -6,6 +6,7 @@ use broadloom_core::fuse;
 use broadloom_core::graph::NodeId;
 use broadloom_core::rewrite;
 use broadloom_core::{DType, Result};
+use broadloom_ir::figures::counted;
 use broadloom_ir::loop_plan::AccessClass;
 use broadloom_ir::{Reduction, VectorWidth};
 use broadloom_mem::{FloatEnv, Stores};
@@ -160,7 +161,11 @@ fn combining(prepared: &PreparedStage, threads: usize) -> Vec<String> {
     let stage = &prepared.stage;
     match prepared.space() {
         Some(space) => {
-            let counts = format!("each of {} results is combined of {} elements", space.results, space.count);
+            let elements = counted(space.count as u64, "element");
+            let counts = match space.results {
+                1 => format!("the result is combined of {elements}"),
+                results => format!("each of {} is combined of {elements}", counted(results as u64, "result")),
+            };
             let dtypes = stage.kernel.output_dtypes();
             let order = order(stage.reductions().zip(dtypes).filter_map(|(of, dtype)| Some((of?, dtype))));
             let mut lines = vec![format!("{counts}; {order}")];
@@ -215,14 +220,15 @@ fn order(reductions: impl Iterator<Item = (Reduction, DType)>) -> String {
 fn walk(space: &Space, threads: usize) -> String {
     let results = match space.form {
         Form::Along => "result by result".to_owned(),
-        Form::Across { width } => format!("{width} neighbouring results at once"),
+        Form::Across { width } => format!("{width} adjacent results at once"),
     };
     let is_packed = space.whole().is_ok_and(|plan| plan.operands().iter().any(|o| o.class().is_tiled()));
     let place = match (space.takes_inputs(), is_packed) {
         (true, false) => "elements are combined where they are in memory".to_owned(),
         (true, true) => "elements are packed into tiles in cache, and combined there".to_owned(),
         (false, _) => {
-            format!("elements are computed into a tile of about {} in cache, and combined there", space.tile)
+            let tile = counted(space.tile as u64, "element");
+            format!("elements are computed into a tile of about {tile} in cache, and combined there")
         }
     };
     let parts = match threads {

@@ -29,7 +29,15 @@ impl Default for Trial {
 }
 
 impl Trial {
-    /// Whether machine code runs next; `None` once the trial is over.
+    /// The number of runs of both executors.
+    pub(crate) const RUNS: u8 = 2 * RUNS;
+
+    /// The number of runs so far.
+    pub(crate) fn timed(&self) -> u8 {
+        self.runs.iter().sum()
+    }
+
+    /// Whether machine code is to run next; `None` once the trial is over.
     pub(crate) fn turn(&self) -> Option<bool> {
         self.runs.iter().any(|&runs| runs < RUNS).then_some(self.runs[1] <= self.runs[0])
     }

@@ -5,22 +5,27 @@
 
 use std::fmt::Write;
 
+use broadloom_core::Op;
 use broadloom_core::fuse::{Source, Target};
 use broadloom_core::graph::{Leaf, NodeId, NodeKind};
 use broadloom_core::text::nodes::label;
+use broadloom_ir::figures::{bytes, count, counted};
 use broadloom_mem::FloatEnv;
 use maud::{Markup, PreEscaped, html};
 use rustc_hash::FxHashMap;
 
-use crate::explain::explanation::{Explanation, bytes};
-use crate::explain::layers::{self, HEIGHT, Item, Places, Point};
+use crate::explain::explanation::{Explanation, ONE_NAN};
+use crate::explain::layers::{self, HEIGHT, Item, Places, Point, TITLE};
 
 /// Maximum number of boxes in a picture.
 const MAX_BOXES: usize = 250;
 /// Maximum number of characters of a line in a box.
 const MAX_CHARS: usize = 34;
-/// Width of a character of 13 px in a monospaced font.
+/// Width of a character in a monospaced font of 13 px, and in the one of titles, of 12 px.
 const CHAR: f64 = 7.9;
+const TITLE_CHAR: f64 = 7.3;
+/// The distance of a frame from what is inside.
+const PADDING: f64 = 12.0;
 /// Number of colours, used in turn.
 const COLOURS: usize = 8;
 
@@ -54,26 +59,36 @@ impl Explanation {
 
 /// Draws the graph, or the kernels, or a note that it is too large.
 pub(crate) fn picture(e: &Explanation) -> Markup {
-    let nodes = e.live().iter().filter(|live| **live).count();
+    let (live, shown) = (e.live(), e.shown());
+    let nodes = e.graph.ids().filter(|id| live[id.index()] && shown[id.index()] == *id).count();
     if nodes == 0 {
         return text_only("nothing is computed");
     }
     let drawing = if nodes <= MAX_BOXES { graph(e) } else { kernels(e) };
     if drawing.boxes.len() > MAX_BOXES {
-        let (n, k) = (nodes, e.stages.len());
-        return text_only(&format!("{n} nodes in {k} kernels: too many to draw"));
+        let (n, k) = (count(nodes as u64), counted(e.stages.len() as u64, "kernel"));
+        return text_only(&format!("{n} nodes in {k}: too many to draw"));
     }
     render(&drawing)
 }
 
 /// A drawing of every live node with its operands.
 fn graph(e: &Explanation) -> Drawing {
-    let live = e.live();
+    let (live, shown) = (e.live(), e.shown());
     let kernel_of = assign(e, &live);
+    let mut has_one_nan = vec![false; live.len()];
+    for (id, to) in e.graph.ids().zip(&shown) {
+        has_one_nan[to.index()] |= live[id.index()] && id != *to;
+    }
     let mut number: FxHashMap<NodeId, usize> = FxHashMap::default();
     let mut drawing = Drawing { boxes: Vec::new(), edges: Vec::new(), frames: frames(e) };
     for id in e.graph.ids().filter(|id| live[id.index()]) {
         let node = e.graph.node(id);
+        // A canonical NaN is in the box of the operation before it, which says so.
+        if shown[id.index()] != id {
+            number.insert(id, number[&shown[id.index()]]);
+            continue;
+        }
         let (class, what) = match &node.kind {
             NodeKind::Leaf(Leaf::Input { slot, layout, .. }) => {
                 let how = if layout.is_contiguous() { "" } else { ", strided" };
@@ -86,10 +101,13 @@ fn graph(e: &Explanation) -> Drawing {
                 (class, label(kind, |function| function.name().to_owned()).unwrap_or_default())
             }
         };
-        let results = e.roots.iter().enumerate().filter(|(_, root)| **root == id);
+        let results = e.roots.iter().enumerate().filter(|(_, root)| shown[root.index()] == id);
         let results: Vec<String> = results.map(|(i, _)| e.target(Target::Root(i as u32))).collect();
         let mut type_line = format!("{}{}", node.dtype, node.shape);
         let mut title = format!("{id:?}: {what} {type_line}");
+        if has_one_nan[id.index()] || matches!(node.kind, NodeKind::Apply { op: Op::CanonicalNan, .. }) {
+            title = format!("{title}, {ONE_NAN}");
+        }
         if !results.is_empty() {
             type_line = format!("{type_line} → {}", results.join(", "));
             title = format!("{title}, {}", results.join(", "));
@@ -175,8 +193,8 @@ fn kernels(e: &Explanation) -> Drawing {
         }
         let title = frame(e, i);
         let combines: String = step.stage.combined_by().map(|name| format!(", {name}")).collect();
-        let lines =
-            [format!("kernel {i}"), format!("{} instructions{combines}", step.stage.kernel.body.len())];
+        let instructions = counted(step.instructions().iter().sum::<usize>() as u64, "instruction");
+        let lines = [format!("kernel {i}"), format!("{instructions}{combines}")];
         drawing.boxes.push(Shown { title, class: "op", lines, kernel: Some(i), band: i });
     }
     drawing
@@ -199,14 +217,14 @@ fn render(drawing: &Drawing) -> Markup {
         .boxes
         .iter()
         .map(|shown| {
-            let chars = shown.lines.iter().map(|line| short(line).chars().count()).max().unwrap_or(0);
-            Item { width: chars as f64 * CHAR + 22.0, band: shown.band, loose: shown.kernel.is_none() }
+            let columns = shown.lines.iter().map(|line| columns(&short(line))).max().unwrap_or(0);
+            Item { width: columns as f64 * CHAR + 22.0, band: shown.band, loose: shown.kernel.is_none() }
         })
         .collect();
-    let places = layers::place(&items, &drawing.edges);
-    let frames = around(drawing, &items, &places);
-    // A frame's title may be wider than its contents.
-    let width = frames.iter().map(|(_, at, size)| at.0 + size.0 + 12.0).fold(places.width, f64::max);
+    let titles: Vec<f64> = drawing.frames.iter().map(|name| columns(name) as f64 * TITLE_CHAR).collect();
+    let places = layers::place(&items, &drawing.edges, &titles);
+    let frames = around(drawing, &items, &titles, &places);
+    let width = places.width;
     let view = format!("0 0 {width:.0} {:.0}", places.height);
     html! {
         svg xmlns="http://www.w3.org/2000/svg" class="graph" viewBox=(view) width=(n(width)) height=(n(places.height)) role="img" {
@@ -217,8 +235,8 @@ fn render(drawing: &Drawing) -> Markup {
                 }
             }
             @for route in &places.routes { path class="edge" d=(curve(route)) {} }
-            @for (i, at, _) in &frames {
-                text class="name" x=(n(at.0 + 10.0)) y=(n(at.1 + 17.0)) { (drawing.frames[*i]) }
+            @for (name, at) in drawing.frames.iter().zip(&places.titles) {
+                @if let Some(at) = at { text class="name" x=(n(at.0)) y=(n(at.1 + TITLE - 5.0)) { (name) } }
             }
             @for ((shown, item), at) in drawing.boxes.iter().zip(&items).zip(&places.boxes) {
                 g class=(format!("node {} {}", shown.class, shown.kernel.map_or(String::new(), colour))) {
@@ -233,21 +251,18 @@ fn render(drawing: &Drawing) -> Markup {
 }
 
 /// The position and size of the frame of each kernel that is drawn with one.
-fn around(drawing: &Drawing, items: &[Item], places: &Places) -> Vec<(usize, Point, Point)> {
+fn around(drawing: &Drawing, items: &[Item], titles: &[f64], places: &Places) -> Vec<(usize, Point, Point)> {
     let mut frames = Vec::new();
-    for (i, name) in drawing.frames.iter().enumerate() {
-        let inside = (0..items.len()).filter(|&b| drawing.boxes[b].kernel == Some(i));
-        let (mut least, mut most) = ((f64::INFINITY, f64::INFINITY), (0.0f64, 0.0f64));
-        for b in inside {
+    for (i, (title, width)) in places.titles.iter().zip(titles).enumerate() {
+        let Some(title) = *title else { continue };
+        let (mut least, mut most) = (title, (title.0 + width, title.1 + TITLE));
+        for b in (0..items.len()).filter(|&b| drawing.boxes[b].kernel == Some(i)) {
             let (at, half) = (places.boxes[b], items[b].width / 2.0);
-            least = (least.0.min(at.0 - half), least.1.min(at.1 - HEIGHT / 2.0));
+            least.0 = least.0.min(at.0 - half);
             most = (most.0.max(at.0 + half), most.1.max(at.1 + HEIGHT / 2.0));
         }
-        if least.0.is_finite() {
-            let (x, y) = (least.0 - 12.0, least.1 - 26.0);
-            let width = (most.0 - x + 12.0).max(name.chars().count() as f64 * 7.3 + 20.0);
-            frames.push((i, (x, y), (width, most.1 - y + 12.0)));
-        }
+        let (x, y) = (least.0 - PADDING, least.1 - PADDING / 2.0);
+        frames.push((i, (x, y), (most.0 - x + PADDING, most.1 - y + PADDING)));
     }
     frames
 }
@@ -256,22 +271,25 @@ fn colour(kernel: usize) -> String {
     format!("k{}", kernel % COLOURS)
 }
 
-/// A curve from the lower edge of a box through all points to the upper edge of another, vertical at each.
-fn curve(route: &[Point]) -> String {
+/// An edge along its parts, each a curve that begins and ends vertically, or a line.
+fn curve(route: &[[Point; 2]]) -> String {
     let mut d = String::new();
-    let last = route.len().saturating_sub(1);
-    for (i, pair) in route.windows(2).enumerate() {
-        let from = (pair[0].0, pair[0].1 + if i == 0 { HEIGHT / 2.0 } else { 0.0 });
-        let to = (pair[1].0, pair[1].1 - if i + 1 == last { HEIGHT / 2.0 } else { 0.0 });
-        let bend = (to.1 - from.1) / 2.0;
-        if i == 0 {
-            // Writing to a String can't fail.
-            let _ = write!(d, "M{} {}", n(from.0), n(from.1));
-        }
-        let (first, second) = (n(from.1 + bend), n(to.1 - bend));
-        let _ = write!(d, "C{} {first} {} {second} {} {}", n(from.0), n(to.0), n(to.0), n(to.1));
+    for (i, [from, to]) in route.iter().enumerate() {
+        let [x, y, end_x, end_y] = [from.0, from.1, to.0, to.1].map(n);
+        let middle = n((from.1 + to.1) / 2.0);
+        // Writing to a String can't fail.
+        let _ = if i == 0 { write!(d, "M{x} {y}") } else { write!(d, "V{y}") };
+        let _ = match x == end_x {
+            true => write!(d, "V{end_y}"),
+            false => write!(d, "C{x} {middle} {end_x} {middle} {end_x} {end_y}"),
+        };
     }
     d
+}
+
+/// The width of a text in characters, of which Chinese, Japanese, Korean ones and pictures are as wide as two others.
+fn columns(line: &str) -> usize {
+    line.chars().map(|c| if c < '\u{2e80}' { 1 } else { 2 }).sum()
 }
 
 fn n(x: f64) -> String {

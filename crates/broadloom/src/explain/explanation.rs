@@ -4,16 +4,18 @@
 //! its order is fixed.
 
 use broadloom_core::fuse::{Decision, Source, Stage, Target};
-use broadloom_core::graph::{Graph, NodeId};
+use broadloom_core::graph::{Graph, NodeId, NodeKind};
 use broadloom_core::kernel::{Code, Depth, Inst};
 use broadloom_core::rewrite::Firing;
 use broadloom_core::{DType, Op, Shape};
+use broadloom_ir::figures::{counted, time};
 use broadloom_ir::kernel::Sink;
 use broadloom_ir::loop_plan::AccessClass;
 use broadloom_ir::{VectorWidth, printable};
 
 use crate::lower::Place;
 use broadloom_mem::Listing;
+use rustc_hash::FxHashSet;
 
 /// A description of an evaluation: the typed graph, the rewritten graph, the kernels and the reasons for their division, the
 /// executor of each and the reason, their traffic and operations; on request their code.
@@ -116,6 +118,25 @@ impl Explanation {
         self.stages.iter().fold(0, |sum: u64, s| sum.saturating_add(s.operations()))
     }
 
+    /// For each node after rewriting, the one that it is shown as: itself, or, for a canonical NaN, the operation before it, if
+    /// every kernel that has the one has both.
+    pub(super) fn shown(&self) -> Vec<NodeId> {
+        let operation = |id: NodeId| match &self.graph.node(id).kind {
+            NodeKind::Apply { op: Op::CanonicalNan, args } => args.last().copied(),
+            _ => None,
+        };
+        let computed = |of: &NodeId| self.graph.node(*of).kind.is_computed();
+        let mut shown: Vec<NodeId> =
+            self.graph.ids().map(|id| operation(id).filter(computed).unwrap_or(id)).collect();
+        for step in &self.stages {
+            let all: FxHashSet<NodeId> = step.nodes.iter().copied().collect();
+            for &id in step.nodes.iter().filter(|&&id| operation(id).is_some_and(|of| !all.contains(&of))) {
+                shown[id.index()] = id;
+            }
+        }
+        shown
+    }
+
     /// For each node after rewriting, whether the roots need it.
     pub(super) fn live(&self) -> Vec<bool> {
         let mut live = vec![false; self.graph.nodes().len()];
@@ -156,6 +177,13 @@ impl Explanation {
     }
 }
 
+/// What the op `canonical_nan` does, for readers who know NaN from NumPy.
+pub(super) const ONE_NAN: &str = "one bit pattern for every NaN";
+
+fn is_canonical_nan(inst: &Inst) -> bool {
+    matches!(inst.code, Code::Apply(Op::CanonicalNan, _))
+}
+
 /// The name, in one line; if there is none, the alternative.
 pub(super) fn name_or(name: Option<&String>, words: impl std::fmt::Display) -> String {
     match name {
@@ -172,7 +200,7 @@ impl Step {
         let mut counts = [0; 3];
         let of_body = &depths[kernel.values() - kernel.body.len()..];
         // The canonical NaN is part of the operation before it.
-        let written = |inst: &Inst| !matches!(inst.code, Code::Apply(Op::CanonicalNan, _));
+        let written = |inst: &Inst| !is_canonical_nan(inst);
         for (depth, _) in of_body.iter().zip(&kernel.body).filter(|(_, inst)| written(inst)) {
             counts[match depth {
                 Depth::Call => 0,
@@ -181,6 +209,18 @@ impl Step {
             }] += 1;
         }
         counts
+    }
+
+    /// The lines of its kernel, with a comment at the canonical NaN.
+    pub(super) fn body(&self) -> Vec<String> {
+        let kernel = &self.stage.kernel;
+        let text = kernel.to_string();
+        let named = format!(" = {}.", Op::CanonicalNan.name());
+        let line = |line: &str| match line.contains(&named) {
+            true => format!("{line}  # {ONE_NAN}"),
+            false => line.to_owned(),
+        };
+        text.lines().map(line).collect()
     }
 
     pub(super) fn operations(&self) -> u64 {
@@ -210,6 +250,16 @@ impl Step {
         }
     }
 
+    /// The estimated time on one thread, of the whole and of each element.
+    pub(super) fn estimate(&self, ns: f64) -> String {
+        let elements = self.stage.shape.elements();
+        let each = match elements {
+            0..=1 => String::new(),
+            _ => format!(", {} per element", time(ns / elements as f64)),
+        };
+        format!("an estimated {} on one for {}{each}", time(ns), counted(elements as u64, "element"))
+    }
+
     pub(super) fn executor(&self) -> &'static str {
         match &self.run {
             Some(run) if run.folds => "no kernel",
@@ -231,40 +281,5 @@ pub(super) fn vectors(width: VectorWidth, narrowed: Option<&str>) -> String {
     match narrowed {
         Some(why) => format!("vectors of {width} bits, no wider: {why}"),
         None => format!("vectors of {width} bits"),
-    }
-}
-
-/// A number of bytes as text, in powers of 1000.
-pub(super) fn bytes(n: u64) -> String {
-    scaled(n, "B", &["kB", "MB", "GB", "TB", "PB", "EB"])
-}
-
-/// A count as text.
-pub(super) fn count(n: u64) -> String {
-    scaled(n, "", &["thousand", "million", "billion", "trillion", "quadrillion", "quintillion"])
-}
-
-fn scaled(n: u64, unit: &str, larger: &[&str]) -> String {
-    let (mut value, mut name) = (n as f64, unit);
-    for larger in larger {
-        if value < 999.95 {
-            break;
-        }
-        (value, name) = (value / 1e3, larger);
-    }
-    match (name == unit, unit) {
-        (true, "") => n.to_string(),
-        (true, _) => format!("{n} {unit}"),
-        _ => format!("{value:.1} {name}"),
-    }
-}
-
-/// Nanoseconds as text.
-pub(super) fn time(ns: f64) -> String {
-    match ns {
-        ns if ns < 999.5 => format!("{ns:.0} ns"),
-        ns if ns < 999_950.0 => format!("{:.1} µs", ns / 1e3),
-        ns if ns < 999_950_000.0 => format!("{:.1} ms", ns / 1e6),
-        ns => format!("{:.1} s", ns / 1e9),
     }
 }

@@ -3,12 +3,12 @@
 //! The page is one file of HTML that is also well-formed XML. It has no scripts and no external resources, and the macro escapes
 //! all text, since names may come from untrusted sources.
 
-use broadloom_core::fuse::Decision;
+use broadloom_ir::figures::{bytes, count, counted, time};
 use broadloom_mem::FloatEnv;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::explain::draw;
-use crate::explain::explanation::{Explanation, Run, Step, bytes, count, time, vectors};
+use crate::explain::explanation::{Explanation, Run, Step, vectors};
 use crate::explain::text::{plural, results};
 use broadloom_mem::Listing;
 
@@ -29,9 +29,8 @@ impl Explanation {
 /// The whole page.
 fn page(e: &Explanation, title: &str) -> String {
     let (typed, typed_roots) = &e.typed;
-    let typed_lines = e.lines(typed, |_| true);
-    let live = e.live();
-    let after = e.lines(&e.graph, |id| live[id.index()]);
+    let (typed_lines, after) = (e.lines(typed), e.lines_after());
+    let nodes = |lines: &[String]| counted(lines.len() as u64, "node");
     let estimate: f64 = e.stages.iter().map(chosen).sum();
     let figures = [
         (e.kernels().to_string(), plural(e.kernels(), "kernel")),
@@ -61,10 +60,10 @@ fn page(e: &Explanation, title: &str) -> String {
                 }
                 div class="wide" { (draw::picture(e)) }
                 h2 { "From the expression to the plan" }
-                (listing(&format!("Typed graph: {} {}, {}", typed_lines.len(), plural(typed_lines.len(), "node"), results(typed_roots)), &typed_lines, false))
+                (listing(&format!("Typed graph: {}, {}", nodes(&typed_lines), results(typed_roots)), &typed_lines, false))
                 (listing(&fired(e), &e.rules().collect::<Vec<_>>(), true))
-                (listing(&format!("After rewriting: {} {}, {}", after.len(), plural(after.len(), "node"), results(&e.roots)), &after, false))
-                (decisions(&e.decisions))
+                (listing(&format!("After rewriting: {}, {}", nodes(&after), results(&e.results_after())), &after, false))
+                (decisions(&e.decisions().collect::<Vec<_>>()))
                 @for note in e.notes() { p { (note) "." } }
                 @for (number, step) in e.stages.iter().enumerate() { (kernel(e, number, step)) }
                 footer {
@@ -84,7 +83,7 @@ fn chosen(step: &Step) -> f64 {
 fn fired(e: &Explanation) -> String {
     match e.firings.len() {
         0 => "Rewriting: no rule applies".into(),
-        n => format!("Rewriting: {n} {} fired", plural(n, "rule")),
+        n => format!("Rewriting: {} fired", counted(n as u64, "rule")),
     }
 }
 
@@ -108,10 +107,10 @@ fn details(summary: &str, open: bool, inside: Markup) -> Markup {
     }
 }
 
-fn decisions(decisions: &[Decision]) -> Markup {
+fn decisions(decisions: &[String]) -> Markup {
     html! {
         @if decisions.is_empty() { p { "Fusion: nothing had to be cut off" } }
-        @else { (listing(&format!("Fusion: {} {}", decisions.len(), plural(decisions.len(), "decision")), &decisions.iter().map(Decision::to_string).collect::<Vec<_>>(), true)) }
+        @else { (listing(&format!("Fusion: {}", counted(decisions.len() as u64, "decision")), decisions, true)) }
     }
 }
 
@@ -125,12 +124,12 @@ fn kernel(e: &Explanation, number: usize, step: &Step) -> Markup {
                 None if step.combinations() > 0 => p { "It has no elements: its results are those of nothing." },
                 None => p { "It has no elements: nothing runs." },
                 Some(run) if run.folds => p {
-                    "Nothing is computed: elements are combined where they are in memory, with " (run.threads) " "
-                    (plural(run.threads, "thread")) ", in an estimated " (time(run.compiled)) "."
+                    "Nothing is computed: elements are combined where they are in memory, with "
+                    (counted(run.threads as u64, "thread")) ", in " (step.estimate(run.compiled)) "."
                 },
                 Some(run) => {
                     p {
-                        "Runs on the " b { (step.executor()) } " with " (run.threads) " " (plural(run.threads, "thread")) ": " (run.why) "."
+                        "Runs on the " b { (step.executor()) } " with " (counted(run.threads as u64, "thread")) ": " (run.why) "."
                         @if let Some(vectors) = step.vectors() { " It has " (vectors) "." }
                         @if run.streams { " Its stores are non-temporal, except where an output is an input." }
                     }
@@ -143,9 +142,10 @@ fn kernel(e: &Explanation, number: usize, step: &Step) -> Markup {
             }
             @if !step.combining.is_empty() { ul { @for line in &step.combining { li { (line) } } } }
             p {
-                @if step.combinations() > 0 { (step.combinations()) " " (plural(step.combinations(), "combination")) " and " }
-                (element) " " (plural(element, "instruction")) " for each element, " (row) " for each row, " (call) " for each call: "
-                (count(step.operations())) " " (plural(step.operations() as usize, "operation")) ". Reads " (bytes(step.read as u64)) ", writes " (bytes(step.written as u64)) "."
+                @if step.combinations() > 0 { (counted(step.combinations() as u64, "combination")) " and " }
+                (counted(element as u64, "instruction")) " for each element"
+                @for (n, what) in [(row, "row"), (call, "call")] { @if n > 0 { ", " (n) " for each " (what) } }
+                ": " (counted(step.operations(), "operation")) ". Reads " (bytes(step.read as u64)) ", writes " (bytes(step.written as u64)) "."
             }
             table {
                 tr { th { "value" } th { "dtype" } th { "where" } th { "layout" } th { "access" } }
@@ -165,7 +165,7 @@ fn kernel(e: &Explanation, number: usize, step: &Step) -> Markup {
                     }
                 }
             }
-            (listing("Body", &stage.kernel.to_string().lines().map(String::from).collect::<Vec<_>>(), true))
+            (listing("Body", &step.body(), true))
             @match &step.code {
                 None => {},
                 Some(Err(why)) => p { "No machine code: " (why) },
@@ -185,7 +185,11 @@ fn kernel(e: &Explanation, number: usize, step: &Step) -> Markup {
 
 fn machine_code(code: &Listing) -> String {
     let vectors = vectors(code.width, code.narrowed.as_deref());
-    format!("Machine code: {} bytes with constants, blocks of {} elements, {vectors}", code.bytes, code.lanes)
+    format!(
+        "Machine code: {} with constants, blocks of {} elements, {vectors}",
+        bytes(code.bytes as u64),
+        code.lanes
+    )
 }
 
 /// A row with a bar whose length is the time, relative to the longest of the three.

@@ -1,7 +1,9 @@
 //! Places the nodes of a graph in layers, with the method of Sugiyama, Tagawa and Toda.
 //!
 //! Boxes are given with operands first, each in a band, and edges go down; bands are below each other, and boxes of a layer never
-//! overlap. The same input gives the same picture, and time and memory are bounded by boxes × layers.
+//! overlap. The title of a band has a layer of its own. Edges are vertical inside layers, away from what is there, and bend only
+//! between layers, so that no edge crosses a box or a title. The same input gives the same picture, and time and memory are
+//! bounded by boxes × layers.
 
 /// A box to be placed.
 #[derive(Clone, Copy, Debug)]
@@ -21,17 +23,21 @@ pub(crate) type Point = (f64, f64);
 pub(crate) struct Places {
     /// The centre of each box.
     pub boxes: Vec<Point>,
-    /// The points that each edge goes through, from box to box.
-    pub routes: Vec<Vec<Point>>,
+    /// The upper left corner of each band's title, if it has one.
+    pub titles: Vec<Option<Point>>,
+    /// The parts of each edge between layers, from the lower edge of one layer to the upper edge of the next; it is vertical
+    /// from one part to the next.
+    pub routes: Vec<Vec<[Point; 2]>>,
     pub width: f64,
     pub height: f64,
 }
 
-/// The height of a box.
+/// The height of a box, and of a title.
 pub(crate) const HEIGHT: f64 = 40.0;
-/// The distance between layers, and the additional one between bands.
-const STEP: f64 = 74.0;
-const BAND: f64 = 34.0;
+pub(crate) const TITLE: f64 = 18.0;
+/// The distance between two layers, and the additional one between bands.
+const STRIP: f64 = 34.0;
+const BAND: f64 = 24.0;
 /// The gap between adjacent boxes of a layer.
 const GAP: f64 = 16.0;
 /// The margin of the picture.
@@ -48,58 +54,117 @@ struct Spot {
     down: Vec<usize>,
 }
 
-/// Places the boxes. An edge is from an earlier box to a later one, whose band is the same or below.
-pub(crate) fn place(items: &[Item], edges: &[(usize, usize)]) -> Places {
-    let (layer, tops) = layers(items, edges);
+/// The boxes of each layer, and where the layers are.
+struct Layers {
+    /// The layer of each box.
+    of: Vec<usize>,
+    /// The upper edge of each layer, and its height.
+    rows: Vec<(f64, f64)>,
+    /// The layer of each band's title.
+    titles: Vec<Option<usize>>,
+}
+
+/// Places the boxes, and titles of these widths above the boxes of bands that are not loose. An edge is from an earlier box to a
+/// later one, whose band is the same or below; loose boxes have no operands.
+pub(crate) fn place(items: &[Item], edges: &[(usize, usize)], titles: &[f64]) -> Places {
+    let layers = layers(items, edges, titles.len());
     let mut spots: Vec<Spot> = items
         .iter()
-        .zip(&layer)
+        .zip(&layers.of)
         .map(|(item, &layer)| Spot { layer, width: item.width, x: 0.0, up: Vec::new(), down: Vec::new() })
         .collect();
     let routes = thread(&mut spots, edges);
-    let mut rows: Vec<Vec<usize>> = vec![Vec::new(); tops.len()];
+    let mut rows: Vec<Vec<usize>> = vec![Vec::new(); layers.rows.len()];
     spots.iter().enumerate().for_each(|(i, spot)| rows[spot.layer].push(i));
     order(&spots, &mut rows);
     settle(&mut spots, &rows);
-    let left = spots.iter().map(|s| s.x - s.width / 2.0).fold(f64::INFINITY, f64::min).min(0.0);
-    let right = spots.iter().map(|s| s.x + s.width / 2.0).fold(0.0, f64::max);
-    let point = |i: usize| (spots[i].x - left + MARGIN, tops[spots[i].layer] + HEIGHT / 2.0);
+    let titled: Vec<Option<(usize, f64)>> = (0..titles.len())
+        .map(|band| {
+            let layer = layers.titles[band]?;
+            let inside = items.iter().zip(&spots).filter(|(item, _)| item.band == band && !item.loose);
+            let extent = extent(inside.map(|(_, spot)| spot));
+            Some((layer, between(rows[layer].iter().map(|&i| spots[i].x), extent, titles[band])))
+        })
+        .collect();
+    let (left, right) = titled.iter().zip(titles).fold(extent(&spots), |(left, right), (at, width)| {
+        at.map_or((left, right), |(_, x)| (left.min(x), right.max(x + width)))
+    });
+    let (left, right) = (left.min(0.0), right.max(0.0));
+    let x = |i: usize| spots[i].x - left + MARGIN;
+    let top = |i: usize| (x(i), layers.rows[spots[i].layer].0);
+    let bottom = |i: usize| (x(i), top(i).1 + layers.rows[spots[i].layer].1);
+    let part = |pair: &[usize]| [bottom(pair[0]), top(pair[1])];
     Places {
-        boxes: (0..items.len()).map(point).collect(),
-        routes: routes.iter().map(|route| route.iter().map(|&i| point(i)).collect()).collect(),
+        boxes: (0..items.len()).map(|i| (x(i), top(i).1 + HEIGHT / 2.0)).collect(),
+        titles: titled
+            .iter()
+            .map(|at| at.map(|(layer, x)| (x - left + MARGIN, layers.rows[layer].0)))
+            .collect(),
+        routes: routes.iter().map(|route| route.windows(2).map(part).collect()).collect(),
         width: right - left + 2.0 * MARGIN,
-        height: tops.last().map_or(0.0, |top| top + HEIGHT) + MARGIN,
+        height: layers.rows.last().map_or(0.0, |(top, height)| top + height) + MARGIN,
     }
 }
 
-/// The layer of each box, as low as its operands allow, and the vertical position of each layer.
-fn layers(items: &[Item], edges: &[(usize, usize)]) -> (Vec<usize>, Vec<f64>) {
+/// The left and the right edge of boxes.
+fn extent<'s>(spots: impl IntoIterator<Item = &'s Spot>) -> (f64, f64) {
+    spots.into_iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(left, right), spot| {
+        (left.min(spot.x - spot.width / 2.0), right.max(spot.x + spot.width / 2.0))
+    })
+}
+
+/// The left edge of a title between the edges that cross its layer: where it sticks out least from the boxes below it, and there
+/// as near to their left edge as possible.
+fn between(crossing: impl Iterator<Item = f64>, (left, right): (f64, f64), width: f64) -> f64 {
+    let mut bounds: Vec<f64> = crossing.chain([f64::NEG_INFINITY, f64::INFINITY]).collect();
+    bounds.sort_by(f64::total_cmp);
+    let mut best = (f64::INFINITY, left);
+    for pair in bounds.windows(2) {
+        let (least, most) = (pair[0] + GAP / 2.0, pair[1] - GAP / 2.0 - width);
+        if least > most {
+            continue;
+        }
+        let x = left.clamp(least, most);
+        let cost = (left - x).max(0.0) + (x + width - right).max(0.0) + 0.01 * (x - left).abs();
+        if cost < best.0 {
+            best = (cost, x);
+        }
+    }
+    best.1
+}
+
+/// The layers: each box is as low as its operands require and no lower, and the first `titles` bands have titles.
+fn layers(items: &[Item], edges: &[(usize, usize)], titles: usize) -> Layers {
     let mut operands: Vec<Vec<usize>> = vec![Vec::new(); items.len()];
     edges.iter().for_each(|&(from, to)| operands[to].push(from));
     let bands = items.iter().map(|item| item.band + 1).max().unwrap_or(0);
     let mut members: Vec<Vec<usize>> = vec![Vec::new(); bands];
     items.iter().enumerate().for_each(|(i, item)| members[item.band].push(i));
-    let mut layer = vec![0; items.len()];
-    let (mut tops, mut top) = (Vec::new(), MARGIN);
-    for members in members.iter().filter(|members| !members.is_empty()) {
-        let first = tops.len();
-        let below = first + usize::from(members.iter().any(|&i| items[i].loose));
+    let mut made = Layers { of: vec![0; items.len()], rows: Vec::new(), titles: vec![None; titles] };
+    let mut top = MARGIN;
+    for (band, members) in members.iter().enumerate().filter(|(_, members)| !members.is_empty()) {
+        let first = made.rows.len();
+        let title = first + usize::from(members.iter().any(|&i| items[i].loose));
+        let is_titled = band < titles && members.iter().any(|&i| !items[i].loose);
+        let below = title + usize::from(is_titled);
         let mut last = first;
         for &i in members {
             let least = if items[i].loose { first } else { below };
-            let wanted = operands[i].iter().map(|&o| layer[o] + 1).max().unwrap_or(0);
-            layer[i] = least.max(wanted);
-            last = last.max(layer[i]);
+            let wanted = operands[i].iter().map(|&o| made.of[o] + 1).max().unwrap_or(0);
+            made.of[i] = least.max(wanted);
+            last = last.max(made.of[i]);
         }
         top += if first == 0 { 0.0 } else { BAND };
         for n in first..=last {
-            // The box of a band begins below its loose boxes.
-            top += if n == below { BAND } else { 0.0 };
-            tops.push(top);
-            top += STEP;
+            let height = if is_titled && n == title { TITLE } else { HEIGHT };
+            made.rows.push((top, height));
+            top += height + STRIP;
+        }
+        if is_titled {
+            made.titles[band] = Some(title);
         }
     }
-    (layer, tops)
+    made
 }
 
 /// Adds a spot for long edges in each layer that they cross, shared by the edges of one box, and links all adjacent spots.
@@ -238,7 +303,7 @@ mod tests {
         let items = items(&(0..n).map(|i| i / 25).collect::<Vec<_>>());
         let edges: Vec<_> =
             (1..n).flat_map(|i| [(i * 7 % i, i), (i / 2, i)]).filter(|(from, to)| from < to).collect();
-        let places = place(&items, &edges);
+        let places = place(&items, &edges, &[150.0, 700.0]);
         for (i, a) in places.boxes.iter().enumerate() {
             for (j, b) in places.boxes.iter().enumerate().skip(i + 1) {
                 let apart = (items[i].width + items[j].width) / 2.0 + GAP - 1e-6;
@@ -249,16 +314,31 @@ mod tests {
             assert!(inside && a.1 + HEIGHT / 2.0 <= places.height, "{i} is outside: {a:?}");
         }
         for (&(from, to), route) in edges.iter().zip(&places.routes) {
-            assert_eq!((route[0], route[route.len() - 1]), (places.boxes[from], places.boxes[to]));
-            assert!(route.is_sorted_by(|a, b| a.1 < b.1), "{route:?}");
+            let ends = [route[0][0], route[route.len() - 1][1]];
+            let (from, to) = (places.boxes[from], places.boxes[to]);
+            assert_eq!(ends, [(from.0, from.1 + HEIGHT / 2.0), (to.0, to.1 - HEIGHT / 2.0)]);
+            assert!(route.as_flattened().is_sorted_by(|a, b| a.1 < b.1), "{route:?}");
+            assert!(route.windows(2).all(|parts| parts[0][1].0 == parts[1][0].0), "{route:?}");
         }
+        assert!(places.titles.iter().flatten().count() == 2, "{:?}", places.titles);
     }
 
     #[test]
     fn a_chain_is_straight_and_nothing_is_an_empty_picture() {
-        let places = place(&items(&[0; 5]), &[(0, 1), (1, 2), (2, 3), (3, 4)]);
+        let places = place(&items(&[0; 5]), &[(0, 1), (1, 2), (2, 3), (3, 4)], &[]);
         assert!(places.boxes.iter().all(|at| (at.0 - places.boxes[0].0).abs() < 1.0), "{places:?}");
-        assert!(place(&[], &[]).boxes.is_empty());
+        assert!(place(&[], &[], &[]).boxes.is_empty());
+    }
+
+    /// A title is at the left edge of its boxes, unless an edge crosses there.
+    #[test]
+    fn a_title_is_between_edges() {
+        let at = |crossing: &[f64], width| between(crossing.iter().copied(), (0.0, 200.0), width);
+        assert_eq!(at(&[], 90.0), 0.0);
+        assert_eq!(at(&[50.0], 90.0), 58.0);
+        assert_eq!(at(&[10.0, 190.0], 90.0), 18.0);
+        assert_eq!(at(&[100.0], 100.0), -8.0);
+        assert_eq!(at(&[50.0, 150.0], 190.0), -148.0);
     }
 
     #[test]

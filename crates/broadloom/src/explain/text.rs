@@ -4,12 +4,18 @@
 
 use std::fmt;
 
+use broadloom_core::Op;
 use broadloom_core::fuse::describe;
 use broadloom_core::graph::{Graph, Leaf, NodeId, NodeKind};
+use broadloom_core::rewrite::Firing;
+use broadloom_core::text::nodes::computation;
+use broadloom_ir::figures::{bytes, counted, time};
 use broadloom_ir::loop_plan::{Access, AccessClass};
 use broadloom_mem::FloatEnv;
 
-use crate::explain::explanation::{Explanation, Step, bytes, count, name_or, time, vectors};
+use rustc_hash::FxHashSet;
+
+use crate::explain::explanation::{Explanation, ONE_NAN, Step, name_or, vectors};
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -19,32 +25,32 @@ impl fmt::Display for Explanation {
             writeln!(f, "{}", self.about)?;
         }
         let (typed, typed_roots) = &self.typed;
-        writeln!(f, "typed graph ({} nodes; {}):", typed.nodes().len(), results(typed_roots))?;
-        indented(f, self.lines(typed, |_| true))?;
-        let live = self.live();
-        let after = live.iter().filter(|live| **live).count();
+        let nodes = counted(typed.nodes().len() as u64, "node");
+        writeln!(f, "typed graph ({nodes}; {}):", results(typed_roots))?;
+        indented(f, self.lines(typed))?;
+        let after = self.lines_after();
         if self.firings.is_empty() {
             writeln!(f, "rewriting: no rule applies")?;
         } else {
-            writeln!(f, "rewriting ({} {} fired):", self.firings.len(), plural(self.firings.len(), "rule"))?;
+            writeln!(f, "rewriting ({} fired):", counted(self.firings.len() as u64, "rule"))?;
             indented(f, self.rules())?;
         }
-        writeln!(f, "graph ({after} nodes after rewriting; {}):", results(&self.roots))?;
-        indented(f, self.lines(&self.graph, |id| live[id.index()]))?;
-        let (kernels, temps) = (self.kernels(), self.temps.len());
+        let nodes = counted(after.len() as u64, "node");
+        writeln!(f, "graph ({nodes} after rewriting; {}):", results(&self.results_after()))?;
+        indented(f, after)?;
+        let temps = self.temps.len();
         writeln!(
             f,
-            "plan ({kernels} {}, {temps} {}; {} moved, {} {}):",
-            plural(kernels, "kernel"),
+            "plan ({}, {temps} {}; {} moved, {}):",
+            counted(self.kernels() as u64, "kernel"),
             if temps == 1 { "temporary" } else { "temporaries" },
             bytes(self.bytes()),
-            count(self.operations()),
-            plural(self.operations() as usize, "operation"),
+            counted(self.operations(), "operation"),
         )?;
         for (number, step) in self.stages.iter().enumerate() {
             self.stage(f, number, step)?;
         }
-        self.decisions.iter().try_for_each(|decision| writeln!(f, "note: {decision}"))?;
+        self.decisions().try_for_each(|decision| writeln!(f, "note: {decision}"))?;
         self.notes().try_for_each(|note| writeln!(f, "note: {note}"))?;
         for (number, step) in self.stages.iter().enumerate() {
             self.run(f, number, step)?;
@@ -54,11 +60,11 @@ impl fmt::Display for Explanation {
                 None => {}
                 Some(Ok(code)) => write!(
                     f,
-                    "stage {number}, primitives:\n{}\nstage {number}, CLIF:\n{}\nstage {number}, machine code ({} bytes with constants, blocks of {} \
+                    "stage {number}, primitives:\n{}\nstage {number}, CLIF:\n{}\nstage {number}, machine code ({} with constants, blocks of {} \
                      elements, {}):\n{}\n",
                     code.primitives,
                     code.clif,
-                    code.bytes,
+                    bytes(code.bytes as u64),
                     code.lanes,
                     vectors(code.width, code.narrowed.as_deref()),
                     code.assembly
@@ -71,10 +77,10 @@ impl fmt::Display for Explanation {
 }
 
 impl Explanation {
-    /// The lines of the wanted nodes of a graph; inputs have their names.
-    pub(super) fn lines(&self, graph: &Graph, wanted: impl Fn(NodeId) -> bool) -> Vec<String> {
+    /// The lines of the nodes of a graph; inputs have their names.
+    pub(super) fn lines(&self, graph: &Graph) -> Vec<String> {
         let text = graph.to_string();
-        let lines = text.lines().zip(graph.ids()).filter(|(_, id)| wanted(*id));
+        let lines = text.lines().zip(graph.ids());
         let named = |(line, id): (&str, NodeId)| {
             let NodeKind::Leaf(Leaf::Input { slot, .. }) = graph.node(id).kind else {
                 return line.to_owned();
@@ -85,11 +91,50 @@ impl Explanation {
         lines.map(named).collect()
     }
 
+    /// The lines of the nodes after rewriting that the roots need. A canonical NaN is a comment at the operation before it.
+    pub(super) fn lines_after(&self) -> Vec<String> {
+        let (live, shown) = (self.live(), self.shown());
+        let pairs = self.graph.ids().zip(&shown);
+        let folded: FxHashSet<NodeId> =
+            pairs.filter(|(id, to)| live[id.index()] && id != *to).map(|(_, to)| *to).collect();
+        let mut lines = Vec::new();
+        for (line, id) in self.lines(&self.graph).into_iter().zip(self.graph.ids()) {
+            if !live[id.index()] || shown[id.index()] != id {
+                continue;
+            }
+            let node = self.graph.node(id);
+            let operand = |arg: &NodeId| format!("{:?}", shown[arg.index()]);
+            let mut line = match computation(&node.kind, operand, |function| function.name()) {
+                Some(value) => format!("{id:?}: {}{} = {value}", node.dtype, node.shape),
+                None => line,
+            };
+            if folded.contains(&id) || matches!(node.kind, NodeKind::Apply { op: Op::CanonicalNan, .. }) {
+                line = format!("{line}  # {ONE_NAN}");
+            }
+            lines.push(line);
+        }
+        lines
+    }
+
+    /// The nodes of the results after rewriting.
+    pub(super) fn results_after(&self) -> Vec<NodeId> {
+        let shown = self.shown();
+        self.roots.iter().map(|root| shown[root.index()]).collect()
+    }
+
+    /// The decisions of fusion, about nodes as they are shown.
+    pub(super) fn decisions(&self) -> impl Iterator<Item = String> {
+        let shown = self.shown();
+        self.decisions.iter().map(move |decision| decision.renamed(|id| shown[id.index()]).to_string())
+    }
+
     /// The rules that were applied, one line each.
     pub(super) fn rules(&self) -> impl Iterator<Item = String> {
-        self.firings
-            .iter()
-            .map(|firing| format!("{:?}: {}, gives {:?}", firing.at, firing.rule, firing.gives))
+        let shown = self.shown();
+        self.firings.iter().map(move |&Firing { at, rule, gives }| match shown[gives.index()] {
+            node if node == gives => format!("{at:?}: {rule}, gives {gives:?}"),
+            node => format!("{at:?}: {rule}, in {node:?}"),
+        })
     }
 
     fn stage(&self, f: &mut fmt::Formatter<'_>, number: usize, step: &Step) -> fmt::Result {
@@ -101,10 +146,10 @@ impl Explanation {
         for (j, &target) in stage.outputs.iter().enumerate() {
             writeln!(f, "  {} is written to {}", stage.written(j), self.target(target))?;
         }
-        indented(f, stage.kernel.to_string().lines())?;
+        indented(f, step.body())?;
         indented(f, &step.combining)?;
         let [call, row, element] = step.instructions();
-        write!(f, "  for each element {element} {}", plural(element, "instruction"))?;
+        write!(f, "  for each element {}", counted(element as u64, "instruction"))?;
         for (n, what) in [(row, "row"), (call, "call")] {
             if n > 0 {
                 write!(f, ", {n} once per {what}")?;
@@ -112,15 +157,14 @@ impl Explanation {
         }
         let combinations = step.combinations();
         if combinations > 0 {
-            write!(f, ", {combinations} {}", plural(combinations, "combination"))?;
+            write!(f, ", {}", counted(combinations as u64, "combination"))?;
         }
         writeln!(
             f,
-            "; reads {}, writes {}, {} {}",
+            "; reads {}, writes {}, {}",
             bytes(step.read as u64),
             bytes(step.written as u64),
-            count(step.operations()),
-            plural(step.operations() as usize, "operation")
+            counted(step.operations(), "operation")
         )
     }
 
@@ -146,24 +190,19 @@ impl Explanation {
         if run.folds {
             return writeln!(
                 f,
-                "stage {number} has no kernel to run: elements are combined where they are in memory ({} {}, ~{:.1} µs \
-                 estimated for {} elements)",
-                run.threads,
-                plural(run.threads, "thread"),
-                run.compiled / 1e3,
-                step.stage.shape.elements(),
+                "stage {number} has no kernel to run: elements are combined where they are in memory ({}, {})",
+                counted(run.threads as u64, "thread"),
+                step.estimate(run.compiled),
             );
         }
         let chosen = if run.jit { run.compiled } else { run.interpreted };
         writeln!(
             f,
-            "stage {number} runs on the {}: {} ({} {}, ~{:.1} µs estimated for {} elements)",
+            "stage {number} runs on the {}: {} ({}, {})",
             step.executor(),
             run.why,
-            run.threads,
-            plural(run.threads, "thread"),
-            chosen / 1e3,
-            step.stage.shape.elements(),
+            counted(run.threads as u64, "thread"),
+            step.estimate(chosen),
         )?;
         writeln!(
             f,
@@ -177,10 +216,10 @@ impl Explanation {
             writeln!(f, "stage {number} has {vectors}")?;
         }
         if run.streams {
-            let megabytes = step.read.saturating_add(step.written) / 1_000_000;
+            let operands = bytes((step.read as u64).saturating_add(step.written as u64));
             writeln!(
                 f,
-                "stage {number} uses non-temporal stores, except where an output is an input: its operands have {megabytes} MB"
+                "stage {number} uses non-temporal stores, except where an output is an input: its operands have {operands}"
             )?;
         }
         Ok(())

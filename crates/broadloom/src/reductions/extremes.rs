@@ -1,5 +1,6 @@
 //! Minimum and maximum, and their indices.
 
+use broadloom_core::infer::BY_NUMPY;
 use broadloom_core::{DType, Error, ErrorKind, Promotion, Result};
 use broadloom_ir::Reduction;
 
@@ -65,7 +66,7 @@ fn extreme<'a>(name: &str, reduction: Reduction, x: &Array<'a>, over: &Over) -> 
     }
     if promotion() == Promotion::Strict {
         let error = Error::new(ErrorKind::DType, format!("{name}: does not take bool"));
-        return Err(error.with_help("any and all reduce bools; or promote as NumPy does (promotion=numpy)"));
+        return Err(error.with_help(format!("any and all reduce bools; or {BY_NUMPY}")));
     }
     let reduced = expr::reduce(reduction, &expr::cast(x, DType::UInt8), axes, over.keeps_dims())?;
     match reduction {

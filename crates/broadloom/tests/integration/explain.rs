@@ -43,13 +43,12 @@ typed graph (7 nodes; result n6):
 rewriting (3 rules fired):
   n2: x * 1 -> x, gives n0
   n6: x ** 2 -> square(x), gives n7
-  n6: computed NaN whose bits are read -> the canonical one, gives n8
-graph (5 nodes after rewriting; result n8):
+  n6: NaNs whose bits can be read -> one bit pattern for every NaN, in n7
+graph (4 nodes after rewriting; result n7):
   n0: float32[2,3]  # input 0
   n3: float32[3]  # input 1
   n4: float32[2,3] = n0 + n3
-  n7: float32[2,3] = square(n4)
-  n8: float32[2,3] = canonical_nan(n7)
+  n7: float32[2,3] = square(n4)  # one bit pattern for every NaN
 plan (1 kernel, 0 temporaries; 60 B moved, 12 operations):
 stage 0 over [2,3]:
   v0 reads input 0, contiguous, element by element
@@ -58,7 +57,7 @@ stage 0 over [2,3]:
   kernel e620398547430eecc9a9a74ee22a64bc (v0: float32, v1: float32)
     v2 = add.float32 v0, v1
     v3 = square.float32 v2
-    v4 = canonical_nan.float32 v3
+    v4 = canonical_nan.float32 v3  # one bit pattern for every NaN
     return v4
   for each element 2 instructions; reads 36 B, writes 24 B, 12 operations
 "
@@ -96,8 +95,11 @@ fn why_it_was_cut() {
     let tall = ones(&[3, 2]).t();
     let divided = Array::ones(&[4], DType::Int32).and_then(|x| x.eval()).expect("small");
     let rows: [(Array<'_>, &str); 5] = [
-        (&x + row.exp().sin(), "is materialised: computing it for each of 20000 elements"),
-        (&x + (&row + 1), "is fused: computing it again for each of 20000 elements"),
+        (
+            &x + row.exp().sin(),
+            "is materialised: computing it for each of 20 000 elements of n4 would cost more than a temporary of 100 elements",
+        ),
+        (&x + (&row + 1), "is fused: computing it again for each of 20 000 elements of n4 costs about"),
         (&x + column.exp(), "is fused: it is one value for a whole row"),
         (tall.sqrt().reshape(&[6]).expect("6") * 2, "is materialised: no strides express its reshape [6]"),
         (
@@ -351,15 +353,14 @@ fn reductions_are_explained() -> Result<()> {
     let (plan, blocks) = text.split_once("note: stages ").expect("a note about rows");
     assert!(blocks.starts_with("run one after the other"), "{blocks}");
     assert_eq!(
-        plan.split_once("graph (6 ").expect("the graph after rewriting").1,
+        plan.split_once("\ngraph (5 ").expect("the graph after rewriting").1,
         "\
- nodes after rewriting; result n5):
+ nodes after rewriting; result n4):
   n0: float32[2,3]  # input 0
   n1: float32[2,1] = sum(n0, axis=(1,), keepdims=true)
   n2: float32[] = float32(3.0)
   n3: float32[2,1] = n1 / n2
-  n4: float32[2,3] = n0 - n3
-  n5: float32[2,3] = canonical_nan(n4)
+  n4: float32[2,3] = n0 - n3  # one bit pattern for every NaN
 plan (2 kernels, 1 temporary; 88 B moved, 18 operations):
 stage 0 over [2,3], combined to [2]:
   v0 reads input 0, contiguous, element by element
@@ -376,7 +377,7 @@ stage 1 over [2,3]:
   kernel 24e75ba2aceb44c9434baa51f9098a8f (v0: float32, v1: float32, v2: scalar float32)
     v3 = divide.float32 v1, v2
     v4 = subtract.float32 v0, v3
-    v5 = canonical_nan.float32 v4
+    v5 = canonical_nan.float32 v4  # one bit pattern for every NaN
     return v5
   for each element 2 instructions; reads 32 B, writes 24 B, 12 operations
 note: n3 (float32[2,1]) is fused: it is one value for a whole row of n4, computed once per row
@@ -400,8 +401,8 @@ fn reductions_that_share_a_loop_are_explained_together() -> Result<()> {
         "  max(v0, axis=(0,)) is written to result 1\n",
         "  each of 30 results is combined of 40 elements; sum in the canonical order of 16 lanes; max in any order, which gives \
          the same bits\n",
-        "in cache, and combined there, 30 neighbouring results at once\n",
-        "  for each element 1 instruction, 3 combinations; reads 4.8 kB, writes 360 B, 4.8 thousand operations\n",
+        "in cache, and combined there, 30 adjacent results at once\n",
+        "  for each element 1 instruction, 3 combinations; reads 4.8 kB, writes 360 B, 4 800 operations\n",
     ] {
         assert!(text.contains(line), "{line}{text}");
     }
@@ -452,5 +453,69 @@ fn reductions_are_drawn() -> Result<()> {
     );
     let names: BTreeSet<&str> = document.descendants().map(|node| node.tag_name().name()).collect();
     assert!(names.contains("svg") && names.contains("li"));
+    Ok(())
+}
+
+/// The numbers of a text, and the words after them. What is in brackets is a shape, and what is after `#` a name.
+fn figures(text: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let is_code = |line: &str| ["  kernel ", "  n"].iter().any(|start| line.starts_with(start));
+    for line in text.lines().filter(|line| !is_code(line)) {
+        let (mut plain, mut depth) = (String::new(), 0);
+        for c in line.split("  # ").next().unwrap_or_default().chars() {
+            depth += i32::from(c == '[') - i32::from(c == ']');
+            if depth == 0 {
+                plain.push(c);
+            }
+        }
+        let words: Vec<&str> =
+            plain.split([' ', '(', ')', ',', ':', ';']).filter(|w| !w.is_empty()).collect();
+        for (i, word) in
+            words.iter().enumerate().filter(|(_, word)| word.starts_with(|c: char| c.is_ascii_digit()))
+        {
+            found.push(((*word).to_owned(), words.get(i + 1).copied().unwrap_or_default().to_owned()));
+        }
+    }
+    found
+}
+
+/// Singular and plural, groups of digits, and no more digits than matter.
+#[test]
+fn figures_are_said_as_people_say_them() -> Result<()> {
+    let x = ones(&[1234, 1000]);
+    let rows = [
+        ones(&[1]).sqrt(),
+        ones(&[3]),
+        &x * 3.0 + 0.1,
+        &x - x.mean(Over::axis(-1).keep_dims())?,
+        x.sum(())?,
+        x.exp().sum(0)?,
+        &x + ones(&[1000]).exp().sin(),
+        varied(),
+    ];
+    for executor in [Executor::Interp, Executor::Auto] {
+        for array in &rows {
+            let explanation = array.explanation(&Options { executor, ..options() }, false)?;
+            let text = explanation.to_string();
+            for (number, unit) in figures(&text) {
+                let digits = |part: &str| part.chars().filter(char::is_ascii_digit).count();
+                let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
+                assert!(digits(whole) <= 3, "{number} {unit}:\n{text}");
+                assert!(!fraction.ends_with('0') && digits(&number) <= 4, "{number} {unit}:\n{text}");
+                let is_plural =
+                    ["nodes", "rules", "kernels", "temporaries", "operations", "elements", "instructions"];
+                assert!(number != "1" || !is_plural.contains(&&*unit), "{number} {unit}:\n{text}");
+            }
+        }
+    }
+    let text = explained(&rows[2]).to_string();
+    for said in
+        ["1 kernel, 0 temporaries; 9.87 MB moved, 2.47 million operations", " for 1.23 million elements, "]
+    {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
+    assert!(text.contains(" per element"), "{text}");
+    assert!(explained(&rows[0]).to_string().contains("estimated to take"), "the times of both executors");
+    assert!(explained(&rows[1]).to_string().starts_with("typed graph (0 nodes; no result):"));
     Ok(())
 }

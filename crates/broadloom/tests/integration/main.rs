@@ -43,6 +43,7 @@ mod open_extents;
 mod operators;
 mod overlap;
 mod passes;
+mod pictures;
 mod powers;
 mod profiling;
 mod promotion;

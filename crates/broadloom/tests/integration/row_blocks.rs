@@ -342,7 +342,7 @@ fn explain_says_what_runs_in_blocks_and_why_not() -> Result<()> {
     let x = numbers(DType::Float32, &[1000, 1000])?;
     says(
         &softmax(&x)?,
-        "0, 1, 2 run row block by row block, 42 of 1000 rows at a time: 3 temporaries stay in cache\n",
+        "0, 1, 2 run row block by row block, 42 of 1 000 rows at a time: 3 temporaries stay in cache\n",
     )?;
     let apart = "run one after the other, not row block by row block: ";
     says(&(&x - x.mean(())?), &format!("{apart}they share no outer axes"))?;

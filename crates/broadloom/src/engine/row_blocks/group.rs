@@ -3,6 +3,7 @@
 //! These stages, the members of a group, share leading axes along which nothing is reduced, and each reads from the others only
 //! elements of the same row. Every other stage runs before the group if it reads nothing of it, or else after it.
 
+use broadloom_ir::figures;
 use broadloom_ir::tuning::blocks::{BLOCK_BYTES, LONGEST, MOST, RUN};
 use std::fmt;
 
@@ -38,9 +39,11 @@ impl fmt::Display for Apart {
             Apart::Axes => f.write_str("they share no outer axes along which nothing is combined"),
             Apart::CanFail => f.write_str("one of them calls a host function that may fail"),
             Apart::Across => f.write_str("the rows of an operand lie across its memory"),
-            Apart::Long { bytes } => write!(f, "a row takes {bytes} bytes, too many to stay in cache"),
+            Apart::Long { bytes } => {
+                write!(f, "a row takes {}, too much to stay in cache", figures::bytes(*bytes as u64))
+            }
             Apart::Short { bytes } => {
-                write!(f, "all of their operands take {bytes} bytes, which stay in cache")
+                write!(f, "all of their operands take {}, which stay in cache", figures::bytes(*bytes as u64))
             }
         }
     }

@@ -13,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 use broadloom_core::fuse::{Plan, Source, Stage, Target};
 use broadloom_core::{Error, ErrorKind, Result};
+use broadloom_ir::figures;
 use broadloom_ir::loop_plan::LoopPlanError;
 use broadloom_mem::{Buffer, FloatEnv, Operands, Region, RegionMut};
 use smallvec::SmallVec;
@@ -73,9 +74,10 @@ impl fmt::Display for RowBlocks {
         let (rows, count) = (self.cut.rows, self.cut.count());
         write!(
             f,
-            "stages {} run row block by row block, {rows} of {count} {} at a time: {temporaries} {} in cache",
+            "stages {} run row block by row block, {} of {} at a time: {temporaries} {} in cache",
             stages.join(", "),
-            if count == 1 { "row" } else { "rows" },
+            figures::count(rows as u64),
+            figures::counted(count as u64, "row"),
             if temporaries == 1 { "temporary stays" } else { "temporaries stay" },
         )
     }
