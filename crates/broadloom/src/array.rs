@@ -39,9 +39,9 @@ use crate::weak::Number;
 /// # Dtypes
 ///
 /// Arrays of different dtypes are promoted as the [Python Array API standard] defines; undefined combinations are an error that
-/// names the cast to write, unless [`with_promotion`](crate::with_promotion) selects other rules. A Rust number (or an [`Array::scalar`]) takes the dtype
-/// of the arrays that it is combined with, and must fit it. If all operands are numbers, as the choices of
-/// [`where_`](crate::functions::where_) may be, they have their Rust types.
+/// names the cast to write, unless [`with_promotion`](crate::with_promotion) selects other rules. A Rust number (or an
+/// [`Array::scalar`]) takes the dtype of the arrays that it is combined with, and must fit it. If all operands are numbers, as the
+/// choices of [`where_`](crate::functions::where_) may be, they have their Rust types.
 ///
 /// [Python Array API standard]: https://data-apis.org/array-api/latest/
 ///
@@ -71,8 +71,8 @@ use crate::weak::Number;
 ///
 /// # Reductions
 ///
-/// [`Array::sum`], [`Array::mean`], [`Array::max`], [`Array::argmax`] and the others reduce the elements along axes ([`Over`](crate::Over)), or
-/// all elements with `()`. They are lazy, and their operands are computed in the same loop and never stored. Sums are added
+/// [`Array::sum`], [`Array::mean`], [`Array::max`], [`Array::argmax`] and the others reduce the elements along axes
+/// ([`Over`](crate::Over)), or all elements with `()`. They are lazy, and their operands are computed in the same loop and never stored. Sums are added
 /// pairwise, in an order that depends on the number of elements alone: the bits are the same for every layout, executor and number
 /// of threads, and the error grows with the logarithm of that number.
 ///
@@ -96,8 +96,8 @@ use crate::weak::Number;
 ///
 /// # Results
 ///
-/// [`Array::eval`] returns a new array, [`Array::to_vec`] a vector, and [`Array::eval_into`] writes to a slice; [`eval_many`](crate::eval_many)
-/// computes several results in one pass. The handle stays lazy: the values are only in these results. A second evaluation of the
+/// [`Array::eval`] returns a new array, [`Array::to_vec`] a vector, and [`Array::eval_into`] writes to a slice;
+/// [`eval_many`](crate::eval_many) computes several results in one pass. The handle stays lazy: the values are only in these results. A second evaluation of the
 /// same expression over other data plans and compiles nothing.
 ///
 /// ```

@@ -42,7 +42,7 @@ impl Library {
     /// The text consists of `def` statements; it may be empty.
     ///
     /// # Errors
-    /// Those of [`Library::register`] and [`Library::define`].
+    /// The errors of [`Library::register`] and [`Library::define`].
     ///
     /// ```
     /// use broadloom::prelude::*;
