@@ -97,6 +97,7 @@ class JitFunction(_core.Dispatch):
         number: int = 0,
         by_numpy: bool = True,
         threads: int | None = None,
+        by_shape: bool = False,
     ) -> Entry:
         introduce()
         form = self._form_of(number, len(signature))
@@ -106,7 +107,7 @@ class JitFunction(_core.Dispatch):
         lock = self._lock
         held = lock.acquire(timeout=_PATIENCE)
         try:
-            traced, entry = self._trace_of(form, by_numpy, signature, shapes)
+            traced, entry = self._trace_of(form, by_numpy, signature, shapes, by_shape)
         except Exception as error:
             shorten(error)
             raise
@@ -188,12 +189,13 @@ class JitFunction(_core.Dispatch):
     # Traces.
 
     def _trace_of(
-        self, form: Form, by_numpy: bool, signature: Signature, shapes: list[tuple[int, ...]]
+        self, form: Form, by_numpy: bool, signature: Signature, shapes: list[tuple[int, ...]], by_shape: bool
     ) -> tuple[Traced, Entry]:
         # What was pickled and traced by the standard's rule has the same result by NumPy's.
         rules = (True, False) if self._function is None and by_numpy else (by_numpy,)
         for traced, entry in list(self._traced.items()):
-            fits = traced.form == form and traced.signature == signature and traced.shapes in (None, tuple(shapes))
+            of_shapes = (tuple(shapes),) if by_shape and self._function is not None else (None, tuple(shapes))
+            fits = traced.form == form and traced.signature == signature and traced.shapes in of_shapes
             if fits and traced.by_numpy in rules:
                 return traced, entry
         if self._function is None:
@@ -202,7 +204,7 @@ class JitFunction(_core.Dispatch):
                 f"{self.__name__} was pickled without its function, with the kernels for {known}; there is none for "
                 f"{shown(signature)}"
             )
-        made = trace(self._function, self._signature, form, by_numpy, signature, shapes, self._options)
+        made = trace(self._function, self._signature, form, by_numpy, signature, shapes, self._options, by_shape)
         self._traced[made] = entry = made.entry()
         return made, entry
 
@@ -291,7 +293,8 @@ def jit(
 
     The function is traced, which is to call it with arrays that have no values, once for each signature: the dtypes and ranks
     of the arguments, and which of their extents are equal, or 1. What it does to them becomes one kernel, which all later
-    calls run. If it asks for extents (by slices, `reshape`, arithmetic with `x.shape`), it is traced for each shape instead.
+    calls run. If it asks for extents (by `reshape`, arithmetic with `x.shape`), it is traced for each shape instead,
+    and so for shapes that the kernel refuses: a slice of one element repeats, and an index may be out of range.
 
     - Arguments are NumPy arrays, Arrays, and what `numpy.asarray` takes; results are NumPy arrays, or Arrays if an argument was one.
       Tuples, named tuples, lists and dicts are returned as they are, with such results in them; what is no array is returned as

@@ -65,9 +65,10 @@ def trace(
     signature: Signature,
     shapes: list[tuple[int, ...]],
     options: dict[str, Any],
+    by_shape: bool,
 ) -> Traced:
-    """Traces the function with open extents, and where it needs them, with these."""
-    if any(isinstance(dim, str) for part in signature if part[0] == "array" for dim in part[2]):
+    """Traces the function with open extents, and where it needs them, or if `by_shape`, with these."""
+    if not by_shape and any(isinstance(dim, str) for part in signature if part[0] == "array" for dim in part[2]):
         try:
             return _trace_once(function, parameters, form, by_numpy, signature, None, options)
         except ExtentNeeded:
