@@ -21,7 +21,7 @@ from broadloom._buffer import array_over, new_buffer, put, region, taken
 from broadloom._core import Handle
 from broadloom._operands import as_array
 from broadloom._registry import registered
-from broadloom._tracing import refuse
+from broadloom._tracing import need_extent, refuse
 from broadloom._views import located, parents
 
 Number = bool | int | float
@@ -350,6 +350,8 @@ def _masked(handle: Handle, mask: Array, value: Handle) -> Handle:
     if where.ndim > len(shape):
         raise IndexError(f"a mask of rank {where.ndim} is too large for an array of rank {len(shape)}")
     if where.dims != handle.dims[: where.ndim]:
+        if None in (*where.shape, *shape[: where.ndim]):
+            need_extent()
         if any(m not in (n, 0) for m, n in zip(where.shape, shape, strict=False)):
             raise IndexError(f"a mask of shape {list(where.shape)} is not of the leading axes of {list(shape)}")
         return handle

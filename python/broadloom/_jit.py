@@ -99,6 +99,7 @@ class JitFunction(_core.Dispatch):
         number: int = 0,
         by_numpy: bool = True,
         threads: int | None = None,
+        by_shape: bool = False,
     ) -> Entry:
         introduce()
         form = self._form_of(number, len(signature))
@@ -108,7 +109,7 @@ class JitFunction(_core.Dispatch):
         lock = self._lock
         held = lock.acquire(timeout=_PATIENCE)
         try:
-            traced, entry = self._trace_of(form, by_numpy, signature, shapes)
+            traced, entry = self._trace_of(form, by_numpy, signature, shapes, by_shape)
         except Exception as error:
             shorten(error)
             raise
@@ -190,13 +191,14 @@ class JitFunction(_core.Dispatch):
     # Traces.
 
     def _trace_of(
-        self, form: Form, by_numpy: bool, signature: Signature, shapes: list[tuple[int, ...]]
+        self, form: Form, by_numpy: bool, signature: Signature, shapes: list[tuple[int, ...]], by_shape: bool
     ) -> tuple[Traced, Entry]:
         # A pickled function's kernels for the standard's promotion can serve NumPy's too, since they have the same
         # results.
         rules = (True, False) if self._function is None and by_numpy else (by_numpy,)
         for traced, entry in list(self._traced.items()):
-            fits = traced.form == form and traced.signature == signature and traced.shapes in (None, tuple(shapes))
+            of_shapes = (tuple(shapes),) if by_shape and self._function is not None else (None, tuple(shapes))
+            fits = traced.form == form and traced.signature == signature and traced.shapes in of_shapes
             if fits and traced.by_numpy in rules:
                 return traced, entry
         if self._function is None:
@@ -205,7 +207,7 @@ class JitFunction(_core.Dispatch):
                 f"{self.__name__} was pickled without its function, with the kernels for {known}; there is none for "
                 f"{shown(signature)}"
             )
-        made = trace(self._function, self._signature, form, by_numpy, signature, shapes, self._options)
+        made = trace(self._function, self._signature, form, by_numpy, signature, shapes, self._options, by_shape)
         self._traced[made] = entry = made.entry()
         return made, entry
 
@@ -296,8 +298,9 @@ def jit(
 
     The function is traced, which means that it is called with arrays that have no values, once for each signature: the
     dtypes and ranks of the arguments, and which of their extents are equal or 1. Its operations on them become one
-    kernel, which all later calls run. If it uses the values of extents (by slices, `reshape`, or arithmetic with
-    `x.shape`), it is traced for each shape instead.
+    kernel, which all later calls run. If it uses the values of extents (by `reshape`, or arithmetic with `x.shape`), it is
+    traced for each shape instead, and so for shapes that the kernel refuses: a slice of one element repeats, and an index
+    may be out of range.
 
     - Arguments are NumPy arrays, Arrays, and objects that `numpy.asarray` accepts. Results are NumPy arrays, or Arrays
       if an argument was one. They may be contained in tuples, named tuples, lists and dicts. Any other object is

@@ -65,9 +65,11 @@ def trace(
     signature: Signature,
     shapes: list[tuple[int, ...]],
     options: dict[str, Any],
+    by_shape: bool,
 ) -> Traced:
-    """Traces the function with dynamic extents. If it needs the values of extents, traces it again with these shapes."""
-    if any(isinstance(dim, str) for part in signature if part[0] == "array" for dim in part[2]):
+    """Traces the function with dynamic extents. If it needs the values of extents, or `by_shape` is true, traces it with
+    these shapes."""
+    if not by_shape and any(isinstance(dim, str) for part in signature if part[0] == "array" for dim in part[2]):
         try:
             return _trace_once(function, parameters, form, by_numpy, signature, None, options)
         except ExtentNeeded:

@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 
 use crate::dtype;
 use crate::entry::{Argument, Entry, InputSource, shapes_of};
-use crate::error::OrRaise;
+use crate::error::{OrRaise, is_of_shape};
 use crate::kernel::{Results, given_results, results, writeable};
 use crate::memory::{NumpyMemory, changed};
 use crate::number::{bits, number};
@@ -147,6 +147,7 @@ impl Dispatch {
         slf: &Bound<'py, Self>,
         asked: Asked,
         arguments: &[Argument<'py>],
+        by_shape: bool,
     ) -> PyResult<(Arc<Known>, Shapes)> {
         let (py, this) = (slf.py(), slf.get());
         let (signature, shapes) = signature(arguments);
@@ -154,7 +155,7 @@ impl Dispatch {
         let fits = |known: &Known| {
             known.tag == tag
                 && known.signature == signature
-                && known.shapes.as_ref().is_none_or(|of| *of == shapes)
+                && known.shapes.as_ref().map_or(!by_shape, |of| *of == shapes)
         };
         if let Some(known) = this.known.find(fits) {
             return Ok((known, shapes));
@@ -164,6 +165,9 @@ impl Dispatch {
         let extents = PyList::new(py, of_arrays.collect::<PyResult<Vec<_>>>()?)?;
         let Context { by_numpy, threads } = asked.context;
         let built = match tag {
+            _ if by_shape => {
+                slf.call_method1("_build", (described, extents, asked.form, by_numpy, threads, true))?
+            }
             0 => slf.call_method1("_build", (described, extents))?,
             _ => slf.call_method1("_build", (described, extents, asked.form, by_numpy, threads))?,
         };
@@ -193,16 +197,37 @@ impl Dispatch {
                 None => return general(),
             }
         }
-        let (known, mut shapes) = Dispatch::known(slf, asked, &arguments)?;
+        match Dispatch::run(slf, asked, &objects, &mut arguments, args, out, false) {
+            // What the kernel for all extents refuses of these may be right: an extent that is 1 repeats.
+            Err(error) if is_of_shape(py, &error) => {
+                arguments.truncate(objects.len());
+                Dispatch::run(slf, asked, &objects, &mut arguments, args, out, true)
+            }
+            made => made,
+        }
+    }
+
+    /// Runs a call.
+    fn run<'py>(
+        slf: &Bound<'py, Self>,
+        asked: Asked,
+        objects: &[Borrowed<'_, 'py, PyAny>],
+        arguments: &mut SmallVec<[Argument<'py>; 4]>,
+        args: &Bound<'py, PyTuple>,
+        out: Option<&Bound<'py, PyAny>>,
+        by_shape: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, tag) = (slf.py(), asked.tag());
+        let (known, mut shapes) = Dispatch::known(slf, asked, arguments, by_shape)?;
         for captured in known.entry.get().captured() {
             let array = captured.bind(py).cast::<PyUntypedArray>()?.clone();
             let memory = NumpyMemory::of(&array).map_err(|why| why.exception(&array))?;
             shapes.extend_from_slice(&memory.shape);
             arguments.push(Argument::Array(array, memory));
         }
-        let (made, call) = known.results(py, &arguments, &shapes, args, out)?;
+        let (made, call) = known.results(py, arguments, &shapes, args, out)?;
         if out.is_none_or(|out| out.is_none() || made.len() == 1) {
-            slf.get().repeats.keep(py, &known.entry, &call, &objects, &arguments, tag)?;
+            slf.get().repeats.keep(py, &known.entry, &call, objects, arguments, tag)?;
         }
         known.entry.get().rebuilt(py, made)
     }
@@ -268,7 +293,7 @@ impl Dispatch {
             args.iter().map(|object| Argument::of(&object)?.ok_or_else(|| PyTypeError::new_err(NOT_OURS)));
         let arguments = arguments.collect::<PyResult<SmallVec<[Argument<'py>; 4]>>>()?;
         let asked = Asked { form, context: with_rule(by_numpy, current(slf.py())?) };
-        Ok(Dispatch::known(slf, asked, &arguments)?.0.entry.clone_ref(slf.py()))
+        Ok(Dispatch::known(slf, asked, &arguments, false)?.0.entry.clone_ref(slf.py()))
     }
 
     /// The entries built so far, oldest first.

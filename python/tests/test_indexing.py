@@ -294,8 +294,15 @@ def test_elements_of_a_traced_array() -> None:
     x[mask] = 1.5
     assert x.shape == (None,)
     assert x._handle.is_symbolic
-    for key in (0, slice(1, None)):
-        with pytest.raises(ValueError):
+    for key, dims in (
+        (0, []),
+        (slice(1, None), ["n - 1"]),
+        (slice(None, None, -2), ["ceil(n / 2)"]),
+        ((slice(-5, None), None), ["min(n, 5)", "1"]),
+    ):
+        assert x[key]._handle.dims == dims
+    for key in (slice(-5, 3),):
+        with pytest.raises(ValueError, match="no simple form"):
             x[key]
         with pytest.raises(ValueError):
             x[key] = 1.0

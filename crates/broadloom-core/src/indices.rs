@@ -297,8 +297,18 @@ mod tests {
             (None, None, -1, 4),
         ] {
             assert_eq!(Indices::on(start, stop, step, 4).map(|s| s.len), Some(len));
-            let of = Dims::new(&[Dim::from("n")]).expect("a name");
-            assert!(Indices::Range { start, stop, step }.extent("slice", 0, &of, &of[0]).is_ok());
+        }
+        let of = Dims::new(&[Dim::from("n")]).expect("a name");
+        let ends = [Some(isize::MIN), Some(-1), Some(0), Some(isize::MAX), None];
+        for (start, stop) in ends.iter().flat_map(|&start| ends.map(|stop| (start, stop))) {
+            for step in [isize::MIN, -1, 1, isize::MAX] {
+                let indices = Indices::Range { start, stop, step };
+                let Ok(extent) = indices.extent("slice", 0, &of, &of[0]) else { continue };
+                let mut binding = Binding::default();
+                binding.meet(&of, &[4]).expect("an extent");
+                let len = Indices::on(start, stop, step, 4).map(|slice| slice.len);
+                assert_eq!(binding.extent(&extent).ok(), len, "{indices}");
+            }
         }
         assert_eq!(Indices::on(None, None, 0, 4), None);
     }
