@@ -42,7 +42,7 @@ EDITIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
 #: Replacements for attributes that arrays of other libraries have.
-_ELSEWHERE = dict.fromkeys(
+ELSEWHERE = dict.fromkeys(
     ("compute", "eval", "evaluate", "execute", "block_until_ready"),
     "broadloom.evaluate(x) computes the values, and x keeps them",
 ) | dict.fromkeys(("to_numpy", "numpy", "get", "cpu", "values"), "numpy.asarray(x) gives the values")
@@ -126,7 +126,7 @@ class Array(Buffered, NumpyMethods, Operators):
     def __getattr__(self, name: str) -> Any:
         """Raises AttributeError for a missing attribute. For one that arrays of other libraries have, the message says
         what to use instead."""
-        advice = _ELSEWHERE.get(name)
+        advice = ELSEWHERE.get(name)
         raise AttributeError(
             f"'Array' object has no attribute {name!r}" + (f"; {advice}" if advice else ""), name=name, obj=self
         )
