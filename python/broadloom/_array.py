@@ -42,10 +42,14 @@ EDITIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
 #: Replacements for attributes that arrays of other libraries have.
-ELSEWHERE = dict.fromkeys(
-    ("compute", "eval", "evaluate", "execute", "block_until_ready"),
-    "broadloom.evaluate(x) computes the values, and x keeps them",
-) | dict.fromkeys(("to_numpy", "numpy", "get", "cpu", "values"), "numpy.asarray(x) gives the values")
+ELSEWHERE = (
+    dict.fromkeys(
+        ("compute", "eval", "evaluate", "execute", "block_until_ready", "persist", "collect", "realize"),
+        "broadloom.evaluate(x) computes the values, and x keeps them",
+    )
+    | dict.fromkeys(("to_numpy", "numpy", "get", "cpu", "values"), "numpy.asarray(x) gives the values")
+    | {"to_pandas": "pandas.Series(x) has the values", "to_arrow": "pyarrow.array(x) has the values"}
+)
 
 
 class Array(Buffered, NumpyMethods, Operators):

@@ -32,5 +32,9 @@ class Bounded(dict[K, V]):
 
     def _drop(self) -> None:
         while len(self) > self.entries:
-            # Another thread may have removed the entry.
-            self.pop(next(iter(self)), None)
+            try:
+                oldest = next(iter(self))
+            except (RuntimeError, StopIteration):
+                # Another thread changes the dictionary, and removes the surplus entries itself.
+                return
+            self.pop(oldest, None)

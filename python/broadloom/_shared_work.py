@@ -38,7 +38,7 @@ def remember(array: Array) -> None:
 
 def sharing(arrays: Sequence[Array]) -> list[Array]:
     """The live arrays that have common subexpressions with one of these, and are not larger than it."""
-    candidates = {id(array): array for array in (reference() for reference in tuple(_candidates)) if _is_long(array)}
+    candidates = {id(array): array for array in (reference() for reference in _candidates.copy()) if _is_long(array)}
     for array in arrays:
         candidates.pop(id(array), None)
     found: list[Array] = []
