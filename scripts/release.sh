@@ -58,14 +58,14 @@ wheel() {
     *-linux-gnu) options+=(--zig --compatibility "$manylinux") ;;
     *-apple-darwin) options+=(--zig) ;;
   esac
-  maturin build --quiet "${options[@]}" "${@:2}"
+  maturin build "${options[@]}" "${@:2}"
 }
 
 wheels() {
   say "wheels"
   tools
   rm -rf "$out"
-  maturin sdist --quiet --manifest-path python/Cargo.toml --out "$out"
+  maturin sdist --manifest-path python/Cargo.toml --out "$out"
   for target in "${targets[@]}"; do
     if ! has_target "$target"; then
       echo "no wheel for $target: rustup target add $target"

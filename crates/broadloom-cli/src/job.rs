@@ -329,7 +329,8 @@ fn internal(why: &str) -> Failure {
 /// Results whose passes have run, divided into chunks.
 struct Computed {
     chunks: Chunks<'static>,
-    /// Chunks of values that no result reads. They are evaluated first, since an error in them fails the evaluation.
+    /// Chunks whose values no result uses. They are evaluated nevertheless, because an error in them fails the evaluation.
+    /// They come first, so that this error is found before results are computed.
     unread: Vec<Chunks<'static>>,
 }
 

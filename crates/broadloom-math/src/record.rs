@@ -1,9 +1,9 @@
-//! The recording instance of [`Ops`]: a function as SSA over the primitives.
+//! The implementation of [`Ops`] that records a function as SSA over the primitives.
 //!
 //! A [`Recorder`] passes every primitive that a function calls to a [`Sink`]: the sink of a `broadloom_ir::recording::Recording`
-//! keeps the primitives as a list, and that of a compiler appends them to the body that it is building. The instance has one
-//! method for each method of the trait and no other behaviour, so a new primitive is a compile error here until it has a name,
-//! and code generators read the list instead of being instantiated once for each function and dtype.
+//! keeps the primitives as a list, and that of a compiler appends them to the body that it is building. Each method
+//! of the trait records one primitive, so a primitive that is added to the trait does not compile before it is named here. Code
+//! generators work from the record, so they are not instantiated once for each function and dtype.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

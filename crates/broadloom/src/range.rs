@@ -135,11 +135,11 @@ impl From<std::ops::RangeFull> for Range {
     note = "write a tuple with one for each axis: `x.slice((1.., ..-1, 0))`"
 )]
 pub trait IntoRanges {
-    /// The ranges, for the axes from the first on.
+    /// One range for each of the first axes.
     fn into_ranges(self) -> Ranges;
 }
 
-/// Ranges for the axes of an array, from the first on: the result of [`IntoRanges`].
+/// One range for each of the first axes of an array, as [`IntoRanges`] gives them. Further axes are taken whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges(pub(crate) SmallVec<[Range; 4]>);
 

@@ -84,8 +84,8 @@ pub struct LoopDim {
 pub enum LoopMode {
     /// A block is one or more rows; all operands are used in place.
     Direct,
-    /// A block is a two-dimensional tile. Operands whose rows are not contiguous are packed, except stepped ones for an executor
-    /// that reads them in place.
+    /// A block is a two-dimensional tile. Operands whose rows are not contiguous are packed. The exception is an operand with a
+    /// constant step between elements, if the executor can read it in place.
     Tiled,
     /// A block is a range of the linear (row-major) index, which avoids loops over short rows. Operands that are not contiguous
     /// in the linear index are packed.

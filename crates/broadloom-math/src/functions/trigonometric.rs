@@ -210,8 +210,8 @@ fn tan<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     o.flip(y, sign)
 }
 
-/// sin x for the nearest float32, and a mask of the lanes that must take the slow path: large angles, including
-/// infinity.
+/// Computes sin x in float64, so accurately that rounding the result gives the nearest float32. Also returns a mask of the lanes
+/// that must take the slow path: those of large angles, including infinity.
 #[inline(always)]
 pub(crate) fn near_sin<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::M<f64>) {
     let a = o.abs(x);

@@ -79,7 +79,8 @@ impl Window {
     pub(crate) fn pieces(&self, shape: &[usize]) -> usize {
         let whole =
             self.0.iter().zip(shape).rev().take_while(|(slice, extent)| slice.len == **extent).count();
-        // A piece also spans the window's indices of the axis before the complete ones, which are contiguous.
+        // The window has all indices of the last `whole` axes. Its indices of the axis before them are a range, so the elements
+        // of this axis and of the last ones are contiguous: one piece for each index of the remaining outer axes.
         let outer = self.0.len().saturating_sub(whole + 1);
         self.0[..outer].iter().map(|slice| slice.len).product()
     }

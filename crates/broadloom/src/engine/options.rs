@@ -52,13 +52,13 @@ impl Executor {
 pub struct Options {
     /// The executor of the kernels.
     pub executor: Executor,
-    /// The maximum vector width; `None` for the widest of the CPU.
+    /// The maximum vector width in bits; `None` for the widest that the CPU has.
     ///
-    /// Machine code has vectors of each width. The interpreter has loops of 256 and of 512 bits on x86-64; it uses those of 256
-    /// bits for narrower widths as well. Its conversions of float16, and the merging of partial results in reductions, use the
-    /// widest vectors whatever this option is. If the CPU lacks vectors of this width, or the compiler can't compile a kernel for
-    /// them, the widest possible ones are used instead. [`explanation`](crate::Array::explanation) shows which are used, and why
-    /// not wider ones.
+    /// Machine code can use vectors of each width. On x86-64 the interpreter has loops of 256 and of 512 bits, so a narrower
+    /// limit gives loops of 256 bits. The interpreter's conversions of float16 ignore this option and use the widest vectors, and
+    /// so does the merging of partial results in reductions. If the CPU lacks this width, or the compiler can't compile a kernel
+    /// for it, the widest possible width is used instead. [`explanation`](crate::Array::explanation) shows the width that is
+    /// used, and the reason if it is narrower than requested.
     pub vector_width: Option<VectorWidth>,
     /// The maximum number of threads, including the calling one. `None` for the size of the rayon pool that the caller is a
     /// thread of. A caller outside of such pools gets the value of the environment variable `BROADLOOM_NUM_THREADS`,

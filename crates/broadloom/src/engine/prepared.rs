@@ -150,9 +150,9 @@ impl PreparedStage {
         }
     }
 
-    /// The accesses of the inputs in these loops of the stage. `None` if elements are reduced directly from memory, and if these
-    /// loops reduce in another [`Form`] than the stage's own: the stage's machine code may reduce elements before it writes them,
-    /// so that the interpreter runs instead.
+    /// The accesses of the inputs when the stage runs the given loops. `None` in two cases, in which machine code is not used: the
+    /// elements are reduced directly from memory, or the loops reduce in another [`Form`] than the one that the stage's machine
+    /// code was compiled for.
     pub(crate) fn accesses_in(&self, loops: &Loops) -> Result<Option<Accesses>> {
         Ok(match loops {
             Loops::Store(plan) => Some(plan.stepped_accesses().collect()),
