@@ -50,8 +50,10 @@ def _picture(page: str) -> str | None:
         return None
     svg = found[0].removesuffix("</svg>") + _PAPER
     data = base64.b64encode(svg.encode()).decode()
-    style = "max-width: 100%; height: auto; max-height: 32em"
-    return f'<img alt="the plan of the expression" style="{style}" src="data:image/svg+xml;base64,{data}"/>'
+    source = f"data:image/svg+xml;base64,{data}"
+    # At its own size, since the text of a large picture that is made to fit can't be read.
+    image = f'<img alt="the plan of the expression" style="max-width: none" src="{source}"/>'
+    return f'<div style="overflow: auto; max-height: 32em">{image}</div>'
 
 
 def _shape(x: Array) -> str:
@@ -59,7 +61,7 @@ def _shape(x: Array) -> str:
 
 
 def _head(x: Array, what: str) -> str:
-    return f"<div><code {_FONT}>broadloom.Array {x.dtype}{escape(_shape(x))}</code> {escape(what)}</div>"
+    return f"<div><code {_FONT}>broadloom.Array {x.dtype}{escape(_shape(x))}</code>: {escape(what)}</div>"
 
 
 def _bytes(n: float) -> str:
@@ -97,6 +99,8 @@ def _values(x: Array) -> tuple[str | None, str]:
             values = x._handle.evaluate().to_numpy()
         else:
             values, threshold = corners(x, edge), 0
+    if values.ndim == 0:
+        return str(values), ""
     return np.array2string(values, threshold=threshold, edgeitems=edge, max_line_width=100), ""
 
 
@@ -111,7 +115,7 @@ def html(x: Array) -> str:
     else:
         head = f"{size}, an expression, not computed yet"
         picture = _picture(x._handle.explain_html(code=False)) or "<div>The plan is too large to be drawn here.</div>"
-        hint = "<code>bl.evaluate(x)</code> computes it, <code>bl.explain(x)</code> says how"
+        hint = "<code>bl.evaluate(x)</code> computes and keeps all values, <code>bl.explain(x)</code> says how"
         plan = f"{picture}<div><small>{hint}</small></div>"
     values, why = _values(x)
     shown = f"<div>{why}</div>" if values is None else f"<pre {_FONT}>{escape(values)}</pre>"

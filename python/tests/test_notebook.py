@@ -60,6 +60,17 @@ def test_the_picture_brings_its_paper_for_light_and_dark() -> None:
     assert re.search(r"prefers-color-scheme: dark\) \{ \.graph \{ background: #14181d", paper)
 
 
+def test_a_large_picture_keeps_its_size_and_scrolls() -> None:
+    x = y = bl.asarray(np.ones(10))
+    for _ in range(60):
+        x = bl.exp(x * y)
+    html = x._repr_html_()
+    (box,) = (div for div in ElementTree.fromstring(html).iter("div") if div.find("img") is not None)
+    assert "overflow: auto" in box.attrib["style"] and "max-height" in box.attrib["style"]
+    (image,) = box
+    assert image.attrib["style"] == "max-width: none"
+
+
 def test_an_evaluated_array_shows_values() -> None:
     (x,) = (bl.evaluate(expression()),)
     html = x._repr_html_()
@@ -87,7 +98,7 @@ def test_every_array_shows_values_and_plan_in_the_same_way() -> None:
     assert values_of(lazy._repr_html_()).count("3.") == 36
     slow = bl.sum(bl.asarray(np.ones(9_000_000)) * 2)
     assert tags(slow._repr_html_()) == ["div", "div", "details"] and "print(x)" in slow._repr_html_()
-    assert values_of(bl.evaluate(slow)._repr_html_()) == "18000000."
+    assert values_of(bl.evaluate(slow)._repr_html_()) == "18000000.0"
     many_axes = bl.asarray(np.ones((7,) * 7)) * 2
     assert values_of(many_axes._repr_html_()).count("2.") == 2**7
     too_many = bl.asarray(np.ones((4,) * 9))

@@ -96,6 +96,12 @@ fn graph(e: &Explanation) -> Drawing {
             }
             NodeKind::Leaf(Leaf::Index { .. }) => ("const", e.source(Source::Index)),
             NodeKind::Leaf(Leaf::Const { value, .. }) => ("const", value.to_string()),
+            NodeKind::Reduce { reduction, axes, .. } => {
+                let numbers: Vec<String> = axes.iter().map(|axis| axis.to_string()).collect();
+                let axes = if numbers.len() == 1 { "axis" } else { "axes" };
+                ("op", format!("{reduction} over {axes} {}", numbers.join(", ")))
+            }
+            NodeKind::Scan { scan, axis, .. } => ("op", format!("{scan} along axis {axis}")),
             kind => {
                 let class = if kind.is_computed() { "op" } else { "view" };
                 (class, label(kind, |function| function.name().to_owned()).unwrap_or_default())
@@ -234,7 +240,7 @@ fn render(drawing: &Drawing) -> Markup {
                     rect class="frame" x=(n(at.0)) y=(n(at.1)) width=(n(size.0)) height=(n(size.1)) rx="10" {}
                 }
             }
-            @for route in &places.routes { path class="edge" d=(curve(route)) {} }
+            @for route in routes(&items, drawing, &places) { path class="edge" d=(curve(route)) {} }
             @for (name, at) in drawing.frames.iter().zip(&places.titles) {
                 @if let Some(at) = at { text class="name" x=(n(at.0)) y=(n(at.1 + TITLE - 5.0)) { (name) } }
             }
@@ -269,6 +275,18 @@ fn around(drawing: &Drawing, items: &[Item], titles: &[f64], places: &Places) ->
 
 fn colour(kernel: usize) -> String {
     format!("k{}", kernel % COLOURS)
+}
+
+/// The parts of each edge that no earlier edge has: edges of one box share all parts between layers but the last.
+fn routes<'p>(items: &[Item], drawing: &Drawing, places: &'p Places) -> Vec<&'p [[Point; 2]]> {
+    let mut drawn = vec![0; items.len()];
+    let rest = drawing.edges.iter().zip(&places.routes).map(|((from, _), route)| {
+        let shared = route.len().saturating_sub(1);
+        let start = shared.min(drawn[*from]);
+        drawn[*from] = shared.max(drawn[*from]);
+        &route[start..]
+    });
+    rest.collect()
 }
 
 /// An edge along its parts, each a curve that begins and ends vertically, or a line.
