@@ -29,9 +29,9 @@ mod work;
 use pyo3::prelude::*;
 
 /// The extension module.
-// The GIL is not needed: tables are behind locks, and arrays are immutable. The fields of a NumPy array are read without a lock, as
-// NumPy's own functions read them. A program must not resize or reshape an array in place while another thread uses it.
-#[pymodule(gil_used = false)]
+// Not declared to run without the GIL, since that was not tested: PyO3 supports free-threaded interpreters from 3.14 on. Tables are
+// behind locks, and arrays are immutable. The fields of a NumPy array are read without a lock, as NumPy's own functions read them.
+#[pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]
     use super::arrow::lend::{arrow_array, arrow_schema, arrow_stream};

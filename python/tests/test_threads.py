@@ -1,17 +1,13 @@
 """Python's threads share arrays, jitted functions, kernels, texts and tables of the package: results are those of one thread.
 
-Run by an interpreter without the GIL, the same tests run in parallel; the first one then holds that importing the package
-left the GIL off. BROADLOOM_STRESS_SECONDS says how long each test goes on.
+BROADLOOM_STRESS_SECONDS says how long each test goes on.
 """
 
 import os
-import sys
-import sysconfig
 import threading
 import time
 
 import numpy as np
-import pytest
 
 import broadloom as bl
 import broadloom.numexpr as ne
@@ -43,11 +39,6 @@ def in_threads(work):
         thread.join()
     if raised:
         raise raised[0]
-
-
-@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this interpreter always has the GIL")
-def test_importing_the_package_leaves_the_gil_off():
-    assert not sys._is_gil_enabled()
 
 
 def test_one_jitted_function_called_with_many_kinds_of_arguments():

@@ -202,12 +202,12 @@ impl<O: Ops, U: Int> Reciprocal<O, U> {
 
     /// ⌊n/d⌋, and 0 for d = 0.
     ///
-    /// With t = ⌊n·v/2^w⌋, n + t is ⌊n·M/2^w⌋, and the result is computed as ⌊(n + t + 1)/2^(s+1)⌋. The sum may have w
-    /// + 1 bits, so it is halved first, as a mean rounded up. M is 2^(w+1+s)/d − ρ with 0 < ρ ≤ 1, so n·M/2^w >
-    /// 2^(s+1)·n/d − 1. Let q = ⌊n/d⌋. The result is not too small: n·M/2^w > 2^(s+1)·q − 1, so that the integer n + t
-    /// + 1 is at least 2^(s+1)·q. It is not too large: n + t + 1 ≤ 2^(s+1)·n/d − n·ρ/2^w + 1 and n/d ≤ q + 1 − 1/d, so
-    /// that n + t + 1 is at most 2^(s+1)·(q + 1) − 2^(s+1)/d + 1 − n·ρ/2^w, which is below 2^(s+1)·(q + 1), as 2^(s+1)
-    /// > d, also for n = 0.
+    /// With t = ⌊n·v/2^w⌋, n + t is ⌊n·M/2^w⌋, and the result is computed as ⌊(n + t + 1)/2^(s+1)⌋. The sum may have one bit
+    /// more than w, so it is halved first, as a mean rounded up. M is 2^(w+1+s)/d − ρ with 0 < ρ ≤ 1, so n·M/2^w is above
+    /// 2^(s+1)·n/d − 1. Let q = ⌊n/d⌋. The result is not too small, because n·M/2^w is above 2^(s+1)·q − 1, so that the integer
+    /// n + t + 1 is at least 2^(s+1)·q. It is not too large: n + t + 1 ≤ 2^(s+1)·n/d − n·ρ/2^w + 1 and n/d ≤ q + 1 − 1/d, so
+    /// that n + t + 1 is at most 2^(s+1)·(q + 1) − 2^(s+1)/d + 1 − n·ρ/2^w. This is below 2^(s+1)·(q + 1), since 2^(s+1) is
+    /// above d, also for n = 0.
     #[inline(always)]
     fn quotient(&self, o: &mut O, n: O::V<U>) -> O::V<U> {
         let t = o.mul_high::<U>(n, self.multiplier);
