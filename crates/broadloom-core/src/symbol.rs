@@ -190,7 +190,7 @@ impl Dims {
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] for `...` after another dim, or for a symbol that is not a name (letters, digits and `_`,
-    /// not starting with a digit); [`ErrorKind::Limit`] for a rank above [`MAX_RANK`], or fixed extents beyond those
+    /// not starting with a digit); [`ErrorKind::Limit`] for a rank above [`MAX_RANK`](crate::shape::MAX_RANK), or fixed extents beyond those
     /// that a [`Shape`] can have.
     pub fn new(dims: &[Dim]) -> Result<Dims> {
         for (i, dim) in dims.iter().enumerate() {
