@@ -100,10 +100,10 @@ static void views(void) {
     WANT(BL_MISALIGNED, bl_builder_slice(b, x, (const bl_range *)(const void *)((const char *)&all + 1), 1, &out), "multiple");
     WANT(BL_NULL, bl_builder_slice(b, x, &all, 1, NULL), "value is null");
     WANT(BL_HANDLE, bl_builder_slice(b, (bl_value){x.id + 9}, &all, 1, &out), "another builder");
-    WANT(BL_SHAPE, bl_builder_slice(b, open, &all, 1, &out), "open");
+    OK(bl_builder_slice(b, open, &all, 1, &out));
     WANT(BL_SHAPE, bl_builder_index_axis(b, x, 0, 3, &out), "index 3 is out of range");
     WANT(BL_SHAPE, bl_builder_index_axis(b, x, 2, 0, &out), "axis 2 is out of range");
-    WANT(BL_SHAPE, bl_builder_index_axis(b, open, 0, 0, &out), "open");
+    OK(bl_builder_index_axis(b, open, 0, 0, &out));
     WANT(BL_SHAPE, bl_builder_flip(b, x, -3, &out), "axis -3 is out of range");
     WANT(BL_SHAPE, bl_builder_permute(b, x, (ptrdiff_t[]){1}, 1, &out), "permute_dims");
     WANT(BL_SHAPE, bl_builder_permute(b, x, (ptrdiff_t[]){1, 1}, 2, &out), "permute_dims");
@@ -146,7 +146,7 @@ static void reductions(void) {
     WANT(BL_SHAPE, bl_builder_reduce(b, BL_REDUCE_SUM, x, twice, 2, 0, &out), "axis 0 is named twice");
     WANT(BL_SHAPE, bl_builder_reduce(b, BL_REDUCE_MAX, x, &one, 1, 0, &out), "no elements");
     WANT(BL_SHAPE, bl_builder_vecdot(b, x, open, -1, &out), "vectors");
-    WANT(BL_SHAPE, bl_builder_scan(b, BL_SCAN_SUM, open, 0, 1, &out), "n + 1");
+    OK(bl_builder_scan(b, BL_SCAN_SUM, open, 0, 1, &out));
     WANT(BL_SHAPE, bl_builder_scan(b, BL_SCAN_SUM, x, 2, 0, &out), "axis 2 is out of range");
     WANT(BL_DTYPE, bl_builder_reduce(b, BL_REDUCE_MEAN, counts, &one, 1, 0, &out), "does not take int8");
     WANT(BL_LITERAL, bl_builder_reduce_with(b, BL_REDUCE_VAR, NAN, x, &one, 1, 0, &out), "NaN");
