@@ -26,7 +26,7 @@ say() { printf '\n== %s\n' "$*"; }
 tools() {
   [ -x target/release-tools/bin/maturin ] || {
     "${PYTHON:-python3}" -m venv target/release-tools
-    target/release-tools/bin/python -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2' ziglang auditwheel
+    target/release-tools/bin/python -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2' ziglang
   }
   export PATH=$root/target/release-tools/bin:$PATH
 }
