@@ -241,7 +241,7 @@ fn compiling(c: &mut Criterion) {
             let plan = fuse::run(&graph, &roots).expect("fuses");
             let kernel = &plan.stages[0].kernel;
             let access = vec![broadloom_mem::Access::Contiguous; kernel.inputs.len()];
-            compiler.compile(kernel, &[], &access, broadloom_clif::Width::target()).expect("compiles")
+            compiler.compile(kernel, &[], &access, broadloom_clif::VectorWidth::target()).expect("compiles")
         };
         group.bench_function(BenchmarkId::from_parameter(ops), |b| b.iter_with_large_drop(build));
     }

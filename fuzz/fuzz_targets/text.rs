@@ -5,7 +5,7 @@
 
 #![no_main]
 
-use broadloom::text::{Expression, Library, ParseOptions, Printed, Program as Text, TextError};
+use broadloom::text::{Expression, Library, ParseOptions, Printed, TextError};
 use broadloom::{Array, DType, ErrorKind, Executor, Options, Promotion, with_promotion};
 use broadloom_core::rewrite::Rules;
 use broadloom_testkit::random::Program;
@@ -105,7 +105,7 @@ fn agree(text: &str, array: &Array<'_>) {
 /// Checks that a program prints as text with the same meaning.
 fn printed(text: &str) {
     let options = ParseOptions { data: true, ..ParseOptions::default() };
-    let program = match Text::parse_with(text, &Library::default(), &options) {
+    let program = match broadloom::text::Program::parse_with(text, &Library::default(), &options) {
         Ok(program) => program,
         Err(error) => return points_into(text, &error),
     };
@@ -122,7 +122,7 @@ fn printed(text: &str) {
     let Ok(first) = Printed::new(&named) else { return };
     let inputs: Vec<(&str, Array<'_>)> = first.inputs.iter().map(|(name, x)| (&**name, x.clone())).collect();
     let wide = ParseOptions { max_bytes: 1 << 28, max_nodes: 1 << 24, ..ParseOptions::default() };
-    let again = Text::parse_with(&first.text, &Library::default(), &wide).expect(&first.text);
+    let again = broadloom::text::Program::parse_with(&first.text, &Library::default(), &wide).expect(&first.text);
     let again = again.build(&inputs).expect(&first.text);
     let named: Vec<(&str, &Array<'_>)> = again.iter().map(|(name, x)| (*name, x)).collect();
     assert_eq!(Printed::new(&named).expect("names").text, first.text);

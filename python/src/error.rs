@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use broadloom::text::TextError as RustTextError;
+use broadloom::text::TextError;
 use broadloom::{Array, Error, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -130,7 +130,7 @@ pub fn no_values(py: Python<'_>, message: &str) -> PyErr {
 }
 
 /// The exception for an error in a text. Lines and columns count from 1, in characters, as `SyntaxError` requires.
-pub fn text_exception(error: &RustTextError, text: &str) -> PyErr {
+pub fn text_exception(error: &TextError, text: &str) -> PyErr {
     // In a text, the promotion option is a keyword of the function that compiles the text.
     let keyword = |words: &str| words.replace(OPTION, "(promotion=\"numpy\")");
     let help = error.help.as_deref().map(keyword);

@@ -1,6 +1,6 @@
 //! Compiled kernels, which run on NumPy arrays.
 
-use broadloom::{Array, In, Kernel as RustKernel, Out, Port};
+use broadloom::{Array, In, Out, Port};
 use numpy::PyUntypedArray;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -18,7 +18,7 @@ use crate::table::{LastCall, Shapes};
 /// A compiled expression with named inputs.
 #[pyclass(frozen, module = "broadloom._core")]
 pub struct Kernel {
-    kernel: RustKernel,
+    kernel: broadloom::Kernel,
     text: String,
     /// The keywords it was built with.
     keywords: Option<Py<PyDict>>,
@@ -30,7 +30,7 @@ pub type Results<'py> = SmallVec<[Bound<'py, PyUntypedArray>; 2]>;
 
 impl Kernel {
     /// The engine's kernel.
-    pub fn kernel(&self) -> &RustKernel {
+    pub fn kernel(&self) -> &broadloom::Kernel {
         &self.kernel
     }
 
@@ -167,7 +167,8 @@ impl Kernel {
         let named: Vec<(&str, Array<'_>)> = named.collect::<PyResult<_>>()?;
         let named: Vec<(&str, &Array<'_>)> = named.iter().map(|(name, array)| (*name, array)).collect();
         let inputs = inputs.iter().map(|handle| handle.array()).collect::<PyResult<Vec<_>>>()?;
-        let kernel = RustKernel::named(&named, &inputs.iter().collect::<Vec<_>>(), &options).or_raise()?;
+        let kernel =
+            broadloom::Kernel::named(&named, &inputs.iter().collect::<Vec<_>>(), &options).or_raise()?;
         let text = with_inputs(kernel.inputs(), &broadloom::text::print(&named).or_raise()?);
         Ok(Kernel { kernel, text, keywords, last: LastCall::default() })
     }
@@ -178,7 +179,8 @@ impl Kernel {
     fn parse(text: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<Kernel> {
         let keywords = copied(options)?;
         let options = of_keywords(options)?;
-        let kernel = RustKernel::parse(text, &options).map_err(|error| text_exception(&error, text))?;
+        let kernel =
+            broadloom::Kernel::parse(text, &options).map_err(|error| text_exception(&error, text))?;
         Ok(Kernel { kernel, text: text.to_owned(), keywords, last: LastCall::default() })
     }
 

@@ -12,7 +12,7 @@ use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
 
 use crate::value::{Lanes, is_signed};
 use crate::vectors::Vectors;
-use crate::width::Width;
+use broadloom_ir::VectorWidth;
 
 impl Vectors<'_> {
     /// Products of 8-bit lanes, computed in 16-bit lanes because no supported CPU multiplies bytes lane by lane.
@@ -124,7 +124,7 @@ impl Vectors<'_> {
 
     /// Selects lanes of a dtype: `a` where the mask is set, `b` elsewhere.
     pub fn select(&mut self, dtype: DType, m: Lanes, a: Lanes, b: Lanes) -> Lanes {
-        if self.layout.width == Width::W512 {
+        if self.layout.width == VectorWidth::W512 {
             // At 512 bits masks are in registers of their own, and a blend is one instruction.
             return self.bit_select(m, a, b);
         }

@@ -17,7 +17,7 @@ use broadloom_math::record::{Inst, Primitive, Sink, Var};
 use broadloom_mem::Access;
 
 use crate::legalise;
-use crate::width::Width;
+use broadloom_ir::VectorWidth;
 
 /// How a value of the body is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -151,7 +151,7 @@ impl KnownNodes {
 
 /// The body of a kernel for one vector width.
 pub struct Body {
-    width: Width,
+    width: VectorWidth,
     /// For each parameter, whether it is a divisor with a short reciprocal, by which fewer instructions divide.
     short_reciprocals: Vec<bool>,
     nodes: Vec<Node>,
@@ -187,7 +187,7 @@ impl Body {
     ///
     /// # Errors
     /// [`ErrorKind::Internal`]: the kernel does not verify.
-    pub fn of(kernel: &Kernel, access: &[Access], width: Width) -> Result<Body> {
+    pub fn of(kernel: &Kernel, access: &[Access], width: VectorWidth) -> Result<Body> {
         let mut body = Body {
             width,
             short_reciprocals: kernel.short_reciprocals.clone(),
@@ -418,7 +418,7 @@ impl Body {
         else {
             return None;
         };
-        let has = self.width > Width::W128 && (dtype.size() < 8 || self.width > Width::W256);
+        let has = self.width > VectorWidth::W128 && (dtype.size() < 8 || self.width > VectorWidth::W256);
         if !has || !dtype.is_integer() {
             return None;
         }

@@ -29,7 +29,7 @@ use crate::emit::{self, Helpers, MAX_FRAME, Variant};
 use crate::pages::{CodeMemory, KernelPages};
 use crate::symbols::{self, Announce};
 use crate::wide::{self, CODE_ALIGN, Wide};
-use crate::width::Width;
+use broadloom_ir::VectorWidth;
 
 /// Compiles kernels for this CPU.
 pub struct Compiler {
@@ -89,7 +89,7 @@ impl Compiler {
         kernel: &Kernel,
         functions: &[HostFunction],
         access: &[Access],
-        width: Width,
+        width: VectorWidth,
     ) -> Result<Compiled> {
         self.compile_for(Purpose::Store, kernel, functions, access, width)
     }
@@ -104,7 +104,7 @@ impl Compiler {
         kernel: &Kernel,
         functions: &[HostFunction],
         access: &[Access],
-        width: Width,
+        width: VectorWidth,
     ) -> Result<Compiled> {
         check(kernel, access)?;
         let wanted = CodePlan::new(kernel, access, width, purpose);
@@ -181,7 +181,7 @@ impl KernelExecutor for Compiler {
         kernel: &Kernel,
         functions: &[HostFunction],
         access: &[Access],
-        width: Width,
+        width: VectorWidth,
         purpose: Purpose,
     ) -> Result<Arc<dyn ExecutableKernel>> {
         Ok(Arc::new(self.compile_for(purpose, kernel, functions, access, width)?))
@@ -198,7 +198,13 @@ impl KernelExecutor for Compiler {
     }
 
     /// The listing of the function that serves a purpose: the second function if there is one, otherwise the usual one.
-    fn listing(&self, kernel: &Kernel, access: &[Access], width: Width, purpose: Purpose) -> Result<Listing> {
+    fn listing(
+        &self,
+        kernel: &Kernel,
+        access: &[Access],
+        width: VectorWidth,
+        purpose: Purpose,
+    ) -> Result<Listing> {
         check(kernel, access)?;
         let isa = &**self.isa_for(CodePlan::new(kernel, access, width, purpose).allocator);
         let shown = || Helpers::Shown(Vec::new());
@@ -257,7 +263,7 @@ fn define(
     purpose: Purpose,
     kernel: &Kernel,
     access: &[Access],
-    width: Width,
+    width: VectorWidth,
 ) -> Result<Defined> {
     let signature = emit::signature(isa.default_call_conv());
     let declare = |module: &mut JITModule, name: &str| {
@@ -268,8 +274,8 @@ fn define(
     let Some((mut plan, wide)) = wide else {
         let mut context = Context::new();
         let mut builders = FunctionBuilderContext::new();
-        let access = read_at(Width::W128, access);
-        let plan = CodePlan::new(kernel, &access, Width::W128, purpose);
+        let access = read_at(VectorWidth::W128, access);
+        let plan = CodePlan::new(kernel, &access, VectorWidth::W128, purpose);
         let (function, constants) =
             emit::function(kernel, &access, &plan, Variant::Usual, isa, &mut builders, Helpers::Called)?;
         context.func = function;
@@ -327,10 +333,10 @@ pub(crate) const X86_64_AT_LEAST: [&str; 6] =
 
 /// The access classes with which code of this vector width reads inputs. Code on vectors of 128 bits has no
 /// permutations, so inputs that are reversed or every second element in memory are copied to contiguous memory first.
-fn read_at(width: Width, access: &[Access]) -> Vec<Access> {
+fn read_at(width: VectorWidth, access: &[Access]) -> Vec<Access> {
     match width {
-        Width::W128 => access.iter().map(|access| access.packed()).collect(),
-        Width::W256 | Width::W512 => access.to_vec(),
+        VectorWidth::W128 => access.iter().map(|access| access.packed()).collect(),
+        VectorWidth::W256 | VectorWidth::W512 => access.to_vec(),
     }
 }
 
@@ -354,8 +360,8 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
     let mut context = Context::new();
     context.set_disasm(true);
     let shown = Helpers::Shown(Vec::new());
-    let access = &*read_at(Width::W128, access);
-    let plan = CodePlan::new(kernel, access, Width::W128, Purpose::Store);
+    let access = &*read_at(VectorWidth::W128, access);
+    let plan = CodePlan::new(kernel, access, VectorWidth::W128, Purpose::Store);
     let mut builders = FunctionBuilderContext::new();
     let (function, constants) =
         emit::function(kernel, access, &plan, Variant::Usual, isa, &mut builders, shown)?;
@@ -366,12 +372,12 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
     let code = context.compile(isa, &mut control).map_err(|e| defect(e.inner))?;
     let assembly = code.vcode.clone().unwrap_or_default();
     Ok(Listing {
-        primitives: Body::of(kernel, access, Width::W128)?.to_string(),
+        primitives: Body::of(kernel, access, VectorWidth::W128)?.to_string(),
         clif,
         assembly,
         bytes: code.code_buffer().len() + constants.len() * size_of::<Constant>(),
         lanes: plan.lanes as usize,
-        width: Width::W128,
+        width: VectorWidth::W128,
         narrowed: None,
     })
 }
@@ -438,18 +444,19 @@ fn host_isa(regalloc: &str) -> Result<OwnedTargetIsa> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use broadloom_ir::kernel::{Code as Instruction, Inst, ValueId};
+    use broadloom_ir::kernel::{self, Inst, ValueId};
     use broadloom_ir::{DType, Op};
 
-    pub(crate) fn codes() -> impl Iterator<Item = Instruction> {
-        let ops = Op::ALL.iter().flat_map(|&op| op.dtypes().iter().map(move |&d| Instruction::Apply(op, d)));
-        let casts = DType::ALL.iter().flat_map(|&a| DType::ALL.iter().map(move |&b| Instruction::Cast(a, b)));
+    pub(crate) fn codes() -> impl Iterator<Item = kernel::Code> {
+        let ops = Op::ALL.iter().flat_map(|&op| op.dtypes().iter().map(move |&d| kernel::Code::Apply(op, d)));
+        let casts =
+            DType::ALL.iter().flat_map(|&a| DType::ALL.iter().map(move |&b| kernel::Code::Cast(a, b)));
         ops.chain(casts)
     }
 
     /// A kernel that computes one instruction and also copies an input of another dtype, so that lanes of two widths
     /// occur.
-    pub(crate) fn mixed(code: Instruction, other: DType) -> Kernel {
+    pub(crate) fn mixed(code: kernel::Code, other: DType) -> Kernel {
         let operands = code.operands();
         let mut args = [ValueId(0); 3];
         (0..operands).for_each(|i| args[i] = ValueId(i as u32));

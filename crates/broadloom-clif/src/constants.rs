@@ -13,7 +13,7 @@ use cranelift_frontend::FunctionBuilder;
 use rustc_hash::FxBuildHasher;
 
 use crate::value::{Lanes, VECTOR};
-use crate::width::Width;
+use broadloom_ir::VectorWidth;
 
 /// The constants of a function.
 ///
@@ -107,7 +107,7 @@ impl Constants {
             return v;
         }
         let lane = &bits.to_le_bytes()[..(ty.lane_bits() / 8) as usize];
-        let mut bytes = [0; Width::W512.bytes() as usize];
+        let mut bytes = [0; VectorWidth::W512.bytes() as usize];
         bytes.chunks_exact_mut(lane.len()).for_each(|place| place.copy_from_slice(lane));
         // Zero is computed in a register, without reading memory.
         let v = match (self.base, bytes.first_chunk()) {

@@ -514,7 +514,7 @@ mod tests {
 
     use super::*;
     use crate::repertoire::optimised;
-    use crate::width::Width;
+    use broadloom_ir::VectorWidth;
 
     /// A kernel that applies an op `length` times, each time to the previous result.
     fn chain(op: Op, dtype: DType, length: u32) -> Kernel {
@@ -543,10 +543,13 @@ mod tests {
                 optimised(&kernel, &access, width, Purpose::Store, Helpers::Shown(Vec::new()));
             function.display().to_string().matches("vhigh_bits").count()
         };
-        assert_eq!([1, 2].map(|outputs| tests(Op::Multiply, 18, Width::W256, outputs)), [1, 2]);
-        assert_eq!([Width::W128, Width::W512].map(|width| tests(Op::Multiply, 18, width, 1)), [0, 0]);
+        assert_eq!([1, 2].map(|outputs| tests(Op::Multiply, 18, VectorWidth::W256, outputs)), [1, 2]);
+        assert_eq!(
+            [VectorWidth::W128, VectorWidth::W512].map(|width| tests(Op::Multiply, 18, width, 1)),
+            [0, 0]
+        );
         for (op, length) in [(Op::Add, 1), (Op::Multiply, 4), (Op::Multiply, 40), (Op::Exp, 1)] {
-            assert_eq!(tests(op, length, Width::W256, 1), 0, "{op} {length}");
+            assert_eq!(tests(op, length, VectorWidth::W256, 1), 0, "{op} {length}");
         }
     }
 }

@@ -17,7 +17,7 @@ use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind, Register};
 use crate::compile::tests::{codes, mixed};
 use crate::emit::Helpers;
 use crate::repertoire;
-use crate::width::Width;
+use broadloom_ir::VectorWidth;
 
 /// An instruction in a form that both decoders can be converted to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -188,11 +188,11 @@ fn capstone() -> Capstone {
     Capstone::new().x86().mode(ArchMode::Mode64).detail(true).build().expect("a disassembler")
 }
 
-fn code(kernel: &Kernel, access: Access, (width, convention): (Width, Convention)) -> Option<Code> {
+fn code(kernel: &Kernel, access: Access, (width, convention): (VectorWidth, Convention)) -> Option<Code> {
     let access = vec![access; kernel.inputs.len()];
     let (function, _) =
         repertoire::optimised(kernel, &access, width, Purpose::Store, Helpers::Shown(Vec::new()));
-    let level = if width == Width::W512 { Level::Avx512 } else { Level::Avx2 };
+    let level = if width == VectorWidth::W512 { Level::Avx512 } else { Level::Avx2 };
     broadloom_wide::compile(&function, level, convention).ok()
 }
 
@@ -206,7 +206,7 @@ fn another_disassembler_reads_the_same() {
     let mut seen: HashSet<Vec<u8>> = HashSet::new();
     let mut encodings: BTreeSet<String> = BTreeSet::new();
     let mut wrong: Vec<String> = Vec::new();
-    let targets = [Width::W256, Width::W512]
+    let targets = [VectorWidth::W256, VectorWidth::W512]
         .into_iter()
         .flat_map(|width| [Convention::SystemV, Convention::Windows].map(|convention| (width, convention)));
     for target in targets {

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
     use crate::symbols::name;
     use crate::symbols::tests::kernel as test_kernel;
-    use crate::{Compiler, Width};
+    use crate::{Compiler, VectorWidth};
     use broadloom_mem::Access;
     use object::read::{Object, ObjectSymbol};
 
@@ -240,7 +240,9 @@ mod tests {
         let Ok(compiler) = Compiler::host() else { return };
         let compiler = compiler.announcing(false, true);
         let compile = |n| {
-            compiler.compile(&test_kernel(n), &[], &[Access::Contiguous], Width::target()).expect("compiles")
+            compiler
+                .compile(&test_kernel(n), &[], &[Access::Contiguous], VectorWidth::target())
+                .expect("compiles")
         };
         let kernels = [10, 11, 12].map(|n| (n, compile(n)));
         for (n, compiled) in &kernels {
@@ -269,7 +271,7 @@ mod tests {
                     for _ in 0..20 {
                         let n = 20 + thread;
                         let compiled = compiler
-                            .compile(&test_kernel(n), &[], &[Access::Contiguous], Width::target())
+                            .compile(&test_kernel(n), &[], &[Access::Contiguous], VectorWidth::target())
                             .expect("compiles");
                         assert!(listed().contains(&(name(&test_kernel(n)), compiled.code_range())));
                     }

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use crate::body::{Body, Code, Node};
 use crate::value::{LaneLayout, Lanes, MAX_VECTORS, integer};
 use crate::vectors::Vectors;
-use crate::width::Width;
+use broadloom_ir::VectorWidth;
 
 /// Whether the lanes of a body can be interleaved: nothing in the body depends on the order of the wider lanes, and
 /// memory has none of them.
@@ -35,7 +35,7 @@ pub fn applies(body: &Body, kernel: &Kernel, layout: LaneLayout) -> bool {
 }
 
 /// Whether a node computes each lane independently of its position, or is a conversion that this module implements.
-fn keeps_order(node: &Node, narrow: u8, width: Width) -> bool {
+fn keeps_order(node: &Node, narrow: u8, width: VectorWidth) -> bool {
     match node.code {
         Code::Input(_) => node.lane == narrow,
         Code::Param(_) | Code::Minimum | Code::Maximum | Code::Unordered => true,
@@ -47,7 +47,7 @@ fn keeps_order(node: &Node, narrow: u8, width: Width) -> bool {
             | Primitive::FloatToHalf => false,
             Primitive::IntToFloat(from) | Primitive::FloatToInt(from) => from.size() == node.dtype.size(),
             // At 512 bits, masks are in mask registers, with one bit for each lane in the order of the elements.
-            Primitive::MaskResize(_) => width < Width::W512,
+            Primitive::MaskResize(_) => width < VectorWidth::W512,
             _ => true,
         },
     }
@@ -149,7 +149,7 @@ mod tests {
     }
 
     /// Whether the CLIF of a kernel calls no intrinsics but masked loads and stores, so that no lanes are moved.
-    fn interleaves(kernel: &Kernel, width: Width) -> bool {
+    fn interleaves(kernel: &Kernel, width: VectorWidth) -> bool {
         let helpers = Helpers::Shown(Vec::new());
         let access = [Access::Contiguous];
         let (function, _) = repertoire::optimised(kernel, &access, width, Purpose::Store, helpers);
@@ -160,14 +160,14 @@ mod tests {
     #[test]
     fn lanes_are_interleaved_where_memory_has_the_narrow_ones_only() {
         use DType::{Float32, Int8, Int16, Int32, UInt8, UInt16, UInt32};
-        for width in [Width::W256, Width::W512] {
+        for width in [VectorWidth::W256, VectorWidth::W512] {
             for (from, through) in [(UInt8, UInt16), (Int8, Int16), (UInt16, UInt32), (Int16, Int32)] {
                 assert!(interleaves(&kernel(from, through, &[3]), width), "{from} {through} {width}");
                 assert!(!interleaves(&kernel(from, through, &[2, 3]), width), "{from} {through} {width}");
             }
             assert!(!interleaves(&kernel(UInt8, Float32, &[3]), width));
             let with_bool = interleaves(&kernel(UInt8, UInt16, &[3, 4]), width);
-            assert_eq!(with_bool, width == Width::W256, "masks in registers of their own");
+            assert_eq!(with_bool, width == VectorWidth::W256, "masks in registers of their own");
         }
     }
 }

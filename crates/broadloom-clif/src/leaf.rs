@@ -4,7 +4,7 @@
 //! some lanes of each at a time, and merged in the way that a binary counter carries, so that at most k + 1 nodes are
 //! live. Two rows are merged by the body of the reduction's op, which all executors share.
 
-use broadloom_ir::kernel::{Code as Instruction, Depth, Inst, Kernel, ValueId};
+use broadloom_ir::kernel::{self, Depth, Inst, Kernel, ValueId};
 use broadloom_ir::{DType, Error, ErrorKind, Reduction, Result};
 use broadloom_math::record::Primitive;
 use broadloom_mem::Access;
@@ -14,7 +14,7 @@ use crate::body::{Body, Code};
 use crate::lower;
 use crate::value::{Lanes, scalar_of};
 use crate::vectors::Vectors;
-use crate::width::Width;
+use broadloom_ir::VectorWidth;
 
 /// How the rows of an output are reduced: the body of the op that merges two of them.
 pub struct Leaf {
@@ -22,10 +22,10 @@ pub struct Leaf {
 }
 
 impl Leaf {
-    pub fn new(reduction: Reduction, dtype: DType, width: Width) -> Result<Leaf> {
+    pub fn new(reduction: Reduction, dtype: DType, width: VectorWidth) -> Result<Leaf> {
         let none = || Error::new(ErrorKind::Internal, format!("{reduction} combines no two elements"));
         let inst = Inst {
-            code: Instruction::Apply(reduction.op().ok_or_else(none)?, dtype),
+            code: kernel::Code::Apply(reduction.op().ok_or_else(none)?, dtype),
             args: [ValueId(0), ValueId(1), ValueId(0)],
         };
         let kernel = Kernel {

@@ -10,7 +10,7 @@ use broadloom_math::record::{Inst, Primitive, Recorder, Sink, Var};
 use broadloom_math::{Cmp, Float, Int, Num, Ops, quotients, through};
 use broadloom_math::{float_to_half_by_bits, half_to_float_by_bits};
 
-use crate::width::Width;
+use broadloom_ir::VectorWidth;
 
 /// Evaluates an expression in which `$t` is the Rust type of an integer dtype.
 macro_rules! with_int {
@@ -46,8 +46,8 @@ macro_rules! with_float {
 }
 
 /// The value of a primitive as computed by other primitives, if vectors of this width have no instructions for it.
-pub fn expand(sink: &mut dyn Sink, width: Width, inst: &Inst) -> Option<Var> {
-    let (wide, size) = (width > Width::W128, inst.dtype.size());
+pub fn expand(sink: &mut dyn Sink, width: VectorWidth, inst: &Inst) -> Option<Var> {
+    let (wide, size) = (width > VectorWidth::W128, inst.dtype.size());
     let ([x, y, ..], dtype) = (inst.args, inst.dtype);
     let o = &mut Recorder::new(sink);
     match inst.primitive {
@@ -115,15 +115,15 @@ fn shift_byte<T: Int>(
     o.int_resize::<u16, T>(shifted)
 }
 
-fn int_to_float<U: Float>(o: &mut Recorder<'_>, width: Width, from: DType, x: Var) -> Option<Var> {
+fn int_to_float<U: Float>(o: &mut Recorder<'_>, width: VectorWidth, from: DType, x: Var) -> Option<Var> {
     let narrow = |o: &mut Recorder<'_>, x: Var| Some(o.int_to_float::<i32, U>(x));
     match from {
         DType::Int8 | DType::Int16 | DType::UInt8 | DType::UInt16 => {
             let x = with_int!(from, T => o.int_resize::<T, i32>(x))?;
             narrow(o, x)
         }
-        _ if width == Width::W512 => None,
-        DType::UInt32 if U::DIGITS == 24 && width == Width::W256 => {
+        _ if width == VectorWidth::W512 => None,
+        DType::UInt32 if U::DIGITS == 24 && width == VectorWidth::W256 => {
             // The conversions of the two halves are exact, and so is the product, so only the addition rounds.
             let low_half = o.splat(0xffffu32);
             let low = o.and::<u32>(x, low_half);
@@ -143,7 +143,7 @@ fn int_to_float<U: Float>(o: &mut Recorder<'_>, width: Width, from: DType, x: Va
         }
         DType::Int64 | DType::UInt64 if U::DIGITS == 53 => Some(float64_of_long(o, x, from == DType::Int64)),
         // At 128 bits conversion goes lane by lane, since the scalar instruction is no slower than a sequence that rounds once.
-        DType::Int64 if width == Width::W128 => None,
+        DType::Int64 if width == VectorWidth::W128 => None,
         DType::Int64 | DType::UInt64 => {
             let x = round_to_odd(o, x, from == DType::Int64);
             let x = float64_of_long(o, x, from == DType::Int64);
@@ -198,17 +198,17 @@ fn round_to_odd(o: &mut Recorder<'_>, x: Var, signed: bool) -> Var {
     o.select::<u64>(long, odd, x)
 }
 
-fn float_to_int<T: Float, U: Int>(o: &mut Recorder<'_>, width: Width, x: Var) -> Option<Var> {
+fn float_to_int<T: Float, U: Int>(o: &mut Recorder<'_>, width: VectorWidth, x: Var) -> Option<Var> {
     match (width, T::DIGITS, U::WIDTH) {
-        (Width::W512, 24, 64) => {
+        (VectorWidth::W512, 24, 64) => {
             let x = o.float_resize::<T, f64>(x);
             Some(o.float_to_int::<f64, U>(x))
         }
-        (Width::W512, ..) => None,
+        (VectorWidth::W512, ..) => None,
         // A vector sequence for two lanes would have as many instructions as the conversion lane by lane.
-        (Width::W128, _, 64) if U::SIGNED => None,
+        (VectorWidth::W128, _, 64) if U::SIGNED => None,
         (_, _, 64) => Some(through::float_to_int64::<Recorder<'_>, T, U>(o, x)),
-        (Width::W256, 24, 32) if !U::SIGNED => Some(unsigned_of_float32(o, x)),
+        (VectorWidth::W256, 24, 32) if !U::SIGNED => Some(unsigned_of_float32(o, x)),
         (_, 24, _) => None,
         _ => Some(clamped::<T, U>(o, x)),
     }

@@ -43,8 +43,7 @@ mod symbols;
 mod value;
 mod vectors;
 mod wide;
-mod width;
 
+pub use broadloom_ir::VectorWidth;
 pub use code::Compiled;
 pub use compile::{Compiler, clif};
-pub use width::Width;

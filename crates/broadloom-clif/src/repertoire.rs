@@ -20,7 +20,7 @@ use crate::compile::tests::{codes, mixed};
 use crate::compile::{X86_64_AT_LEAST, flags};
 use crate::constants::TableEntry;
 use crate::emit::{self, Helpers, Variant};
-use crate::width::Width;
+use broadloom_ir::VectorWidth;
 
 fn isa() -> OwnedTargetIsa {
     let mut builder =
@@ -33,7 +33,7 @@ fn isa() -> OwnedTargetIsa {
 pub fn optimised(
     kernel: &Kernel,
     access: &[Access],
-    width: Width,
+    width: VectorWidth,
     purpose: Purpose,
     helpers: Helpers,
 ) -> (Function, Vec<TableEntry>) {
@@ -83,7 +83,7 @@ impl fmt::Display for ShownInstruction<'_> {
 }
 
 /// Whether `broadloom-wide` supports an instruction with these types.
-fn is_known(function: &Function, inst: Inst, width: Width) -> bool {
+fn is_known(function: &Function, inst: Inst, width: VectorWidth) -> bool {
     use Opcode::*;
     let (args, results) = ShownInstruction(function, inst).types();
     let fits = |ty: &Type| !ty.is_vector() || (4..=width.bytes()).contains(&ty.bytes());
@@ -92,7 +92,7 @@ fn is_known(function: &Function, inst: Inst, width: Width) -> bool {
     }
     let opcode = function.dfg.insts[inst].opcode();
     let ty = *results.first().or(args.first()).unwrap_or(&types::I64);
-    let wide512 = width == Width::W512;
+    let wide512 = width == VectorWidth::W512;
     if !ty.is_vector() {
         let address =
             matches!(opcode, Iadd | Isub | Imul | Band | Ishl | Ushr | Select | StackAddr | Load | Store);
@@ -129,8 +129,8 @@ fn is_known(function: &Function, inst: Inst, width: Width) -> bool {
 
 /// Calls `f` for the CLIF function of each kernel instruction, at both vector widths and for several access classes and
 /// purposes.
-fn each_function(mut f: impl FnMut(Width, &Function)) {
-    for width in [Width::W256, Width::W512] {
+fn each_function(mut f: impl FnMut(VectorWidth, &Function)) {
+    for width in [VectorWidth::W256, VectorWidth::W512] {
         for code in codes() {
             for other in [DType::Bool, DType::UInt8, DType::Float32, DType::Int64] {
                 let kernel = mixed(code, other);

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::code::{Compiled, Constant, Entry};
     use crate::compile::Compiler;
-    use crate::width::Width;
+    use broadloom_ir::VectorWidth;
 
     /// A kernel with two outputs: x + x, and x as int8.
     fn kernel() -> Kernel {
@@ -179,7 +179,7 @@ mod tests {
     fn compiled() -> Compiled {
         let compiler = Compiler::host().expect("a supported target");
         let mut compiled = compiler
-            .compile_for(Purpose::Store, &kernel(), &[], &[Access::Contiguous], Width::W128)
+            .compile_for(Purpose::Store, &kernel(), &[], &[Access::Contiguous], VectorWidth::W128)
             .expect("compiles");
         assert!(!compiled.streams());
         let code: unsafe extern "C" fn(_, _, _, _, _, _) = one_more;

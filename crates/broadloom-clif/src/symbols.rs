@@ -127,7 +127,7 @@ pub(crate) mod perf {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::{Compiler, Width};
+    use crate::{Compiler, VectorWidth};
     use broadloom_ir::kernel::{Inst, ValueId};
     use broadloom_ir::{DType, Op};
     use broadloom_mem::{Access, ExecutableKernel};
@@ -161,11 +161,12 @@ pub(crate) mod tests {
     #[test]
     fn the_map_has_the_code_of_each_kernel() {
         let Ok(compiler) = Compiler::host() else { return };
-        let quiet =
-            compiler.compile(&kernel(3), &[], &[Access::Contiguous], Width::target()).expect("compiles");
+        let quiet = compiler
+            .compile(&kernel(3), &[], &[Access::Contiguous], VectorWidth::target())
+            .expect("compiles");
         let compiler = compiler.announcing(true, false);
         let compiled: Vec<_> = [4, 5]
-            .map(|n| (n, compiler.compile(&kernel(n), &[], &[Access::Contiguous], Width::target())))
+            .map(|n| (n, compiler.compile(&kernel(n), &[], &[Access::Contiguous], VectorWidth::target())))
             .into();
         let map = std::fs::read_to_string(perf::path()).expect("a map");
         std::fs::remove_file(perf::path()).expect("removed");

@@ -6,10 +6,10 @@
 use broadloom_ir::{DType, Kind};
 use cranelift_codegen::ir::{Type, Value, types};
 
-use crate::width::Width;
+use broadloom_ir::VectorWidth;
 
 /// The size in bytes of a 128-bit vector, and of an entry in the table of constants.
-pub const VECTOR: u32 = Width::W128.bytes();
+pub const VECTOR: u32 = VectorWidth::W128.bytes();
 /// The maximum number of vectors that a value takes: a block has at most as many lanes as a vector has bytes, and a
 /// lane has at most 8 bytes.
 pub const MAX_VECTORS: usize = 8;
@@ -17,7 +17,7 @@ pub const MAX_VECTORS: usize = 8;
 /// How the lanes of a function's values are arranged in vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneLayout {
-    pub width: Width,
+    pub width: VectorWidth,
     /// The number of elements of a block, a power of two.
     pub lanes: u32,
     /// Whether lanes of the wider of two widths are held as one vector of the even-indexed elements and one of the
@@ -32,7 +32,7 @@ impl LaneLayout {
     /// Whether vectors have more than 128 bits. The type of such a vector has exactly the lanes of a value, and
     /// intrinsics are available.
     pub fn is_wide(self) -> bool {
-        self.width > Width::W128
+        self.width > VectorWidth::W128
     }
 
     /// The size in bytes of the vectors that hold a value whose lanes have this many bytes.

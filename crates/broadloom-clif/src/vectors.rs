@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 use crate::constants::Constants;
 use crate::intrinsic::Intrinsics;
 use crate::value::{LaneLayout, Lanes, MAX_VECTORS, VECTOR, integer};
-use crate::width::Width;
+use broadloom_ir::VectorWidth;
 
 /// Builds a function whose values are lanes of a layout.
 pub struct Vectors<'a> {
@@ -268,7 +268,7 @@ impl<'a> Vectors<'a> {
                     self.narrow_interleaved(x)
                 };
             }
-            while self.layout.width == Width::W256
+            while self.layout.width == VectorWidth::W256
                 && (2 * to..8).contains(&u32::from(x.width))
                 && x.vectors().len() > 1
             {

@@ -12,7 +12,7 @@ use cranelift_frontend::FunctionBuilderContext;
 
 use crate::constants::TableEntry;
 use crate::emit::{self, Helpers, MAX_FRAME, Variant};
-use crate::width::Width;
+use broadloom_ir::VectorWidth;
 
 /// The alignment in bytes of each function's machine code.
 pub const CODE_ALIGN: u64 = 64;
@@ -42,14 +42,14 @@ pub fn widest(
     isa: &dyn TargetIsa,
     kernel: &Kernel,
     access: &[Access],
-    width: Width,
+    width: VectorWidth,
     purpose: Purpose,
     helpers: impl Fn() -> Helpers,
 ) -> (Option<(CodePlan, Wide)>, Option<String>) {
     // A caller that asks for a wider vector than the target has must not get code that the target can't run.
-    let target = Width::target();
+    let target = VectorWidth::target();
     let (width, mut narrowed) = (width.min(target), width.missing_on(target));
-    for width in Width::ALL.into_iter().rev().filter(|&w| w > Width::W128 && w <= width) {
+    for width in VectorWidth::ALL.into_iter().rev().filter(|&w| w > VectorWidth::W128 && w <= width) {
         let plan = CodePlan::new(kernel, access, width, purpose);
         match wide(isa, kernel, access, &plan, Variant::Usual, helpers()) {
             Ok(wide) => return (Some((plan, wide)), narrowed),
@@ -71,7 +71,7 @@ pub fn wide(
 ) -> Result<Wide, String> {
     let shown = matches!(helpers, Helpers::Shown(_));
     let level = match plan.width {
-        Width::W512 => Level::Avx512,
+        VectorWidth::W512 => Level::Avx512,
         _ => Level::Avx2,
     };
     let convention = match isa.default_call_conv() {

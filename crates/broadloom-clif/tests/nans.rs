@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use broadloom_clif::{Compiled, Compiler, Width};
+use broadloom_clif::{Compiled, Compiler, VectorWidth};
 use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
 use broadloom_ir::{DType, Op, Purpose};
 use broadloom_mem::{Access, AliasPolicy, ExecutableKernel, Nest, Scratch, View, ViewMut};
@@ -70,7 +70,9 @@ fn every_nan_is_replaced_and_nothing_else() {
         1,
     ]
     .map(f64::from_bits);
-    for (width, dtype) in Width::of_target().flat_map(|w| [DType::Float32, DType::Float64].map(|d| (w, d))) {
+    for (width, dtype) in
+        VectorWidth::of_target().flat_map(|w| [DType::Float32, DType::Float64].map(|d| (w, d)))
+    {
         let kernel = kernel(dtype);
         assert!((16..=24).contains(&kernel.cost()), "blocks of other kernels are not tested for NaN");
         for purpose in [Purpose::Store, Purpose::Stream] {

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use broadloom_clif::{Compiled, Compiler, Width};
+use broadloom_clif::{Compiled, Compiler, VectorWidth};
 use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
 use broadloom_ir::{DType, Op, Purpose};
 use broadloom_mem::{AliasPolicy, ExecutableKernel, Nest, Scratch, View, ViewMut};
@@ -94,7 +94,7 @@ fn run(compiled: &Compiled, which: usize, case: &RowCase) {
 fn every_length_and_place() {
     let compiler = Compiler::host().expect("a supported target");
     let access = [broadloom_mem::Access::Contiguous; 2];
-    for width in Width::of_target() {
+    for width in VectorWidth::of_target() {
         for dtype in [DType::UInt8, DType::UInt16, DType::Int32, DType::Int64] {
             for (which, kernel) in kernels(dtype).iter().enumerate() {
                 for purpose in [Purpose::Store, Purpose::Stream] {

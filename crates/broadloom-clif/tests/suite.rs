@@ -1,6 +1,6 @@
 //! Machine code, held to the suite of all executors.
 
-use broadloom_clif::{Compiler, Width};
+use broadloom_clif::{Compiler, VectorWidth};
 use broadloom_ir::{Kernel, Purpose};
 use broadloom_mem::{Access, ExecutableKernel, HostFunction};
 use broadloom_testkit::suite::{self, Subject};
@@ -11,12 +11,12 @@ fn compiler() -> Compiler {
 
 /// Machine code of each width that the host has.
 fn widths(compiler: &Compiler) -> impl Iterator<Item = Subject<'_>> {
-    Width::of_target().map(move |width| Subject::new(compiler, width))
+    VectorWidth::of_target().map(move |width| Subject::new(compiler, width))
 }
 
 /// Runs of the kernel with non-temporal stores, where there are such.
 fn streaming(compiler: &Compiler) -> impl Iterator<Item = Subject<'_>> {
-    let wide = widths(compiler).filter(|subject| subject.width > Width::W128);
+    let wide = widths(compiler).filter(|subject| subject.width > VectorWidth::W128);
     wide.map(|subject| Subject { purpose: Purpose::Stream, ..subject })
 }
 
@@ -79,7 +79,7 @@ fn slices_of_another_kernel() {
         ..Kernel::default()
     };
     let (x, mut y, mut z) = ([1u8; 256], [2u8; 256], [2u8; 256]);
-    for (width, n) in Width::of_target().flat_map(|width| [(width, 3), (width, 64)]) {
+    for (width, n) in VectorWidth::of_target().flat_map(|width| [(width, 3), (width, 64)]) {
         let compiled = compiler().compile(&kernel, &[], &[Access::Contiguous; 2], width).expect("compiles");
         let mut run = |inputs: &[&[u8]], outputs: usize, n: usize| {
             let written = [&mut y[..], &mut z[..]].into_iter().take(outputs);
@@ -115,12 +115,12 @@ fn a_kernel_that_does_not_verify_is_refused() {
     };
     let compiler = compiler();
     let refused =
-        compiler.compile(&broken, &[], &[Access::Contiguous], Width::target()).expect_err("ill typed");
+        compiler.compile(&broken, &[], &[Access::Contiguous], VectorWidth::target()).expect_err("ill typed");
     assert_eq!(refused.kind(), ErrorKind::Internal);
     let good =
         Kernel { inputs: vec![DType::Float32], body: vec![cast], outputs: vec![ValueId(1).into()], ..broken };
-    assert!(compiler.compile(&good, &[], &[], Width::target()).is_err(), "an access class is missing");
-    assert!(compiler.compile(&good, &[], &[Access::Contiguous], Width::target()).is_ok());
+    assert!(compiler.compile(&good, &[], &[], VectorWidth::target()).is_err(), "an access class is missing");
+    assert!(compiler.compile(&good, &[], &[Access::Contiguous], VectorWidth::target()).is_ok());
 }
 
 /// Where an output is an input, element for element, each element is computed once: the blocks of a row don't overlap.
@@ -139,7 +139,7 @@ fn an_output_that_is_an_input() {
         ..Kernel::default()
     };
     let compile = |width| compiler().compile(&kernel, &[], &[Access::Contiguous], width).expect("compiles");
-    let compiled: Vec<_> = Width::of_target().map(compile).collect();
+    let compiled: Vec<_> = VectorWidth::of_target().map(compile).collect();
     for (n, compiled) in (1..=200).flat_map(|n| compiled.iter().map(move |compiled| (n, compiled))) {
         let mut x: Vec<i32> = (1..=n).collect();
         let base = x.as_mut_ptr().cast::<u8>();
@@ -166,7 +166,7 @@ fn an_output_that_is_an_input() {
 fn host_functions_that_write_mask_registers() {
     use broadloom_ir::DType;
     use broadloom_ir::kernel::ValueId;
-    if Width::target() < Width::W512 {
+    if VectorWidth::target() < VectorWidth::W512 {
         return;
     }
     let write = |x: u8| {
@@ -183,8 +183,8 @@ fn host_functions_that_write_mask_registers() {
     kernel.body = vec![broadloom_ir::kernel::Inst { code, args: [ValueId(0); 3] }];
     let functions = [function];
     let compiled =
-        compiler().compile(&kernel, &functions, &[Access::Contiguous], Width::W512).expect("compiles");
-    assert_eq!(compiled.width(), Width::W512);
+        compiler().compile(&kernel, &functions, &[Access::Contiguous], VectorWidth::W512).expect("compiles");
+    assert_eq!(compiled.width(), VectorWidth::W512);
     for n in 1..130 {
         let (x, mut y) = ([3u8; 256], [7u8; 256]);
         compiled.run_slices(n, [&x[..]].into_iter(), [&mut y[..]].into_iter(), &[], &mut []).expect("fits");

@@ -2,7 +2,7 @@
 //! of the same definitions, and tests compare each of them with this one. A NaN that an op computes (rather than propagates) gets
 //! the bits of the positive quiet NaN without payload, because its bits may be read later and CPUs differ in them.
 
-use broadloom_math::{Binary, CastTo, DType, Elem, Scalar as Host, Ternary, Unary};
+use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary};
 
 use crate::op::{self, Op, Visitor};
 use crate::scalar::Scalar;
@@ -40,24 +40,24 @@ impl Visitor for Fold<'_> {
     type Out = Option<Scalar>;
 
     fn unary<F: Unary<T>, T: Elem>(self) -> Option<Scalar> {
-        Some(Scalar::of(F::call(&mut Host, self.0[0].get::<T>()?)))
+        Some(Scalar::of(F::call(&mut broadloom_math::Scalar, self.0[0].get::<T>()?)))
     }
 
     fn binary<F: Binary<T>, T: Elem>(self) -> Option<Scalar> {
-        Some(Scalar::of(F::call(&mut Host, self.0[0].get::<T>()?, self.0[1].get::<T>()?)))
+        Some(Scalar::of(F::call(&mut broadloom_math::Scalar, self.0[0].get::<T>()?, self.0[1].get::<T>()?)))
     }
 
     fn ternary<F: Ternary<T, First = T>, T: Elem>(self) -> Option<Scalar> {
         let [a, b, c] = [self.0[0].get::<T>()?, self.0[1].get::<T>()?, self.0[2].get::<T>()?];
-        Some(Scalar::of(F::call(&mut Host, a, b, c)))
+        Some(Scalar::of(F::call(&mut broadloom_math::Scalar, a, b, c)))
     }
 
     fn choice<F: Ternary<T, First = bool>, T: Elem>(self) -> Option<Scalar> {
         let (condition, a, b) = (self.0[0].get::<bool>()?, self.0[1].get::<T>()?, self.0[2].get::<T>()?);
-        Some(Scalar::of(F::call(&mut Host, condition, a, b)))
+        Some(Scalar::of(F::call(&mut broadloom_math::Scalar, condition, a, b)))
     }
 
     fn cast<T: CastTo<U>, U: Elem>(self) -> Option<Scalar> {
-        Some(Scalar::of(T::cast(&mut Host, self.0[0].get::<T>()?)))
+        Some(Scalar::of(T::cast(&mut broadloom_math::Scalar, self.0[0].get::<T>()?)))
     }
 }

@@ -8,7 +8,7 @@ use broadloom_math::Elem;
 use broadloom_mem::{PAGE, ask_ahead};
 use pulp::{NullaryFnOnce, Scalar128b, Simd, WithSimd};
 
-use crate::combine::{Combine, EIGHT as ROWS};
+use crate::combine::{Combine, EIGHT};
 use crate::each::{BATCH, combine_lanes, set_rests};
 use crate::method::{Method, arch};
 use crate::state::{State, elements, elements_mut};
@@ -54,8 +54,8 @@ impl<F: Combine<T>, T: Elem> Method for Free<F, T> {
             assert_eq!(row.len(), width, "the elements of a row");
             row
         };
-        let whole = n / ROWS * ROWS;
-        for first in (0..whole).step_by(ROWS) {
+        let whole = n / EIGHT * EIGHT;
+        for first in (0..whole).step_by(EIGHT) {
             let rows = std::array::from_fn(|i| row(first + i));
             arch().dispatch(Fold::<F, T>(node, Some(rows), &[], PhantomData));
         }
@@ -111,7 +111,7 @@ fn node<F: Combine<T>, T: Elem>(state: &mut State) -> &mut [T::Store] {
 /// contiguous rows, the last of which may be shorter.
 struct Fold<'a, F, T: Elem>(
     &'a mut [T::Store],
-    Option<[&'a [T::Store]; ROWS]>,
+    Option<[&'a [T::Store]; EIGHT]>,
     &'a [T::Store],
     PhantomData<F>,
 );
@@ -126,12 +126,12 @@ impl<F: Combine<T>, T: Elem> NullaryFnOnce for Fold<'_, F, T> {
         loop {
             let rows = if let Some(rows) = apart.take() {
                 rows
-            } else if from.len() >= ROWS * m {
-                let mut rows: [&[T::Store]; ROWS] = [&[]; ROWS];
-                for i in 0..ROWS {
+            } else if from.len() >= EIGHT * m {
+                let mut rows: [&[T::Store]; EIGHT] = [&[]; EIGHT];
+                for i in 0..EIGHT {
                     rows[i] = &from[i * m..][..m];
                 }
-                from = &from[ROWS * m..];
+                from = &from[EIGHT * m..];
                 rows
             } else {
                 break;
@@ -149,21 +149,21 @@ impl<F: Combine<T>, T: Elem> NullaryFnOnce for Fold<'_, F, T> {
 /// Reduces eight rows into a node by the [fast path](Combine::quick). If the result may be wrong, they are reduced again by the
 /// exact operation.
 #[inline(always)]
-fn eight_rows<F: Combine<T>, T: Elem>(node: &mut [T::Store], rows: [&[T::Store]; ROWS]) {
+fn eight_rows<F: Combine<T>, T: Elem>(node: &mut [T::Store], rows: [&[T::Store]; EIGHT]) {
     let m = node.len();
-    let mut sized: [&[T::Store]; ROWS] = [&[]; ROWS];
-    for i in 0..ROWS {
+    let mut sized: [&[T::Store]; EIGHT] = [&[]; EIGHT];
+    for i in 0..EIGHT {
         sized[i] = &rows[i][..m];
     }
     let mut open = F::Flag::default();
     for j in 0..m {
-        let mut x = [F::identity(); ROWS];
-        for i in 0..ROWS {
+        let mut x = [F::identity(); EIGHT];
+        for i in 0..EIGHT {
             x[i] = sized[i][j];
             open = F::or(open, F::unordered(x[i]));
         }
         for step in [1, 2, 4] {
-            for i in (0..ROWS).step_by(2 * step) {
+            for i in (0..EIGHT).step_by(2 * step) {
                 x[i] = F::quick(x[i], x[i + step]);
             }
         }
@@ -276,7 +276,7 @@ fn lines<'a, const N: usize, S: Simd, F: Combine<T>, T: Elem>(
     for (i, block) in lines.chunks(LINES).enumerate() {
         ask_ahead(from, i * LINES * N, LINES * N);
         let before = combined;
-        let (eights, few) = block.as_chunks::<ROWS>();
+        let (eights, few) = block.as_chunks::<EIGHT>();
         if F::quick_lines::<S, N>(simd, &mut combined, eights) {
             combined = before;
             for row in eights.as_flattened() {

@@ -19,11 +19,10 @@ use std::sync::LazyLock;
 use crate::reference::{Edition, Function};
 use crate::value::Kind;
 pub use crate::value::Value;
-use exact::Real;
 use outcome::{NumericResult, store};
 
 pub use casts::cast;
-pub(crate) use exact::{Dyadic, Real as ExactReal};
+pub(crate) use exact::{Dyadic, ExactReal};
 
 /// A function of the model: its number of arguments, the kinds of dtypes that it accepts, and the kind of its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,7 +217,7 @@ pub fn apply(function: &str, args: &[Value]) -> Option<Value> {
         ),
         Kind::Float(format) => floats::apply(
             function,
-            &args.iter().map(|x| Real::decode(x.raw(), format)).collect::<Vec<_>>(),
+            &args.iter().map(|x| ExactReal::decode(x.raw(), format)).collect::<Vec<_>>(),
             format,
         ),
     }?;
@@ -248,9 +247,9 @@ pub fn accepts(function: &str, args: &[Value], got: Value) -> Option<bool> {
         _ if got.same(&nearest) => Some(true),
         _ if got.is_nan() || nearest.is_nan() => Some(false),
         Kind::Float(format) if got.kind() == nearest.kind() && may_be_off(function, args) => {
-            let args: Vec<Real> = args.iter().map(|x| Real::decode(x.raw(), format)).collect();
+            let args: Vec<ExactReal> = args.iter().map(|x| ExactReal::decode(x.raw(), format)).collect();
             let exact = transcendental::apply(function, &args)?;
-            Some(transcendental::is_near(exact, Real::decode(got.raw(), format), format))
+            Some(transcendental::is_near(exact, ExactReal::decode(got.raw(), format), format))
         }
         _ => Some(false),
     }
@@ -262,7 +261,7 @@ fn may_be_off(function: &str, args: &[Value]) -> bool {
         [Value::F16(_)] => false,
         [_, exponent] if function == "pow" => match exponent.kind() {
             Kind::Float(format) => {
-                let exponent = Real::decode(exponent.raw(), format);
+                let exponent = ExactReal::decode(exponent.raw(), format);
                 ![1, 2, -1].into_iter().any(|defined| exponent.is(defined))
             }
             _ => false,

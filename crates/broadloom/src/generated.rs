@@ -5,7 +5,7 @@
 //! a part of a range has the same bits as in the complete range, on any executor.
 
 use broadloom_core::layout::Slice;
-use broadloom_core::{DType, Error, ErrorKind, Kind as DTypeKind, Op, Result, Scalar, Shape, View, fold};
+use broadloom_core::{DType, Error, ErrorKind, Op, Result, Scalar, Shape, View, fold};
 use broadloom_math::Real;
 use broadloom_mem::FloatEnv;
 use smallvec::smallvec;
@@ -127,10 +127,10 @@ impl From<Error> for NoRange {
 pub(crate) fn arange<'a>(bounds: [Scalar; 3]) -> std::result::Result<Array<'a>, NoRange> {
     let dtype = bounds[0].dtype;
     let numbers = match dtype.kind() {
-        DTypeKind::Bool => {
+        broadloom_core::Kind::Bool => {
             return Err(Error::new(ErrorKind::DType, "arange: does not take bool").into());
         }
-        DTypeKind::Signed | DTypeKind::Unsigned => {
+        broadloom_core::Kind::Signed | broadloom_core::Kind::Unsigned => {
             let [start, stop, step] = bounds.map(integer);
             if step == 0 {
                 return Err(NoRange::Bounds("the step is 0"));
@@ -140,7 +140,7 @@ pub(crate) fn arange<'a>(bounds: [Scalar; 3]) -> std::result::Result<Array<'a>, 
             // The values are computed modulo 2^64, which is exact for all values of the dtype.
             integers(start as i64, step as i64, usize::try_from(len).unwrap_or(usize::MAX))?
         }
-        DTypeKind::Float => {
+        broadloom_core::Kind::Float => {
             let _ieee = FloatEnv::ieee();
             let [start, stop, step] = bounds.map(real);
             if step == 0.0 {
@@ -211,7 +211,7 @@ fn binary<'a>(op: Op, x: Array<'a>, y: Array<'a>) -> Result<Array<'a>> {
 
 fn integer(x: Scalar) -> i128 {
     match x.dtype.kind() {
-        DTypeKind::Signed => fold::cast(x, DType::Int64).bits as i64 as i128,
+        broadloom_core::Kind::Signed => fold::cast(x, DType::Int64).bits as i64 as i128,
         _ => x.bits as i128,
     }
 }

@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use broadloom_bench::Placed;
-use broadloom_clif::{Compiled, Compiler, Width};
+use broadloom_clif::{Compiled, Compiler, VectorWidth};
 use broadloom_core::kernel::{Code, Inst, ValueId};
 use broadloom_core::{DType, Kernel, Op};
 use broadloom_mem::{Access, Stores};
@@ -83,7 +83,7 @@ impl TimedExpression {
 }
 
 /// All loops, compiled by gcc for this vector width.
-fn by_gcc(width: Width) -> Result<libloading::Library, Box<dyn Error>> {
+fn by_gcc(width: VectorWidth) -> Result<libloading::Library, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let (source, library) = (folder.path().join("loops.c"), folder.path().join("loops.so"));
     let mut text = String::from("#include <stddef.h>\n");
@@ -184,7 +184,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "{:<8} {:<8} {:>5} {:>8} {:>9} {:>9} {:>7}",
         "loop", "dtype", "bits", "n", "ours, ns", "gcc, ns", "ratio"
     );
-    for width in Width::of_target().filter(|width| *width > Width::W128) {
+    for width in VectorWidth::of_target().filter(|width| *width > VectorWidth::W128) {
         let library = by_gcc(width)?;
         for expression in &EXPRESSIONS {
             if !wanted.is_empty() && !wanted.iter().any(|name| name == expression.name) {

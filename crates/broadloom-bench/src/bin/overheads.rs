@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use broadloom::{Array, Engine, Executor, Kernel, Options, VectorWidth, text};
 use broadloom_core::kernel::{Code, Inst, ValueId};
-use broadloom_core::{DType, Kernel as KernelIr, Op};
+use broadloom_core::{DType, Op};
 
 /// The approximate total time of the samples of a figure.
 const BUDGET: Duration = Duration::from_millis(120);
@@ -92,7 +92,7 @@ fn compiling(wanted: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn Error>> {
     let compiler = broadloom_clif::Compiler::host()?;
     let kernels = LENGTHS.map(|ops| (format!("{ops}_ops"), chain(ops)));
     for (name, kernel) in kernels.into_iter().chain([("8_functions".to_owned(), functions())]) {
-        for width in broadloom_clif::Width::of_target() {
+        for width in broadloom_clif::VectorWidth::of_target() {
             let name = format!("compile/{name}/{}", width.bits());
             if wanted(&name) {
                 let access = [broadloom_mem::Access::Contiguous; 2];
@@ -104,7 +104,7 @@ fn compiling(wanted: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn Error>> {
 }
 
 /// A kernel with this many operations, in which some values stay live over several operations.
-fn chain(ops: usize) -> KernelIr {
+fn chain(ops: usize) -> broadloom_core::Kernel {
     let (mut x, mut earlier) = (0, 1);
     let body = (0..ops).map(|i| {
         let op = [Op::Multiply, Op::Add, Op::Subtract, Op::Maximum][i % 4];
@@ -117,7 +117,7 @@ fn chain(ops: usize) -> KernelIr {
 }
 
 /// A kernel of functions with long bodies.
-fn functions() -> KernelIr {
+fn functions() -> broadloom_core::Kernel {
     let ops = [Op::Exp, Op::Sin, Op::Log, Op::Tanh, Op::Pow, Op::Atan2, Op::Cosh, Op::ExpM1];
     kernel((0u32..).zip(ops).map(|(i, op)| inst(op, [if i == 0 { 0 } else { 1 + i }, 1, 0])).collect())
 }
@@ -127,9 +127,14 @@ fn inst(op: Op, args: [u32; 3]) -> Inst {
 }
 
 /// A kernel with two float32 inputs; its result is the value of the last instruction.
-fn kernel(body: Vec<Inst>) -> KernelIr {
+fn kernel(body: Vec<Inst>) -> broadloom_core::Kernel {
     let outputs = vec![ValueId(1 + body.len() as u32).into()];
-    KernelIr { inputs: vec![DType::Float32; 2], body, outputs, ..KernelIr::default() }
+    broadloom_core::Kernel {
+        inputs: vec![DType::Float32; 2],
+        body,
+        outputs,
+        ..broadloom_core::Kernel::default()
+    }
 }
 
 fn numbers(n: usize, step: f32) -> Vec<f32> {

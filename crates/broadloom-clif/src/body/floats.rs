@@ -9,7 +9,7 @@ use broadloom_math::Cmp;
 use broadloom_math::record::{Primitive, Var};
 
 use crate::body::{Body, Code, Node};
-use crate::width::Width;
+use broadloom_ir::VectorWidth;
 
 impl Body {
     /// Replaces a sequence that computes the minimum or maximum of two floats, if a select by the mask `unordered`
@@ -68,7 +68,7 @@ impl Body {
             is_test.then_some((x, dtype, lane))
         };
         let ((x, dtype, lane), (y, of, _)) = (tested(m)?, tested(other)?);
-        let is_either = join == Primitive::MaskOr && self.width > Width::W128 && dtype == of;
+        let is_either = join == Primitive::MaskOr && self.width > VectorWidth::W128 && dtype == of;
         is_either.then(|| self.define(Code::Unordered, dtype, [x, y, Var(0), Var(0)], lane))
     }
 
@@ -90,7 +90,7 @@ impl Body {
             _ => return None,
         };
         let is_test = how == Cmp::Gt && self.constant(mask) == Some(most);
-        let is_test = is_test && self.constant(infinity) == Some(least) && self.width > Width::W128;
+        let is_test = is_test && self.constant(infinity) == Some(least) && self.width > VectorWidth::W128;
         let code = Code::Primitive(Primitive::Cmp(Cmp::Ne));
         is_test.then(|| self.define(code, dtype, [x, x, Var(0), Var(0)], dtype.size() as u8))
     }

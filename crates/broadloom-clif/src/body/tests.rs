@@ -2,7 +2,7 @@ use broadloom_ir::Op;
 
 use super::*;
 
-fn body(dtype: DType, ops: &[(Op, [u32; 2])], access: &[Access], width: Width) -> Body {
+fn body(dtype: DType, ops: &[(Op, [u32; 2])], access: &[Access], width: VectorWidth) -> Body {
     let inst = |&(op, [a, b]): &(Op, [u32; 2])| kernel::Inst {
         code: kernel::Code::Apply(op, dtype),
         args: [a, b, 0].map(ValueId),
@@ -29,7 +29,7 @@ fn by_param(op: Op, dtype: DType, short: bool) -> Body {
         outputs: vec![ValueId(2).into()],
         ..Kernel::default()
     };
-    Body::of(&kernel, &[Access::Contiguous], Width::W512).expect("a kernel that verifies")
+    Body::of(&kernel, &[Access::Contiguous], VectorWidth::W512).expect("a kernel that verifies")
 }
 
 /// The number of times that a primitive is computed at a loop level.
@@ -39,7 +39,7 @@ fn count(body: &Body, level: Depth, primitive: Primitive) -> usize {
 
 #[test]
 fn what_a_row_has_one_of_is_computed_before_its_loop() {
-    for width in Width::ALL {
+    for width in VectorWidth::ALL {
         let ops = [(Op::FloorDivide, [0, 1])];
         let each = body(DType::Int32, &ops, &[Access::Contiguous; 2], width);
         assert_eq!([Depth::Row, Depth::Element].map(|d| count(&each, d, Primitive::Div)), [0, 1], "{each}");
@@ -53,9 +53,9 @@ fn what_a_row_has_one_of_is_computed_before_its_loop() {
 #[test]
 fn integers_are_divided_by_what_a_row_has_one_of_without_floats() {
     use DType::{Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
-    for width in Width::ALL {
+    for width in VectorWidth::ALL {
         for dtype in [Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64] {
-            if dtype.size() == 8 && width == Width::W128 {
+            if dtype.size() == 8 && width == VectorWidth::W128 {
                 // At 128 bits, 64-bit integers are divided by the machine's instruction, lane by lane.
                 continue;
             }
@@ -100,7 +100,7 @@ fn only_divisions_that_fault_ask_for_a_short_reciprocal() {
 #[test]
 fn what_is_computed_twice_is_computed_once() {
     let fma = |ops: &[(Op, [u32; 2])]| {
-        let body = body(DType::Float64, ops, &[Access::Contiguous], Width::W128);
+        let body = body(DType::Float64, ops, &[Access::Contiguous], VectorWidth::W128);
         count(&body, Depth::Element, Primitive::Fma)
     };
     let (sine, cosine) = ((Op::Sin, [0; 2]), (Op::Cos, [0; 2]));
@@ -109,7 +109,7 @@ fn what_is_computed_twice_is_computed_once() {
     // Operands of an addition may be exchanged, those of a subtraction may not.
     for (op, primitive, times) in [(Op::Add, Primitive::Add, 1), (Op::Subtract, Primitive::Sub, 2)] {
         let ops = [(op, [0, 1]), (op, [1, 0])];
-        let body = body(DType::Int32, &ops, &[Access::Contiguous; 2], Width::W256);
+        let body = body(DType::Int32, &ops, &[Access::Contiguous; 2], VectorWidth::W256);
         assert_eq!(count(&body, Depth::Element, primitive), times, "{body}");
     }
 }
@@ -120,17 +120,17 @@ fn a_comparison_that_selects_its_operands_is_one_instruction_where_there_is_one(
         let body = body(dtype, &[(Op::Minimum, [0, 1])], &[Access::Contiguous; 2], width);
         body.at(Depth::Element).iter().any(|&var| body.node(var).code == Code::Minimum)
     };
-    assert!(lesser(DType::Int32, Width::W256) && lesser(DType::UInt64, Width::W512));
-    assert!(!lesser(DType::Int32, Width::W128) && !lesser(DType::UInt64, Width::W256));
-    assert!(lesser(DType::Float32, Width::W512) && lesser(DType::Float64, Width::W256));
-    assert!(!lesser(DType::Float32, Width::W128));
+    assert!(lesser(DType::Int32, VectorWidth::W256) && lesser(DType::UInt64, VectorWidth::W512));
+    assert!(!lesser(DType::Int32, VectorWidth::W128) && !lesser(DType::UInt64, VectorWidth::W256));
+    assert!(lesser(DType::Float32, VectorWidth::W512) && lesser(DType::Float64, VectorWidth::W256));
+    assert!(!lesser(DType::Float32, VectorWidth::W128));
 }
 
 /// A minimum or maximum of floats takes three instructions: the minimum or maximum of numbers, a test of both operands
 /// for NaN, and a select. A square root takes three too: the root, a test for NaN, and a select.
 #[test]
 fn extremes_and_roots_of_floats_are_three_instructions() {
-    for width in [Width::W256, Width::W512] {
+    for width in [VectorWidth::W256, VectorWidth::W512] {
         for (op, code) in [(Op::Minimum, Code::Minimum), (Op::Maximum, Code::Maximum)] {
             let body = body(DType::Float64, &[(op, [0, 1])], &[Access::Contiguous; 2], width);
             let codes: Vec<Code> = body.at(Depth::Element).iter().map(|&var| body.node(var).code).collect();
@@ -146,11 +146,11 @@ fn extremes_and_roots_of_floats_are_three_instructions() {
 #[test]
 fn masks_of_bools_are_resized_once_and_what_nobody_reads_is_dropped() {
     let ops = [(Op::Less, [0, 1]), (Op::IsNan, [0, 0])];
-    let both = body(DType::Float64, &ops, &[Access::Contiguous; 2], Width::W256);
+    let both = body(DType::Float64, &ops, &[Access::Contiguous; 2], VectorWidth::W256);
     assert_eq!(both.to_string().matches("mask_resize").count(), 2, "{both}");
-    let twice = body(DType::Float64, &[ops[0], ops[0]], &[Access::Contiguous; 2], Width::W256);
+    let twice = body(DType::Float64, &[ops[0], ops[0]], &[Access::Contiguous; 2], VectorWidth::W256);
     assert_eq!(twice.to_string().matches("mask_resize").count(), 1, "{twice}");
     // float16 is negated by its bits, so the conversion that an identity would add is never used.
-    let body = body(DType::Float16, &[(Op::Positive, [0, 0])], &[Access::Contiguous], Width::W128);
+    let body = body(DType::Float16, &[(Op::Positive, [0, 0])], &[Access::Contiguous], VectorWidth::W128);
     assert_eq!(body.at(Depth::Element).len(), 1, "{body}");
 }

@@ -17,7 +17,7 @@ use super::Machine;
 use crate::constants::TableEntry;
 use crate::emit::{Helpers, Variant};
 use crate::repertoire::optimised;
-use crate::width::Width;
+use broadloom_ir::VectorWidth;
 
 fn linked(constants: &[TableEntry], functions: &[HostFunction]) -> Vec<[u8; 16]> {
     constants.iter().map(|entry| entry.link(functions).expect("a function that was given")).collect()
@@ -45,7 +45,7 @@ impl KernelExecutor for Evaluator {
         kernel: &Kernel,
         functions: &[HostFunction],
         access: &[Access],
-        width: Width,
+        width: VectorWidth,
         purpose: Purpose,
     ) -> Result<Arc<dyn ExecutableKernel>> {
         let (function, constants) = optimised(kernel, access, width, purpose, Helpers::Called);
@@ -66,7 +66,7 @@ impl ExecutableKernel for Evaluated {
         AliasPolicy::InPlace
     }
 
-    fn width(&self) -> Width {
+    fn width(&self) -> VectorWidth {
         self.plan.width
     }
 }
@@ -161,7 +161,7 @@ macro_rules! suite {
     ($($name:ident)*) => {$(
         #[test]
         fn $name() {
-            [Width::W256, Width::W512].map(|width| Subject::new(&Evaluator, width)).into_iter().for_each(suite::$name);
+            [VectorWidth::W256, VectorWidth::W512].map(|width| Subject::new(&Evaluator, width)).into_iter().for_each(suite::$name);
         }
     )*};
 }
@@ -195,7 +195,7 @@ fn zero_divisors_of_the_row_only() {
             ..Kernel::default()
         };
         let access = [Access::Contiguous; 2];
-        let width = Width::W512;
+        let width = VectorWidth::W512;
         let (function, constants) = optimised(&kernel, &access, width, Purpose::Store, Helpers::Called);
         let constants = linked(&constants, &[]);
         let run =
@@ -238,7 +238,7 @@ fn whole_blocks_past_the_caches() {
         ..Kernel::default()
     };
     let access = [Access::Contiguous];
-    for width in [Width::W256, Width::W512] {
+    for width in [VectorWidth::W256, VectorWidth::W512] {
         let (function, constants) = optimised(&kernel, &access, width, Purpose::Stream, Helpers::Called);
         let constants = linked(&constants, &[]);
         let run =

@@ -157,33 +157,34 @@ impl<'f> Machine<'f> {
     }
 
     fn instruction(&mut self, inst: Inst) -> Bits {
-        use InstructionData as Data;
         let dfg = &self.function.dfg;
         let args = dfg.inst_args(inst);
         let ty = dfg.inst_results(inst).first().map_or(types::I64, |&v| self.ty(v));
         let from = args.first().map_or(ty, |&v| self.ty(v));
         let one = |bits: u64| std::array::from_fn(|i| if i == 0 { bits } else { 0 });
         match (dfg.insts[inst].opcode(), dfg.insts[inst]) {
-            (_, Data::Load { arg, offset, .. }) => {
+            (_, InstructionData::Load { arg, offset, .. }) => {
                 let address = self.scalar(arg).wrapping_add_signed(i64::from(i32::from(offset)));
                 self.load(ty, address, ty.lane_count())
             }
-            (_, Data::Store { args: [value, pointer], offset, .. }) => {
+            (_, InstructionData::Store { args: [value, pointer], offset, .. }) => {
                 let address = self.scalar(pointer).wrapping_add_signed(i64::from(i32::from(offset)));
                 self.store(value, address, from.lane_count());
                 [0; 64]
             }
-            (_, Data::StackAddr { stack_slot, offset, .. }) => {
+            (_, InstructionData::StackAddr { stack_slot, offset, .. }) => {
                 let slot = &self.slots[stack_slot.as_u32() as usize];
                 let start = slot.as_ptr().expose_provenance() as u64;
                 one(start.wrapping_add_signed(i64::from(i32::from(offset))))
             }
-            (_, Data::UnaryConst { constant_handle, .. }) => {
+            (_, InstructionData::UnaryConst { constant_handle, .. }) => {
                 let bytes = dfg.constants.get(constant_handle).as_slice();
                 assert_eq!(bytes.len(), ty.bytes() as usize);
                 unpacked(bytes, ty)
             }
-            (Opcode::Iconst, Data::UnaryImm { imm, .. }) => one(imm.bits() as u64 & ones(ty.lane_bits())),
+            (Opcode::Iconst, InstructionData::UnaryImm { imm, .. }) => {
+                one(imm.bits() as u64 & ones(ty.lane_bits()))
+            }
             (Opcode::Bitcast, _) => unpacked(&packed(self.get(args[0]), from), ty),
             (Opcode::VanyTrue, _) => one(u64::from(self.get(args[0]).iter().any(|&lane| lane != 0))),
             (Opcode::VhighBits, _) => {
@@ -192,8 +193,10 @@ impl<'f> Machine<'f> {
                     self.get(args[0])[..lanes].iter().rev().fold(0, |all, lane| 2 * all + (lane >> top & 1));
                 one(bits)
             }
-            (_, Data::IntCompare { cond, .. }) => self.compare(inst, ty, |a, b| compare(cond, from, a, b)),
-            (_, Data::FloatCompare { cond, .. }) => {
+            (_, InstructionData::IntCompare { cond, .. }) => {
+                self.compare(inst, ty, |a, b| compare(cond, from, a, b))
+            }
+            (_, InstructionData::FloatCompare { cond, .. }) => {
                 self.compare(inst, ty, |a, b| compare_floats(cond, as_f64(from, a), as_f64(from, b)))
             }
             (Opcode::Ishl | Opcode::Ushr | Opcode::Sshr, _) => {

@@ -1,6 +1,6 @@
 //! Integers divided by a parameter, of which the kernel knows whether its reciprocal is short, beside division in 128 bits.
 
-use broadloom_clif::{Compiler, Width};
+use broadloom_clif::{Compiler, VectorWidth};
 use broadloom_ir::kernel::{Code, Kernel};
 use broadloom_ir::{DType, Kind, Op, Scalar};
 use broadloom_mem::Access;
@@ -36,7 +36,7 @@ fn expected(a: i128, d: i128) -> [i128; 3] {
     [a / d, floor, a - floor * d]
 }
 
-fn check(dtype: DType, scalar: Scalar, numbers: &[u64], width: Width) {
+fn check(dtype: DType, scalar: Scalar, numbers: &[u64], width: VectorWidth) {
     let ops = [Op::TruncDivide, Op::FloorDivide, Op::Remainder];
     let body = ops.map(|op| (Code::Apply(op, dtype), [0, 1, 0])).to_vec();
     let kernel = Kernel {
@@ -81,7 +81,7 @@ fn quotients_by_divisors_of_both_kinds() {
                 .chain((0..200).map(|i| dice.next() >> (i % 60)))
                 .map(|n| n & ones)
                 .collect();
-            for width in Width::of_target() {
+            for width in VectorWidth::of_target() {
                 check(dtype, Scalar { dtype, bits: d }, &numbers, width);
             }
         }
@@ -113,7 +113,7 @@ fn divisors_that_were_of_the_other_sign() {
                 let numbers = [0, 1, 5, d, d.wrapping_sub(1) & ones, last, last.wrapping_sub(1) & ones, ones];
                 let input: Vec<u8> =
                     numbers.iter().flat_map(|x| x.to_le_bytes().into_iter().take(size)).collect();
-                for width in [Width::W128, Width::W256, Width::W512] {
+                for width in [VectorWidth::W128, VectorWidth::W256, VectorWidth::W512] {
                     let compiler = Compiler::host().expect("a compiler");
                     let compiled = compiler.compile(&kernel, &[], &[Access::Contiguous], width);
                     let mut outputs = vec![vec![0; input.len()]; 2];

@@ -1,6 +1,6 @@
 //! Loops whose lanes have two widths, one twice the other, beside arithmetic in integers of 128 bits.
 
-use broadloom_clif::{Compiler, Width};
+use broadloom_clif::{Compiler, VectorWidth};
 use broadloom_ir::kernel::{Code, Kernel};
 use broadloom_ir::{DType, Kind, Op};
 use broadloom_mem::Access;
@@ -92,13 +92,13 @@ impl PairCase {
     }
 }
 
-fn check(case: PairCase, narrow: DType, wide: DType, pairs: &[(i128, i128)], d: i128, width: Width) {
+fn check(case: PairCase, narrow: DType, wide: DType, pairs: &[(i128, i128)], d: i128, width: VectorWidth) {
     let kernel = case.kernel(narrow, wide);
     let access = [Access::Contiguous, Access::Contiguous, Access::Splat];
     let compiled = Compiler::host().expect("a compiler").compile(&kernel, &[], &access, width);
     let compiled = compiled.expect("compiles");
     // Blocks that fill vectors of the narrow dtype, as interleaving needs.
-    assert!(width == Width::W128 || compiled.lanes() * narrow.size() >= width.bytes() as usize);
+    assert!(width == VectorWidth::W128 || compiled.lanes() * narrow.size() >= width.bytes() as usize);
     let (a, b): (Vec<i128>, Vec<i128>) = pairs.iter().copied().unzip();
     let inputs = [bytes(narrow, &a), bytes(narrow, &b), bytes(narrow, &[d])];
     let dtypes: Vec<DType> = kernel.output_dtypes().collect();
@@ -120,7 +120,7 @@ fn all_pairs_of_bytes() {
     for (narrow, wides) in PAIRS.into_iter().filter(|(narrow, _)| narrow.size() == 1) {
         let all = || (0..256).map(|x| wrapped(narrow, x));
         let pairs: Vec<_> = all().flat_map(|a| all().map(move |b| (a, b))).collect();
-        for width in Width::of_target() {
+        for width in VectorWidth::of_target() {
             for wide in wides {
                 check(PairCase::Masks, narrow, wide, &pairs, 1, width);
                 for d in [7, 255].map(|d| wrapped(narrow, d)) {
@@ -141,7 +141,7 @@ fn pairs_of_words() {
             let bits = dice.next();
             (wrapped(narrow, bits.into()), wrapped(narrow, (bits >> 32).into()))
         }));
-        for width in Width::of_target() {
+        for width in VectorWidth::of_target() {
             for wide in wides {
                 check(PairCase::Masks, narrow, wide, &pairs, 1, width);
                 for d in [0, 1, 7, 32768, 65535].map(|d| wrapped(narrow, d)) {
@@ -155,7 +155,7 @@ fn pairs_of_words() {
 #[test]
 fn nothing_beyond_the_arrays_is_read_or_written() {
     for (narrow, wides) in PAIRS {
-        for width in Width::of_target() {
+        for width in VectorWidth::of_target() {
             for case in [PairCase::Arithmetic, PairCase::Masks] {
                 let access = [Access::Contiguous, Access::Contiguous, Access::Splat];
                 at_the_wall(&case.kernel(narrow, wides[0]), &access, width);

@@ -1,6 +1,6 @@
 //! Kernels of every dtype over arrays that end at an inaccessible page: no width of machine code reads or writes beyond them.
 
-use broadloom_clif::{Compiler, Width};
+use broadloom_clif::{Compiler, VectorWidth};
 use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
 use broadloom_ir::{DType, Op};
 use broadloom_mem::Access;
@@ -9,7 +9,7 @@ use broadloom_testkit::one_of;
 use crate::rows::{Dice, Guarded, Wall};
 
 /// Runs a kernel over the first `n` elements of arrays at a wall, and again in the middle of memory.
-pub fn at_the_wall(kernel: &Kernel, access: &[Access], width: Width) {
+pub fn at_the_wall(kernel: &Kernel, access: &[Access], width: VectorWidth) {
     let compiled =
         Compiler::host().expect("a compiler").compile(kernel, &[], access, width).expect("compiles");
     let lanes = compiled.lanes();
@@ -67,7 +67,7 @@ fn short(dtype: DType) -> Kernel {
 #[test]
 fn every_dtype_at_every_length() {
     for &dtype in DType::ALL {
-        for width in Width::of_target() {
+        for width in VectorWidth::of_target() {
             at_the_wall(&short(dtype), &[Access::Contiguous; 2], width);
             at_the_wall(&short(dtype), &[Access::Splat, Access::Contiguous], width);
         }
@@ -80,7 +80,7 @@ fn every_pair_of_dtypes() {
     for &from in DType::ALL {
         for &to in DType::ALL.iter().skip(from as usize % one_of(3)).step_by(one_of(3)) {
             let cast = kernel(vec![from, to], vec![(Code::Cast(from, to), [0, 0, 0])], &[2, 0, 1]);
-            for width in Width::of_target().filter(|&width| width > Width::W128) {
+            for width in VectorWidth::of_target().filter(|&width| width > VectorWidth::W128) {
                 at_the_wall(&cast, &[Access::Contiguous; 2], width);
             }
         }
@@ -92,7 +92,7 @@ fn every_pair_of_dtypes() {
 fn quotients_of_parts() {
     for &dtype in DType::ALL.iter().filter(|&&d| Op::FloorDivide.dtypes().contains(&d)) {
         let divide = kernel(vec![dtype, dtype], vec![(Code::Apply(Op::FloorDivide, dtype), [0, 1, 0])], &[2]);
-        for width in Width::of_target() {
+        for width in VectorWidth::of_target() {
             at_the_wall(&divide, &[Access::Contiguous; 2], width);
         }
     }

@@ -6,7 +6,7 @@
 use std::arch::global_asm;
 use std::mem::ManuallyDrop;
 
-use broadloom_clif::Width;
+use broadloom_clif::VectorWidth;
 use broadloom_wide::{Convention, Level, Unsupported};
 use cranelift_codegen::ir::{
     AbiParam, Block, ConstantData, Function, Inst, InstructionData, Signature, types,
@@ -21,10 +21,10 @@ use crate::text::{self, Shape};
 
 /// The instructions that this host has, the most first.
 pub fn levels() -> Vec<Level> {
-    match Width::target() {
-        Width::W512 => vec![Level::Avx512, Level::Avx2],
-        Width::W256 => vec![Level::Avx2],
-        Width::W128 => vec![],
+    match VectorWidth::target() {
+        VectorWidth::W512 => vec![Level::Avx512, Level::Avx2],
+        VectorWidth::W256 => vec![Level::Avx2],
+        VectorWidth::W128 => vec![],
     }
 }
 
@@ -280,8 +280,8 @@ pub unsafe fn write(to: *mut u8, bytes: usize, value: u64) {
 
 /// Fills every register that System V lets a function change; nothing else.
 fn spoil_system_v() {
-    let all = Width::target() == Width::W512;
-    // SAFETY: `clobber_abi` names every register that is written; the AVX-512 instructions run only where `Width::target` has them.
+    let all = VectorWidth::target() == VectorWidth::W512;
+    // SAFETY: `clobber_abi` names every register that is written; the AVX-512 instructions run only where `VectorWidth::target` has them.
     unsafe {
         std::arch::asm!(
             "vcmpps ymm0, ymm0, ymm0, 15",
@@ -344,7 +344,7 @@ fn spoil_system_v() {
 
 /// The same for Windows, which keeps the low halves of xmm6 to xmm15, rdi and rsi.
 fn spoil_windows() {
-    let all = Width::target() == Width::W512;
+    let all = VectorWidth::target() == VectorWidth::W512;
     // SAFETY: `clobber_abi` names every register that is written; `vzeroupper` keeps the low halves of xmm6 to xmm15.
     unsafe {
         std::arch::asm!(

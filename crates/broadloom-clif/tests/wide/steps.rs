@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use broadloom_clif::{Compiled, Compiler, Width};
+use broadloom_clif::{Compiled, Compiler, VectorWidth};
 use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
 use broadloom_ir::{DType, ErrorKind, Op, Purpose};
 use broadloom_mem::{Access, ExecutableKernel, Nest, Scratch, View, ViewMut};
@@ -109,7 +109,7 @@ impl GappedRows {
 struct Codes {
     compiler: Compiler,
     purpose: Purpose,
-    known: HashMap<(usize, Vec<Access>, Width), Compiled>,
+    known: HashMap<(usize, Vec<Access>, VectorWidth), Compiled>,
 }
 
 impl Codes {
@@ -118,7 +118,7 @@ impl Codes {
         Codes { compiler, purpose, known: HashMap::new() }
     }
 
-    fn get(&mut self, case: usize, access: Vec<Access>, width: Width) -> &Compiled {
+    fn get(&mut self, case: usize, access: Vec<Access>, width: VectorWidth) -> &Compiled {
         let Codes { compiler, purpose, known } = self;
         known.entry((case, access.clone(), width)).or_insert_with(|| {
             let kernel = kernel(CASES[case]);
@@ -133,7 +133,7 @@ impl Codes {
     fn check(
         &mut self,
         case: usize,
-        width: Width,
+        width: VectorWidth,
         steps: [isize; 2],
         shape: &[usize],
         wall: Wall,
@@ -186,8 +186,8 @@ impl Codes {
 }
 
 /// The widths of vectors that can be permuted.
-fn widths() -> impl Iterator<Item = Width> {
-    Width::of_target().filter(|&width| width > Width::W128)
+fn widths() -> impl Iterator<Item = VectorWidth> {
+    VectorWidth::of_target().filter(|&width| width > VectorWidth::W128)
 }
 
 /// Every length up to some blocks of the most lanes, where a read behind the last element or before the first would end the
@@ -238,13 +238,14 @@ fn beside_an_output_that_is_an_input() {
 fn what_is_not_read_in_steps() {
     let compiler = Compiler::host().expect("a supported host");
     let bytes = kernel((DType::UInt8, DType::UInt8, DType::UInt8, &[DType::UInt8]));
-    let refused = compiler.compile(&bytes, &[], &[Access::Reversed, Access::Contiguous], Width::target());
+    let refused =
+        compiler.compile(&bytes, &[], &[Access::Reversed, Access::Contiguous], VectorWidth::target());
     assert_eq!(refused.expect_err("bytes").kind(), ErrorKind::Internal);
     let words = kernel(CASES[0]);
     let access = [Access::EverySecond, Access::Contiguous];
-    for width in Width::of_target() {
+    for width in VectorWidth::of_target() {
         let compiled = compiler.compile(&words, &[], &access, width).expect("compiles");
-        assert_eq!(compiled.reads_steps(), width > Width::W128);
+        assert_eq!(compiled.reads_steps(), width > VectorWidth::W128);
         if compiled.reads_steps() {
             let (x, mut y) = ([1u8; 4096], [2u8; 256]);
             let refused =

@@ -6,13 +6,13 @@
 //! until the scope has ended, so the scope returns the first failure.
 
 use std::cell::{Cell, OnceCell};
-use std::error::Error as StdError;
+use std::error;
 use std::ptr;
 
 use broadloom_ir::{Error, ErrorKind};
 
 /// The error that a host function returns.
-pub type Failure = Box<dyn StdError + Send + Sync>;
+pub type Failure = Box<dyn error::Error + Send + Sync>;
 
 thread_local! {
     /// The innermost scope that is open on this thread, if any. The variable has no destructor, so it is still accessible while a

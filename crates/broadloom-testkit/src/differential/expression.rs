@@ -8,7 +8,7 @@ use std::ops::Range;
 use broadloom::{Array, Error, ErrorKind, Options, Result, typed_graph};
 use broadloom_core::graph::{Leaf, NodeKind, Semantics};
 use broadloom_core::layout::Slice;
-use broadloom_core::{DType, Layout, View as CoreView};
+use broadloom_core::{DType, Layout, layout};
 
 use super::{Finding, Search, Summary};
 use crate::elements;
@@ -88,12 +88,12 @@ fn numbers(layout: &Layout) -> Tensor {
     Tensor { dtype: DType::Int64, shape: layout.shape.to_vec(), bits }
 }
 
-fn view(view: &CoreView) -> View {
+fn view(view: &layout::View) -> View {
     match view {
-        CoreView::BroadcastTo(shape) => View::BroadcastTo(shape.to_vec()),
-        CoreView::Reshape(shape) => View::Reshape(shape.iter().map(|&extent| extent as isize).collect()),
-        CoreView::Permute(axes) => View::PermuteDims(axes.iter().map(|&axis| axis.into()).collect()),
-        CoreView::Slice(slices) => View::Slice(slices.iter().map(range).collect()),
+        layout::View::BroadcastTo(shape) => View::BroadcastTo(shape.to_vec()),
+        layout::View::Reshape(shape) => View::Reshape(shape.iter().map(|&extent| extent as isize).collect()),
+        layout::View::Permute(axes) => View::PermuteDims(axes.iter().map(|&axis| axis.into()).collect()),
+        layout::View::Slice(slices) => View::Slice(slices.iter().map(range).collect()),
     }
 }
 

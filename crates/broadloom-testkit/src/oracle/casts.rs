@@ -5,7 +5,7 @@
 //! true. A NaN converted to another float format is the positive quiet one. A conversion to the same dtype keeps all bits.
 
 use super::bits;
-use super::exact::{Real, Toward};
+use super::exact::{ExactReal, Toward};
 use super::outcome::{NumericResult, store};
 use crate::value::{Kind, Value, kind_of};
 
@@ -29,21 +29,25 @@ pub fn cast(x: Value, to: &str) -> Value {
     let outcome = match (x.kind(), target) {
         (Kind::Bool, Kind::Bool) => NumericResult::Truth(x.raw() == 1),
         (Kind::Bool, Kind::Int(_)) => NumericResult::Integer(i128::from(x.raw())),
-        (Kind::Bool, Kind::Float(_)) => NumericResult::Real(Real::finite(false, u128::from(x.raw()), 0)),
+        (Kind::Bool, Kind::Float(_)) => {
+            NumericResult::ExactReal(ExactReal::finite(false, u128::from(x.raw()), 0))
+        }
         (Kind::Int(from), target) => {
             let integer = bits::decode(x.raw(), from);
             match target {
                 Kind::Bool => NumericResult::Truth(integer != 0),
                 Kind::Int(_) => NumericResult::Integer(integer),
-                Kind::Float(_) => NumericResult::Real(Real::finite(integer < 0, integer.unsigned_abs(), 0)),
+                Kind::Float(_) => {
+                    NumericResult::ExactReal(ExactReal::finite(integer < 0, integer.unsigned_abs(), 0))
+                }
             }
         }
         (Kind::Float(from), target) => {
-            let real = Real::decode(x.raw(), from);
+            let real = ExactReal::decode(x.raw(), from);
             match target {
                 Kind::Bool => NumericResult::Truth(!real.is_zero()),
                 Kind::Int(int) => NumericResult::Integer(saturated(real, bits::range(int))),
-                Kind::Float(_) => NumericResult::Real(real),
+                Kind::Float(_) => NumericResult::ExactReal(real),
             }
         }
     };
@@ -51,12 +55,12 @@ pub fn cast(x: Value, to: &str) -> Value {
 }
 
 /// The integer part of `x`, clamped to a range; 0 for NaN.
-fn saturated(x: Real, (least, largest): (i128, i128)) -> i128 {
+fn saturated(x: ExactReal, (least, largest): (i128, i128)) -> i128 {
     match x {
-        Real::Nan { .. } => 0,
-        Real::Infinite { negative: true } => least,
-        Real::Infinite { negative: false } => largest,
-        Real::Finite(x) => {
+        ExactReal::Nan { .. } => 0,
+        ExactReal::Infinite { negative: true } => least,
+        ExactReal::Infinite { negative: false } => largest,
+        ExactReal::Finite(x) => {
             let whole = x.integral(Toward::Zero);
             // An integer of more than 64 bits is outside of every range, so only its sign matters.
             let bits = 128 - whole.magnitude.leading_zeros() as i32 + whole.exponent;

@@ -1,5 +1,5 @@
 //! Floating-point numbers as exact integers: a number is ± magnitude × 2^exponent, and it is rounded once, to nearest with ties
-//! to even, in `Real::encode`.
+//! to even, in `ExactReal::encode`.
 //!
 //! A number passed to `encode` is either exact, or at least seven bits wider than any format with a sticky lowest bit (set if
 //! nonzero bits were cut off below), so that ties are recognised.
@@ -10,7 +10,7 @@ use crate::value::Format;
 
 /// A decoded float. Zeros are finite and keep their sign. Of a NaN only the sign is kept.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Real {
+pub(crate) enum ExactReal {
     Nan { negative: bool },
     Infinite { negative: bool },
     Finite(Dyadic),
@@ -54,16 +54,16 @@ impl Format {
     }
 }
 
-impl Real {
-    pub fn decode(raw: u64, format: Format) -> Real {
+impl ExactReal {
+    pub fn decode(raw: u64, format: Format) -> ExactReal {
         let negative = (raw >> format.sign_bit()) & 1 == 1;
         let hidden = 1u128 << format.fraction_bits();
         let fraction = u128::from(raw) & (hidden - 1);
         match format.exponent_field(raw) {
-            0 => Real::finite(negative, fraction, format.quantum()),
-            e if e == format.exponent_field(u64::MAX) && fraction == 0 => Real::Infinite { negative },
-            e if e == format.exponent_field(u64::MAX) => Real::Nan { negative },
-            e => Real::finite(negative, hidden | fraction, format.quantum() + (e as i32 - 1)),
+            0 => ExactReal::finite(negative, fraction, format.quantum()),
+            e if e == format.exponent_field(u64::MAX) && fraction == 0 => ExactReal::Infinite { negative },
+            e if e == format.exponent_field(u64::MAX) => ExactReal::Nan { negative },
+            e => ExactReal::finite(negative, hidden | fraction, format.quantum() + (e as i32 - 1)),
         }
     }
 
@@ -72,10 +72,10 @@ impl Real {
     pub fn encode(self, format: Format) -> u64 {
         let infinity = format.exponent_field(u64::MAX) << format.fraction_bits();
         let unsigned = match self {
-            Real::Nan { .. } => infinity | (1 << (format.fraction_bits() - 1)),
-            Real::Infinite { .. } => infinity,
-            Real::Finite(Dyadic { magnitude: 0, .. }) => 0,
-            Real::Finite(x) => {
+            ExactReal::Nan { .. } => infinity | (1 << (format.fraction_bits() - 1)),
+            ExactReal::Infinite { .. } => infinity,
+            ExactReal::Finite(Dyadic { magnitude: 0, .. }) => 0,
+            ExactReal::Finite(x) => {
                 let bit_length = 128 - x.magnitude.leading_zeros() as i32;
                 let quantum = (bit_length + x.exponent - format.precision as i32).max(format.quantum());
                 let steps = x.in_steps_of(quantum);
@@ -93,60 +93,60 @@ impl Real {
     }
 
     /// The number after rounding to the format.
-    pub fn rounded(self, format: Format) -> Real {
-        Real::decode(self.encode(format), format)
+    pub fn rounded(self, format: Format) -> ExactReal {
+        ExactReal::decode(self.encode(format), format)
     }
 
-    pub fn finite(negative: bool, magnitude: u128, exponent: i32) -> Real {
-        Real::Finite(Dyadic { negative, magnitude, exponent })
+    pub fn finite(negative: bool, magnitude: u128, exponent: i32) -> ExactReal {
+        ExactReal::Finite(Dyadic { negative, magnitude, exponent })
     }
 
-    pub fn zero(negative: bool) -> Real {
-        Real::finite(negative, 0, 0)
+    pub fn zero(negative: bool) -> ExactReal {
+        ExactReal::finite(negative, 0, 0)
     }
 
-    pub fn one(negative: bool) -> Real {
-        Real::finite(negative, 1, 0)
+    pub fn one(negative: bool) -> ExactReal {
+        ExactReal::finite(negative, 1, 0)
     }
 
     /// The sign bit, also for NaN.
     pub fn is_negative(self) -> bool {
         match self {
-            Real::Nan { negative } | Real::Infinite { negative } => negative,
-            Real::Finite(x) => x.negative,
+            ExactReal::Nan { negative } | ExactReal::Infinite { negative } => negative,
+            ExactReal::Finite(x) => x.negative,
         }
     }
 
     pub fn is_zero(self) -> bool {
-        matches!(self, Real::Finite(Dyadic { magnitude: 0, .. }))
+        matches!(self, ExactReal::Finite(Dyadic { magnitude: 0, .. }))
     }
 
-    pub fn with_sign(self, negative: bool) -> Real {
+    pub fn with_sign(self, negative: bool) -> ExactReal {
         match self {
-            Real::Nan { .. } => Real::Nan { negative },
-            Real::Infinite { .. } => Real::Infinite { negative },
-            Real::Finite(x) => Real::Finite(Dyadic { negative, ..x }),
+            ExactReal::Nan { .. } => ExactReal::Nan { negative },
+            ExactReal::Infinite { .. } => ExactReal::Infinite { negative },
+            ExactReal::Finite(x) => ExactReal::Finite(Dyadic { negative, ..x }),
         }
     }
 
     /// Whether the number equals an integer.
     pub fn is(self, integer: i64) -> bool {
-        let exact = Real::finite(integer < 0, integer.unsigned_abs().into(), 0);
+        let exact = ExactReal::finite(integer < 0, integer.unsigned_abs().into(), 0);
         self.compare(exact) == Some(Ordering::Equal)
     }
 
     /// Compares two numbers, with zeros equal. Nothing if either is NaN.
-    pub fn compare(self, other: Real) -> Option<Ordering> {
-        let rank = |x: Real| match x {
-            Real::Infinite { negative: true } => -2,
-            Real::Infinite { negative: false } => 2,
+    pub fn compare(self, other: ExactReal) -> Option<Ordering> {
+        let rank = |x: ExactReal| match x {
+            ExactReal::Infinite { negative: true } => -2,
+            ExactReal::Infinite { negative: false } => 2,
             _ if x.is_zero() => 0,
             _ if x.is_negative() => -1,
             _ => 1,
         };
         match (self, other) {
-            (Real::Nan { .. }, _) | (_, Real::Nan { .. }) => None,
-            (Real::Finite(x), Real::Finite(y)) if rank(self) == rank(other) => {
+            (ExactReal::Nan { .. }, _) | (_, ExactReal::Nan { .. }) => None,
+            (ExactReal::Finite(x), ExactReal::Finite(y)) if rank(self) == rank(other) => {
                 let magnitudes = x.compare_magnitude(y);
                 Some(if x.negative { magnitudes.reverse() } else { magnitudes })
             }

@@ -5,13 +5,13 @@
 
 use std::cmp::Ordering;
 
-use super::exact::{Real, Toward};
+use super::exact::{ExactReal, Toward};
 use super::outcome::NumericResult;
 use super::transcendental;
 use crate::value::Format;
-use Real::{Finite, Infinite, Nan};
+use ExactReal::{Finite, Infinite, Nan};
 
-const NAN: Real = Nan { negative: false };
+const NAN: ExactReal = Nan { negative: false };
 
 /// The bits of the result if the function moves the NaN in its first argument; abs, negative and copysign set the sign.
 pub(super) fn moved(function: &str, args: &[u64], format: Format) -> Option<u64> {
@@ -23,10 +23,10 @@ pub(super) fn moved(function: &str, args: &[u64], format: Format) -> Option<u64>
         ("copysign", &[x, y]) => x & !sign | y & sign,
         _ => return None,
     };
-    matches!(Real::decode(args[0], format), Nan { .. }).then_some(bits)
+    matches!(ExactReal::decode(args[0], format), Nan { .. }).then_some(bits)
 }
 
-pub(super) fn apply(function: &str, args: &[Real], format: Format) -> Option<NumericResult> {
+pub(super) fn apply(function: &str, args: &[ExactReal], format: Format) -> Option<NumericResult> {
     let number = match (function, args) {
         ("abs", &[x]) => x.with_sign(false),
         ("negative", &[x]) => x.with_sign(!x.is_negative()),
@@ -39,7 +39,7 @@ pub(super) fn apply(function: &str, args: &[Real], format: Format) -> Option<Num
         ("trunc", &[x]) => integral(x, Toward::Zero),
         ("sqrt", &[x]) => square_root(x),
         ("square", &[x]) => multiply(x, x),
-        ("reciprocal", &[x]) => divide(Real::one(false), x),
+        ("reciprocal", &[x]) => divide(ExactReal::one(false), x),
         ("add", &[x, y]) => add(x, y),
         ("subtract", &[x, y]) => add(x, y.with_sign(!y.is_negative())),
         ("multiply", &[x, y]) => multiply(x, y),
@@ -55,16 +55,16 @@ pub(super) fn apply(function: &str, args: &[Real], format: Format) -> Option<Num
         // By definition exact, so it is rounded only once.
         ("pow", &[x, y]) if y.is(1) => x,
         ("pow", &[x, y]) if y.is(2) => multiply(x, x),
-        ("pow", &[x, y]) if y.is(-1) => divide(Real::one(false), x),
+        ("pow", &[x, y]) if y.is(-1) => divide(ExactReal::one(false), x),
         _ => match predicate(function, args) {
             Some(truth) => return Some(NumericResult::Truth(truth)),
             None => transcendental::apply(function, args)?,
         },
     };
-    Some(NumericResult::Real(number))
+    Some(NumericResult::ExactReal(number))
 }
 
-fn predicate(function: &str, args: &[Real]) -> Option<bool> {
+fn predicate(function: &str, args: &[ExactReal]) -> Option<bool> {
     Some(match (function, args) {
         ("isnan", &[x]) => matches!(x, Nan { .. }),
         ("isinf", &[x]) => matches!(x, Infinite { .. }),
@@ -80,22 +80,22 @@ fn predicate(function: &str, args: &[Real]) -> Option<bool> {
     })
 }
 
-fn sign(x: Real) -> Real {
+fn sign(x: ExactReal) -> ExactReal {
     match x {
         Nan { .. } => NAN,
-        _ if x.is_zero() => Real::zero(false),
-        _ => Real::one(x.is_negative()),
+        _ if x.is_zero() => ExactReal::zero(false),
+        _ => ExactReal::one(x.is_negative()),
     }
 }
 
-fn integral(x: Real, toward: Toward) -> Real {
+fn integral(x: ExactReal, toward: Toward) -> ExactReal {
     match x {
         Finite(x) => Finite(x.integral(toward)),
         Nan { .. } | Infinite { .. } => x,
     }
 }
 
-fn square_root(x: Real) -> Real {
+fn square_root(x: ExactReal) -> ExactReal {
     match x {
         Nan { .. } => NAN,
         _ if x.is_zero() => x,
@@ -105,7 +105,7 @@ fn square_root(x: Real) -> Real {
     }
 }
 
-fn add(x: Real, y: Real) -> Real {
+fn add(x: ExactReal, y: ExactReal) -> ExactReal {
     match (x, y) {
         (Nan { .. }, _) | (_, Nan { .. }) => NAN,
         (Infinite { negative: a }, Infinite { negative: b }) if a != b => NAN,
@@ -115,7 +115,7 @@ fn add(x: Real, y: Real) -> Real {
     }
 }
 
-fn multiply(x: Real, y: Real) -> Real {
+fn multiply(x: ExactReal, y: ExactReal) -> ExactReal {
     let negative = x.is_negative() != y.is_negative();
     match (x, y) {
         (Nan { .. }, _) | (_, Nan { .. }) => NAN,
@@ -126,25 +126,25 @@ fn multiply(x: Real, y: Real) -> Real {
     }
 }
 
-fn divide(x: Real, y: Real) -> Real {
+fn divide(x: ExactReal, y: ExactReal) -> ExactReal {
     let negative = x.is_negative() != y.is_negative();
     match (x, y) {
         (Nan { .. }, _) | (_, Nan { .. }) => NAN,
         (Infinite { .. }, Infinite { .. }) => NAN,
         _ if x.is_zero() && y.is_zero() => NAN,
         (Infinite { .. }, _) => Infinite { negative },
-        (_, Infinite { .. }) => Real::zero(negative),
+        (_, Infinite { .. }) => ExactReal::zero(negative),
         _ if y.is_zero() => Infinite { negative },
         (Finite(x), Finite(y)) => Finite(x.divide(y)),
     }
 }
 
 /// Python's `%`: the result has the sign of `y`, also for zeros and infinite divisors.
-fn remainder(x: Real, y: Real) -> Real {
+fn remainder(x: ExactReal, y: ExactReal) -> ExactReal {
     match (x, y) {
         (Nan { .. }, _) | (_, Nan { .. }) | (Infinite { .. }, _) => NAN,
         _ if y.is_zero() => NAN,
-        _ if x.is_zero() => Real::zero(y.is_negative()),
+        _ if x.is_zero() => ExactReal::zero(y.is_negative()),
         (Finite(_), Infinite { negative }) => {
             if x.is_negative() == negative {
                 x
@@ -153,7 +153,7 @@ fn remainder(x: Real, y: Real) -> Real {
             }
         }
         (Finite(x), Finite(y)) => match x.truncated_remainder(y) {
-            rest if rest.magnitude == 0 => Real::zero(y.negative),
+            rest if rest.magnitude == 0 => ExactReal::zero(y.negative),
             rest if rest.negative != y.negative => Finite(rest.add(y)),
             rest => Finite(rest),
         },
@@ -161,7 +161,7 @@ fn remainder(x: Real, y: Real) -> Real {
 }
 
 /// The maximum or minimum: the operand that compares to the other as `wanted`. NaN takes precedence, and +0 is greater than −0.
-fn extreme(x: Real, y: Real, wanted: Ordering) -> Real {
+fn extreme(x: ExactReal, y: ExactReal, wanted: Ordering) -> ExactReal {
     match x.compare(y) {
         None => NAN,
         Some(Ordering::Equal) => {
@@ -182,7 +182,7 @@ fn extreme(x: Real, y: Real, wanted: Ordering) -> Real {
 }
 
 /// The next number of the format from `x` towards `y`, by arithmetic on the significand; `y` if they are equal.
-fn nextafter(x: Real, y: Real, format: Format) -> Real {
+fn nextafter(x: ExactReal, y: ExactReal, format: Format) -> ExactReal {
     let outward = match x.compare(y) {
         None => return NAN,
         Some(Ordering::Equal) => return y,
@@ -191,14 +191,16 @@ fn nextafter(x: Real, y: Real, format: Format) -> Real {
     let largest = (1 << format.precision) - 1;
     match x {
         Nan { .. } => NAN,
-        Infinite { negative } => Real::finite(negative, largest, format.emax - format.fraction_bits() as i32),
-        Finite(_) if x.is_zero() => Real::finite(y.is_negative(), 1, format.quantum()),
-        Finite(x) if outward => Real::finite(x.negative, x.magnitude + 1, x.exponent),
+        Infinite { negative } => {
+            ExactReal::finite(negative, largest, format.emax - format.fraction_bits() as i32)
+        }
+        Finite(_) if x.is_zero() => ExactReal::finite(y.is_negative(), 1, format.quantum()),
+        Finite(x) if outward => ExactReal::finite(x.negative, x.magnitude + 1, x.exponent),
         // Below a power of two, the distance between numbers is halved, except below the smallest normal number, where the
         // subnormals begin.
         Finite(x) if x.magnitude == 1 << format.fraction_bits() && x.exponent > format.quantum() => {
-            Real::finite(x.negative, largest, x.exponent - 1)
+            ExactReal::finite(x.negative, largest, x.exponent - 1)
         }
-        Finite(x) => Real::finite(x.negative, x.magnitude - 1, x.exponent),
+        Finite(x) => ExactReal::finite(x.negative, x.magnitude - 1, x.exponent),
     }
 }

@@ -1,14 +1,14 @@
 //! Results of functions on mathematical numbers, and the only code that wraps or rounds them to a dtype.
 
 use super::bits;
-use super::exact::Real;
+use super::exact::ExactReal;
 use crate::value::{Kind, Value};
 
 /// The result of a function on numbers, before it is converted to a dtype.
 pub(super) enum NumericResult {
     Truth(bool),
     Integer(i128),
-    Real(Real),
+    ExactReal(ExactReal),
 }
 
 /// Converts a result to a dtype: integers wrap, reals are rounded, and a NaN becomes the positive quiet one without payload.
@@ -16,11 +16,11 @@ pub(super) fn store(outcome: NumericResult, kind: Kind) -> Value {
     let raw = match (outcome, kind) {
         (NumericResult::Truth(truth), _) => u64::from(truth),
         (NumericResult::Integer(x), Kind::Int(int)) => bits::encode(x, int),
-        (NumericResult::Real(Real::Nan { .. }), Kind::Float(format)) => {
-            Real::Nan { negative: false }.encode(format)
+        (NumericResult::ExactReal(ExactReal::Nan { .. }), Kind::Float(format)) => {
+            ExactReal::Nan { negative: false }.encode(format)
         }
-        (NumericResult::Real(x), Kind::Float(format)) => x.encode(format),
-        (NumericResult::Integer(_) | NumericResult::Real(_), _) => {
+        (NumericResult::ExactReal(x), Kind::Float(format)) => x.encode(format),
+        (NumericResult::Integer(_) | NumericResult::ExactReal(_), _) => {
             unreachable!("a number was computed for a result of {kind:?}")
         }
     };

@@ -3,18 +3,18 @@
 //! Both are declared in [`reference`], once for each function. Where the standard leaves a choice (1 to the power of NaN, -inf in
 //! logaddexp, and hypot, which is from a later edition), IEEE 754 and the mathematical definitions decide.
 
-use super::exact::{Dyadic, Real};
+use super::exact::{Dyadic, ExactReal};
 use crate::reference::{self, Function, Special};
 use crate::value::Format;
-use Real::{Finite, Infinite, Nan};
+use ExactReal::{Finite, Infinite, Nan};
 
-const NAN: Real = Nan { negative: false };
+const NAN: ExactReal = Nan { negative: false };
 
 /// The binary logarithm of the tolerance in ulps within which an exact result counts as a float. Only an error of nearly an ulp
 /// could lead to another float.
 const NOTHING: i32 = -40;
 
-pub(super) fn apply(function: &str, args: &[Real]) -> Option<Real> {
+pub(super) fn apply(function: &str, args: &[ExactReal]) -> Option<ExactReal> {
     let function = Function::from_name(function)?;
     let (&[x, y] | &[x, y, ..]) = &[args, args].concat()[..] else { return None };
     if args.len() != function.arity() {
@@ -25,17 +25,17 @@ pub(super) fn apply(function: &str, args: &[Real]) -> Option<Real> {
     Some(match function.special(x, y) {
         Some(Special::Nan) => NAN,
         Some(Special::Infinite(negative)) => Infinite { negative },
-        Some(Special::Exactly(value)) => Real::decode(value.to_bits(), float64),
+        Some(Special::Exactly(value)) => ExactReal::decode(value.to_bits(), float64),
         None => {
             let (negative, magnitude, exponent) = reference::value(function, x, y);
-            Real::finite(negative, magnitude, exponent)
+            ExactReal::finite(negative, magnitude, exponent)
         }
     })
 }
 
 /// Whether a result is less than an ulp away from the exact one. If the exact result is special, or within the tolerance of a
 /// float, the result must have the exact bits.
-pub(super) fn is_near(exact: Real, got: Real, format: Format) -> bool {
+pub(super) fn is_near(exact: ExactReal, got: ExactReal, format: Format) -> bool {
     let nearest = exact.rounded(format);
     let is_nearest = got.encode(format) == nearest.encode(format);
     let x = match (exact, got) {
@@ -43,11 +43,11 @@ pub(super) fn is_near(exact: Real, got: Real, format: Format) -> bool {
         _ => return is_nearest,
     };
     // An infinity counts as the power of two after the largest number.
-    let place = |x: Real| match x {
+    let place = |x: ExactReal| match x {
         Finite(x) => x,
         _ => Dyadic { negative: x.is_negative(), magnitude: 1, exponent: format.emax + 1 },
     };
-    let error_is_below = |y: Real, exponent: i32| {
+    let error_is_below = |y: ExactReal, exponent: i32| {
         let bound = Dyadic { negative: false, magnitude: 1, exponent };
         place(y).add(Dyadic { negative: !x.negative, ..x }).compare_magnitude(bound).is_lt()
     };

@@ -20,7 +20,7 @@ use broadloom_core::indices::Indices;
 use broadloom_core::text::{
     self, GeneratorCall, Input, Item, Library, Meaning, Module, ParseOptions, ReductionCall, TextError, print,
 };
-use broadloom_core::{DType, Dim, Error, ErrorKind, Literal, Op, Promotion, Result as CoreResult, Scalar};
+use broadloom_core::{DType, Dim, Error, ErrorKind, Literal, Op, Promotion, Scalar};
 
 use super::program::{Arg, Program, PySlice, Step, View};
 use super::typing::{self, Type};
@@ -190,12 +190,12 @@ struct Steps {
     types: Vec<Type>,
 }
 
-fn error<T>(kind: ErrorKind, why: impl Into<String>) -> CoreResult<T> {
+fn error<T>(kind: ErrorKind, why: impl Into<String>) -> broadloom_core::Result<T> {
     Err(Error::new(kind, why))
 }
 
 impl Steps {
-    fn push(&mut self, step: Step) -> CoreResult<Arg> {
+    fn push(&mut self, step: Step) -> broadloom_core::Result<Arg> {
         let t = typing::type_of(&step, &self.types, self.program.promotion)
             .or_else(|why| error(ErrorKind::DType, why))?;
         self.types.push(t);
@@ -204,7 +204,7 @@ impl Steps {
     }
 
     /// Adds steps for the items in an index bracket: first a view with all slices, and then one step per single index.
-    fn index(&mut self, of: usize, items: &[Item]) -> CoreResult<Arg> {
+    fn index(&mut self, of: usize, items: &[Item]) -> broadloom_core::Result<Arg> {
         let rank = self.types[of].shape.len();
         let given = items.iter().filter(|item| **item != Item::Rest).count();
         let Some(missing) = rank.checked_sub(given) else {
@@ -237,7 +237,7 @@ impl Steps {
 }
 
 /// The number of the step that an operand refers to; an error for a literal.
-fn step(x: &Arg, what: &str) -> CoreResult<usize> {
+fn step(x: &Arg, what: &str) -> broadloom_core::Result<usize> {
     match x {
         Arg::Step(step) => Ok(*step),
         Arg::Literal(x) => {
@@ -259,16 +259,16 @@ impl Meaning for Steps {
         Arg::Step(self.types.len() - 1)
     }
 
-    fn apply(&mut self, op: Op, args: &[Arg]) -> CoreResult<Arg> {
+    fn apply(&mut self, op: Op, args: &[Arg]) -> broadloom_core::Result<Arg> {
         self.push(Step::Apply(op, args.to_vec()))
     }
 
-    fn cast(&mut self, x: &Arg, dtype: DType) -> CoreResult<Arg> {
+    fn cast(&mut self, x: &Arg, dtype: DType) -> broadloom_core::Result<Arg> {
         let of = step(x, "a conversion")?;
         self.push(Step::Cast(of, dtype))
     }
 
-    fn view(&mut self, x: &Arg, view: text::View<'_>) -> CoreResult<Arg> {
+    fn view(&mut self, x: &Arg, view: text::View<'_>) -> broadloom_core::Result<Arg> {
         let of = step(x, "a view")?;
         let view = match view {
             text::View::Index(items) => return self.index(of, items),
@@ -286,9 +286,9 @@ impl Meaning for Steps {
         self.push(Step::View(of, view))
     }
 
-    fn reduce(&mut self, call: &ReductionCall, args: &[Arg]) -> CoreResult<Arg> {
+    fn reduce(&mut self, call: &ReductionCall, args: &[Arg]) -> broadloom_core::Result<Arg> {
         let name = call.name.name();
-        let of = args.iter().map(|arg| step(arg, name)).collect::<CoreResult<Vec<usize>>>()?;
+        let of = args.iter().map(|arg| step(arg, name)).collect::<broadloom_core::Result<Vec<usize>>>()?;
         let axis = call.axis.as_ref().and_then(|axes| axes.first().copied());
         let axes = call.axis.as_ref().map(|axes| axes.to_vec());
         let &ReductionCall { keepdims, dtype, correction, ord, include_initial, .. } = call;
@@ -308,15 +308,15 @@ impl Meaning for Steps {
         self.push(step)
     }
 
-    fn generate(&mut self, _call: &GeneratorCall, _args: &[Arg]) -> CoreResult<Arg> {
+    fn generate(&mut self, _call: &GeneratorCall, _args: &[Arg]) -> broadloom_core::Result<Arg> {
         error(ErrorKind::Name, "the arrays of a program of the test kit have their values in the text")
     }
 
-    fn host(&mut self, _id: u32, _args: &[Arg]) -> CoreResult<Arg> {
+    fn host(&mut self, _id: u32, _args: &[Arg]) -> broadloom_core::Result<Arg> {
         error(ErrorKind::Internal, "a program has no host functions")
     }
 
-    fn input(&mut self, input: &Input<'_>, data: Option<&[u64]>) -> CoreResult<Arg> {
+    fn input(&mut self, input: &Input<'_>, data: Option<&[u64]>) -> broadloom_core::Result<Arg> {
         let (Some(bits), Some(dtype)) = (data, input.dtype()) else {
             return error(ErrorKind::Name, format!("the input `{}` has no values", input.name()));
         };
@@ -333,7 +333,7 @@ impl Meaning for Steps {
         Vec::new()
     }
 
-    fn check(&mut self, value: &Arg, declared: &Input<'_>) -> CoreResult<()> {
+    fn check(&mut self, value: &Arg, declared: &Input<'_>) -> broadloom_core::Result<()> {
         let of = step(value, "the type")?;
         let Type { dtype, shape } = &self.types[of];
         let extents: Vec<Dim> = shape.iter().map(|&extent| Dim::Fixed(extent)).collect();
@@ -344,7 +344,7 @@ impl Meaning for Steps {
         error(ErrorKind::DType, format!("{name} is {}, not {said}", type_text(*dtype, shape)))
     }
 
-    fn set(&mut self, name: &str, value: &str) -> CoreResult<()> {
+    fn set(&mut self, name: &str, value: &str) -> broadloom_core::Result<()> {
         let semantics = &mut self.program.semantics;
         match (name, value) {
             ("promotion", "strict") => self.program.promotion = Promotion::Strict,

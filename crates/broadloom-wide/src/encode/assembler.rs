@@ -1,6 +1,6 @@
 //! The assembler: it appends instructions, jumps whose targets are bound later, and the constant pool.
 
-use iced_x86::{Code as Opcode, Encoder, Instruction};
+use iced_x86::{Encoder, Instruction};
 
 use crate::allocated::{PInst, POperand};
 use crate::code::Code;
@@ -68,17 +68,17 @@ impl Assembler {
 
     pub(super) fn jump(&mut self, condition: Option<Condition>) -> Result<Jump, Unsupported> {
         let code = match condition {
-            None => Opcode::Jmp_rel32_64,
-            Some(Condition::Equal) => Opcode::Je_rel32_64,
-            Some(Condition::NotEqual) => Opcode::Jne_rel32_64,
-            Some(Condition::Less) => Opcode::Jl_rel32_64,
-            Some(Condition::LessEqual) => Opcode::Jle_rel32_64,
-            Some(Condition::Greater) => Opcode::Jg_rel32_64,
-            Some(Condition::GreaterEqual) => Opcode::Jge_rel32_64,
-            Some(Condition::Below) => Opcode::Jb_rel32_64,
-            Some(Condition::BelowEqual) => Opcode::Jbe_rel32_64,
-            Some(Condition::Above) => Opcode::Ja_rel32_64,
-            Some(Condition::AboveEqual) => Opcode::Jae_rel32_64,
+            None => iced_x86::Code::Jmp_rel32_64,
+            Some(Condition::Equal) => iced_x86::Code::Je_rel32_64,
+            Some(Condition::NotEqual) => iced_x86::Code::Jne_rel32_64,
+            Some(Condition::Less) => iced_x86::Code::Jl_rel32_64,
+            Some(Condition::LessEqual) => iced_x86::Code::Jle_rel32_64,
+            Some(Condition::Greater) => iced_x86::Code::Jg_rel32_64,
+            Some(Condition::GreaterEqual) => iced_x86::Code::Jge_rel32_64,
+            Some(Condition::Below) => iced_x86::Code::Jb_rel32_64,
+            Some(Condition::BelowEqual) => iced_x86::Code::Jbe_rel32_64,
+            Some(Condition::Above) => iced_x86::Code::Ja_rel32_64,
+            Some(Condition::AboveEqual) => iced_x86::Code::Jae_rel32_64,
         };
         let jump = Instruction::with_branch(code, self.at as u64).map_err(refused)?;
         self.encode(&jump)?;

@@ -2,7 +2,7 @@
 //! 128-bit halves, so narrowing conversions work on the two halves and combine them afterwards.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Inst as ClifInst, InstructionData as Data, Opcode, Value};
+use cranelift_codegen::ir::{self, InstructionData, Opcode, Value};
 
 use crate::encodings::{self, Encoding};
 use crate::error::{Unsupported, refuse};
@@ -269,17 +269,17 @@ impl Lower<'_> {
 
     // Comparisons.
 
-    pub(super) fn compare_vectors(&mut self, inst: ClifInst, result: Value) -> Result<(), Unsupported> {
+    pub(super) fn compare_vectors(&mut self, inst: ir::Inst, result: Value) -> Result<(), Unsupported> {
         let def = self.reg(result);
         match self.clif.data(inst) {
-            Data::FloatCompare { cond, args: [x, y], .. } => {
+            InstructionData::FloatCompare { cond, args: [x, y], .. } => {
                 let ty = self.clif.ty(x);
                 let op = if lane(ty) == 4 { encodings::CMPPS } else { encodings::CMPPD };
                 let (x, y) = (VOperand::Reg(self.reg(x)), self.source(y));
                 self.push(VInst::new(op, length(ty), Some(def), &[x, y]).immediate(float_predicate(cond)));
                 Ok(())
             }
-            Data::IntCompare { cond, args, .. } => {
+            InstructionData::IntCompare { cond, args, .. } => {
                 self.compare_integers(cond, def, args[0], args[1]);
                 Ok(())
             }

@@ -5,9 +5,7 @@
 //! end with a branch back, and cold blocks that return to the next inline block. Anything else is refused.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{
-    Block, BlockCall, Inst as ClifInst, InstructionData as Data, Opcode, Value, types,
-};
+use cranelift_codegen::ir::{self, Block, BlockCall, InstructionData, Opcode, Value, types};
 use smallvec::SmallVec;
 
 use crate::encodings;
@@ -91,7 +89,7 @@ impl Lower<'_> {
     fn jump_arguments(&self, from: Block, to: Block) -> Result<SmallVec<[Value; 8]>, Unsupported> {
         let last = self.clif.func.layout.last_inst(from).map(|i| self.clif.data(i));
         match last {
-            Some(Data::Jump { destination, .. }) if self.target(&destination) == to => {
+            Some(InstructionData::Jump { destination, .. }) if self.target(&destination) == to => {
                 Ok(self.call_arguments(&destination))
             }
             _ => refuse("a loop that is entered by anything but a jump"),
@@ -109,9 +107,9 @@ impl Lower<'_> {
         let next = inline.get(place + 1).copied();
         self.at = Some(inst);
         match self.clif.data(inst) {
-            Data::MultiAry { opcode: Opcode::Return, .. } => self.place(MInst::Return),
-            Data::Jump { destination, .. } if Some(self.target(&destination)) == next => {}
-            Data::Brif { arg, blocks, .. } => {
+            InstructionData::MultiAry { opcode: Opcode::Return, .. } => self.place(MInst::Return),
+            InstructionData::Jump { destination, .. } if Some(self.target(&destination)) == next => {}
+            InstructionData::Brif { arg, blocks, .. } => {
                 let [then, other] = [0, 1].map(|i| self.target(&blocks[i]));
                 if layout.is_cold(then) && Some(other) == next {
                     let condition = self.condition(arg)?;
@@ -177,7 +175,7 @@ impl Lower<'_> {
         let test = self.take_current();
         let func = self.clif.func;
         let Some(last) = func.layout.last_inst(cold) else { return refuse("an empty block") };
-        let Data::Jump { destination, .. } = self.clif.data(last) else {
+        let InstructionData::Jump { destination, .. } = self.clif.data(last) else {
             return refuse("a cold block that does not come back");
         };
         if self.target(&destination) != join {
@@ -220,7 +218,7 @@ impl Lower<'_> {
         let Some(inst) = self.clif.def_of(v, Opcode::Icmp) else {
             return refuse("a branch on anything but a comparison");
         };
-        let Data::IntCompare { cond, args, .. } = self.clif.data(inst) else {
+        let InstructionData::IntCompare { cond, args, .. } = self.clif.data(inst) else {
             return refuse("a comparison of an unknown format");
         };
         let zero = self.clif.integer_constant(args[1]) == Some(0);
@@ -249,7 +247,7 @@ impl Lower<'_> {
     }
 
     /// Selects machine instructions for one CLIF instruction, if its result is needed.
-    fn select(&mut self, inst: ClifInst) -> Result<(), Unsupported> {
+    fn select(&mut self, inst: ir::Inst) -> Result<(), Unsupported> {
         self.at = Some(inst);
         let results = self.clif.dfg().inst_results(inst);
         let opcode = self.clif.data(inst).opcode();

@@ -1,7 +1,7 @@
 //! The CLIF function for which instructions are selected, and the facts about its values that are found before selection begins.
 
 use cranelift_codegen::ir::{
-    Block, DataFlowGraph, Function, Inst as ClifInst, InstructionData as Data, Opcode, Type, Value, ValueDef,
+    self, Block, DataFlowGraph, Function, InstructionData, Opcode, Type, Value, ValueDef,
 };
 
 use crate::error::{Unsupported, refuse};
@@ -31,7 +31,7 @@ pub(super) struct Clif<'f> {
     /// For each value, whether it is a mask: each of its lanes is known to be all ones or all zeros.
     pub(super) masks: Vec<bool>,
     /// The stores of the function in order, and for each instruction the number of stores before it.
-    pub(super) stores: Vec<ClifInst>,
+    pub(super) stores: Vec<ir::Inst>,
     pub(super) stores_before: Vec<u32>,
     /// The block of each instruction.
     pub(super) blocks: Vec<Option<Block>>,
@@ -42,7 +42,7 @@ pub(super) struct Clif<'f> {
     pub(super) slot_bytes: u32,
 }
 
-fn place(inst: ClifInst) -> usize {
+fn place(inst: ir::Inst) -> usize {
     inst.as_u32() as usize
 }
 
@@ -51,7 +51,7 @@ impl<'f> Clif<'f> {
         &self.func.dfg
     }
 
-    pub(super) fn data(&self, inst: ClifInst) -> Data {
+    pub(super) fn data(&self, inst: ir::Inst) -> InstructionData {
         self.dfg().insts[inst]
     }
 
@@ -64,7 +64,7 @@ impl<'f> Clif<'f> {
     }
 
     /// The instruction that defines a value.
-    pub(super) fn def(&self, v: Value) -> Option<ClifInst> {
+    pub(super) fn def(&self, v: Value) -> Option<ir::Inst> {
         match self.dfg().value_def(self.resolve(v)) {
             ValueDef::Result(inst, _) => Some(inst),
             _ => None,
@@ -72,18 +72,18 @@ impl<'f> Clif<'f> {
     }
 
     /// The instruction that defines a value, if it has this opcode.
-    pub(super) fn def_of(&self, v: Value, opcode: Opcode) -> Option<ClifInst> {
+    pub(super) fn def_of(&self, v: Value, opcode: Opcode) -> Option<ir::Inst> {
         self.def(v).filter(|&inst| self.dfg().insts[inst].opcode() == opcode)
     }
 
-    pub(super) fn arguments(&self, inst: ClifInst) -> &'f [Value] {
+    pub(super) fn arguments(&self, inst: ir::Inst) -> &'f [Value] {
         self.dfg().inst_args(inst)
     }
 
     /// The intrinsic that a call instruction calls.
-    pub(super) fn intrinsic(&self, inst: ClifInst) -> Option<Intrinsic> {
+    pub(super) fn intrinsic(&self, inst: ir::Inst) -> Option<Intrinsic> {
         match self.data(inst) {
-            Data::Call { func_ref, .. } => {
+            InstructionData::Call { func_ref, .. } => {
                 Intrinsic::of_external(self.func, &self.dfg().ext_funcs[func_ref].name)
             }
             _ => None,
@@ -114,27 +114,27 @@ impl<'f> Clif<'f> {
     pub(super) fn constant_bits(&self, v: Value) -> Option<u64> {
         let inst = self.def(v)?;
         match self.data(inst) {
-            Data::UnaryConst { opcode: Opcode::Vconst, constant_handle } => {
+            InstructionData::UnaryConst { opcode: Opcode::Vconst, constant_handle } => {
                 let bytes = self.dfg().constants.get(constant_handle).as_slice();
                 let mut word = [0; 8];
                 word.iter_mut().zip(bytes.iter().cycle()).for_each(|(to, from)| *to = *from);
                 let repeats = bytes.chunks(8).all(|chunk| chunk == &word[..chunk.len()]);
                 repeats.then(|| u64::from_le_bytes(word))
             }
-            Data::Unary { opcode: Opcode::Splat, arg } => self.splat_constant(v, arg),
-            Data::Call { .. } if self.intrinsic(inst) == Some(Intrinsic::Broadcast) => {
+            InstructionData::Unary { opcode: Opcode::Splat, arg } => self.splat_constant(v, arg),
+            InstructionData::Call { .. } if self.intrinsic(inst) == Some(Intrinsic::Broadcast) => {
                 self.splat_constant(v, self.arguments(inst)[0])
             }
-            Data::LoadNoOffset { opcode: Opcode::Bitcast, arg, .. } => self.constant_bits(arg),
+            InstructionData::LoadNoOffset { opcode: Opcode::Bitcast, arg, .. } => self.constant_bits(arg),
             _ => None,
         }
     }
 
     fn splat_constant(&self, v: Value, scalar: Value) -> Option<u64> {
         let bits = match self.data(self.def(scalar)?) {
-            Data::UnaryImm { opcode: Opcode::Iconst, imm } => imm.bits() as u64,
-            Data::UnaryIeee32 { imm, .. } => u64::from(imm.bits()),
-            Data::UnaryIeee64 { imm, .. } => imm.bits(),
+            InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => imm.bits() as u64,
+            InstructionData::UnaryIeee32 { imm, .. } => u64::from(imm.bits()),
+            InstructionData::UnaryIeee64 { imm, .. } => imm.bits(),
             _ => return None,
         };
         Some(repeated(self.ty(v).lane_bits() / 8, bits))
@@ -142,7 +142,7 @@ impl<'f> Clif<'f> {
 
     pub(super) fn integer_constant(&self, v: Value) -> Option<i64> {
         match self.data(self.def(v)?) {
-            Data::UnaryImm { opcode: Opcode::Iconst, imm } => Some(imm.bits()),
+            InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => Some(imm.bits()),
             _ => None,
         }
     }
@@ -208,7 +208,7 @@ impl<'f> Clif<'f> {
 
     /// The instruction that loads a value, or extracts it from a loaded one, if it can be moved to the value's only
     /// use, the instruction `to` of the same block. No store between the two may write the memory that is read.
-    pub(super) fn movable_load(&self, v: Value, to: ClifInst) -> Option<ClifInst> {
+    pub(super) fn movable_load(&self, v: Value, to: ir::Inst) -> Option<ir::Inst> {
         if !self.is_used_once(v) {
             return None;
         }
@@ -221,7 +221,7 @@ impl<'f> Clif<'f> {
         self.stores[between].iter().all(|&store| self.are_apart(load, store)).then_some(inst)
     }
 
-    pub(super) fn is_load(&self, inst: ClifInst) -> bool {
+    pub(super) fn is_load(&self, inst: ir::Inst) -> bool {
         match self.dfg().insts[inst].opcode() {
             Opcode::Load => true,
             Opcode::Call => self.intrinsic(inst) == Some(Intrinsic::LoadPart),
@@ -231,7 +231,7 @@ impl<'f> Clif<'f> {
 
     /// If an instruction extracts a subvector that can be loaded separately: the load of the whole vector, and the
     /// subvector's index.
-    pub(super) fn piece_of_load(&self, inst: ClifInst) -> Option<(ClifInst, u8)> {
+    pub(super) fn piece_of_load(&self, inst: ir::Inst) -> Option<(ir::Inst, u8)> {
         let Some(Intrinsic::Piece(index)) = self.intrinsic(inst) else { return None };
         let whole = self.resolve(self.arguments(inst)[0]);
         let load = self.def(whole).filter(|_| self.in_pieces[whole.as_u32() as usize])?;
@@ -240,8 +240,8 @@ impl<'f> Clif<'f> {
 
     /// Whether a masked store can't write the memory that a masked load reads, because they access different elements
     /// of the row. An output has the same addresses as an input or does not overlap it.
-    fn are_apart(&self, load: ClifInst, store: ClifInst) -> bool {
-        let first_lane = |inst: ClifInst, intrinsic, left: usize| {
+    fn are_apart(&self, load: ir::Inst, store: ir::Inst) -> bool {
+        let first_lane = |inst: ir::Inst, intrinsic, left: usize| {
             let is_masked = self.intrinsic(inst) == Some(intrinsic);
             let left = self.arguments(inst).get(left).copied().filter(|_| is_masked)?;
             self.first_lane(left).ok()

@@ -1,7 +1,7 @@
 //! Selects machine instructions for calls of intrinsics. Extract and concat, the intrinsics on subvectors, are lowered
 //! here.
 
-use cranelift_codegen::ir::{Inst as ClifInst, Opcode, Value};
+use cranelift_codegen::ir::{self, Opcode, Value};
 
 use crate::encodings::{self, Encoding};
 use crate::error::{Unsupported, refuse};
@@ -12,7 +12,7 @@ use crate::select::lower::Lower;
 use crate::target::Level;
 
 impl Lower<'_> {
-    pub(super) fn call(&mut self, inst: ClifInst, result: Option<Value>) -> Result<(), Unsupported> {
+    pub(super) fn call(&mut self, inst: ir::Inst, result: Option<Value>) -> Result<(), Unsupported> {
         let args = self.clif.arguments(inst);
         let Some(intrinsic) = self.clif.intrinsic(inst) else {
             return refuse("a call of an unknown function");

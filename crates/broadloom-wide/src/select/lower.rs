@@ -1,7 +1,7 @@
 //! The state of instruction selection: the virtual registers of CLIF values, and the machine instructions selected so
 //! far.
 
-use cranelift_codegen::ir::{Inst as ClifInst, Value};
+use cranelift_codegen::ir::{self, Value};
 
 use crate::encodings::Encoding;
 use crate::error::Unsupported;
@@ -13,7 +13,7 @@ pub(super) struct Lower<'f> {
     pub(super) clif: Clif<'f>,
     pub(super) vregs: VRegs,
     /// The current CLIF instruction.
-    pub(super) at: Option<ClifInst>,
+    pub(super) at: Option<ir::Inst>,
     /// The instructions selected for the current CLIF instruction, in order.
     current: Vec<MInst>,
     /// The code after the current instruction, in reverse order.

@@ -4,7 +4,7 @@
 //! lanes are all ones or all zeros, only for uses that need a vector.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Inst as ClifInst, InstructionData as Data, Opcode, Type, Value};
+use cranelift_codegen::ir::{self, InstructionData, Opcode, Type, Value};
 
 use crate::encodings::{self, Encoding};
 use crate::error::{Unsupported, refuse};
@@ -86,7 +86,7 @@ impl Lower<'_> {
     /// Selects an instruction whose result is in a mask register.
     pub(super) fn mask_result(
         &mut self,
-        inst: ClifInst,
+        inst: ir::Inst,
         opcode: Opcode,
         result: Value,
     ) -> Result<(), Unsupported> {
@@ -206,7 +206,7 @@ impl Lower<'_> {
         );
     }
 
-    fn mask_intrinsic(&mut self, inst: ClifInst, def: VReg, lanes: u32) -> Result<(), Unsupported> {
+    fn mask_intrinsic(&mut self, inst: ir::Inst, def: VReg, lanes: u32) -> Result<(), Unsupported> {
         let args = self.clif.arguments(inst);
         match self.clif.intrinsic(inst) {
             Some(Intrinsic::ResizeMask) => {
@@ -260,13 +260,13 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn compare(&mut self, inst: ClifInst, def: VReg) -> Result<(), Unsupported> {
+    fn compare(&mut self, inst: ir::Inst, def: VReg) -> Result<(), Unsupported> {
         let (op, args, condition) = match self.clif.data(inst) {
-            Data::FloatCompare { cond, args, .. } => {
+            InstructionData::FloatCompare { cond, args, .. } => {
                 let op = if lane(self.clif.ty(args[0])) == 4 { encodings::CMPKPS } else { encodings::CMPKPD };
                 (op, args, float_predicate(cond))
             }
-            Data::IntCompare { cond, args, .. } => {
+            InstructionData::IntCompare { cond, args, .. } => {
                 let (condition, unsigned) = int_condition(cond);
                 let ops = if unsigned { PCMPUK } else { PCMPK };
                 (by_lane(lane(self.clif.ty(args[0])), ops), args, condition)

@@ -1,7 +1,7 @@
 //! Loads, stores and their addresses. A load is folded into its only use, unless a store between the two may write what
 //! it reads.
 
-use cranelift_codegen::ir::{Inst as ClifInst, InstructionData as Data, Opcode, Type, Value, types};
+use cranelift_codegen::ir::{self, InstructionData, Opcode, Type, Value, types};
 
 use crate::encodings::{self, Encoding};
 use crate::error::{Unsupported, refuse};
@@ -12,14 +12,14 @@ use crate::target::Level;
 
 impl Lower<'_> {
     /// The load of a value whose only use is the current instruction, if the load can be moved to that instruction.
-    pub(super) fn sunk(&self, v: Value) -> Option<ClifInst> {
+    pub(super) fn sunk(&self, v: Value) -> Option<ir::Inst> {
         let v = self.clif.resolve(v);
         let load = self.clif.movable_load(v, self.at?)?;
         self.vregs.of(v).is_none().then_some(load)
     }
 
     /// Like `sunk`, but also finds a load whose value is used through bitcasts that have no other use.
-    pub(super) fn sunk_through_casts(&self, v: Value) -> Option<ClifInst> {
+    pub(super) fn sunk_through_casts(&self, v: Value) -> Option<ir::Inst> {
         let mut v = self.clif.resolve(v);
         while let Some(inner) = self.clif.bitcast_of(v) {
             if !self.clif.is_used_once(v) || self.vregs.of(v).is_some() {
@@ -31,13 +31,13 @@ impl Lower<'_> {
     }
 
     /// Whether a load fills a vector register, so that it can be folded as a memory operand.
-    pub(super) fn is_whole_operand(&self, inst: ClifInst) -> bool {
+    pub(super) fn is_whole_operand(&self, inst: ir::Inst) -> bool {
         let ty = self.clif.ty(self.clif.dfg().first_result(inst));
         ty.is_vector() && ty.bytes() >= 16
     }
 
     /// The address of a load, or of a subvector that an instruction extracts from a loaded value.
-    pub(super) fn load_address(&mut self, inst: ClifInst) -> VAddress {
+    pub(super) fn load_address(&mut self, inst: ir::Inst) -> VAddress {
         if let Some((load, index)) = self.clif.piece_of_load(inst) {
             let ty = self.clif.ty(self.clif.dfg().first_result(inst));
             let whole = self.load_address(load);
@@ -47,7 +47,7 @@ impl Lower<'_> {
             return VAddress { offset, tail, ..whole };
         }
         match self.clif.data(inst) {
-            Data::Load { arg, offset, .. } => self.address(arg, offset.into()),
+            InstructionData::Load { arg, offset, .. } => self.address(arg, offset.into()),
             _ => {
                 let args = self.clif.arguments(inst);
                 let (address, left) = (args[0], args[1]);
@@ -75,7 +75,7 @@ impl Lower<'_> {
         }
         let at = |base, index, offset: i64| VAddress { base, index, offset: offset as i32, tail: None };
         if let Some(inst) = self.clif.def_of(v, Opcode::StackAddr)
-            && let Data::StackAddr { stack_slot, offset: inside, .. } = self.clif.dfg().insts[inst]
+            && let InstructionData::StackAddr { stack_slot, offset: inside, .. } = self.clif.dfg().insts[inst]
         {
             let slot = self.clif.slot_offsets[stack_slot.as_u32() as usize];
             return at(VBase::StackSlots, None, i64::from(slot) + i64::from(i32::from(inside)) + offset);
@@ -102,7 +102,7 @@ impl Lower<'_> {
     }
 
     /// Emits the load of a value at the current instruction. Returns the register that holds it.
-    pub(super) fn load_now(&mut self, inst: ClifInst, v: Value) -> VReg {
+    pub(super) fn load_now(&mut self, inst: ir::Inst, v: Value) -> VReg {
         let ty = self.clif.ty(v);
         let address = self.load_address(inst);
         let class = if ty.is_vector() || ty.is_float() { RegClass::Vector } else { RegClass::General };
@@ -128,7 +128,7 @@ impl Lower<'_> {
     }
 
     /// Selects a load that is not folded into its user.
-    pub(super) fn load(&mut self, inst: ClifInst, result: Value) -> Result<(), Unsupported> {
+    pub(super) fn load(&mut self, inst: ir::Inst, result: Value) -> Result<(), Unsupported> {
         let ty = self.clif.ty(result);
         let address = self.load_address(inst);
         check(address)?;
@@ -138,8 +138,9 @@ impl Lower<'_> {
         Ok(())
     }
 
-    pub(super) fn store(&mut self, inst: ClifInst) -> Result<(), Unsupported> {
-        let Data::Store { args: [value, address], offset, .. } = self.clif.dfg().insts[inst] else {
+    pub(super) fn store(&mut self, inst: ir::Inst) -> Result<(), Unsupported> {
+        let InstructionData::Store { args: [value, address], offset, .. } = self.clif.dfg().insts[inst]
+        else {
             return refuse("a store of an unknown format");
         };
         let ty = self.clif.ty(value);

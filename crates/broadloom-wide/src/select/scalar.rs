@@ -1,7 +1,7 @@
 //! Integers and addresses in general registers. Arithmetic is on 64-bit integers; narrower ones are only loaded from
 //! memory and put into vectors.
 
-use cranelift_codegen::ir::{Inst as ClifInst, Opcode, Value, types};
+use cranelift_codegen::ir::{self, Opcode, Value, types};
 
 use crate::encodings::{self, Encoding};
 use crate::error::{Unsupported, refuse};
@@ -11,7 +11,7 @@ use crate::select::lower::Lower;
 impl Lower<'_> {
     pub(super) fn scalar(
         &mut self,
-        inst: ClifInst,
+        inst: ir::Inst,
         opcode: Opcode,
         result: Value,
     ) -> Result<(), Unsupported> {

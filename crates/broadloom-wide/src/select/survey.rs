@@ -1,7 +1,7 @@
 //! The facts about a function that selection needs before it begins: uses, masks, stores, stack slots and the loop over a row.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, Function, Inst as ClifInst, InstructionData as Data, Opcode, Value};
+use cranelift_codegen::ir::{self, Block, Function, InstructionData, Opcode, Value};
 
 use crate::error::{Unsupported, refuse};
 use crate::intrinsic::Intrinsic;
@@ -62,7 +62,7 @@ impl<'f> Clif<'f> {
     }
 
     /// Records the facts about an instruction. Returns whether it is a masked load or store.
-    fn visit(&mut self, inst: ClifInst, block: Block) -> Result<bool, Unsupported> {
+    fn visit(&mut self, inst: ir::Inst, block: Block) -> Result<bool, Unsupported> {
         let func = self.func;
         func.dfg.inst_results(inst).iter().try_for_each(|&result| self.check_type(result))?;
         self.blocks[inst.as_u32() as usize] = Some(block);
@@ -89,7 +89,7 @@ impl<'f> Clif<'f> {
     }
 
     /// Whether the result of an instruction is known to be a mask from its opcode and operands.
-    fn makes_mask(&self, inst: ClifInst, result: Value) -> bool {
+    fn makes_mask(&self, inst: ir::Inst, result: Value) -> bool {
         let args = self.arguments(inst);
         let is_uniform = |v: Value| matches!(self.constant_bits(v), Some(0 | u64::MAX));
         let all_masks = || {
@@ -129,7 +129,7 @@ impl<'f> Clif<'f> {
         let mut block = Some(inside);
         while let Some(b) = block {
             let last = layout.last_inst(b).map(|i| self.data(i));
-            if let Some(Data::Brif { arg, blocks, .. }) = last
+            if let Some(InstructionData::Brif { arg, blocks, .. }) = last
                 && let Some(row) = self.row_loop_of(b, arg, blocks[0].block(&self.dfg().value_lists))
             {
                 let next = blocks[0].args(&self.dfg().value_lists).next().and_then(|a| a.as_value());
@@ -153,7 +153,8 @@ impl<'f> Clif<'f> {
         let layout = &self.func.layout;
         let is_back = layout.is_block_inserted(head) && self.comes_before(head, block);
         let compare = self.data(self.def_of(condition, Opcode::Icmp).filter(|_| is_back)?);
-        let Data::IntCompare { cond: IntCC::SignedLessThan, args: [next, columns], .. } = compare else {
+        let InstructionData::IntCompare { cond: IntCC::SignedLessThan, args: [next, columns], .. } = compare
+        else {
             return None;
         };
         let index = self.resolve(*self.dfg().block_params(head).first()?);

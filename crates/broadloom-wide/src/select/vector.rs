@@ -2,7 +2,7 @@
 //! register above those of a value may hold anything.
 
 use cranelift_codegen::ir::condcodes::{CondCode, FloatCC};
-use cranelift_codegen::ir::{Inst as ClifInst, InstructionData as Data, Opcode, Type, Value};
+use cranelift_codegen::ir::{self, InstructionData, Opcode, Type, Value};
 
 use crate::encodings::{self, Encoding};
 use crate::error::{Unsupported, refuse};
@@ -22,7 +22,7 @@ const BROADCAST_G: [Encoding; 4] =
 impl Lower<'_> {
     pub(super) fn vector(
         &mut self,
-        inst: ClifInst,
+        inst: ir::Inst,
         opcode: Opcode,
         result: Value,
     ) -> Result<(), Unsupported> {
@@ -297,7 +297,9 @@ impl Lower<'_> {
     /// Whether a select by `m` gives the constant `a`, such as the canonical NaN, where `b` is NaN, and `b` elsewhere.
     fn replaces_nan(&self, m: Value, a: Value, b: Value) -> bool {
         let compare = self.clif.def(self.clif.bare(m)).map(|def| self.clif.data(def));
-        let Some(Data::FloatCompare { cond: FloatCC::NotEqual, args, .. }) = compare else { return false };
+        let Some(InstructionData::FloatCompare { cond: FloatCC::NotEqual, args, .. }) = compare else {
+            return false;
+        };
         let b = self.clif.bare(b);
         lane(self.clif.ty(args[0])) == lane(self.clif.ty(b))
             && args.iter().all(|&v| self.clif.bare(v) == b)
@@ -325,7 +327,9 @@ impl Lower<'_> {
     /// The minimum or maximum instruction that is equivalent to a comparison of floats and a select by its result, if
     /// there is one. (For integers, minimum and maximum are CLIF instructions.)
     fn float_min_max(&self, m: Value, a: Value, b: Value) -> Option<Encoding> {
-        let Data::FloatCompare { cond, args, .. } = self.clif.data(self.clif.def(self.clif.bare(m))?) else {
+        let InstructionData::FloatCompare { cond, args, .. } =
+            self.clif.data(self.clif.def(self.clif.bare(m))?)
+        else {
             return None;
         };
         let (a, b, w) = (self.clif.bare(a), self.clif.bare(b), lane(self.clif.ty(a)));

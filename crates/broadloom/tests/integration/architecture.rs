@@ -244,3 +244,26 @@ fn parse_options_names_one_type() {
     let found: Vec<_> = all.filter(defines).map(|path| path.strip_prefix(crates()).unwrap_or(path)).collect();
     assert_eq!(found, [Path::new("broadloom-core/src/text/options.rs")]);
 }
+
+/// A type has one name wherever it is used: an import gives it no other.
+#[test]
+fn imports_rename_no_type() {
+    let root = crates().join("..");
+    let folders = ["crates", "python", "examples", "benches", "fuzz/fuzz_targets"];
+    let is_type = |word: &str| {
+        let mut letters = word.chars();
+        letters.next().is_some_and(char::is_uppercase) && letters.any(char::is_lowercase)
+    };
+    let mut found = Vec::new();
+    for source in folders.iter().flat_map(|folder| sources(&root.join(folder))) {
+        let text = std::fs::read_to_string(&source).expect("a source");
+        let tokens = tokens::tokens(&text);
+        for import in tokens.split(|token| *token == ";") {
+            let Some(from) = import.iter().rposition(|token| *token == "use") else { continue };
+            let renamed =
+                import[from..].windows(3).filter(|w| w[1] == "as" && is_type(w[0]) && is_type(w[2]));
+            found.extend(renamed.map(|w| format!("{}: {} as {}", source.display(), w[0], w[2])));
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}

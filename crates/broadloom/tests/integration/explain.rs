@@ -74,10 +74,10 @@ fn how_steps_are_read() {
     assert_eq!(text.matches("packed into rows of elements").count(), 2, "{text}");
     #[cfg(feature = "jit")]
     {
-        use broadloom_clif::Width;
+        use broadloom_clif::VectorWidth;
         let options = Options { executor: Executor::Jit, ..options() };
         let text = sum.explanation(&options, false).expect("an expression").to_string();
-        let of_each = usize::from(Width::target() > Width::W128);
+        let of_each = usize::from(VectorWidth::target() > VectorWidth::W128);
         for (how, count) in [
             ("element by element, backwards", of_each),
             ("every second element", of_each),

@@ -84,8 +84,8 @@ fn interpreted(kernel: &Kernel, access: &[Access]) -> OverlapRun {
 
 #[cfg(feature = "jit")]
 fn compiled<const BITS: u32>(kernel: &Kernel, access: &[Access]) -> OverlapRun {
-    use broadloom_clif::{Compiler, Width};
-    let width = Width::ALL.into_iter().find(|width| width.bits() == BITS).expect("a width");
+    use broadloom_clif::{Compiler, VectorWidth};
+    let width = VectorWidth::ALL.into_iter().find(|width| width.bits() == BITS).expect("a width");
     let compiler = Compiler::host().expect("a supported target");
     let compiled = compiler.compile(kernel, &[], access, width).expect("compiles");
     Box::new(move |block| compiled.run_alone(block, &[], &mut []).expect("matches"))
@@ -142,7 +142,7 @@ impl Bench {
         for (executor, &(name, policy, prepare)) in EXECUTORS.iter().enumerate() {
             #[cfg(feature = "jit")]
             if policy == AliasPolicy::Stepped
-                && broadloom_clif::Width::target() == broadloom_clif::Width::W128
+                && broadloom_clif::VectorWidth::target() == broadloom_clif::VectorWidth::W128
             {
                 // It reads steps from tiles.
                 continue;

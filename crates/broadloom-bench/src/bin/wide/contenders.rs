@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use broadloom_clif::{Compiled, Compiler, Width};
+use broadloom_clif::{Compiled, Compiler, VectorWidth};
 use broadloom_core::kernel::{Code, Inst, ValueId};
 use broadloom_core::{DType, Kernel};
 use broadloom_mem::Access;
@@ -22,7 +22,7 @@ pub fn compile(kernel: &Kernel) -> Result<Vec<Compiled>, Box<dyn Error>> {
     let compiler = Compiler::host()?;
     let access = vec![Access::Contiguous; kernel.inputs.len()];
     let mut all = Vec::new();
-    for width in Width::of_target() {
+    for width in VectorWidth::of_target() {
         let code = compiler.compile(kernel, &[], &access, width)?;
         if let Some(why) = code.narrowed() {
             eprintln!("narrowed: {why}");

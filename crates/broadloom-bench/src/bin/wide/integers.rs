@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use broadloom_bench::clock::{Contender, in_turns};
-use broadloom_clif::Width;
+use broadloom_clif::VectorWidth;
 use broadloom_core::kernel::Code;
 use broadloom_core::{DType, Kernel, Op, Scalar};
 
@@ -87,7 +87,7 @@ fn table() -> Vec<(&'static str, &'static str, Kernel, Vec<u64>)> {
 pub fn print(libraries: &[libloading::Library]) -> Result<(), Box<dyn Error>> {
     println!(
         "\nintegers, ns per element: widths {:?}, then loops in C",
-        Width::of_target().map(|w| w.bits()).collect::<Vec<_>>()
+        VectorWidth::of_target().map(|w| w.bits()).collect::<Vec<_>>()
     );
     let n = 100_000;
     for (name, function, mut kernel, params) in table() {

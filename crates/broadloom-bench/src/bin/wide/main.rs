@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use broadloom_bench::by_hand::{Loop, numbers};
 use broadloom_bench::clock::{Contender, in_turns};
-use broadloom_clif::{Compiled, Compiler, Width};
+use broadloom_clif::{Compiled, Compiler, VectorWidth};
 use broadloom_core::kernel::{Code, Inst, ValueId};
 use broadloom_core::{DType, Kernel, Op};
 use broadloom_math::functions::{Add, Cos, Divide, Exp, Log, Multiply, Pow, Sin, Square};
@@ -185,7 +185,7 @@ fn compile_times() -> Result<(), Box<dyn Error>> {
         body.kernel.outputs = vec![x];
         print!("{ops:>5}");
         let mut times = Vec::new();
-        for width in Width::of_target() {
+        for width in VectorWidth::of_target() {
             let mut best = f64::INFINITY;
             for _ in 0..(20_000 / ops).clamp(10, 200) {
                 let start = Instant::now();
@@ -407,7 +407,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let asked = |name: &str| wanted.is_empty() || wanted.iter().any(|w| w == name);
     println!(
         "ns per element; widths {:?}; fused by rustc; ratios",
-        Width::of_target().map(|w| w.bits()).collect::<Vec<_>>()
+        VectorWidth::of_target().map(|w| w.bits()).collect::<Vec<_>>()
     );
     arithmetic(&asked)?;
     functions(&asked)?;

@@ -6,7 +6,6 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use broadloom_clif::Width;
 use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
 use broadloom_core::{DType, Op};
 use broadloom_core::{Error, ErrorKind};
@@ -71,12 +70,12 @@ impl Accuracy {
 }
 
 impl Which {
-    fn width(self) -> Width {
+    fn width(self) -> VectorWidth {
         match self {
-            Which::Interpreter | Which::Jit => Width::target(),
-            Which::Jit128 => Width::W128,
-            Which::Jit256 => Width::W256,
-            Which::Jit512 => Width::W512,
+            Which::Interpreter | Which::Jit => VectorWidth::target(),
+            Which::Jit128 => VectorWidth::W128,
+            Which::Jit256 => VectorWidth::W256,
+            Which::Jit512 => VectorWidth::W512,
         }
     }
 }

@@ -3,7 +3,7 @@
 //! The precise reference confirms every reported error. The filter decides only results outside of its margin, and the reference
 //! rechecks a sample of those points, so that an error in the filter would be noticed.
 
-use std::sync::atomic::{AtomicU64, Ordering as Memory};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use broadloom_testkit::reference::{
     FloatFormat, Function, Judgement, cancels, disagreement, judge, judge_precisely,
@@ -248,7 +248,7 @@ impl FunctionRun {
             if let Some(claimed) = claimed {
                 let bar = record.map_or_else(
                     || worst.bar(leaders),
-                    |record| f64::from_bits(record.load(Memory::Relaxed)),
+                    |record| f64::from_bits(record.load(Ordering::Relaxed)),
                 );
                 let beaten = claimed + MARGIN < bar || claimed == 0.0 && bar >= 0.0;
                 let clear = (claimed - 0.5).abs() > MARGIN;
@@ -266,7 +266,7 @@ impl FunctionRun {
             if ulps.is_finite() {
                 match record {
                     // Errors are not negative, so their bits compare like the numbers.
-                    Some(record) => _ = record.fetch_max(ulps.to_bits(), Memory::Relaxed),
+                    Some(record) => _ = record.fetch_max(ulps.to_bits(), Ordering::Relaxed),
                     None => worst.add(Case { at, got, ulps }, leaders),
                 }
             }
