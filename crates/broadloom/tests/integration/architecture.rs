@@ -1,8 +1,9 @@
 //! The structure of the workspace: imports between crates point down only, modules of a crate that is listed for it name each
 //! other in no circle, and unsafe code is in the crates for it alone. The manifests and sources are what is read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 mod modules;
 mod tokens;
@@ -266,4 +267,48 @@ fn imports_rename_no_type() {
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// Crates that tests need with more features than programs do. Nothing that takes long to compile depends on them.
+const OF_TESTS: &[&str] = &["broadloom-testkit", "object", "serde", "serde_json"];
+
+/// The crates of the workspace's dependency graph over edges of some kinds, each with the feature sets that it has there.
+fn resolved(edges: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let tree = Command::new(cargo)
+        .args([
+            "tree",
+            "--offline",
+            "--workspace",
+            "--prefix",
+            "none",
+            "--format",
+            "{p}|{f}",
+            "--edges",
+            edges,
+        ])
+        .current_dir(crates())
+        .output()
+        .expect("cargo runs");
+    assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
+    let mut found = BTreeMap::<String, BTreeSet<String>>::new();
+    for line in String::from_utf8_lossy(&tree.stdout).lines().filter(|line| !line.is_empty()) {
+        // A crate that was shown before has a mark behind its features.
+        let (package, features) =
+            line.trim_end_matches(" (*)").split_once('|').expect("a package and features");
+        let name = package.split(" (").next().unwrap_or(package);
+        found.entry(name.to_owned()).or_default().insert(features.to_owned());
+    }
+    found
+}
+
+/// Cargo builds programs without regard to development dependencies, and tests with them. Where these choose other features of a
+/// crate, it and all that depend on it are compiled twice.
+#[test]
+fn tests_and_programs_share_their_builds() {
+    let (programs, tests) = (resolved("normal,build"), resolved("normal,build,dev"));
+    assert!(programs.len() > 50, "{programs:?}");
+    let differ = programs.iter().filter(|(name, features)| tests.get(*name) != Some(features));
+    let differ: BTreeSet<&str> = differ.filter_map(|(name, _)| name.split(' ').next()).collect();
+    assert_eq!(differ, OF_TESTS.iter().copied().collect(), "crates that tests need with other features");
 }
