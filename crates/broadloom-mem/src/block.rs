@@ -50,11 +50,11 @@ pub struct RawBlock<'b> {
     pub first: usize,
     /// The difference between the linear indices of one row's first element and the next row's.
     pub row_step: usize,
-    /// The level in the reduction tree of the nodes that the outputs receive, or 0 if they receive elements (see
-    /// [`Block::level`]).
+    /// Nonzero if the outputs receive nodes of the reduction tree (partial results of groups of elements)
+    /// instead of elements. It is then the level of these nodes in the tree (see [`Block::level`]).
     pub level: u8,
-    /// Whether some input that is also an output is used in place: an element must then be read before it is written, and never
-    /// afterwards.
+    /// Whether some input that is also an output is used in place. If so, each element must be read before it
+    /// is written, and never afterwards.
     pub any_alias: bool,
     /// Whether stepped inputs (reversed, or every second element) are read in place instead of being packed into tiles.
     pub reads_steps: bool,
@@ -118,22 +118,22 @@ impl<'b> Block<'b> {
         self.raw.cols
     }
 
-    /// The linear index of a row's first element, in a nest whose plan is [in
+    /// The position of a row's first element in row-major order. The loop plan of the nest must be [in
     /// order](broadloom_ir::loop_plan::LoopPlan::in_order).
     #[inline]
     pub fn first_of(&self, row: usize) -> usize {
         self.raw.first + row * self.raw.row_step
     }
 
-    /// Calls `body` with a part of this block, which has no outputs of its own, and with the given outputs. The part consists of
-    /// the given rows and columns. Each output is given as its memory, which its rows fill in order and without gaps, and the
+    /// Calls `body` with the given rows and columns of this block, which has only inputs, and with the given
+    /// outputs. Each output is a pair: its memory, which its rows fill in order and without gaps, and the
     /// size of its elements in bytes. If `level` is not 0, a row of an output has 16 elements for each
-    /// [node](broadloom_ir::canonical) of that level.
+    /// [node](broadloom_ir::canonical) of that level of the reduction tree.
     ///
     /// # Panics
-    /// If the rows or columns are out of range or empty; if the level is not 0 and there are several rows or a fraction of a
-    /// node; if the memory of an output is too small or not aligned to its elements; or if this block has outputs or reads
-    /// stepped inputs in place.
+    /// If the rows or columns are out of range or empty; if the level is not 0 and there are several rows or
+    /// a fraction of a node; if the memory of an output is too small or not aligned to its elements; or if
+    /// this block has outputs or reads stepped inputs in place.
     pub fn with_outputs<'o, R>(
         &mut self,
         rows: Range<usize>,

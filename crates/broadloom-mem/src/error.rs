@@ -40,7 +40,8 @@ pub enum NestError {
 }
 
 impl NestError {
-    /// Converts the error of a loop plan whose first `inputs` operands are inputs, so that it names an input or an output.
+    /// Converts a loop plan's error, which numbers inputs and outputs together, to one that names an input or
+    /// an output. The first `inputs` operands are inputs.
     pub(crate) fn of(error: LoopPlanError, inputs: usize) -> NestError {
         match error {
             LoopPlanError::TooLarge => NestError::TooLarge,

@@ -90,7 +90,8 @@ pub fn lend<'w, R>(
     job.close().map(|()| given)
 }
 
-/// A guard that closes the job when it is dropped, so that the borrow of the closure does not end earlier.
+/// A guard that closes the job when it is dropped, so that no thread is in the closure when its borrow ends,
+/// also after a panic.
 struct Open<'j>(&'j SharedJob);
 
 impl Drop for Open<'_> {

@@ -108,6 +108,8 @@ impl Linear {
         unsafe { self.copy::<u64, Generate>(table, base, range, tile) }
     }
 
+    /// Moves elements between strided memory and a tile, or generates them, as `M` says.
+    ///
     /// # Safety
     /// The contract of [`Linear::pack`], [`Linear::unpack`] or [`Linear::generate`], depending on `M`.
     unsafe fn copy<T: Item, M: Move>(

@@ -57,8 +57,8 @@ impl Default for Operands<'_> {
     }
 }
 
-/// The inputs of a run. The number is the position in the input's memory, in bytes, that the offsets of a loop plan are relative
-/// to.
+/// The inputs of a run. Each has a byte offset in its memory, to which the offsets of a loop plan are
+/// relative.
 pub type Starts<'m> = SmallVec<[(Region<'m>, isize); 4]>;
 
 /// The layout of an operand that is a single row.

@@ -249,7 +249,8 @@ impl<'a> RegionMut<'a> {
         RegionMut { start: self.start, len: self.len, elements: self.elements, memory: PhantomData }
     }
 
-    /// Splits the region after `bytes` bytes. If it has fewer, the second part is empty. If it has gaps, both parts are empty.
+    /// Splits the region after `bytes` bytes, or at its end if it is shorter, so that the second part is
+    /// empty. If the region has gaps, both parts are empty.
     pub fn split_at(self, bytes: usize) -> (RegionMut<'a>, RegionMut<'a>) {
         let len = if self.elements.is_none() { self.len } else { 0 };
         let first = bytes.min(len);
@@ -268,7 +269,8 @@ impl<'a> RegionMut<'a> {
         Region::of_memory(self.memory())
     }
 
-    /// The region as an operand's memory, with the layout of the elements that may be written, if it has gaps.
+    /// Converts the region to an operand's memory. If it has gaps, the result includes the layout of the
+    /// elements that may be written.
     #[inline]
     pub(crate) fn memory(&self) -> Memory<'a> {
         Memory { start: self.start, len: self.len, from: 0, elements: self.elements }

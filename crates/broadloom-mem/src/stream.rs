@@ -1,8 +1,9 @@
 //! Writes the outputs of a block by non-temporal stores, and prefetches its inputs.
 //!
-//! A regular store first loads the cache line that it writes to; a non-temporal store does not, which saves a quarter of the
-//! memory traffic of `a + b` if the operands are larger than the last-level cache. The memory is not accessible to other code
-//! until the fence in [`Block::stream`] has ordered the stores with everything that follows.
+//! A regular store first loads the cache line that it writes to; a non-temporal store does not. This saves a
+//! quarter of the memory traffic of `a + b` if the operands are larger than the last-level cache. Other code
+//! has no access to the memory until the fence in [`Block::stream`] has ordered the stores with everything
+//! that follows.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -162,8 +163,9 @@ impl OpenLine {
         if from.is_empty() {
             return;
         }
-        // No line is open here: if a line was continued and is still not full, it has taken all of the bytes.
-        // SAFETY: this function's contract covers these bytes; the slice is not used after the call.
+        // No partially filled line is left here: if a line was continued and is still not full, it has taken
+        // all of the bytes. SAFETY: this function's contract covers these bytes; the slice is not used after
+        // the call.
         let all = unsafe { std::slice::from_raw_parts_mut(to, from.len()) };
         let head = to.align_offset(LINE).min(all.len());
         let (to_head, all) = all.split_at_mut(head);
@@ -327,7 +329,8 @@ mod tests {
         assert_eq!([out[0], out[100_001], out[100_002]], [7; 3]);
     }
 
-    /// An output that is also an input, or that is computed into a tile, is not streamed, since it is read before the fence.
+    /// Non-temporal stores are refused for an output that is also an input, or that is computed into a tile,
+    /// because it is read before the fence.
     #[test]
     fn outputs_that_are_not_apart_are_not_streamed() {
         let mut x: Vec<u32> = (0..1000).collect();

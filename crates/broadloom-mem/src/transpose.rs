@@ -122,8 +122,9 @@ impl SquareBlock {
             let mut j = 0;
             while j < inner {
                 let (c, r) = if BY_ROWS { (j, i) } else { (i, j) };
-                // SAFETY: a vector loaded from the source has N elements of each of V::SQUARES columns, a vector stored to the
-                // target as many elements of one row; all are in the block.
+                // SAFETY: a vector that is loaded has N elements of each of V::SQUARES columns of the source.
+                // A vector that is stored has as many elements of one row of the target. All are in the
+                // block.
                 unsafe { self.square::<T, N, V>(vectors, start + c * beside, r * N) }
                 j += 1;
             }

@@ -18,15 +18,15 @@ use crate::scratch::Scratch;
 use crate::stream::LINE;
 use crate::tile::{Item, SLACK, Strided, Tile, by_item};
 
-/// How a walk presents to the body an input that is the same memory as an output, element for element, and a stepped input
-/// (reversed, or every second element).
+/// How a walk presents two kinds of inputs to the body: those that are the same memory as an output, element
+/// for element, and stepped ones (reversed, or every second element).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AliasPolicy {
     /// An input that is also an output is used in place. This is for machine code, which reads each element before it writes it;
     /// functions that return slices of such an input panic. Stepped inputs are packed into tiles.
     InPlace,
-    /// As [`InPlace`](AliasPolicy::InPlace), but stepped inputs are also used in place, unless they are an output too. This is
-    /// for machine code that reads reversed elements or every second element
+    /// Like [`InPlace`](AliasPolicy::InPlace), but stepped inputs are also used in place, unless they are an
+    /// output too. This is for machine code that reads reversed elements or every second element
     /// ([`Access::Reversed`](broadloom_ir::loop_plan::Access)).
     Stepped,
     /// An input that is also an output is copied to a tile before the body is called for a block. This is for bodies in safe
@@ -417,7 +417,8 @@ impl Walk<'_> {
         let plan = self.plan;
         let (start, end) = self.linear(units);
         let wide = plan.tile().1;
-        // In `repeated`, a tile needs space for up to one more cache line of bytes, which is at most `LINE` elements.
+        // In `repeated`, the elements in a tile are followed by up to one cache line of further ones, which
+        // has at most `LINE` elements.
         let size = |operand| if self.packs(operand) { (wide + LINE) * operand.item() + SLACK } else { 0 };
         let sizes: SmallVec<[usize; 4]> = self.operands.iter().map(size).collect();
         let Some(tiles) = scratch.regions(&sizes) else { return ControlFlow::Break(()) };

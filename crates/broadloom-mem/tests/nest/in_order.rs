@@ -1,4 +1,5 @@
-//! Plans in order: blocks without outputs, whose linear index numbers the elements, and outputs provided by the body.
+//! Tests loop plans in order: their blocks have no outputs and are numbered in C order, and the body provides
+//! the outputs.
 
 use std::ops::ControlFlow;
 

@@ -91,7 +91,8 @@ fn every_length() {
     }
 }
 
-/// Shapes large enough for several units, tiles that are shortened at every border, and every pack pattern.
+/// Checks layouts that are large enough for several units, that leave partial tiles at every border, and
+/// whose operands are packed in every way.
 #[test]
 fn large_layouts() {
     use LoopMode::{Direct, Flat, Tiled};
@@ -217,7 +218,8 @@ fn many_threads() {
     }
 }
 
-/// Overlap of input and output, as (offset, strides) of each in one piece of memory, in elements of 4 bytes.
+/// Checks inputs that overlap an output. Each row of the table has a shape and, for input and output, an
+/// offset and strides within the same memory, in elements of 4 bytes.
 #[test]
 fn aliasing() {
     type Place<'a> = (usize, &'a [isize]);
@@ -321,7 +323,8 @@ fn a_safe_body_cannot_read_steps() {
     });
 }
 
-/// A block of a plan that only has stepped inputs extends over all elements in line, whatever the units.
+/// If the only operands that are not contiguous are stepped inputs, which are read in place, the walk takes
+/// few blocks, however many units there are.
 #[test]
 fn steps_are_walked_in_few_blocks() {
     let x = vec![1u32; 200_000];
@@ -484,7 +487,8 @@ fn bind(plan: &LoopPlan, inputs: &[&[u8]], outputs: Vec<&mut [u8]>) -> Result<()
     Nest::bind(plan, &mut operands).map(drop)
 }
 
-/// Slices that are too short or not aligned, too few and too many; slices may be longer than the plan needs.
+/// A plan is refused for too few or too many slices, and for slices that are too short or not aligned. A
+/// slice may be longer than the plan needs.
 #[test]
 fn slices_that_do_not_fit_are_refused() {
     let (a, mut out) = ([1u32; 9], [0u32; 4]);
@@ -515,8 +519,9 @@ fn slices_that_do_not_fit_are_refused() {
     assert_eq!(bind(&before, &[a], vec![bytes_of_mut(&mut out)]), no_input(0));
 }
 
-/// Generated elements have no memory: outputs at the addresses that they are computed from do not overlap them, a slice for them
-/// has no bytes, and any number is valid that fits in a distance.
+/// Generated elements have no memory. So they do not overlap an output that happens to be at their addresses;
+/// a slice that is bound to them must be empty; and any start is valid from which the addresses do not
+/// overflow.
 #[test]
 fn generated_inputs_have_no_memory() {
     let mut out = [0u64; 4];

@@ -311,7 +311,8 @@ pub fn kinds(inputs: &[Array], outputs: &[Array]) -> Kinds {
     }
 }
 
-/// Checks one case in both ways, whole and in parts, with views and with slices that a plan is bound to; returns the mode.
+/// Compares a nest's outputs with the model's, for bodies over slices and over pointers, run as a whole and
+/// in parts. The nest is made from views or by binding a plan to slices. Returns the plan's mode.
 pub fn check(
     rng: &mut Rng,
     scratch: &mut Scratch,

@@ -1,4 +1,5 @@
-//! Short rows with operands that repeat, which are one block: every length around a tile, and every alignment of the output.
+//! Tests short rows combined with an input that is the same in each row, which are walked as one block. The
+//! number of elements takes every value around the size of a tile, and the output every alignment.
 
 use std::ops::ControlFlow;
 
@@ -15,8 +16,9 @@ const GUARD: u32 = 0xdead_beef;
 #[derive(Clone, Copy)]
 struct RepeatedLine(#[expect(dead_code, reason = "read as words")] [u32; LINE / 4]);
 
-/// Rows of `cols` elements. The output is computed from the first input and from the row that repeats, which has elements of
-/// `item` bytes; the first input is used in place if `is_shared`.
+/// A case with rows of `cols` elements. The output is computed from the first input and from a row that is
+/// the same for all rows, with elements of `item` bytes. The first input is the output's own memory if
+/// `is_shared`.
 struct RepeatedRow {
     rows: usize,
     cols: usize,
@@ -35,8 +37,8 @@ fn run(case: &RepeatedRow, scratch: &mut Scratch) -> (usize, Vec<(usize, usize)>
     let words = memory.as_mut_ptr().cast::<u32>();
     let read: Vec<u32> = (0..elements as u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
     let row: Vec<u64> = (0..cols as u64).map(|i| 3 * i + 1).collect();
-    // SAFETY: `before + elements` words, fewer than the lines have, are written only through `words` until they are compared; views
-    // borrow nothing else.
+    // SAFETY: `before + elements` words are fewer than the lines have. They are written only through `words`
+    // until they are compared, and views borrow nothing else.
     let (first, out) = unsafe {
         let start = words.add(before);
         if is_shared {
