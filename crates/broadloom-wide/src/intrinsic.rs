@@ -29,8 +29,8 @@ macro_rules! intrinsics {
 }
 
 intrinsics! {
-    /// `(T) -> T xN`: the scalar in each lane, as `splat` does. The optimiser looks through a `splat`, which would
-    /// leave arithmetic on narrow integer scalars; it does not look through an intrinsic.
+    /// `(T) -> T xN`: the scalar in each lane, as `splat` does. It is opaque to the optimiser, which turns
+    /// vector arithmetic on `splat`s into scalar arithmetic, here on narrow integers.
     Broadcast,
     /// `(iA xN) -> iB xN`, B > A: sign extension.
     SignExtend,
@@ -80,11 +80,12 @@ intrinsics! {
     /// shorter) are computed from the same bits of the operands: first the lanes 0, 2, … of the first vector, then the
     /// lanes 1, 3, … of the second.
     EverySecond,
-    /// `(i64, i64) -> T xN`: the arguments are an address and a count `left`. A masked load of the first min(left, N)
-    /// elements at the address, and of none if left ≤ 0. The other lanes of the result are 0.
+    /// `(i64, i64) -> T xN`: a masked load. The arguments are an address and a count `left`. The first
+    /// min(left, N) lanes of the result are the elements at the address, or none if left ≤ 0; the other lanes
+    /// are 0.
     LoadPart,
-    /// `(T xN, i64, i64)`: the arguments are a vector, an address and a count `left`. A masked store of the first
-    /// min(left, N) elements.
+    /// `(T xN, i64, i64)`: a masked store. The arguments are a vector, an address and a count `left`; the
+    /// first min(left, N) lanes are stored.
     StorePart,
     /// `(T xN, i64)`: a non-temporal store of a vector to an address that is a multiple of the vector's size.
     StoreStream,

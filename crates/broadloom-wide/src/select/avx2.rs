@@ -411,7 +411,8 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Emits a test that sets the CPU's flags by whether any lane is nonzero. Returns the condition under which one is.
+    /// Emits a test of whether any lane is nonzero, which sets the CPU's flags. Returns the condition code
+    /// that holds if one is.
     pub(super) fn any_true_of_vector(&mut self, v: Value) -> Result<Condition, Unsupported> {
         let ty = self.clif.ty(v);
         let mut x = self.reg(v);

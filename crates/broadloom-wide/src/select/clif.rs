@@ -25,8 +25,8 @@ pub(super) struct Clif<'f> {
     pub(super) level: Level,
     /// For each value, the number of its uses.
     pub(super) uses: Vec<u32>,
-    /// For each value, whether it is loaded from memory and used only by extracting its subvectors, each of which is
-    /// used once. Such subvectors can be loaded separately.
+    /// For each value, whether it is loaded from memory, is only used to extract subvectors, and each
+    /// subvector is used once. Such subvectors can be loaded separately.
     pub(super) in_pieces: Vec<bool>,
     /// For each value, whether it is a mask: each of its lanes is known to be all ones or all zeros.
     pub(super) masks: Vec<bool>,
@@ -206,8 +206,9 @@ impl<'f> Clif<'f> {
 
     // Loads and stores.
 
-    /// The instruction that loads a value, or extracts it from a loaded one, if it can be moved to the value's only
-    /// use, the instruction `to` of the same block. No store between the two may write the memory that is read.
+    /// The instruction that loads a value, or that extracts it from a loaded vector, if it can be moved to
+    /// `to`, the value's only use. Both instructions must be in one block, and no store between them may
+    /// write the memory that is read.
     pub(super) fn movable_load(&self, v: Value, to: ir::Inst) -> Option<ir::Inst> {
         if !self.is_used_once(v) {
             return None;

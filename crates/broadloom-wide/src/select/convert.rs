@@ -13,8 +13,8 @@ use crate::select::by_lane::{PMAXS, by_lane, lane, length};
 use crate::select::lower::Lower;
 use crate::target::Level;
 
-/// The index, in the tables below, of a pair of lane widths in bytes. The pairs are (1, 2), (1, 4), (1, 8), (2, 4), (2,
-/// 8), (4, 8).
+/// The index of a pair of lane widths in the tables below. The pairs, in bytes, are (1, 2), (1, 4), (1, 8),
+/// (2, 4), (2, 8), (4, 8).
 fn pair(narrow: u32, broad: u32) -> Option<usize> {
     [(1, 2), (1, 4), (1, 8), (2, 4), (2, 8), (4, 8)].iter().position(|&p| p == (narrow, broad))
 }
