@@ -40,8 +40,8 @@ impl<F: CombineVectors<T>, T: Vectors> Method for Tree<F, T> {
     }
 
     fn push(&self, state: &mut State, bytes: &[u8]) {
-        // This call shares the code of `push_nodes`. If `push` dispatched with a constant level, the compiler would make a second
-        // instance of a large function.
+        // This call shares the code of `push_nodes`. If `push` passed a constant level to the dispatched
+        // function itself, the compiler would make a second instance of a large function.
         self.push_nodes(state, 0, bytes);
     }
 
@@ -191,8 +191,8 @@ fn one<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, state: &mut State, mu
     }
 }
 
-/// Reduces whole blocks of 256 rows as long as the next row begins an aligned subtree of that size. If the elements are many,
-/// several blocks are reduced at a time as streams. Returns the remaining elements.
+/// Reduces whole blocks of 256 rows as long as the next row begins an aligned subtree of that size. If there
+/// are many elements, memory is read as several streams. Returns the remaining elements.
 #[inline(always)]
 fn blocks<'a, S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,

@@ -353,7 +353,8 @@ fn what_is_before_a_run_counts_as_absent() {
     }
 }
 
-/// The definition of a scan: the totals of the blocks given by the binary digits of i, and then element i.
+/// Computes a scan by its definition: merges the totals of the blocks given by the binary digits of i, and
+/// then element i.
 fn scanned<T: Sample>(scan: Scan, list: &[T::Store]) -> Vec<u64> {
     let reduction = if scan == Scan::Sum { Reduction::Sum } else { Reduction::Prod };
     let op = |a, b| T::op(reduction, a, b);

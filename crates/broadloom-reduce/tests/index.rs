@@ -15,7 +15,8 @@ impl Numbers {
     }
 }
 
-/// Elements that often have equals: small numbers of the dtype; for floats also zeros of either sign and, rarely, NaN.
+/// Draws elements that are often equal to each other: small numbers of the dtype; for floats also zeros of
+/// either sign and, rarely, NaN.
 trait Sample: Elem<Store = Self> + PartialOrd {
     fn sample(numbers: &mut Numbers, nan: bool) -> Self;
 }
