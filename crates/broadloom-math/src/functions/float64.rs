@@ -10,8 +10,8 @@ use crate::ops::{Cmp, Ops};
 
 /// The precision of a float64 evaluation.
 pub(crate) trait Precision {
-    /// Whether rounding errors are carried along, as float64 results need. Otherwise the result is rounded to float32
-    /// or float16, and an error of 2^−33 is small enough.
+    /// Whether the rounding errors of leading terms are added to the result, as float64 results need.
+    /// Otherwise the result is rounded to float32 or float16, and an error of 2^−33 is small enough.
     const FULL: bool;
 
     /// Selects the coefficients for this precision.

@@ -134,8 +134,8 @@ fn angle<O: Ops, P: Precision>(
         match opposite {
             None => o.sum_div(above, below),
             Some(_) => {
-                // A division by itself, which rounds correctly: the quotient may be subnormal, and then no low part can
-                // correct it.
+                // The high part of the quotient comes from a separate division, which rounds correctly: if
+                // the quotient is subnormal, no low part can correct it.
                 let hi = o.div::<f64>(above.hi, below.hi);
                 let one = o.constant(1.0);
                 let inverse = o.div::<f64>(one, below.hi);
@@ -155,7 +155,8 @@ fn angle<O: Ops, P: Precision>(
     let z = o.mul::<f64>(t.hi, t.hi);
     let p = o.polynomial(z, P::pick(&ATAN_FULL, &ATAN_NEAR, &ATAN_SHORT));
     let p = o.mul::<f64>(z, p);
-    // The multiple of π/4: `turned` adds 1, `swapped` subtracts the sum from 2, `opposite` subtracts that from 4.
+    // The angle is a multiple of π/4, here called quarters, plus or minus atan(t). `turned` adds 1 to the
+    // multiple, `swapped` then subtracts it from 2, and `opposite` then subtracts that from 4.
     let quarters = o.put(turned, 1.0, zero);
     let from = o.c_sub(2.0, quarters);
     let mut quarters = o.select::<f64>(swapped, from, quarters);

@@ -12,7 +12,7 @@ const PI: f32 = 2.0 * HALF_PI_SINGLE[0];
 const HALF_PI: f32 = HALF_PI_SINGLE[0];
 const QUARTER_PI: f32 = 0.5 * HALF_PI_SINGLE[0];
 
-/// The ratio of π/2 − p to p, where p is the float32 nearest to π/2. It is the same for π/2 times a power of two.
+/// (π/2 − p)/p, where p is the float32 nearest to π/2. A power of two times π/2 has the same ratio.
 const HALF_PI_REST: f32 = HALF_PI_SINGLE[1] / HALF_PI_SINGLE[0];
 
 /// `base` + `term` + `low`, where `base` is 0, or π/4 times a power of two and greater than `term`.
@@ -27,9 +27,9 @@ fn join<O: Ops>(o: &mut O, base: F<O>, term: F<O>, low: F<O>) -> F<O> {
 /// An approximate slope of atan between 0 and 1/2, where it is between 4/5 and 1.
 const SLOPE: f32 = 0.9150634;
 
-/// The angle with the tangent `small`/`large`, minus π/4 where `turned` is set, as a sum of two float32. It is negated
-/// where the highest bit of `sign` is set. Requires 0 ≤ `small` ≤ `large`, and `small` ≥ `large`/2 where `turned` is
-/// set.
+/// The angle with the tangent `small`/`large`, minus π/4 where `turned` is set, as a sum of two float32. The
+/// sum is negated where the highest bit of `sign` is set. Requires 0 ≤ `small` ≤ `large`, and `small` ≥
+/// `large`/2 where `turned` is set.
 #[inline(always)]
 fn angle<O: Ops>(o: &mut O, small: F<O>, large: F<O>, turned: O::M<f32>, sign: O::V<u32>) -> (F<O>, F<O>) {
     // (small − large)/(small + large) is the tangent of the angle minus π/4; the dividend is exact.

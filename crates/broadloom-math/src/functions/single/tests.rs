@@ -86,8 +86,8 @@ fn subnormal_numbers_are_kept_where_the_slope_is_one() {
     }
 }
 
-/// Terms that nearly cancel lose the digits that the fast path has, e^x2 may be subnormal, and a sum with 0 must stay
-/// 0. Expected values: mpmath.
+/// Results of terms that nearly cancel, which lose the digits that the fast path has; of a term e^x2 that is
+/// subnormal; and of sums with 0, which must stay 0. Expected values: mpmath.
 #[test]
 fn logaddexp_keeps_what_cancels_and_what_is_small() {
     let rows: [(f32, f32, f64); 10] = [
