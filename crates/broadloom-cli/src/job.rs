@@ -213,7 +213,8 @@ impl Job {
         text.map_err(|error| failure.unwrap_or(Failure::Eval(error)))
     }
 
-    /// The elements of results in this order, chunk by chunk, converted to `dtype` if it is given.
+    /// Computes results and returns their elements in the given order, chunk by chunk, converted to `dtype`
+    /// if it is given.
     ///
     /// # Errors
     /// A limit error if no chunk fits the memory limit. It is raised before anything is computed.

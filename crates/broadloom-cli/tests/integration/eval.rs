@@ -141,7 +141,8 @@ fn chunks_do_not_show() {
     }
 }
 
-/// Views of files with any axis order, byte order and alignment: chunks of every size give the same file as a single chunk.
+/// Evaluates views of files with any axis order, byte order and alignment. Chunks of every size must give the
+/// same file as a single chunk.
 #[test]
 fn chunks_do_not_show_through_views() {
     let dir = Dir::new();
@@ -187,7 +188,8 @@ fn chunks_do_not_show_through_views() {
         for size in ["128", "200", "500", "1K", "2K"] {
             assert_eq!(run(size, "out.npy"), whole, "{expression} {size}");
         }
-        // Printing computes only the corners or everything; the text equals that of the file computed in one chunk.
+        // Printing computes the corners of a large result, or all of a small one. The text must equal that of
+        // the file that was computed in one chunk.
         let args: Vec<&str> =
             ["eval", expression].into_iter().chain(files.iter().map(String::as_str)).collect();
         assert_eq!(dir.ok(&args), dir.ok(&["eval", "whole", "whole=whole.npy"]), "{expression}");

@@ -212,7 +212,8 @@ fn ignored_signals_stay_ignored() {
             .spawn()
             .expect("sh starts");
         busy(&child);
-        // Pending signals are delivered in the order of their numbers, and the ignored ones have lower numbers.
+        // The system delivers pending signals in the order of their numbers, and the ignored signals have the
+        // lower numbers, so they arrive before SIGTERM.
         send(&child, &format!("-{ignored}"));
         send(&child, "-TERM");
         assert_eq!(ended(child), (Some(143), "error: interrupted\n".to_owned()), "{ignored}");
