@@ -36,8 +36,8 @@ pub enum OperandPlace {
     LiteralBeside,
     /// In arrays bound to the names of an expression written as text.
     Text,
-    /// In arrays shorter than a vector, between multiples of the vector length, and of several vectors; at every lane and in
-    /// every tail.
+    /// In arrays shorter than a vector, of a few vectors, and of lengths that are no multiple of a vector's;
+    /// the row takes every lane and every position after the last whole vector.
     EveryLane,
     /// In every third element of an array, in a reversed array, and forwards combined with backwards.
     Strided,
@@ -157,8 +157,8 @@ impl Batch {
         format!("{}({}){to}", self.function, operands.join(", "))
     }
 
-    /// The bits of the expected result for operands of these bits: the oracle's or, for an approximate function, for which the
-    /// oracle accepts several, the scalar instance's.
+    /// The expected result for operands of these bits, as bits. It comes from the oracle; for an approximate
+    /// function, of which the oracle accepts several results, it is the scalar instance's.
     fn right(&self, bits: impl Iterator<Item = u64>) -> Option<u64> {
         let scalars: Vec<Scalar> =
             self.operands.iter().zip(bits).map(|(&dtype, bits)| Scalar { dtype, bits }).collect();
@@ -214,8 +214,8 @@ impl Trial<'_> {
         }
     }
 
-    /// Applies the function, or the conversion, to these operands, evaluates it in these ways, and compares the elements of these
-    /// rows.
+    /// Applies the function, or the conversion, to these operands, evaluates it in the given ways, and
+    /// compares the elements that belong to the given rows.
     fn check(&mut self, operands: &[Array<'static>], ways: &[Way], place: &str, rows: &[usize]) {
         let x = self.array(operands);
         let want: Vec<u64> = rows.iter().map(|&row| self.batch.rows[row].want).collect();

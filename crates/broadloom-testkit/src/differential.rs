@@ -78,8 +78,8 @@ pub const SHARED: &[Pairing] = &[
     way(Rules::On, Executor::Auto, None, None),
 ];
 
-/// Evaluates a program in every way, in chunks, and as a [`Kernel`] compiled for other values. Returns the first difference from
-/// the reference.
+/// Evaluates a program in every given way, in chunks, and as a [`Kernel`] that is compiled for inputs of
+/// zeros and run on the program's inputs. Returns the first difference from the reference.
 ///
 /// ```
 /// use broadloom_testkit::differential::{ALONE, difference};
@@ -97,8 +97,9 @@ pub fn difference(program: &Program, ways: &[Pairing]) -> Option<Difference> {
     }
 }
 
-/// Finds a [`difference`] of the program with other values first, whose plans are then cached, and with its own values. If an
-/// array is large enough, the ways for arrays shared between threads are used, on three threads.
+/// Evaluates the program with other values first, so that its plans are cached, and then with its own values;
+/// returns the first [`difference`]. If an array is large enough to be shared by threads, three threads are
+/// used.
 ///
 /// ```
 /// use broadloom_testkit::differential::difference_of_both;

@@ -98,8 +98,8 @@ fn as_bytes(words: &[u64], len: usize) -> &[u8] {
     &broadloom_mem::bytes_of(words)[..len]
 }
 
-/// Runs a kernel of one instruction, followed by `canonical_nan` if necessary, on columns of operands. Operands marked in `splat`
-/// are uniform.
+/// Runs a kernel of one instruction on columns of operands. If the bits of its NaN results are unspecified,
+/// `canonical_nan` follows. Operands marked in `splat` are uniform.
 fn run(subject: Subject<'_>, code: Code, columns: &[Vec<Scalar>], splat: &[bool]) -> Vec<Scalar> {
     let mut args = [ValueId(0); 3];
     (0..columns.len()).for_each(|i| args[i] = ValueId(i as u32));

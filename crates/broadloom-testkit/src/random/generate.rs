@@ -234,7 +234,8 @@ struct Generator {
     palette: bool,
     /// Whether zeros are rare among the elements of arrays.
     rare_zeros: bool,
-    /// Whether each step builds on the last one. Otherwise, the roots would need only few of thousands of steps.
+    /// Whether each step uses the result of the last one. In a program of thousands of steps, the roots would
+    /// otherwise depend on only a few of them.
     is_long: bool,
     /// Whether some steps are reductions.
     reduces: bool,
@@ -495,7 +496,8 @@ impl Generator {
         }
     }
 
-    /// Adds a reduction, and sometimes an expression of several reductions of one array, or of an array and its own reduction.
+    /// Adds a reduction. Sometimes adds an expression of several reductions of one array, or of an array and
+    /// its own reduction.
     fn reduce(&mut self) {
         let mut arg = self.earlier();
         if self.rng.chance(1, 3) {

@@ -79,7 +79,8 @@ pub struct Reduction {
     pub axes: Option<Vec<isize>>,
     /// Whether reduced axes are kept with extent 1.
     pub keepdims: bool,
-    /// The dtype that elements are converted to first, for sums and products; the dtype of the result, for a count.
+    /// For sums and products, the dtype to which elements are converted before they are reduced; for a count,
+    /// the dtype of the result.
     pub dtype: Option<DType>,
     /// The number subtracted from the number of elements in the divisor of variances and standard deviations.
     pub correction: f64,

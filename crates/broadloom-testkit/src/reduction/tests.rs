@@ -67,7 +67,8 @@ fn padding_changes_nothing() {
 #[test]
 fn sums_by_hand() {
     let big = 16777216.0f32;
-    // Lane 0 has elements 0 and 16. Each sum with it is rounded: adding 1 has no effect, twice; then 2, 4 and 8 are added.
+    // Lane 0 has the large element 0, and element 16. Every addition to the large number is rounded: two
+    // additions of 1 have no effect; then 2, 4 and 8 are added exactly.
     let mut x = vec![1.0f32; 17];
     x[0] = big;
     assert_eq!(floats::sum(&x), big + 14.0);

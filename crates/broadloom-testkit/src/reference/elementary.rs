@@ -323,7 +323,8 @@ fn octant(y: WideFloat, x: WideFloat) -> WideFloat {
     let quotient = y.scale(-y.exponent()).to_f64() / x.scale(-x.exponent()).to_f64();
     let j = if y.is_zero() { 0 } else { (quotient * f64::powi(2.0, distance + 5)).round() as i64 };
     let c = WideFloat::new(false, j as u128, -5);
-    // With c = 0 nothing cancels. Otherwise the angle is above 2^-6, and the difference has an error of at most 2^-125 of x.
+    // With c = 0, no digits cancel. Otherwise the angle is above 2^-6, and the difference y − c·x has an
+    // error of at most 2^-125 of x.
     let s = (y - c * x) / (x + c * y);
     let fixed = s.abs().to_fixed();
     s * WideFloat::from(alternating(&ODD, fixed * fixed)) + CONSTANTS.atan[j as usize]

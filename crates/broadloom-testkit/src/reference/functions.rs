@@ -454,8 +454,8 @@ functions! {
         libraries: Some(Libraries::Two([
             |x, y| sum_of_exponentials(x, y, pxfm::f_exp, pxfm::f_log1p).0,
             |x, y| {
-                // Two cancelled bits in the value cost four of the 13 bits by which the sum is more accurate than the filter
-                // requires.
+                // The sum is 13 bits more accurate than the filter requires. It is used if at most two of its
+                // bits cancelled, which cost four of the 13.
                 let (value, log1p) = sum_of_exponentials(x, y, f64::exp, f64::ln_1p);
                 if value.abs() >= log1p / 4.0 { value } else { f64::NAN }
             },

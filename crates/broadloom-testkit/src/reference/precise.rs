@@ -98,8 +98,8 @@ impl Evaluation<'_> {
         self.of(&big(self.x), function)
     }
 
-    /// The library's function of the first argument or, if e^|x| is out of the range of every format, `below` for a negative
-    /// argument and `above` for a positive one.
+    /// The library's function of the first argument. If e^|x| is out of the range of every format, it is
+    /// replaced by `below` for a negative argument and by `above` for a positive one.
     pub fn saturating(&mut self, [below, above]: [fn() -> Big; 2], function: PreciseFunction) -> Big {
         match () {
             () if !saturates(&big(self.x)) => self.value(function),

@@ -9,7 +9,8 @@ fn step(x: Value, by: i64) -> Value {
     Value::from_bits(x.dtype(), x.bits().wrapping_add_signed(by)).expect("a dtype")
 }
 
-/// Checks which of five floats around a result are accepted, from two steps closer to zero to two steps farther.
+/// Checks which of five floats are accepted as a result: `around`, the two nearest floats below it in
+/// magnitude, and the two above.
 #[track_caller]
 fn check(function: &str, args: &[Value], around: Value, accepted: [bool; 5]) {
     let got = [-2, -1, 0, 1, 2].map(|by| accepts(function, args, step(around, by)).expect("a function"));

@@ -180,7 +180,8 @@ fn ordinary(rng: &mut Rng, dtype: DType, exponents: std::ops::Range<i32>) -> Sca
 
 /// Arguments at which some function changes its behaviour. Those of a single function are listed at its declaration.
 const EDGES: [f64; 62] = [
-    // Arguments at which results overflow, become subnormal or vanish: exp, sinh and cosh of float64, float32 and float16.
+    // Arguments at which exp, sinh and cosh overflow, become subnormal or become 0, in float64, float32 and
+    // float16.
     709.782712893384,
     710.4758600739439,
     708.3964185322641,
@@ -233,7 +234,8 @@ const EDGES: [f64; 62] = [
     5.319372648326541e255,
     1e22,
     1e308,
-    // Arguments at which inverse functions change their method, and numbers whose squares are negligible compared to 1.
+    // Arguments at which inverse functions change their method, and numbers whose squares are negligible
+    // beside 1.
     0.125,
     0.25,
     0.4375,
@@ -338,7 +340,8 @@ fn near_one(rng: &mut Rng, dtype: DType) -> Scalar {
     float(dtype, 1.0 + distance)
 }
 
-/// The precision, and the binary exponents of half the smallest subnormal and of the upper end of the finite numbers.
+/// The precision of a dtype in bits, and two binary exponents: that of half the smallest subnormal, and that
+/// of the first power of two that is too large.
 fn range(dtype: DType) -> (i32, f64, f64) {
     match dtype {
         DType::Float16 => (11, -25.0, 16.0),

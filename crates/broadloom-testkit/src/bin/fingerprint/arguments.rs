@@ -38,8 +38,8 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Operands from columns: each has a dtype, the extents of the whole and of the head, which differ in the first only, and the
-    /// bits.
+    /// Makes operands from columns. A column has a dtype, the extents of the whole operand and of its head (a
+    /// part with a smaller first extent), and the bits of the elements.
     fn of(columns: impl IntoIterator<Item = (DType, [Vec<usize>; 2], Vec<u64>)>) -> Arguments {
         let mut arguments = Arguments { whole: Vec::new(), head: Vec::new(), hash: Hash::new() };
         for (dtype, [whole, head], bits) in columns {
@@ -153,7 +153,7 @@ pub fn any(rng: &mut Rng, dtype: DType) -> u64 {
     }
 }
 
-/// An element of which a million have a sum that is in range of the dtype, or nearly so: an integer is small.
+/// A random element, so small that the sum of a million of them is in range of the dtype, or nearly so.
 pub fn moderate_sum(rng: &mut Rng, dtype: DType) -> u64 {
     match dtype.kind() {
         Kind::Float => scaled(rng, dtype, 12, 14),
@@ -164,7 +164,8 @@ pub fn moderate_sum(rng: &mut Rng, dtype: DType) -> u64 {
     }
 }
 
-/// An element of which a million have a product in range of the dtype: a float near 1, or an odd integer.
+/// A random element for products of a million elements, which must be in range of the dtype: a float near 1,
+/// or an odd integer.
 pub fn moderate_product(rng: &mut Rng, dtype: DType) -> u64 {
     match dtype.kind() {
         Kind::Float => near_one(rng, dtype, 8),

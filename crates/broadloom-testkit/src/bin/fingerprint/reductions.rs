@@ -101,7 +101,8 @@ struct Ways {
     direct: Executors,
     /// Every executor on one thread, for contiguous copies of the operands.
     copies: Executors,
-    /// The names and options for evaluation in chunks: with operands read from files, and with operands in memory.
+    /// The names and options of two evaluations in chunks: one whose operands are read from files, and one
+    /// whose operands are in memory.
     chunks: [(String, Options); 2],
 }
 

@@ -70,8 +70,8 @@ pub fn related(rng: &mut Rng, shape: &[usize]) -> Vec<usize> {
     shape
 }
 
-/// The program with other extents (equal extents replaced by equal ones) and zeros in its arrays. Nothing if an array would have
-/// more than `most` elements. The result may be ill-typed.
+/// The program with other extents, where equal extents stay equal, and with zeros in its arrays. `None` if an
+/// array would have more than `most` elements. The result may be ill-typed.
 pub fn resized(rng: &mut Rng, program: &Program, most: usize) -> Option<Program> {
     let mut drawn: BTreeMap<usize, usize> = BTreeMap::new();
     let mut to = |extent: usize| match extent {

@@ -75,7 +75,7 @@ fn borrowed(axes: &[Vec<isize>]) -> Vec<&[isize]> {
     axes.iter().map(|axes| &axes[..]).collect()
 }
 
-/// A row for a call along each of these sets of axes that the function accepts, on arrays of these extents.
+/// A row for one function call on arrays of these extents, along each set of axes that the function accepts.
 fn row(
     what: &str,
     call: &ReductionCall,

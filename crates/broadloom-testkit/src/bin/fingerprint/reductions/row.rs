@@ -102,8 +102,8 @@ pub enum Contents {
 }
 
 impl Contents {
-    /// The contents for a dtype: for floats, all of them, with `moderate` for ordinary numbers; for other dtypes, moderate
-    /// numbers and arbitrary bits.
+    /// The kinds of contents that are tested for a dtype: `moderate`, [`Contents::Special`] and, for floats,
+    /// [`Contents::Zeros`].
     pub fn of(dtype: DType, moderate: Contents) -> Vec<Contents> {
         match dtype.kind() {
             Kind::Float => vec![moderate, Contents::Special, Contents::Zeros],
