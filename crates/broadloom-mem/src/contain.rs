@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn parts_by_slicing_joining_and_cutting_again() {
-        // The whole is rows of 10 elements of 4 bytes that begin 12 elements apart.
+        // The containing layout has rows of 10 elements of 4 bytes, which begin 12 elements apart.
         let whole = Place { address: 400, item: 4, shape: &[5, 10], strides: &[48, 4] };
         for (address, shape, strides, inside) in [
             (400, &[5, 10][..], &[48, 4][..], true),

@@ -391,7 +391,8 @@ mod tests {
                 .flat_map(|half| {
                     let bits: f32 = one(f16::from_bits(half));
                     let next: f32 = one(f16::from_bits(half + 1));
-                    // The largest float16 has no next value, so that of a larger exponent range is used.
+                    // The largest float16 has no successor; 65536, which would be the next number, takes its
+                    // place.
                     let next = if next.is_finite() { next } else { 65536.0 };
                     [bits, (bits + next) / 2.0]
                 })

@@ -190,7 +190,7 @@ mod tests {
 
     use super::*;
 
-    /// `lend` returns after all threads that have begun are done, and does not wait for any other thread.
+    /// Tests that `lend` waits for all threads that have begun the job, and for no other thread.
     #[test]
     fn it_waits_for_those_who_have_begun_and_for_nobody_else() {
         let (done, begun) = (AtomicUsize::new(0), Barrier::new(2));
@@ -287,7 +287,7 @@ mod tests {
                 });
             }
             for round in 0..rounds {
-                // Boxed, so that a sanitizer detects memory that is freed too early.
+                // The data is on the heap, so that a sanitizer detects memory that is freed too early.
                 let data = Box::new(AtomicUsize::new(round));
                 let work = || assert_eq!(data.load(Ordering::Relaxed), round);
                 lend(&work, |job| {

@@ -274,7 +274,7 @@ mod tests {
     fn outputs_that_share_memory_are_not_apart() {
         let mut words = [0_u32; 8];
         let start = words.as_mut_ptr().cast::<u8>();
-        // SAFETY: the bytes are those of `words`, which are neither read nor written here.
+        // SAFETY: the bytes are those of `words`, which nothing reads or writes here.
         let region =
             |from: usize, to: usize| unsafe { Region::from_raw(start.add(4 * from), 4 * (to - from)) };
         // SAFETY: as for `region`.

@@ -155,14 +155,15 @@ fn large_layouts() {
                 let inputs = [plain.clone(), other.clone()];
                 let got = check(&mut rng, &mut scratch, shape, &inputs, std::slice::from_ref(&out), 32);
                 assert_eq!(got, mode, "{shape:?} {:?}", other.strides);
-                // As a generated operand it is walked in the same mode, except where it would be used in place.
+                // If the operand is generated, it is walked in the same mode, but never used in place.
                 if item == 8 {
                     let inputs = [plain.clone(), other.clone().generated()];
                     let got = check(&mut rng, &mut scratch, shape, &inputs, &[out], 32);
                     let wanted = if mode == Direct { Tiled } else { mode };
                     assert_eq!(got, wanted, "{shape:?} {:?}, generated", other.strides);
                 }
-                // As an output, if it can be one, together with a plain output.
+                // The layout is also used for an output, if its strides permit that, together with a
+                // contiguous one.
                 if other.strides.iter().all(|&s| s != 0) {
                     let out = Array::random(&mut rng, shape, item, PLAIN);
                     let inputs = std::slice::from_ref(&plain);
@@ -200,7 +201,7 @@ fn many_threads() {
                 scope.spawn(move || run_part(part, &mut Scratch::new(), kinds, Way::Safe));
             }
         });
-        // Shared: from both ends, by this thread and by others.
+        // Runs shared parts, which this thread takes from one end and other threads from the other end.
         let (shared, kinds) = (nest.split(16, AliasPolicy::Copy).shared(), &kinds);
         let visited = std::sync::atomic::AtomicUsize::new(0);
         let work = || {
@@ -224,7 +225,7 @@ fn many_threads() {
 fn aliasing() {
     type Place<'a> = (usize, &'a [isize]);
     let rows: &[(&[usize], Place<'_>, Place<'_>, Option<bool>)] = &[
-        // Shape, input, output; and whether they are the same, disjoint, or an error.
+        // Each row: shape, input, output; and whether both are the same, are disjoint, or give an error.
         (&[10], (0, &[1]), (0, &[1]), Some(true)),
         (&[10], (0, &[1]), (1, &[1]), None),
         (&[10], (0, &[1]), (10, &[1]), Some(false)),
@@ -266,7 +267,7 @@ fn aliasing() {
                 (input, ViewMut::from_raw(base.add(output.0).cast(), 4, shape, &out_strides).expect("a view"))
             };
             let other = View::of_slice(&[7u32]).clone();
-            // A second, broadcast input.
+            // The second input is broadcast.
             let other = View::new(bytes_of(&[7u32]), 4, 0, shape, &vec![0; shape.len()]).unwrap_or(other);
             let nest = match (Nest::new(shape, &[view, other], [out]), outcome) {
                 (Err(error), None) => {
@@ -493,7 +494,7 @@ fn bind(plan: &LoopPlan, inputs: &[&[u8]], outputs: Vec<&mut [u8]>) -> Result<()
 fn slices_that_do_not_fit_are_refused() {
     let (a, mut out) = ([1u32; 9], [0u32; 4]);
     let (read, written) = (&[8], &[4]);
-    // Elements 1, 3, 5 and 7.
+    // The plan reads the elements 1, 3, 5 and 7 of the slice.
     let layouts = [OperandLayout::in_memory(4, 4, read), OperandLayout::in_memory(4, 0, written)];
     let plan = LoopPlan::new(&[4], 1, layouts, 1).expect("layouts");
     let (a, ok) = (bytes_of(&a), Ok(()));
@@ -513,7 +514,7 @@ fn slices_that_do_not_fit_are_refused() {
     assert_eq!(bind(&plan, &[a], vec![&mut bytes_of_mut(&mut out)[..15]]), no_output(0));
     assert_eq!(bind(&plan, &[a], vec![]), no_output(0));
     assert_eq!(bind(&plan, &[a], vec![bytes_of_mut(&mut out), &mut []]), no_output(1));
-    // An operand that begins before its slice.
+    // This operand's elements begin before its slice.
     let layouts = [OperandLayout::in_memory(4, -4, read), layouts[1]];
     let before = LoopPlan::new(&[4], 1, layouts, 1).expect("layouts");
     assert_eq!(bind(&before, &[a], vec![bytes_of_mut(&mut out)]), no_input(0));

@@ -52,7 +52,7 @@ fn run(case: &RepeatedRow, scratch: &mut Scratch) -> (usize, Vec<(usize, usize)>
         let out = ViewMut::from_raw(start.cast(), 4, &[rows, cols], &strides);
         (first.expect("a view"), out.expect("a view"))
     };
-    // The low bytes of each word, as many as an element has.
+    // An element of this input is the low bytes of a word, as many as `item` says.
     let repeated = View::new(bytes_of(&row), item, 0, &[rows, cols], &[0, 8]).expect("inside");
     let one = View::new(bytes_of(&[5_u32]), 4, 0, &[rows, cols], &[0, 0]).expect("inside");
     let mut nest = Nest::new(&[rows, cols], &[first, repeated, one], [out]).expect("a nest");
@@ -81,7 +81,7 @@ fn run(case: &RepeatedRow, scratch: &mut Scratch) -> (usize, Vec<(usize, usize)>
         });
         assert_eq!(flow, ControlFlow::Continue(()));
     }
-    // SAFETY: the lines, which nothing else uses any more.
+    // SAFETY: these are the lines of `memory`, which nothing else uses any more.
     let got = unsafe { std::slice::from_raw_parts(words, memory.len() * 16) };
     for (i, &word) in got.iter().enumerate() {
         let want = match i.checked_sub(before).filter(|&i| i < elements) {
@@ -115,7 +115,7 @@ fn one_block_for_all_rows() {
                 }
             }
         }
-        // Several units, divided among the parts.
+        // Large cases have several units, which are divided among the parts.
         for (before, parts) in [(0, 2), (3, 3), (15, 5)] {
             let (_, blocks) = run(&case(90_000 / cols, 4, before, parts == 3, parts), &mut scratch);
             assert!(blocks.len() <= 3 * parts, "{blocks:?}");
