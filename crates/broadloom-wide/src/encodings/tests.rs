@@ -45,7 +45,7 @@ fn codes_of_a_row_differ_in_length_and_prefix_only() {
     }
 }
 
-/// The sizes of operands and immediates in the table agree with the encoder's.
+/// The sizes of operands and immediates in the table must agree with the encoder's.
 #[test]
 fn operand_sizes_are_those_of_the_encoder() {
     for &(name, encoding) in ALL {

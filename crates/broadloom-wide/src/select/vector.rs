@@ -280,7 +280,8 @@ impl Lower<'_> {
             (Level::Avx512, false) => {
                 let def = self.reg(result);
                 let [m, a, b] = [m, a, b].map(|v| VOperand::Reg(self.reg(v)));
-                // Bit 4m + 2a + b of the immediate is the result's bit: a where m is 1, and b where m is 0.
+                // Bit 4m + 2a + b of the immediate is the result for a mask bit m and bits a and b: a if m is
+                // 1, else b.
                 let op = if lane(ty) == 8 { encodings::PTERNLOGQ } else { encodings::PTERNLOGD };
                 self.push(VInst::new(op, length(ty), Some(def), &[m, a, b]).tied().immediate(0xca));
             }
