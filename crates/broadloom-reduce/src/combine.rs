@@ -262,7 +262,7 @@ macro_rules! bounded_floats {
                 let vectors = S::$split(eights.as_flattened().as_flattened()).0;
                 let mut sums = [0.0; N];
                 let (extremes, sums_of) = (S::$split_mut(line).0, S::$split_mut(&mut sums).0);
-                // All lanes of the line are reduced into one vector, since the order of the elements does not matter.
+                // Reduces all lanes of the line into one vector, since the order of elements does not matter.
                 let (mut extreme, mut sum) = (extremes[0], simd.$splat(0.0));
                 for vectors in vectors.as_chunks::<EIGHT>().0 {
                     let (mut x, mut s) = (*vectors, *vectors);

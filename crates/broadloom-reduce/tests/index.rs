@@ -79,7 +79,7 @@ fn check<T: Sample>(reduction: Reduction, numbers: &mut Numbers) {
             let about = format!("{reduction} of {dtype} [{n}][{width}]");
             let mut got = vec![-1_i64; width];
 
-            // In ranges that are divided anywhere.
+            // Reduces the elements in ranges of random lengths.
             let new = |at: usize| Partial::new(reduction, dtype, width, at as u64).expect("a partial");
             let (mut whole, mut at) = (new(0), 0);
             while at < n {
