@@ -9,7 +9,7 @@ use broadloom_math::functions::{
 use broadloom_math::record::{Inst, Recorder, Sink, Var};
 use broadloom_math::{Binary, DType, Scalar, Unary};
 
-/// Keeps the dtypes that are computed with.
+/// Records the dtypes of a function's primitives.
 #[derive(Default)]
 struct Dtypes(Vec<DType>);
 
@@ -98,7 +98,7 @@ fn results_are_within_four_fifths_of_an_ulp() {
     within::<Atan>("atan", 0.8, f64::atan);
     within::<Cbrt>("cbrt", 0.8, f64::cbrt);
     within::<Tan>("tan", 0.8, f64::tan);
-    // The standard library has no others.
+    // The standard library has no erf, so that of float64 is used.
     within::<Erf>("erf", 0.8, |x| <Erf as Unary<f64>>::call(&mut Scalar, x));
     within::<Erfc>("erfc", 0.9, |x| <Erfc as Unary<f64>>::call(&mut Scalar, x));
 }

@@ -52,7 +52,7 @@ fn near_multiples(width: u32, b: i128) -> impl Iterator<Item = i128> {
     multiples.chain(around).flat_map(|x| (-1..=1).map(move |i| x + i))
 }
 
-/// With every divisor, dividends next to multiples; of a release build every 7th dividend besides.
+/// Tests every divisor with dividends next to its multiples; in a release build also with every 7th dividend.
 #[test]
 fn every_divisor_of_16_bits() {
     for b in -32768..65536 {

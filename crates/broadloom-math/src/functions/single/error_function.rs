@@ -87,7 +87,7 @@ fn exp_of_minus_square<O: Ops>(o: &mut O, a: F<O>) -> (Sum<O>, F<O>) {
     let first = o.fast_two_sum(one, r);
     let lo = o.fma::<f32>(square, q, first.lo);
     let y = o.fast_two_sum(first.hi, lo);
-    // c may be as large as 2^−18, far more than r's last place.
+    // The correction c may be as large as 2^−18, far more than r's last place.
     let lo = o.fma::<f32>(c, y.hi, y.lo);
     (Sum { hi: y.hi, lo }, t)
 }

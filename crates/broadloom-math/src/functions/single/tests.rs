@@ -73,7 +73,7 @@ fn tanh_is_one_from_where_it_rounds_to_it() {
     }
 }
 
-/// Half of each of these numbers is between two float32.
+/// Half of each of these numbers is not a float32.
 #[test]
 fn subnormal_numbers_are_kept_where_the_slope_is_one() {
     for bits in [1, 2, 3, 5, 0x7f_ffff, 0x80_0001] {
