@@ -176,7 +176,7 @@ pub fn transposed<T: Turn>(a: &[T], b: &[T], n: usize, out: &mut [T], rows: Rang
     if let Some(v3) = V3::try_new() {
         let side = T::SIDE;
         let (end, columns) = (first + rows.len() / side * side, n / side * side);
-        // The elements outside of the tiles, on the right and at the bottom.
+        // The elements outside of the tiles, on the right and at the bottom, are added one by one.
         (first..end).for_each(|i| (columns..n).for_each(|j| one(i, j)));
         (end..rows.end).for_each(|i| (0..n).for_each(|j| one(i, j)));
         return v3.vectorize(

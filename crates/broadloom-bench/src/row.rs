@@ -133,7 +133,7 @@ pub fn run(
     settings: &Settings,
 ) -> Result<Vec<Measurement>, BenchError> {
     let mut problem = workload.at(dtype, n).ok_or(BenchError::DType { workload: workload.name, dtype })?;
-    // Moved out of the problem, so that the problem can be borrowed while the outputs are written.
+    // The outputs are moved out of the problem, which is borrowed while they are written.
     let mut outputs = std::mem::take(&mut problem.outputs);
     let dtypes: Vec<DType> = outputs.iter().map(|(dtype, _)| *dtype).collect();
     let arrays = problem.arrays()?;

@@ -95,7 +95,7 @@ pub(super) fn logaddexp<T: Float>(n: usize) -> Problem {
             more + (less - more).exp().ln_1p()
         })
     })
-    // Positive values, so that nothing cancels in the plain formula.
+    // The inputs are positive, so that no terms of the plain formula cancel.
     .reads::<T>(&[n], between(0.0, 10.0))
     .reads::<T>(&[n], between(0.0, 10.0))
     .writes::<T>()

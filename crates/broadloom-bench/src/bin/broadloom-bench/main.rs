@@ -59,7 +59,7 @@ fn main() -> ExitCode {
 fn bench(args: &Arguments) -> Result<(), BenchFailure> {
     let plan = plan(args)?;
     if args.threads.get() > 1 {
-        // This fails if the global pool already exists, which is then used.
+        // Creating the global thread pool fails if it already exists; then the existing pool is used.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(args.threads.get()).build_global();
     }
     let bar = bar(plan.len() as u64);
