@@ -204,7 +204,7 @@ fn as_kernel(program: &Program, outcome: &Outcome, options: Options) -> std::res
             x.bits.fill(0);
         }
     }
-    // A kernel writes bools as bytes 0 and 1, since there is no output slice of bools.
+    // The kernel's bool outputs are converted to bytes 0 and 1, since no output slice has bools.
     let bytes = |dtype: DType| if dtype == DType::Bool { DType::UInt8 } else { dtype };
     let wanted = program.roots.iter().map(|&root| &outcome.values[root]);
     let mut outputs: Vec<Typed> =

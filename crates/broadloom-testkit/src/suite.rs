@@ -379,7 +379,7 @@ pub fn every_length_and_tail(subject: Subject<'_>) {
     ];
     for code in codes {
         let whole = columns(code);
-        // Includes lengths of two blocks of 64 lanes and more.
+        // The lengths include those of two blocks of 64 lanes, and longer ones.
         for n in (1..=70).chain([100, 127, 128, 129, 135, 191, 192, 193, 200]) {
             let part: Vec<Vec<Scalar>> =
                 whole.iter().map(|c| c[c.len() / 4..][..n.min(c.len() - c.len() / 4)].to_vec()).collect();

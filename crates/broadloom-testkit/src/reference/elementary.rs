@@ -390,7 +390,7 @@ pub fn hypot(x: WideFloat, y: WideFloat) -> WideFloat {
 
 /// x^y, for x above 0.
 pub fn pow(x: WideFloat, y: WideFloat) -> WideFloat {
-    // |y·ln x| is below 2^10 if the result is in range, and multiplies the logarithm's relative error.
+    // The logarithm's relative error is multiplied by |y·ln x|, which is below 2^10 for results in range.
     exp(y * log(x))
 }
 

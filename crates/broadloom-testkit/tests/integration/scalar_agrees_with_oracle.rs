@@ -66,7 +66,7 @@ fn check(calls: impl Iterator<Item = (Op, Vec<Scalar>)> + Send) {
 fn every_op_on_all_pairs() {
     let ops = Op::public().flat_map(|op| op.dtypes().iter().map(move |&dtype| (op, dtype)));
     check(ops.flat_map(|(op, dtype)| {
-        // Integers are divided as float64: the graph converts them, so the op is only applied to floats.
+        // The op divides floats only: integers are converted to float64 by a separate node.
         let mut lists = vec![edge_cases::values(dtype); op.operands()];
         if op == Op::Where {
             lists[0] = edge_cases::values(DType::Bool);

@@ -99,7 +99,7 @@ mod tests {
     /// Arguments for tests: any bit patterns for a function of one, and pairs of all kinds for a function of two.
     fn arguments(function: Function, format: FloatFormat) -> Vec<[f64; 2]> {
         if function.arity() == 2 {
-            // float16 has no kinds, since all its pairs are measured.
+            // float32 is used, because pairs of float16 have no kinds: all of them are measured.
             let points = Points::new(function, FloatFormat::FLOAT32, 20_000, 5, 1);
             let mut columns = vec![Vec::new(); 2];
             points.fill(points.blocks() - 1, &mut columns);
@@ -110,7 +110,7 @@ mod tests {
         (0..4000).map(|_| [from_bits(format, rng.next()), 0.0]).collect()
     }
 
-    /// The filter must also agree where results are wrong by some ulps.
+    /// The filter must agree with the reference even for results that are wrong by some ulps.
     #[test]
     fn the_filter_agrees_with_the_reference() {
         let mut rng = Rng::new(2);
@@ -122,12 +122,12 @@ mod tests {
                     let shift = rng.below(5) as f64 - 2.0;
                     let near = round(format, filter.value(0, at));
                     let got = near * (1.0 + shift / 2_f64.powi(format.precision - 1));
-                    // The target's functions may return any NaN.
+                    // A NaN that the target's functions return may have any bits.
                     let got = if got.is_nan() { f64::NAN } else { round(format, got) };
                     let Some(claimed) = filter.error(at, got) else { continue };
                     decided += 1;
                     match judge(function, format, at[0], at[1], got) {
-                        // At a power of two, the filter uses the smaller ulp.
+                        // If the value may be a power of two, the filter uses the smaller ulp.
                         Judgement::Off { ulps, .. } => {
                             let fits =
                                 (claimed - ulps).abs() < MARGIN || (claimed - 2.0 * ulps).abs() < MARGIN;

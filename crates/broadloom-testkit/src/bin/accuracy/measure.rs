@@ -271,7 +271,7 @@ impl FunctionRun {
                     None => worst.add(Case { at, got, ulps }, leaders),
                 }
             }
-            // Next to a power of two, the filter may have used the smaller ulp.
+            // Next to a power of two, the filter may have used the smaller ulp, which doubles the error.
             if claimed.is_some_and(|claimed| {
                 (claimed - ulps).abs() > MARGIN && (claimed - 2.0 * ulps).abs() > MARGIN
             }) {

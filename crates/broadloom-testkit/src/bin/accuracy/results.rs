@@ -222,7 +222,7 @@ impl AccuracyRow {
                 (&self.function, &self.dtype, self.of_part(), self.at.join(", "));
             format!("{function} of {dtype}{part}: {ulps} ulps at {at}, where {most} are stated")
         };
-        // The quick and the precise reference may round an error differently in its sixteenth digit.
+        // The two references may round an error differently in its sixteenth digit.
         (ulps > most + 1e-12).then(told)
     }
 

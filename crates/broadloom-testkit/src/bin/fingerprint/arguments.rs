@@ -104,7 +104,7 @@ fn listed(dtypes: &[DType]) -> Vec<Vec<u64>> {
         let mut before = None;
         for (column, &dtype) in columns.iter_mut().zip(dtypes) {
             let bits = match before {
-                // The element of the preceding operand, or one within two ulp of it.
+                // The element of the preceding operand, or one at most two ulp away from it.
                 Some((same, bits)) if same == dtype && rng.chance(1, 8) => {
                     let near: u64 = bits;
                     near.wrapping_add(rng.below(5) as u64).wrapping_sub(2) & mask(dtype)
@@ -115,7 +115,7 @@ fn listed(dtypes: &[DType]) -> Vec<Vec<u64>> {
             before = Some((dtype, bits));
         }
     }
-    // The stride is the golden section of the length.
+    // The stride is the golden section of the number of elements.
     let place = |i: usize| i * 648_061 % WHOLE;
     columns.iter().map(|column| (0..WHOLE).map(|i| column[place(i)]).collect()).collect()
 }
@@ -174,7 +174,7 @@ pub fn moderate_product(rng: &mut Rng, dtype: DType) -> u64 {
     }
 }
 
-/// A float of either sign, with one of the `exponents` exponents from −`least` on.
+/// A float of either sign. Its exponent is one of the `exponents` integers from −`least` on.
 fn scaled(rng: &mut Rng, dtype: DType, least: u64, exponents: usize) -> u64 {
     let (width, fraction) = (8 * dtype.size() as u32, fraction(dtype));
     let bias = (1u64 << (width - fraction - 2)) - 1;

@@ -130,7 +130,7 @@ impl Ways {
             if results.is_empty() {
                 results = hashes.iter().map(|(name, _)| (name.clone(), Hash::new())).collect();
             }
-            // The cases of a row have the same ways of evaluating, in the same order.
+            // All cases of a row are evaluated in the same ways, in the same order.
             results.iter_mut().zip(&hashes).for_each(|((_, total), (_, hash))| total.word(hash.bits()));
         }
         RowHashes { name: row.name.clone(), arguments, results: vec![results] }

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use broadloom_testkit::reference::hardness;
 
-    /// Guards against typing errors, which would turn a hard point into an ordinary one.
+    /// Checks that points listed as hard are hard; a typing error would make one ordinary.
     #[test]
     fn published_cases_are_hard() {
         for function in Function::ALL {
@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    /// Random angles come no closer to a multiple of π/2 than about 2^-30.
+    /// Random angles are at least about 2^-30 away from a multiple of π/2; the listed ones are closer.
     #[test]
     fn multiples_are_near() {
         let near = MULTIPLES.iter().filter(|x| x.sin().abs() < 1e-14 || x.cos().abs() < 1e-14).count();

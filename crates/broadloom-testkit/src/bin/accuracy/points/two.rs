@@ -52,7 +52,7 @@ const OF_PLANE: &[PairKind] = &[
         let x = scaled(rng, format.least, format.greatest);
         [x, x * scaled(rng, -format.precision - 4, format.precision + 4)]
     }),
-    // The square of the smaller operand is about half an ulp of the square of the larger one.
+    // Squared, the smaller operand is about half an ulp of the square of the larger one.
     kind("the lesser one about to count", |format, rng| {
         let x = scaled(rng, format.least, format.greatest);
         [x, x * scaled(rng, -format.precision / 2 - 2, -format.precision / 2 + 1)]

@@ -106,12 +106,12 @@ fn row(
     layouts: &[[HashedLayout; 2]],
     shapes: &[&[usize]],
 ) -> Option<ReductionRow> {
-    // A NaN among the elements of a sum hides all others, so special values are used for float32 only.
+    // If an element of a sum is NaN, others have no effect, so special values are used for float32 only.
     let special = (dtype == DType::Float32).then_some(Contents::Special);
     let contents: Vec<Contents> = [call.moderate()].into_iter().chain(special).collect();
     let mut cases = Vec::new();
     for (&shape, layouts) in shapes.iter().flat_map(|shape| layouts.iter().map(move |pair| (shape, pair))) {
-        // `None` selects all axes, and so the only axis of a one-dimensional array.
+        // `None` reduces all axes, and so also the only axis of a one-dimensional array.
         let all: [Option<&[isize]>; 3] = [None, Some(&[-2]), Some(&[-1])];
         let axes = if shape.len() == 1 { &all[..1] } else { &all };
         for text in axes.iter().filter_map(|axes| call.text(body, *axes)) {

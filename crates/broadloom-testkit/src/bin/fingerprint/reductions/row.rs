@@ -75,15 +75,15 @@ impl std::fmt::Display for HashedCase {
 /// An array with given contents and layout.
 #[derive(Clone, Debug)]
 pub struct HashedOperand {
-    /// Its name in the text.
+    /// The operand's name in the text.
     pub name: &'static str,
     /// Its dtype.
     pub dtype: DType,
     /// Its extents.
     pub shape: Vec<usize>,
-    /// Its elements.
+    /// The kind of its elements.
     pub contents: Contents,
-    /// Its layout in memory.
+    /// The operand's layout in memory.
     pub layout: HashedLayout,
 }
 
