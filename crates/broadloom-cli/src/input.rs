@@ -181,7 +181,7 @@ impl FilePart {
         let misfit =
             || broadloom::Error::new(broadloom::ErrorKind::Internal, "a part of a file is misaligned");
         let elements = self.elements().unwrap_or_else(|| Err(misfit())).map_err(Failure::Eval)?;
-        // The dtype differs for bool only, where any byte but 0 is true.
+        // The elements have another dtype only for bool, where any byte but 0 is true.
         Ok(elements.astype(self.dtype))
     }
 }

@@ -245,7 +245,7 @@ fn every_command_runs_or_is_listed() {
         }
         let mention = !is_block && is_mention(&command);
         match arguments(&command) {
-            // The preceding test compares their output.
+            // Another test compares the output of these commands with the page.
             Some(_) if mention || place.starts_with("docs/command.md") => {}
             Some(arguments) => {
                 ran.insert(command.text.clone());
@@ -344,7 +344,7 @@ fn every_folder_that_is_named_exists() {
         let folder = page.path.rsplit_once('/').map_or("", |(folder, _)| folder);
         for span in page.code() {
             let is_plain = span.text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
-            // These are names of build outputs.
+            // Names of build outputs are not checked.
             let is_built = ["/build", "/artifacts", "/corpus"].iter().any(|part| span.text.contains(part));
             if roots.iter().any(|root| span.text.starts_with(root)) && is_plain && !is_built {
                 checked += 1;
