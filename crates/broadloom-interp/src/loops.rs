@@ -84,7 +84,7 @@ pub(crate) fn arch_of(width: VectorWidth) -> Arch {
     {
         return Arch::V3(avx2);
     }
-    // Other architectures have only one level of features.
+    // On other architectures there is only one level of CPU features.
     let _ = width;
     Arch::new()
 }
