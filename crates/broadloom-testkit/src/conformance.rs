@@ -294,8 +294,7 @@ impl Trial<'_> {
             return;
         }
         for (row, r) in self.batch.rows.iter().enumerate() {
-            // Skips NaNs: a literal's bits are taken over without a conversion, so its NaN would keep its
-            // sign.
+            // Skips casts of NaNs: a literal's bits are taken over without a conversion, so a NaN keeps its sign.
             let is_nan = |(&dtype, &bits): (&DType, &u64)| Scalar { dtype, bits }.is_nan();
             if self.batch.cast_to.is_some() && self.batch.operands.iter().zip(&r.args).any(is_nan) {
                 continue;

@@ -31,9 +31,9 @@ fn log<O: Ops>(o: &mut O, e: O::V<f64>, m: O::V<f64>) -> Sum<O> {
 }
 
 /// `head` + `tail` + log(1 + f + low), with a relative error of about 2^−66, and 2^−64 at worst. The result
-/// is a sum whose low part is below 2^−12 of the high part. `d` is 2 + f, and `low` is below half an ulp of
-/// 1. `head` is 0 or a multiple of ln 2, cut off so that it has trailing zeros; `tail` is the part that was
-/// cut off.
+/// is a sum whose low part is below 2^−12 of the high part. `d` is 2 + f, and `low` is below
+/// half an ulp of 1. `head` is 0 or a multiple of ln 2, cut off so that it has trailing zeros; `tail` is the
+/// part that was cut off.
 #[inline(always)]
 pub(crate) fn precise_log<O: Ops>(
     o: &mut O,

@@ -1,6 +1,6 @@
 //! The cube root of float32. Dividing the bits of x by −3 approximates the bits of y = x^(−1/3), up to a
-//! constant. The error of y, h = 1 − x·y³, gives the factor (1 − h)^(−2/3) that corrects y², to 2^−17. With c
-//! = x·y², the difference x − c³ is computed almost without loss, so that the last operation is the only
+//! constant. The error of y, h = 1 − x·y³, gives the factor (1 − h)^(−2/3) that corrects y², to 2^−17. With
+//! c = x·y², the difference x − c³ is computed almost without loss, so that the last operation is the only
 //! rounding that counts.
 
 use crate::functions::coefficients::CBRT_SINGLE;
