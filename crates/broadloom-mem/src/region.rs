@@ -131,8 +131,8 @@ impl<'a> Region<'a> {
         self.elements.is_some()
     }
 
-    /// The address range of a view as a region without gaps. It may be bound only to a plan with exactly this view's layout,
-    /// which reads nothing but the elements.
+    /// A region that covers the address range of a view and is not marked as having gaps. It may be bound
+    /// only to a plan with exactly this view's layout, which reads nothing but the elements.
     pub(crate) fn reached(view: &View<'a>) -> Region<'a> {
         let (low, high) = view.layout.reach;
         let start = view.layout.ptr.cast_const().with_addr(low);
@@ -227,8 +227,8 @@ impl<'a> RegionMut<'a> {
         RegionMut { elements: if is_whole { None } else { Some(view) }, ..region }
     }
 
-    /// The address range of a view as a region without gaps. It may be bound only to a plan with exactly this view's layout,
-    /// which writes nothing but the elements.
+    /// A region that covers the address range of a view and is not marked as having gaps. It may be bound
+    /// only to a plan with exactly this view's layout, which writes nothing but the elements.
     pub(crate) fn reached(view: &ViewMut<'_>) -> RegionMut<'a> {
         let (low, high) = view.layout.reach;
         // The pointer of a view without elements may be invalid, so a dangling one replaces it.

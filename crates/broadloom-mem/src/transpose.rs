@@ -184,12 +184,13 @@ mod vectors {
         /// `size_of::<Self::Vector>()` bytes at `to` must be valid for writes.
         unsafe fn store(self, vector: Self::Vector, to: *mut u8);
 
-        /// Interleaves the elements of two vectors to `[a0, b0, a1, b1, …]`, separately for each square, and returns the result
-        /// as two vectors. Elements have `size` bytes.
+        /// Interleaves the elements of two vectors to `[a0, b0, a1, b1, …]`, and returns the result as two
+        /// vectors. If a vector covers several squares, the part of each square is interleaved by itself.
+        /// Elements have `size` bytes.
         fn zip(self, size: usize, a: Self::Vector, b: Self::Vector) -> [Self::Vector; 2];
     }
 
-    /// SquareVectors of 16 bytes, which cover one square and which every CPU of the architecture has.
+    /// Vectors of 16 bytes, which cover one square. Every CPU of the architecture has them.
     #[derive(Clone, Copy)]
     pub(super) struct Narrow;
 
@@ -232,8 +233,8 @@ mod vectors {
             }
         }
 
-        /// SquareVectors of 32 bytes, which cover two squares side by side: the instructions interleave each half of the vector
-        /// independently.
+        /// Vectors of 32 bytes, which cover two squares side by side: the instructions interleave each half
+        /// of a vector independently.
         #[derive(Clone, Copy)]
         pub(crate) struct Wide(V3);
 

@@ -138,8 +138,8 @@ impl Odometer {
         }
     }
 
-    /// The offset in bytes of an operand's element at this index, with the given row and column as the index in the last two
-    /// dimensions.
+    /// The offset in bytes of an operand's element. The element is given by this index in the outer
+    /// dimensions, and by a row and a column, which are the index in the last two.
     fn offset(&self, plan: &LoopPlan, operand: usize, row: usize, col: usize) -> isize {
         let steps = self.index.iter().zip(plan.strides(operand)).map(|(&i, &stride)| i as isize * stride);
         steps.sum::<isize>()
@@ -158,7 +158,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The address of an operand's element at this index, row and column; for a generated operand the address is only a number.
+    /// The address of an operand's element, given by the index in the outer dimensions, the row and the
+    /// column. For a generated operand the address is only a number.
     fn at(&self, odometer: &Odometer, operand: usize, row: usize, col: usize) -> *mut u8 {
         self.operands[operand].ptr.wrapping_offset(odometer.offset(self.plan, operand, row, col))
     }

@@ -218,7 +218,8 @@ fn atan2<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<
     let axis = o.mask_or::<f64>(infinite, none);
     let large = o.select::<f64>(axis, one, large);
     let (small, large) = if P::FULL {
-        // Scaling keeps the sum of both operands finite, and the remainder of any nonzero quotient above underflow.
+        // The operands are scaled, so that their sum is finite, and the remainder of any nonzero quotient
+        // does not underflow.
         let huge = o.is(large, Cmp::Gt, 1e300);
         let tiny = o.is(large, Cmp::Lt, 1e100);
         let factor = o.put(tiny, f64::from_bits((1023 + 600) << 52), one);

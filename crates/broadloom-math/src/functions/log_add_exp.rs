@@ -105,8 +105,8 @@ fn log1p<O: Ops>(o: &mut O, t: Sum<O>) -> Sum<O> {
 /// which is negligible only for results above this bound; smaller results take the slow path.
 const LEAST: f64 = 1e-270;
 
-/// m + l and l = log(1 + e^(k−m)) for finite m ≥ k. The relative error of l is at most 2^−56.2, of which the
-/// exponential contributes 2^−57.2, the logarithm the rest.
+/// Returns m + l and l, where l = log(1 + e^(k−m)), for finite m ≥ k. The relative error of l is at most
+/// 2^−56.2, of which the exponential contributes 2^−57.2, the logarithm the rest.
 #[inline(always)]
 fn full_sum<O: Ops>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> (O::V<f64>, O::V<f64>) {
     let t = exp_of_difference(o, m, k);
@@ -165,7 +165,7 @@ impl Rare2<f64> for Exceptional {
     }
 }
 
-/// m + l and l = log(1 + e^(k−m)), where l has a relative error of about 2^−62.
+/// Returns m + l and l, where l = log(1 + e^(k−m)) has a relative error of about 2^−62.
 fn precise_sum(m: f64, k: f64) -> (f64, f64) {
     let o = &mut Scalar;
     let d = o.two_sum(k, -m);
@@ -189,8 +189,8 @@ fn precise_sum(m: f64, k: f64) -> (f64, f64) {
     (y.hi + (y.lo + l.lo), l.hi)
 }
 
-/// m + t and t = e^(k−m). The relative error of t is at most 2^−57.2; if a part of t is subnormal, its absolute error
-/// is 2^−1074 · 3/4. The sum has no correct digits where the terms cancel.
+/// Returns m + t and t, where t = e^(k−m). The relative error of t is at most 2^−57.2; if a part of t is
+/// subnormal, its absolute error is 2^−1074 · 3/4. The sum has no correct digits where the terms cancel.
 fn small_sum(m: f64, k: f64) -> (f64, f64) {
     let o = &mut Scalar;
     let reduced = reduce::<_, Full>(o, k - m);

@@ -1,9 +1,10 @@
-//! The functions on numbers with 127-bit significands: the quick one of the two references, fast enough for a hundred million
-//! points.
+//! The quick reference for the values of functions: it computes with significands of 127 bits, fast enough
+//! for a hundred million points.
 //!
-//! Every step is a rounded operation of [`WideFloat`], a truncated operation of [`Fixed`] on a value near 1, or a series truncated
-//! below 2^-128. Sums in which terms cancel have exact terms, or lose no more bits than a comment beside them states. Every value
-//! is therefore within [`RELATIVE_ERROR`]. The constants come from [`super::precise`].
+//! Every step is a rounded operation of [`WideFloat`], a truncated operation of [`Fixed`] on a value near 1,
+//! or a series truncated below 2^-128. Sums in which terms cancel have exact terms, or lose no more bits than
+//! a comment beside them states. Every value is therefore within [`RELATIVE_ERROR`]. The constants come from
+//! [`super::precise`].
 
 use std::sync::LazyLock;
 

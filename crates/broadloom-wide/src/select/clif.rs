@@ -176,8 +176,8 @@ impl<'f> Clif<'f> {
         lowest.then(|| self.resolve(self.arguments(inst)[0]))
     }
 
-    /// If a value is a mask that was resized to lanes of another width: the mask before resizing. Both share a mask
-    /// register.
+    /// The mask from which a value was resized to lanes of another width, if the value is such a mask. Both
+    /// share a mask register.
     pub(super) fn resized_mask_of(&self, v: Value) -> Option<Value> {
         let inst =
             self.def_of(v, Opcode::Call).filter(|&i| self.intrinsic(i) == Some(Intrinsic::ResizeMask))?;
@@ -230,8 +230,8 @@ impl<'f> Clif<'f> {
         }
     }
 
-    /// If an instruction extracts a subvector that can be loaded separately: the load of the whole vector, and the
-    /// subvector's index.
+    /// The load of the whole vector and the index of the subvector, if an instruction extracts a subvector
+    /// that can be loaded separately.
     pub(super) fn piece_of_load(&self, inst: ir::Inst) -> Option<(ir::Inst, u8)> {
         let Some(Intrinsic::Piece(index)) = self.intrinsic(inst) else { return None };
         let whole = self.resolve(self.arguments(inst)[0]);

@@ -81,7 +81,8 @@ pub(crate) fn precise_log<O: Ops>(
     Sum { hi: sum.hi, lo }
 }
 
-/// e^(y·l), with the product clamped to where the power is 0 or infinite. `l` may be infinite where y is not 0.
+/// e^(y·l). y·l is clamped to a range outside of which the power is 0 or infinite. `l` may be infinite where
+/// y is not 0.
 #[inline(always)]
 fn exp_of_product<O: Ops>(o: &mut O, l: Sum<O>, y: O::V<f64>) -> O::V<f64> {
     let product = o.mul::<f64>(y, l.hi);

@@ -98,8 +98,9 @@ pub(crate) fn atan2<O: Ops>(o: &mut O, x1: F<O>, x2: F<O>) -> F<O> {
     let small = o.at_most(small, f32::MAX);
     let small = o.select::<f32>(axis, zero, small);
     let large = o.at_most(large, f32::MAX);
-    // Scaling keeps sums finite, reciprocals normal, and the remainder of a quotient above underflow, unless the
-    // quotient is subnormal, and then exact. Two zeros have the quotient 0.
+    // The operands are scaled, so that sums are finite and reciprocals are normal. The remainder of a
+    // quotient then does not underflow, unless the quotient is subnormal, and then exact. Two zeros have the
+    // quotient 0.
     let below = o.is(large, Cmp::Lt, (1u64 << 30) as f32);
     let (up, down) = (o.splat((1u64 << 63) as f32), o.splat(0.0625f32));
     let factor = o.select::<f32>(below, up, down);

@@ -212,8 +212,8 @@ impl AccuracyRow {
         broken
     }
 
-    /// If the error exceeds the maximum that the stated rows have for the same function, dtype and part, describes that; else
-    /// nothing.
+    /// A message if the error exceeds the maximum in the row of `stated` for the same function, dtype and
+    /// part; `None` if it does not.
     pub fn exceeds(&self, stated: &[AccuracyRow]) -> Option<String> {
         let stated = stated.iter().find(|row| row.key() == self.key())?;
         let (ulps, most) = (self.ulps, stated.ulps);

@@ -94,7 +94,8 @@ pub fn attempt(evaluate: impl FnOnce() -> Result<Vec<Array<'static>>>) -> Attemp
     catch_unwind(AssertUnwindSafe(evaluate)).ok()
 }
 
-/// The hash of an attempt. Panics, and errors other than a division by zero, are printed with the label and the executor's name.
+/// The hash of the outcome of an evaluation. Panics, and errors other than a division by zero, are printed
+/// with the label and the executor's name.
 pub fn hash_of_attempt(done: &Attempt, label: &dyn Display, name: &str) -> Hash {
     let mut hash = Hash::new();
     match done {

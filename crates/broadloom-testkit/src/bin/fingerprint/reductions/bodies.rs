@@ -1,7 +1,8 @@
-//! Element-wise expressions that are fused into the loop of a reduction, on operands of every layout.
+//! Rows of hashes for element-wise expressions that are fused into the loop of a reduction, on operands of
+//! every layout.
 //!
-//! The order of a sum follows the view's indices and not the memory, whatever is fused into it. Each row is therefore also
-//! evaluated on contiguous copies of its operands.
+//! The order of a sum follows the view's indices and not the memory, whatever is fused into it. Each row is
+//! therefore also evaluated on contiguous copies of its operands.
 
 use broadloom::DType;
 

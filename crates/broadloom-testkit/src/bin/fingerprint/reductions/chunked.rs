@@ -135,8 +135,8 @@ mod tests {
             let operands =
                 ["x", "y"].map(|name| HashedOperand::new(name, DType::Float32, &shape, Contents::Moderate));
             let case = HashedCase { text: text.to_owned(), operands: operands.into() };
-            // If columns are reduced, there may be a single chunk: the partial results of all columns need
-            // more than their share of the memory.
+            // A reduction of columns may run in a single chunk: the partial results of all columns need more
+            // than their share of the memory.
             let least = if text.ends_with("axis=0)") { 1 } else { 2 };
             for from_files in [true, false] {
                 let done = in_chunks(&case, &case.arrays(), from_files, &Options::default());
