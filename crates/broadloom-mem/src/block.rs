@@ -94,9 +94,11 @@ pub struct Block<'b> {
 }
 
 impl<'b> Block<'b> {
+    /// Makes a block of pointers.
+    ///
     /// # Safety
-    /// There must be as many pointers as operands. For `'b`, they must be valid as [`RawBlock`] describes for the access class of
-    /// each operand, and nothing else may use their memory.
+    /// There must be as many pointers as operands. For `'b`, they must be valid as [`RawBlock`] describes for
+    /// the access class of each operand, and nothing else may use their memory.
     #[inline]
     pub(crate) unsafe fn new(bound: &'b [BoundOperand], raw: RawBlock<'b>) -> Block<'b> {
         Block { bound, raw }
@@ -387,9 +389,11 @@ impl Outputs<'_> {
     }
 }
 
+/// Reads a row of an input as a slice, or as a single element if the input is uniform.
+///
 /// # Safety
-/// The block must be valid for `'r`, and nothing may write to the input's row in that time. Outputs that do not overlap it may be
-/// written.
+/// The block must be valid for `'r`, and nothing may write to the input's row in that time. Outputs that do
+/// not overlap it may be written.
 #[inline]
 unsafe fn read_row<'r, T: Elem>(
     operands: &[BoundOperand],
@@ -429,6 +433,8 @@ fn check_input<'o>(operands: &'o [BoundOperand], raw: RawBlock<'_>, input: usize
     operand
 }
 
+/// Borrows a row of an output as a slice to be written.
+///
 /// # Safety
 /// The block must be valid for `'r`, and nothing else may use the output's row in that time.
 #[inline]

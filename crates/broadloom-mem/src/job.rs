@@ -154,7 +154,8 @@ impl SharedJob {
             } else if std::process::id() != self.process {
                 return Err(Forked);
             } else {
-                // The last thread to leave unparks this thread, before or after it sleeps; it may wake for other reasons as well.
+                // The last thread that leaves the closure unparks this thread, before or after it goes to
+                // sleep. This thread may wake for other reasons as well.
                 sleep();
             }
             state = self.state.load(Ordering::Acquire);

@@ -175,10 +175,14 @@ impl Linear {
 
 /// A way to move elements between an operand and a tile.
 trait Move {
+    /// Moves a two-dimensional block of elements.
+    ///
     /// # Safety
     /// The contract of [`gather`], [`scatter`] or [`generate`].
     unsafe fn block<T: Item>(of: Strided, tile: Tile, rows: usize, cols: usize);
 
+    /// Moves one element.
+    ///
     /// # Safety
     /// The contract of [`Move::block`] for a block of one element.
     unsafe fn element<T: Item>(of: *mut T, in_tile: *mut T);

@@ -156,8 +156,8 @@ impl<'m> Operands<'m> {
         Operands { memory, inputs: count.min(self.inputs), ..*self }
     }
 
-    /// The inputs, each with the position that a plan's offsets are relative to, and the outputs as slices of bytes. `None` if an
-    /// output has gaps or [may overlap](Operands::may_overlap) another operand.
+    /// Returns the inputs, each with the position that a plan's offsets are relative to, and the outputs as
+    /// slices of bytes. `None` if an output has gaps or [may overlap](Operands::may_overlap) another operand.
     #[inline]
     pub fn slices(&mut self) -> Option<(Starts<'_>, SmallVec<[&mut [u8]; 4]>)> {
         let (inputs, outputs) = self.memory.split_at(self.inputs);
@@ -170,8 +170,8 @@ impl<'m> Operands<'m> {
         are_slices.then(|| (read, outputs.iter().map(written).collect()))
     }
 
-    /// One input, and one output as a slice of bytes. `None` if one of them does not exist or the operands are not
-    /// [apart](Operands::are_apart).
+    /// Returns one input, and one output as a slice of bytes. `None` if one of them does not exist or the
+    /// operands are not [apart](Operands::are_apart).
     #[inline]
     pub fn pair(&mut self, input: usize, output: usize) -> Option<(Region<'_>, &mut [u8])> {
         let (inputs, outputs) = self.memory.split_at(self.inputs);

@@ -134,11 +134,13 @@ struct OpenLine {
 impl OpenLine {
     const NONE: OpenLine = OpenLine { bytes: [0; LINE], filled: 0, next: ptr::null_mut() };
 
-    /// Copies `from` to the address `to`. Whole cache lines are written by `copy_lines`. Bytes before the first whole line are
-    /// written by regular stores, unless they continue the open line; bytes after the last whole line become the open line.
+    /// Copies `from` to the address `to`. Whole cache lines are written by `copy_lines`. Bytes before the
+    /// first whole line are written by regular stores, unless they continue the partially filled line. Bytes
+    /// after the last whole line become the partially filled line.
     ///
     /// # Safety
-    /// `from.len()` bytes at `to` must be valid for writes until the line is closed, and nothing else may use them.
+    /// `from.len()` bytes at `to` must be valid for writes until the line is closed, and nothing else may use
+    /// them.
     unsafe fn write(&mut self, copy_lines: CopyLines, mut from: &[u8], mut to: *mut u8) {
         if self.filled > 0 {
             if to == self.next {
@@ -287,8 +289,9 @@ mod tests {
         }
     }
 
-    /// Copies an input to an output, each part of the nest on a thread of its own. Returns whether all parts were streamed. No
-    /// test can detect a missing fence, because the end of a thread orders its stores as well.
+    /// Copies an input to an output, each part of the nest on a thread of its own. Returns whether all parts
+    /// used non-temporal stores. No test can detect a missing fence, because the end of a thread orders its
+    /// stores as well.
     fn copies(nest: &mut Nest<'_>, policy: AliasPolicy) -> bool {
         let streamed = AtomicBool::new(true);
         std::thread::scope(|scope| {

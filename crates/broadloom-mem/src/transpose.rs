@@ -78,6 +78,8 @@ impl SquareBlock {
         self.to.wrapping_offset(r as isize * self.row_stride).cast::<T>().wrapping_add(c)
     }
 
+    /// Makes the transposed copy with squares of side `N`.
+    ///
     /// # Safety
     /// The contract of [`Transpose::transpose`]; `N` must be the side of the square.
     unsafe fn transpose<T: Copy, const N: usize, const BY_ROWS: bool>(self) {
@@ -133,6 +135,8 @@ impl SquareBlock {
         start + across * beside
     }
 
+    /// Transposes the squares side by side whose first element is in column `c` and row `r`.
+    ///
     /// # Safety
     /// `N * V::SQUARES` columns from `c` on and `N` rows from `r` on must be in the block.
     #[inline(always)]
@@ -180,6 +184,8 @@ mod vectors {
         /// [`SQUARE`] bytes at each address must be valid for reads.
         unsafe fn load(self, from: *const u8, apart: isize) -> Self::Vector;
 
+        /// Stores a vector at the address `to`.
+        ///
         /// # Safety
         /// `size_of::<Self::Vector>()` bytes at `to` must be valid for writes.
         unsafe fn store(self, vector: Self::Vector, to: *mut u8);

@@ -198,6 +198,8 @@ impl Walk<'_> {
         (self.body)(&mut unsafe { Block::new(self.operands, raw) })
     }
 
+    /// Runs units of a plan whose blocks are whole rows, with all operands in place.
+    ///
     /// # Safety
     /// The contract of [`run`].
     #[inline(never)]
@@ -333,6 +335,8 @@ impl Walk<'_> {
         ControlFlow::Continue(())
     }
 
+    /// Runs units of a tiled plan, of which some operands are packed.
+    ///
     /// # Safety
     /// The contract of [`run`].
     #[inline(never)]
@@ -411,6 +415,8 @@ impl Walk<'_> {
         ControlFlow::Continue(())
     }
 
+    /// Runs units of a plan that is walked along its linear index, with packed operands as rows of tiles.
+    ///
     /// # Safety
     /// The contract of [`run`].
     #[inline(never)]

@@ -23,8 +23,8 @@ use crate::vectors::{
 /// The level of a row whose first elements belong to an earlier range.
 pub(crate) const OPEN: u8 = u8::MAX;
 
-/// If the elements of all outputs with one number have fewer bytes than this, they are copied together before they are reduced,
-/// so that vectors are full.
+/// If one element of each output, taken together, have fewer bytes than this, elements are copied to
+/// contiguous memory before they are reduced, so that vectors are full.
 const NARROW: usize = 64;
 
 /// The method of reductions whose result depends on the order of the elements.
@@ -332,8 +332,8 @@ fn pieces<'a, const R: usize, T: Vectors, Q: OutputSource<'a, T>>(
     pieces
 }
 
-/// The number of elements of each row that are reduced together when 64 rows are: first to 8 rows, in the L1 cache, and then to a
-/// node.
+/// 64 rows are reduced a part at a time: first to 8 rows, in the L1 cache, and then to a node. This is the
+/// number of elements of each row in a part.
 const PART: usize = 128;
 
 /// Reduces 64 rows at a time, as long as so many are left. Returns the number of elements of each output that were reduced.

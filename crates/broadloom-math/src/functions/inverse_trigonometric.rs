@@ -85,7 +85,8 @@ pub(crate) fn acos<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let sign = o.sign_of(x);
     let zero = o.constant(0.0);
     let negative = o.is(x, Cmp::Lt, 0.0);
-    // acos x is 2·part for x > 1/2, π − 2·part for x < −1/2, and π/2 − (part with the sign of x) otherwise.
+    // `part` is asin s. acos x is 2·`part` for x > 1/2, π − 2·`part` for x < −1/2, and otherwise π/2 minus
+    // `part` with the sign of x.
     let pi = o.constant(2.0 * HALF_PI[0]);
     let far = o.select::<f64>(negative, pi, zero);
     let half_pi = o.constant(HALF_PI[0]);

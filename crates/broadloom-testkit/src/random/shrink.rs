@@ -62,8 +62,8 @@ pub fn shrink_while(
     }
 }
 
-/// The result of a numbered change. The outer `None` means that there are no more changes; the inner `None` that this one changes
-/// nothing.
+/// The result of trying to change a program. The changes of each kind are numbered: the outer `None` means
+/// that there is no change of this number, the inner `None` that it changes nothing.
 type Candidate = Option<Option<Program>>;
 
 /// Makes a single step the only root, since a wrong result may not be visible in the roots.

@@ -160,8 +160,8 @@ impl Lower<'_> {
         let def = self.reg(result);
         let x = VOperand::Reg(self.reg(x));
         if !signed {
-            // The conversion turns numbers that are too large into all ones, the maximum, as required. The maximum with
-            // 0 turns NaN into 0.
+            // The conversion from float to unsigned integer turns numbers that are too large into all ones,
+            // the maximum, as required. The maximum with 0 turns NaN into 0.
             let zero = VOperand::Reg(self.vregs.constant(0));
             let max = if double { encodings::MAXPD } else { encodings::MAXPS };
             let natural = self.make(max, length, &[x, zero]);
@@ -169,8 +169,9 @@ impl Lower<'_> {
             self.put(op, length, def, &[VOperand::Reg(natural)]);
             return Ok(());
         }
-        // The conversion turns numbers out of range and NaN into the minimum integer, which is right for those that are
-        // too small. NaN is masked to 0, and numbers that are too large are replaced by the maximum.
+        // The conversion from float to signed integer turns numbers out of range and NaN into the minimum
+        // integer, which is right for those that are too small. NaN is masked to 0, and numbers that are too
+        // large are replaced by the maximum.
         let (compare, convert, one_above, max) = match double {
             true => (encodings::CMPKPD, encodings::CVTTPD2QQ, 0x43e0_0000_0000_0000, i64::MAX as u64),
             false => (encodings::CMPKPS, encodings::CVTTPS2DQ, 0x4f00_0000, i32::MAX as u64),
