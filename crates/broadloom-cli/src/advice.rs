@@ -41,8 +41,8 @@ fn of_name(error: TextError, program: &Program, given: &[Given]) -> TextError {
         return error;
     }
     let help = match error.help.as_deref() {
-        // Other help says that the name is known from another language or similar to a function's: no file is
-        // missing.
+        // Advice of another kind says that the name is known from another language, or is similar to a
+        // function's. Then no file is missing.
         Some(help)
             if !["no names", "known are", "did you mean"].iter().any(|start| help.starts_with(start)) =>
         {

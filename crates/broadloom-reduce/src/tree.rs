@@ -297,8 +297,8 @@ fn several<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: OutputSource<'a, T>
             continue;
         }
         let level = (state.next / LANES as u64).trailing_zeros().min(full.ilog2());
-        // PERF: this is not done for separate slices, because each of the many cache lines that are read at once would be in
-        // another page.
+        // PERF: separate slices are not read as streams, because each of the many cache lines that are read
+        // at once would be in another page.
         if level >= 6 && Q::PIECES == 1 {
             done += sixty_fours::<S, F, T, Q>(simd, state, rows, done);
             continue;

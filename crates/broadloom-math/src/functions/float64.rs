@@ -232,8 +232,8 @@ pub(crate) trait Float64: Ops {
         Sum { hi: product.hi, lo }
     }
 
-    /// `a / b` of two sums, with a relative error of about 2^−100, if quotient and divisor are far from overflow and
-    /// underflow.
+    /// `a / b` of two double-doubles, with a relative error of about 2^−100, if quotient and divisor are far
+    /// from overflow and underflow.
     #[inline(always)]
     fn sum_div(&mut self, a: Sum<Self>, b: Sum<Self>) -> Sum<Self> {
         let one = self.splat(1.0);

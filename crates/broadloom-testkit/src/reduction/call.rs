@@ -120,7 +120,8 @@ impl Cumulative {
     }
 }
 
-/// The dot products along an axis of both operands, counted from the last. The other axes are broadcast.
+/// The dot products along one axis of both operands. The axis is counted from the last one, and the other
+/// axes are broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VecDot {
     /// The axis, negative.

@@ -41,7 +41,7 @@ enum Command {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
-    /// Evaluates the programs of such a file; prints a line of hashes for each block of programs, and one for all.
+    /// Evaluates the programs of a file; prints a line of hashes for each block of programs, and one for all.
     Programs {
         /// The file.
         file: PathBuf,

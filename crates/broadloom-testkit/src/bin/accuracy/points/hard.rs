@@ -1,7 +1,8 @@
-//! Points that are known to be hard.
+//! Points at which a function is known to be hard to round correctly.
 //!
-//! Published cases are listed at the functions' declarations. A test checks that each is hard: its exact value is within 2^-40 of
-//! half an ulp from a number, or from the midpoint of two.
+//! Published cases are listed at the functions' declarations. A test checks that each is hard: the distance
+//! of its exact value from a number of the format, or from the midpoint of two, is below 2^-40 of half an
+//! ulp.
 
 use std::sync::LazyLock;
 
