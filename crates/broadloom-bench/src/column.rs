@@ -47,12 +47,12 @@ impl<T: Copy + Default> Placed<T> {
 pub trait Cell: Element + Copy + Default + PartialEq + Send + Sync {
     /// A column with these elements.
     fn column(cells: Placed<Self>) -> NumberColumn;
-    /// The slice with this element type.
+    /// Returns the slice as one of this element type.
     ///
     /// # Panics
     /// If the slice has another element type; a workload's loop knows its dtypes.
     fn of<'a>(slice: &Slice<'a>) -> &'a [Self];
-    /// [`Cell::of`] for writing.
+    /// Does what [`Cell::of`] does, for writing.
     ///
     /// # Panics
     /// If the slice has another element type.

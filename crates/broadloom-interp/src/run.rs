@@ -1,7 +1,7 @@
 //! Runs a program on a block: row by row, and in each row tile by tile.
 //!
-//! Nothing is allocated while it runs, once the working memory exists. If a divisor is zero at a division that is checked, the
-//! byte of its fault site is set, and the run continues.
+//! Nothing is allocated while it runs, once the working memory exists. If a divisor is zero at a division
+//! that is checked, the division's fault byte is set, and the run continues.
 
 use broadloom_ir::kernel::Depth;
 use broadloom_ir::{DType, Error, ErrorKind, Result, VectorWidth};

@@ -20,8 +20,8 @@ pub(crate) trait Precision {
 
 /// Full precision: for float64 results.
 pub(crate) struct Full;
-/// For correctly rounded float32 results: evaluates like [`Short`], with polynomials to 2^−45. Results that are too
-/// close to a tie are recomputed in full precision.
+/// ] Near precision: for correctly rounded float32 results. It evaluates like [`Short`], with polynomials to
+/// 2^−45. Results that are too close to a tie are recomputed in full precision.
 pub(crate) struct Near;
 /// Short precision: for float32 and float16 results.
 pub(crate) struct Short;

@@ -100,8 +100,8 @@ pub fn program(seed: u64, size: Size) -> Program {
     generator.program
 }
 
-/// Replaces elements, constants and literals, so that the new program has in common with the first exactly what a cache of plans
-/// relies on.
+/// Replaces elements, constants and literals. The new program is equal to the first in exactly what the key
+/// of a cached plan contains.
 ///
 /// ```
 /// use broadloom_testkit::random::{Size, program, with_other_values};
@@ -394,7 +394,8 @@ impl Generator {
         }
     }
 
-    /// A function and its first operand, of the kind that contraction applies to: often a sum whose operand may be a product.
+    /// Draws a function and its first operand such that contraction often applies: often a sum, whose operand
+    /// may be a product.
     fn sum_or_product(&mut self, first: usize) -> (Op, usize) {
         let products: Vec<usize> = (0..self.types.len())
             .filter(|&step| self.types[step].dtype.is_float())

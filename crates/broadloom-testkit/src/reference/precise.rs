@@ -244,7 +244,8 @@ pub(super) struct Constants {
 
 impl Constants {
     pub fn new() -> Constants {
-        // A separate cache, since the thread's own is in use if `pow` is the first function to need the constants.
+        // The constants have a cache of their own: the thread's cache is in use if `pow` is the first
+        // function to need them.
         let mut cache = ConstCache::new();
         let mut at = |x: f64, bits: usize, function: PreciseFunction| {
             Evaluation { x, y: 0.0, bits, cache: &mut cache }.value(function)

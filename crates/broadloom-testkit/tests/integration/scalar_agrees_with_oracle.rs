@@ -178,7 +178,8 @@ fn ordinary(rng: &mut Rng, dtype: DType, exponents: std::ops::Range<i32>) -> Sca
     float(dtype, sign * significand * 2f64.powi(exponent))
 }
 
-/// Arguments at which some function changes its behaviour. Those of a single function are listed at its declaration.
+/// Arguments at which some function changes its behaviour. Arguments that matter to one function only are
+/// listed at its declaration.
 const EDGES: [f64; 62] = [
     // Arguments at which exp, sinh and cosh overflow, become subnormal or become 0, in float64, float32 and
     // float16.

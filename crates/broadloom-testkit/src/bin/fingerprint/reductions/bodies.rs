@@ -69,8 +69,8 @@ const FIRST: usize = 1;
 const SHAPES: &[&[usize]] = &[&[37, 275], &[1039]];
 const LARGE: &[&[usize]] = &[&[257, 1031]];
 
-/// The rows: one for each layout for the first functions; for the others, one with contiguous operands and one with all layouts
-/// of views.
+/// The rows of hashes. The first functions have one row for each layout; the others have one with contiguous
+/// operands and one with all layouts of views.
 pub fn rows() -> Vec<ReductionRow> {
     let mut rows = Vec::new();
     let pairs =
