@@ -1,8 +1,9 @@
-//! Times of expressions beside plain Rust loops of the same run, with the aims for their ratios.
+//! Compares the times of expressions with those of plain Rust loops in the same run, and states the ratios
+//! that are aimed at.
 //!
-//! `cargo bench -p broadloom --bench figures` measures everything with criterion and then prints each figure as a
-//! ratio of medians. A word after `--` picks the groups whose names contain it. The loops are compiled for AVX2 and
-//! FMA, and never contract `a * b + c`.
+//! `cargo bench -p broadloom --bench figures` measures everything with criterion and then prints each figure
+//! as a ratio of medians. A word after `--` selects the groups whose names contain it. The loops are compiled
+//! for AVX2 and FMA, and never contract `a * b + c`.
 
 use std::hint::black_box;
 use std::ops::{Add, Mul};

@@ -1,9 +1,10 @@
-//! The speed of the transcendental functions against the standard library's, in one run.
+//! Compares the speed of the transcendental functions with that of the standard library's, in one run.
 //!
-//! `cargo bench -p broadloom --bench functions` measures each function and dtype as a scalar loop over the standard
-//! library's function (or `libm`'s, where that has none), by the interpreter and by compiled code, one thread, 100,000
-//! elements in cache, and prints the ratios. The functions, their arguments and their loops stand at their declarations
-//! in `broadloom_testkit::reference`. Words after `--` pick groups, such as `exp/float32`. Arguments don't repeat.
+//! `cargo bench -p broadloom --bench functions` measures each function and dtype: as a scalar loop over the
+//! standard library's function (or `libm`'s, if the standard library has none), by the interpreter, and by
+//! machine code. It uses one thread and 100,000 elements in cache, and prints the ratios. The functions,
+//! their arguments and their loops are declared in `broadloom_testkit::reference`. Words after `--` select
+//! groups, such as `exp/float32`. Arguments don't repeat.
 
 use std::hint::black_box;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The overhead of a kernel: to parse it from a text, to bind it, and to call it.
+//! Measures the overhead of a kernel: the time to parse it from a text, to bind it, and to call it.
 //!
 //! `cargo bench --bench kernels`.
 

@@ -1,10 +1,12 @@
-//! Layouts that are not contiguous, and fresh results, against plain Rust loops for the same layout.
+//! Compares layouts that are not contiguous, and results in new memory, with plain Rust loops for the same
+//! layout.
 //!
-//! `cargo bench -p broadloom --bench layouts` prints, for each expression, nanoseconds per element under each executor,
-//! the ratio to the best plain loop (AVX2 and FMA, by feature dispatch), and the loops: minima of interleaved runs, one
-//! thread, outputs written before. Then `a+b` into memory that was written before, into results that are dropped before
-//! the next one is computed, into results that are all kept, and by a plain loop into a new `Vec` each time: medians.
-//! A word after `--` picks the lines whose names contain it.
+//! `cargo bench -p broadloom --bench layouts` prints a line for each expression: nanoseconds per element
+//! under each executor, the ratio to the best plain loop (AVX2 and FMA, chosen at run time), and the loops'
+//! times. These are minima of interleaved runs on one thread, into outputs that were written before. Then it
+//! prints medians for `a+b`: into memory that was written before, into results that are dropped before the
+//! next one is computed, into results that are all kept, and by a plain loop into a new `Vec` each time. A
+//! word after `--` selects the lines whose names contain it.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -172,7 +172,7 @@ impl Table {
         self.columns.iter().find(|column| column.name == name)
     }
 
-    /// Refuses a title for a new column that names one of the table's in formulas.
+    /// Refuses the title of a new column if formulas would read it as the name of an existing column.
     ///
     /// # Errors
     /// [`TableError::Taken`].
@@ -182,7 +182,7 @@ impl Table {
         Err(TableError::Taken { title: self.header[i].to_owned(), name, column: i + 1 })
     }
 
-    /// The first cell of a column that is neither empty nor what the cells before it are, if the column is text.
+    /// For a column of text: its first cell that is not empty and has another type than the cells before it.
     ///
     /// ```
     /// use broadloom_formula::Table;

@@ -196,7 +196,8 @@ fn mistakes_have_a_place() {
     assert_eq!(ragged.to_string(), "row 2 (line 3) is not as long as the header: 1 against 2 cells");
 }
 
-/// A mistake in a cell names the column, the row and the line, which differ where cells have several lines.
+/// An error in a cell names the column, the row and the line. Row and line differ if cells contain line
+/// breaks.
 #[test]
 fn a_cell_that_makes_a_column_text_is_named() {
     let long = "9".repeat(50) + "x";
