@@ -1,8 +1,8 @@
-"""Times float32 functions with `accuracy="nearest"` beside the same with `"fast"`, and prints the ratios.
+"""Compares the times of float32 functions with `accuracy="nearest"` and with `"fast"`, and prints the ratios.
 
     python python/bench/nearest.py
 
-Both are machine code, and take turns over elements in the first-level cache; of each the least time counts.
+Both are machine code, and run alternately over elements in the first-level cache. The minimum time of each counts.
 """
 
 from __future__ import annotations

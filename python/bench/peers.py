@@ -2,9 +2,10 @@
 
     python python/bench/peers.py NAME
 
-answers requests that come line by line on standard input, as JSON, with the seconds that so many calls took. A process of its
-own lets a peer have another interpreter than ours (Numba with Intel's vector library needs an older Numba), lets JAX have one
-processor where one thread is requested, and keeps the threads of one library from those of another.
+Reads requests as lines of JSON from standard input, and answers with the seconds that the requested number of calls
+took. Each peer has its own process for three reasons: it may need another interpreter (Numba with Intel's vector
+library needs an older Numba), JAX can be limited to one processor if one thread is requested, and the threads of one
+library don't disturb another.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ HUGE_PAGE = 2 << 20
 ARCH = f"-march={os.environ.get('GCC_ARCH', 'native')}"
 STRICT = (ARCH, "-ffp-contract=off")
 FAST = (ARCH, "-ffast-math")
-#: The peers that are not told to do without IEEE's arithmetic. Whether one keeps it in a row is found out by its results' bits.
+#: The peers that have no option to give up IEEE's arithmetic. Whether one keeps it in a row is found by the bits of
+#: its results.
 STANDARD = ("numpy", "numexpr", "numba", "numba_svml", "jax", "gcc")
 PEERS = (*STANDARD, "gcc_fast", "numba_fast")
 
@@ -63,10 +65,11 @@ def of_numexpr(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> R
 
 
 def placed(array: np.ndarray, place: int) -> np.ndarray:
-    """A copy in huge pages, at an offset within a page that no other array of a workload has.
+    """Returns a copy in huge pages, at an offset within a page that no other array of a workload has.
 
-    A load that lies whole pages behind a pending store waits for it, and most allocators begin large arrays at one offset. The
-    places of small pages in the second-level cache are drawn by lot for each process: at 10⁵ elements, ratios moved by a fifth.
+    A load whose address is a whole number of pages behind that of a pending store waits for the store, and most
+    allocators begin large arrays at one offset. Huge pages are used because the sets of the second-level cache that
+    small pages get are random in each process: at 10⁵ elements, ratios varied by a fifth.
     """
     area = mmap.mmap(-1, HUGE_PAGE + 8192 + array.nbytes)
     if hasattr(mmap, "MADV_HUGEPAGE"):
@@ -104,12 +107,12 @@ def of_numba(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run
 
 
 def of_numba_fast(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run | None:
-    """A reduction as loops of Numba's with `fastmath`, always on one thread; None for other workloads."""
+    """A reduction as loops that Numba compiles with `fastmath`, always on one thread. None for other workloads."""
     return given.fast and numba_fast_loop(given.fast, arrays, memory_for(given, arrays))
 
 
 def of_jax(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run:
-    """The workload by jax.jit on arrays of its own; JAX takes the processors that its process may run on."""
+    """Runs the workload by jax.jit on JAX's own arrays. JAX uses the processors that its process may run on."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -187,7 +190,8 @@ class Peer:
         return json.loads(line) if line else {"error": f"{self.name} ended"}
 
     def begin(self, name: str, dtype: str, n: int | Sequence[int], check: Path) -> dict[str, Any]:
-        """Prepares a workload, whose result is checked: `same_bits`, or the `error` if it can't be timed."""
+        """Prepares a workload and checks its result. The answer has `same_bits`, or the `error` if the workload can't
+        be timed."""
         return self.ask(begin=name, dtype=dtype, n=n, check=str(check))
 
     def timer(self) -> Callable[[int], float]:
@@ -210,7 +214,8 @@ def compare_with_numpy(given: Workload, result: Any, expected: np.ndarray) -> No
 
 
 def prepare(peer: str, threads: int, request: dict[str, Any]) -> tuple[Run, bool] | None:
-    """The run of a workload, once its result was found to be near the expected one, and whether it has the same bits."""
+    """Returns the run of a workload and whether its result has the expected bits. The result must be near the expected
+    one."""
     given = workload(request["begin"])
     arrays = arrays_of(given.name, request["dtype"], request["n"])
     run = MAKERS[peer](given, arrays, threads)

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Calls each face of the package many times, and prints by how much the process's memory grew after a warm-up.
+"""Calls each part of the package's interface many times, and prints by how much the process's memory grew after a
+warm-up.
 
     python/bench/soak.py [--calls 1000000] [--only NAME…]
 
-The warm-up is a tenth of the calls, since caches of plans and kernels fill first. Faces that plan or compile at each call have a
-hundredth of the calls. Exit status 1 means that a face grew by more than `--most` MiB. Linux only: it reads /proc.
+The warm-up is a tenth of the calls, since caches of plans and kernels fill first. Parts that plan or compile at each
+call get a hundredth of the calls. Exit status 1 means that memory grew by more than `--most` MiB for one of them.
+Linux only: it reads /proc.
 """
 
 from __future__ import annotations

@@ -31,17 +31,20 @@ class Workload:
     #: The inputs of a dtype, of so many elements; those of a reduction may be asked for with a shape.
     inputs: Callable[[np.dtype[Any], Any], Sequence[np.ndarray]]
     dtypes: tuple[str, ...] = ("float32", "float64")
-    #: What a loop computes of the elements a, b, c; the source, if it is the same. Nothing, where no loop is compared.
+    #: The expression that a loop computes from the elements a, b and c. Empty if it is the source itself; None if no
+    #: loop is compared.
     element: str | None = ""
-    #: The places at which a loop reads each input for the element i, or (i, j), if they are others than its own.
+    #: The indices at which a loop reads each input to compute element i, or (i, j). Empty if the inputs are read at
+    #: that element itself.
     places: tuple[str, ...] = ()
     #: Whether numexpr understands the source.
     has_text: bool = True
-    #: Whether its bits are those of IEEE's arithmetic, an operation at a time: it has no functions, and combines no elements.
+    #: Whether the result has the bits of IEEE's arithmetic, one operation at a time: there are no functions, and no
+    #: elements are combined.
     has_exact_bits: bool = True
-    #: Whether products are added, which a compiler may contract, and the bits of the result don't show it.
+    #: Whether the workload adds products, which a compiler may contract, although the result's bits don't show it.
     adds_products: bool = False
-    #: The group of a reduction, by which it is summarized; nothing for the workloads of `broadloom-bench`.
+    #: The group of a reduction, for which results are summarised. Empty for the workloads of `broadloom-bench`.
     group: str = ""
     #: Elements or shapes of its arrays, as in "1e6" and "1000x100", if they are its own.
     sizes: tuple[str, ...] = ()

@@ -304,7 +304,8 @@ def test_variables_of_a_loop_are_evaluated_together(counted: list[int]) -> None:
         expected = expected[0] ** 2 - expected[1] ** 2 + c, 2 * expected[0] * expected[1] + c[::-1]
     assert np.array_equal(zr, expected[0]) and np.array_equal(zi, expected[1])
     assert count.tolist() == [100] * 100
-    # Each variable is 300 operations long, and none of them is computed twice; three expressions of a few are left at the end.
+    # Each variable depends on 300 operations, none of which is computed twice. At the end, three expressions of a few
+    # operations remain.
     assert sum(runs > 1 for runs in counted) <= 3 and len(counted) <= 6
 
 

@@ -1,6 +1,8 @@
-"""Signals, exceptions from other threads and time limits end whatever computes, in each kind of stage and by each way into it.
+"""Tests that signals, exceptions from other threads and time limits end every computation, in each kind of stage
+and in
+each way of starting one.
 
-Each computation here would take minutes or hours: a run that goes on meets the time limit of the process.
+Each computation here would take minutes or hours: a run that goes on exceeds the time limit of the process.
 """
 
 from __future__ import annotations

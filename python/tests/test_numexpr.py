@@ -1,4 +1,5 @@
-"""broadloom.numexpr: dtypes and values by case, names and frames, out, order and casting, hostile texts, threads, install."""
+"""Tests broadloom.numexpr: dtypes and values by case, names and frames, `out`, order and casting, hostile texts,
+threads, `install`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Who owns Arrow's structs, and for how long: with structs made by hand, whose releases are counted, and with hostile ones."""
+"""Tests who owns Arrow's structs, and for how long: with structs made by hand, whose releases are counted, and with
+hostile ones."""
 
 from __future__ import annotations
 
@@ -456,7 +457,9 @@ def test_a_struct_that_was_released_in_its_capsule_is_not_released_again() -> No
 
 
 def test_structs_are_released_by_threads_without_python() -> None:
-    """`release` is called by a thread that Python does not know, while this one holds or waits without the lock."""
+    """A thread that Python does not know calls `release`, while the test's thread either holds the GIL or waits
+    without
+    it."""
     library = ctypes.CDLL(None)
     Start = ctypes.CFUNCTYPE(Pointer, Pointer)
     structs, alive = [], []

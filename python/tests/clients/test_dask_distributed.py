@@ -1,4 +1,5 @@
-"""Dask's `distributed`: functions and chunks of ours on two worker processes, one of which is killed on the way."""
+"""Tests Dask's `distributed` with broadloom's functions and chunks on two worker processes, one of which is killed
+during the test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ONNX models through `broadloom.onnx`: what is refused and how, versions of operators, arguments, plans."""
+"""Tests ONNX models in `broadloom.onnx`: which are refused and how, versions of operators, arguments, and plans."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def model_of(
     domains: Sequence[Any] = (),
     functions: Sequence[Any] = (),
 ) -> Any:
-    """A model of nodes; inputs by name with element type and shape, outputs with element type and rank, 1 by default."""
+    """Makes a model of nodes. Inputs are given by name with element type and shape, outputs with element type
+    and rank,
+    1 by default."""
     ranked = {name: x if isinstance(x, tuple) else (x, 1) for name, x in outputs.items()}
     graph = helper.make_graph(
         list(nodes),

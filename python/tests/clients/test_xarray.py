@@ -113,7 +113,8 @@ LAZY: dict[str, Callable[[Any], Any]] = {
     "cov": lambda a: xr.cov(a, a + 1, "t"),
     "corr": lambda a: xr.corr(a, a * 2 + 1, "t"),
 }
-#: What is evaluated on the way: by NumPy, or one group, window or index after the other. The results are ours.
+#: Computations of xarray that evaluate arrays on the way: by NumPy, or one group, window or index after the other.
+#: Their results are broadloom's arrays.
 COMPUTED: dict[str, Callable[[Any], Any]] = {
     "median": lambda a: a.median("t"),
     "quantile": lambda a: a.quantile(0.5, "t"),
