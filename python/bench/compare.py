@@ -134,8 +134,8 @@ class Ratios:
     def note(
         self, workload: Workload, dtype: str, size: str, threads: int, took: dict[str, float], ieee: set[str]
     ) -> str:
-        """Counts a row, in which the peers `ieee` keep IEEE's arithmetic. Returns the text of its cell: the ratio and
-        the fastest peer."""
+        """Counts a row, in which the peers `ieee` keep IEEE's arithmetic. Returns the text of its cell: the ratio
+        and the fastest peer."""
         cell, given = "–", [peer for peer in PEERS if peer in took]
         comparisons = [
             ("contract", FAST, [peer for peer in given if peer not in ieee or peer not in STANDARD]),

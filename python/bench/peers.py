@@ -190,8 +190,8 @@ class Peer:
         return json.loads(line) if line else {"error": f"{self.name} ended"}
 
     def begin(self, name: str, dtype: str, n: int | Sequence[int], check: Path) -> dict[str, Any]:
-        """Prepares a workload and checks its result. The answer has `same_bits`, or the `error` if the workload can't
-        be timed."""
+        """Prepares a workload and checks its result. The answer has `same_bits`, or the `error` if the workload
+        can't be timed."""
         return self.ask(begin=name, dtype=dtype, n=n, check=str(check))
 
     def timer(self) -> Callable[[int], float]:
@@ -214,8 +214,8 @@ def compare_with_numpy(given: Workload, result: Any, expected: np.ndarray) -> No
 
 
 def prepare(peer: str, threads: int, request: dict[str, Any]) -> tuple[Run, bool] | None:
-    """Returns the run of a workload and whether its result has the expected bits. The result must be near the expected
-    one."""
+    """Returns the run of a workload and whether its result has the expected bits. The result must be near the
+    expected one."""
     given = workload(request["begin"])
     arrays = arrays_of(given.name, request["dtype"], request["n"])
     run = MAKERS[peer](given, arrays, threads)

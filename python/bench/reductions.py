@@ -219,8 +219,8 @@ def _matrix_max(a: np.ndarray, out: np.ndarray) -> None:
 def _row(
     group: str, name: str, source: str, fast: Callable[..., None], sizes: Sequence[str], inputs: Inputs, ulps: int = 0
 ) -> Workload:
-    """A row of the table that is computed by array functions and by loops of its own, but not by a loop over elements
-    or by numexpr."""
+    """A row of the table that is computed by array functions and by loops of its own, but not by a loop over
+    elements or by numexpr."""
     return Workload(
         name,
         source,

@@ -1,5 +1,5 @@
-"""Computes the vegetation index (NDVI) and its mean with Dask, for a zarr store that is larger than the memory of the
-workers.
+"""Computes the vegetation index (NDVI) and its mean with Dask, for a zarr store that is larger than the memory of
+the workers.
 
     python python/examples/ndvi_dask.py                       2.3 GB of pictures, two processes with 500 MB each
     python python/examples/ndvi_dask.py --side 600 --chunk 200      the same in small

@@ -1,6 +1,5 @@
-"""Tests calls with NumPy's arrays: memory of every kind, threads, forks, interrupts, and the errors of calls
-that can't
-work."""
+"""Tests calls with NumPy's arrays: memory of every kind, threads, forks, interrupts, and the errors of calls that
+can't work."""
 
 import multiprocessing
 import os

@@ -1,6 +1,5 @@
-"""Tests that signals, exceptions from other threads and time limits end every computation, in each kind of stage
-and in
-each way of starting one.
+"""Tests that signals, exceptions from other threads and time limits end every computation, in each kind of stage and
+in each way of starting one.
 
 Each computation here would take minutes or hours: a run that goes on exceeds the time limit of the process.
 """

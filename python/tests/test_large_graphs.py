@@ -28,8 +28,8 @@ F8 = np.dtype("f8")
 
 
 def chain(start: Handle, nodes: int = NODES) -> Array:
-    """A chain of additions as one graph. It is not built by arrays of the namespace, which are evaluated every hundred
-    operations."""
+    """A chain of additions as one graph. It is not built by arrays of the namespace, which are evaluated every
+    hundred operations."""
     one, made = Handle.full([], 1.0, F8), start
     for _ in range(nodes):
         made = _core.apply("add", made, one)

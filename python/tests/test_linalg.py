@@ -1,5 +1,5 @@
-"""Tests linear algebra by the identities that define a function, or by values computed by hand or by NumPy, for floats
-and stacks of matrices."""
+"""Tests linear algebra by the identities that define a function, or by values computed by hand or by NumPy, for
+floats and stacks of matrices."""
 
 from typing import Any
 

@@ -1,6 +1,5 @@
-"""Tests a `.pth` file that installs broadloom.numexpr under numexpr's name in every interpreter of an
-environment, also
-for pandas."""
+"""Tests a `.pth` file that installs broadloom.numexpr under numexpr's name in every interpreter of an environment,
+also for pandas."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Tests that the runners of other projects' suites detect wrong results, exclusions that aren't needed, and
-suites that
-don't run."""
+"""Tests that the runners of other projects' suites detect wrong results, exclusions that aren't needed, and suites
+that don't run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Tests that Python's threads can share arrays, jitted functions, kernels, texts and tables of the package: the
-results
-are those of one thread.
+results are those of one thread.
 
 BROADLOOM_STRESS_SECONDS is the duration of each test.
 """

@@ -458,8 +458,7 @@ def test_a_struct_that_was_released_in_its_capsule_is_not_released_again() -> No
 
 def test_structs_are_released_by_threads_without_python() -> None:
     """A thread that Python does not know calls `release`, while the test's thread either holds the GIL or waits
-    without
-    it."""
+    without it."""
     library = ctypes.CDLL(None)
     Start = ctypes.CFUNCTYPE(Pointer, Pointer)
     structs, alive = [], []

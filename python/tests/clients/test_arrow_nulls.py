@@ -211,8 +211,8 @@ def test_none_is_no_operand() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_random_expressions(seed: int) -> None:
-    """Tests random expressions over integers that do not overflow, with comparisons, choices and Kleene's three-valued
-    logic."""
+    """Tests random expressions over integers that do not overflow, with comparisons, choices and Kleene's
+    three-valued logic."""
     rng = random.Random(seed)
     numbers = [(nullable(x), x) for x in (made(pa.int64(), 0.3, seed * 9 + i, low=-5, length=97) for i in range(3))]
     bools = [(nullable(x), x) for x in (made(pa.bool_(), 0.3, seed * 9 + i, length=97) for i in range(2))]

@@ -33,9 +33,8 @@ def model_of(
     domains: Sequence[Any] = (),
     functions: Sequence[Any] = (),
 ) -> Any:
-    """Makes a model of nodes. Inputs are given by name with element type and shape, outputs with element type
-    and rank,
-    1 by default."""
+    """Makes a model of nodes. Inputs are given by name with element type and shape, outputs with element type and
+    rank, 1 by default."""
     ranked = {name: x if isinstance(x, tuple) else (x, 1) for name, x in outputs.items()}
     graph = helper.make_graph(
         list(nodes),

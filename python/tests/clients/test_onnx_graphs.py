@@ -1,6 +1,5 @@
 """Compares composed models with `onnx.reference.ReferenceEvaluator`: random graphs bit for bit, models of layers
-with a
-small tolerance.
+with a small tolerance.
 
 Random graphs use operators whose result IEEE 754 or integer arithmetic defines exactly, so that no tolerance is
 needed. ONNX leaves the sign of some zeros open (the maximum of -0 and 0), so nothing is divided by them.

@@ -60,8 +60,8 @@ class Outcomes:
 
 
 def _file_of(module: str) -> str | None:
-    """The file that `import module` loads in this process. It is imported here even if only pytest's workers imported
-    it before."""
+    """The file that `import module` loads in this process. It is imported here even if only pytest's workers
+    imported it before."""
     try:
         return importlib.import_module(module).__file__
     except ImportError:

@@ -31,9 +31,8 @@ _PARAMETERS: dict[str, tuple[float, ...]] = {
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a function in `scipy.MODULE`: the function's name, a method's name if it calls one, and the text
-    of the
-    arguments."""
+    """A call of a function in `scipy.MODULE`: the function's name, a method's name if it calls one, and the text of
+    the arguments."""
 
     module: str
     name: str
@@ -71,9 +70,8 @@ def _of_distributions() -> Iterator[Call]:
 
 
 def public(module: str) -> list[str]:
-    """The names of a module's functions and distributions: not its modules, its classes, and the functions that
-    set how
-    errors are reported."""
+    """The names of a module's functions and distributions: not its modules, its classes, and the functions that set
+    how errors are reported."""
     found = MODULES[module]
     return sorted(
         {name for name in found.__all__ if not isinstance(getattr(found, name), ModuleType | type)}

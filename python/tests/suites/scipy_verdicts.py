@@ -45,8 +45,8 @@ _NOISE = {
 
 @dataclass
 class Outcome:
-    """The outcome of a call. `verdict` is "ours", "partly", "numpy", "numbers" (no arrays in the result), "refused" or
-    "no arrays" (none in the arguments); `message` is the error of a refusal; `differs` says what is wrong with a
+    """The outcome of a call. `verdict` is "ours", "partly", "numpy", "numbers" (no arrays in the result), "refused"
+    or "no arrays" (none in the arguments); `message` is the error of a refusal; `differs` says what is wrong with a
     result; `ulps` is the largest distance; `claimed` is whether SciPy says that the function takes any namespace of
     the standard."""
 
@@ -61,8 +61,8 @@ class Outcome:
 
 
 def leaves(result: Any) -> list[tuple[str, Any]]:
-    """The arrays and numbers in a result, each with its position: within sequences, mappings and the public attributes
-    of SciPy's own objects."""
+    """The arrays and numbers in a result, each with its position: within sequences, mappings and the public
+    attributes of SciPy's own objects."""
     found: list[tuple[str, Any]] = []
     pending = [("", result)]
     while pending and len(found) < _PARTS:
@@ -126,9 +126,8 @@ def takes_arrays(call: Call, space: dict[str, Any]) -> bool:
 
 
 def is_claimed(call: Call) -> bool:
-    """Whether SciPy says that the function takes arrays of any namespace of the standard: SciPy tests the
-    function with
-    array-api-strict."""
+    """Whether SciPy says that the function takes arrays of any namespace of the standard: SciPy tests the function
+    with array-api-strict."""
     entry = xp_capabilities_table.get(getattr(scipy_calls.MODULES[call.module], call.function))
     if entry is None or entry["np_only"] or entry["out_of_scope"]:
         return False

@@ -234,8 +234,7 @@ def with_operators(text: str) -> str:
 
 def judge(found: Outcomes, page: Path | None = None) -> list[str]:
     """The errors of a run. If `page` is given, it must be the page that the run would write, and the table of
-    operators
-    beside it as well."""
+    operators beside it as well."""
     errors = [f"{test.name}: {test.text}" for test in found.having("failed")]
     verdicts = {test.name: test.verdict for test in found.tests}
     errors += [

@@ -63,9 +63,8 @@ def table(reports: Sequence[Report]) -> str:
 
 
 def write(page: Path, reports: Sequence[Report], mode: str) -> None:
-    """Replaces the block between the marks of `page` by the table, the notes, the date and the versions. What
-    the block
-    has of suites that were not run stays.
+    """Replaces the block between the marks of `page` by the table, the notes, the date and the versions. What the
+    block has of suites that were not run stays.
 
     Raises:
         ValueError: where the page has no such marks.

@@ -59,8 +59,8 @@ def verdicts(dtype: str, promotion: str = "strict") -> dict[str, Any]:
 def judge(
     outcomes: list[Outcome], by_numpy: list[Outcome], rules: dict[str, Any], kind: str
 ) -> tuple[int, int, list[str]]:
-    """The number of correct calls, the number of accepted refusals, and the errors. Sets `bound` of each outcome, and
-    the verdict "numpy promotion" if only that rule accepts the call. `kind` names the run."""
+    """The number of correct calls, the number of accepted refusals, and the errors. Sets `bound` of each outcome,
+    and the verdict "numpy promotion" if only that rule accepts the call. `kind` names the run."""
     errors, passed, accepted = [], 0, 0
     promoted = {outcome["call"]: outcome for outcome in by_numpy}
     for outcome in outcomes:
@@ -165,8 +165,8 @@ def _page(block: str, page: Path) -> str:
 
 
 def run(*, write: bool = False, accepted: Path = ACCEPTED, page: Path = PAGE) -> Report:
-    """Makes all calls in float64, and those of functions that SciPy claims in float32 too. With `write` the lists are
-    written to the page."""
+    """Makes all calls in float64, and those of functions that SciPy claims in float32 too. With `write` the lists
+    are written to the page."""
     report = Report("SciPy's functions", ("scipy",))
     rules = tomllib.loads(accepted.read_text(encoding="utf-8"))
     begin = time.monotonic()

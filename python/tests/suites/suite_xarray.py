@@ -44,8 +44,8 @@ def _run(
 def compare(
     ours: Run, theirs: Run | None, rows: list[dict[str, Any]], *, complete: bool
 ) -> tuple[int, list[str], list[str]]:
-    """The number of accepted failures, the errors, and the patterns that were needed. `theirs` is the run with NumPy's
-    arrays, if there was one."""
+    """The number of accepted failures, the errors, and the patterns that were needed. `theirs` is the run with
+    NumPy's arrays, if there was one."""
     errors, needed, accepted = [], [], 0
     for test in ours.having("failed", "skipped"):
         name, outcome = _name(test), ours.outcomes[test]

@@ -96,7 +96,8 @@ mod tests {
     use crate::format::{from_bits, round};
     use crate::points::Points;
 
-    /// Arguments for tests: any bit patterns for a function of one, and pairs of all kinds for a function of two.
+    /// Draws arguments for tests: for a function of one argument any bit patterns, for a function of two
+    /// pairs of all kinds.
     fn arguments(function: Function, format: FloatFormat) -> Vec<[f64; 2]> {
         if function.arity() == 2 {
             // float32 is used, because pairs of float16 have no kinds: all of them are measured.
