@@ -66,8 +66,8 @@ pub struct Measurement {
     pub vector_width: Option<VectorWidth>,
     /// The chosen executor, or several if the loops of one evaluation have different ones.
     pub executor: String,
-    /// The time per element of a result, in nanoseconds. If there are several results, it is the time of all
-    /// of them per element of one.
+    /// The time per element of a result, in nanoseconds. If there are several results, the time of all of
+    /// them is divided by the number of elements of one.
     pub ns_per_elem: f64,
     /// The bandwidth in GB/s, with each input and output counted once.
     pub gb_s: f64,
