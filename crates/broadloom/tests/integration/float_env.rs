@@ -292,7 +292,8 @@ fn sensitive(x: &Array<'static>, y: &Array<'static>) -> Array<'static> {
     (x * 0.1 + y / 3) * 1e-30 / 1e5 - y.exp() * 1e-44
 }
 
-/// Each way into the engine, over few elements and over enough to be shared, to estimate and to compile.
+/// Tests every way of starting an evaluation. Each is used with few elements, and with enough elements for
+/// threads to share, for the cost to be estimated, and for machine code to be compiled.
 #[test]
 fn every_way_in() {
     for n in [5usize, 200_000] {
