@@ -50,7 +50,7 @@ fn iterated<'a>(z: &Array<'a>, c: &Array<'a>) -> Array<'a> {
     (0..10).fold(z.clone(), |z, _| &z * &z + c)
 }
 
-/// Runs an expression on given memory, over and over, under each executor.
+/// Runs an expression repeatedly on given memory, under each executor.
 macro_rules! run {
     ($group:ident, $name:expr, $expr:expr, $out:ident, [$($executor:ident),*]) => {$(
         let (expr, choice) = ($expr, options(Executor::$executor));
@@ -222,7 +222,7 @@ fn threads(c: &mut Criterion) {
     }
 }
 
-/// From a graph to a callable kernel, warm; an op is one arithmetic instruction.
+/// The time from a graph to a callable kernel, with warm caches. An op is one arithmetic instruction.
 fn compiling(c: &mut Criterion) {
     use broadloom_core::node::NodeKind;
     use broadloom_core::{Graph, Layout, Op, Shape, fuse, rewrite};

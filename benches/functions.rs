@@ -19,7 +19,7 @@ use medians::median;
 
 const N: usize = 100_000;
 
-/// Numbers of an interval.
+/// Numbers in an interval.
 fn numbers(seed: u64, (lo, hi): (f64, f64)) -> Vec<f64> {
     let mut state = seed;
     let mut next = || {
@@ -29,10 +29,10 @@ fn numbers(seed: u64, (lo, hi): (f64, f64)) -> Vec<f64> {
     (0..N).map(|_| lo + (hi - lo) * next()).collect()
 }
 
-/// The aims of a row: the speed as a multiple of the loop's, by the interpreter and compiled.
+/// The speeds that a row aims at, as multiples of the loop's: by the interpreter, and compiled.
 struct Aim(f64, f64);
 
-/// The aims of a function, of float32 and of float64.
+/// The speeds that a function aims at, for float32 and for float64.
 fn aims(function: Function) -> [Aim; 2] {
     match function.name() {
         "exp" | "log" | "sin" | "cos" => [Aim(5.0, 2.0), Aim(3.0, 1.5)],

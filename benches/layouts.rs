@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use broadloom::{Array, Engine, Executor, Options, Range};
 use pulp::{NullaryFnOnce, x86::V3};
 
-/// How long a line is measured.
+/// The duration of the measurement of a line.
 const BUDGET: Duration = Duration::from_millis(600);
 
 /// Runs a closure compiled for AVX2 and FMA, where the target has them.
@@ -124,7 +124,7 @@ fn wanted(name: &str) -> bool {
     std::env::args().skip(1).all(|word| word.starts_with('-') || name.contains(&word))
 }
 
-/// Measures where results go.
+/// Measures results in different kinds of memory.
 fn results<T: LineElement>(n: usize) {
     let name = format!("results {n} {}", T::NAME);
     if !wanted(&name) {
@@ -315,7 +315,7 @@ fn transposed<T: LineElement>(n: usize) {
     );
 }
 
-/// Every so many elements, `n` of them.
+/// A view of `n` elements at a constant step.
 fn part<T: LineElement>(v: &[T], n: usize, step: usize) -> Array<'_> {
     let whole = Array::from_slice(&v[..step * n]);
     whole.slice([Range::new(None, None, step as isize)]).expect("a step")

@@ -41,11 +41,11 @@ from peers import PEERS, STANDARD, Peer, arrays_of, compare_with_numpy, result_o
 from reductions import GROUPS, REDUCTIONS  # noqa: E402
 from workloads import WORKLOADS, Workload  # noqa: E402
 
-#: The seconds that so many calls take.
+#: The seconds that the given number of calls take.
 Timer = Callable[[int], float]
 #: The numbers of elements of an array without `--sizes`.
 SIZES = ("10", "1e5", "1e7")
-#: Where the table of a class of CPU begins in a page; or the only table, of whatever CPU.
+#: The marker in a page at which the table of a class of CPU begins, or the only table, for all CPUs.
 BEGIN = "<!-- table, {cpu}: written by python/bench/compare.py -->"
 BEGIN_ONLY = "<!-- table: written by python/bench/compare.py -->"
 END = "<!-- end of the table -->"
@@ -57,7 +57,7 @@ FAST = "the best of those that don't, gcc -ffast-math above all (ours with `cont
 FASTEST = "the fastest peer"
 #: The peers of reductions, if no others are named.
 REDUCTION_PEERS = ("numpy", "jax", "numba_fast")
-#: Elements of which a peer's bits are compared: of a hundred, contracted and other sums may agree.
+#: The number of elements whose bits are compared. With a hundred, contracted and uncontracted sums might agree.
 PROBES = 100_000
 #: No row counts for more than this in a mean, so that one can't carry the others.
 CAP = 1.5
@@ -86,7 +86,7 @@ def our_timers(workload: Workload, arrays: Sequence[np.ndarray], threads: int, w
         if not contract:  # Contraction may change the outcome of a comparison between nearly equal numbers.
             compare_with_numpy(workload, ours, result)
         kernel = jitted.entries()[-1].kernel
-        # Into memory that is there, as the loops of Numba and gcc have it.
+        # The result is written to existing memory, as by the loops of Numba and gcc.
         timers[name] = lambda calls, kernel=kernel, result=result: _core.engine_seconds(
             kernel, list(arrays), [result], calls
         )
@@ -96,7 +96,7 @@ def our_timers(workload: Workload, arrays: Sequence[np.ndarray], threads: int, w
 
 
 def of_one_call(timer: Timer, least: float) -> float:
-    """The seconds of one call, of so many calls that they take `least` seconds."""
+    """The seconds of one call, measured over so many calls that they take at least `least` seconds."""
     calls = 1
     while (took := timer(calls)) < least:
         calls = max(2 * calls, int(calls * least / max(took, 1e-9)))
@@ -104,7 +104,7 @@ def of_one_call(timer: Timer, least: float) -> float:
 
 
 def measured(timers: dict[str, Timer], rounds: int, least: float) -> dict[str, float]:
-    """The least seconds of a call of each, taking turns."""
+    """The minimum time of a call of each contender, in seconds. The contenders alternate."""
     best: dict[str, float] = {}
     for _ in range(rounds):
         for name, timer in timers.items():
@@ -115,7 +115,7 @@ def measured(timers: dict[str, Timer], rounds: int, least: float) -> dict[str, f
 
 
 def shown(took: dict[str, float], name: str) -> str:
-    """A cell: a time in a fitting unit."""
+    """The text of a cell: a time in a suitable unit."""
     if name not in took:
         return "–"
     time_of = took[name]
@@ -126,7 +126,7 @@ def shown(took: dict[str, float], name: str) -> str:
 
 
 class Ratios:
-    """How fast ours are beside the best peer, over the rows of a size and a number of threads."""
+    """The speed of broadloom relative to the fastest peer, over the rows of a size and a number of threads."""
 
     def __init__(self) -> None:
         self.rows: dict[tuple[str, str, int, str], list[tuple[float, str]]] = {}
@@ -183,7 +183,7 @@ def has_exact_bits(peer: Peer, workload: Workload, dtype: str, check: Path) -> b
 
 
 def contracts_products(peer: Peer, check: Path) -> bool:
-    """Whether a peer gives other bits than a product that is rounded and a sum that is rounded."""
+    """Whether a peer contracts: its bits differ from those of a rounded product that is added and rounded again."""
     triad = next(w for w in WORKLOADS if w.name == "triad")
     return not has_exact_bits(peer, triad, "float64", check)
 

@@ -48,7 +48,7 @@ def calls(n: int) -> dict[str, Callable[[], np.ndarray]]:
 
 
 def least(ways: dict[str, Callable[[], np.ndarray]], rounds: int, runs: int) -> dict[str, float]:
-    """The least microseconds of a call of each way."""
+    """The minimum time of a call of each way, in microseconds."""
     took = dict.fromkeys(ways, float("inf"))
     for _ in range(rounds):
         for name, way in ways.items():

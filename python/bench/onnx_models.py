@@ -76,7 +76,7 @@ def seconds_of(call: Callable[[], Any]) -> float:
 
 
 def measure(name: str, model: ModelProto, threads: int, rounds: int, interpreter: str | None) -> dict[str, float]:
-    """The least time of each runtime, in milliseconds."""
+    """The minimum time of each runtime, in milliseconds."""
     import broadloom.onnx
 
     x = np.random.default_rng(1).standard_normal((1000, 1000)).astype(np.float32)

@@ -28,7 +28,7 @@ from reductions import REDUCTIONS  # noqa: E402
 from workloads import WORKLOADS, Workload  # noqa: E402
 
 Run = Callable[[], Any]
-#: What has the peers make code for AVX2, on a processor that may have more.
+#: Settings with which peers compile for AVX2, also on a processor with wider vectors.
 OF_AVX2 = {
     "NUMBA_CPU_NAME": "haswell",
     "NUMBA_CPU_FEATURES": "",
@@ -37,7 +37,7 @@ OF_AVX2 = {
 }
 #: Bytes of a huge page on most systems.
 HUGE_PAGE = 2 << 20
-#: The flags of gcc: as the standard has arithmetic, and as it does not.
+#: The flags of gcc, for arithmetic as IEEE 754 defines it and for faster arithmetic.
 ARCH = f"-march={os.environ.get('GCC_ARCH', 'native')}"
 STRICT = (ARCH, "-ffp-contract=off")
 FAST = (ARCH, "-ffast-math")
@@ -48,13 +48,13 @@ PEERS = (*STANDARD, "gcc_fast", "numba_fast")
 
 
 def of_numpy(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run:
-    """The workload by NumPy, with new arrays for what it computes."""
+    """Runs the workload by NumPy, which allocates arrays for intermediate values and the result."""
     function = given.function(np, len(arrays))
     return lambda: function(*arrays)
 
 
 def of_numexpr(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run | None:
-    """The workload by numexpr; None where it has no text."""
+    """Runs the workload by numexpr; None if it has no text."""
     if given.text is None or any(x.dtype == np.float16 for x in arrays):
         return None
     import numexpr
@@ -87,14 +87,14 @@ def result_of(given: Workload, arrays: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def memory_for(given: Workload, arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """Memory for the result, in which a loop that writes nothing leaves a wrong one."""
+    """Memory for the result, filled with wrong values, so that a loop that writes nothing is detected."""
     memory = result_of(given, arrays)
     memory.fill(1)
     return memory
 
 
 def of_numba(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run | None:
-    """The workload as a loop of Numba's, or as a function of arrays where it is no loop."""
+    """The workload as a loop compiled by Numba, or as a function of arrays if it is not a loop."""
     if any(x.dtype == np.float16 for x in arrays):
         return None
     if given.of_elements is not None:
@@ -145,18 +145,18 @@ MAKERS: dict[str, Callable[[Workload, Sequence[np.ndarray], int], Run | None]] =
 
 
 def workload(name: str) -> Workload:
-    """The workload of a name."""
+    """The workload with this name."""
     return next(w for w in (*WORKLOADS, *REDUCTIONS) if w.name == name)
 
 
 def arrays_of(name: str, dtype: str, n: int | Sequence[int]) -> list[np.ndarray]:
-    """A workload's inputs, of so many elements or of a shape: the same in every process."""
+    """A workload's inputs, with the given number of elements or shape. They are the same in every process."""
     arrays = workload(name).inputs(np.dtype(dtype), n)
     return [placed(array, place) for place, array in enumerate(arrays, 1)]
 
 
 def timed(run: Run, calls: int) -> float:
-    """The seconds that so many calls take."""
+    """The seconds that the given number of calls take."""
     begun = time.perf_counter()
     for _ in range(calls):
         run()
@@ -164,14 +164,14 @@ def timed(run: Run, calls: int) -> float:
 
 
 class Peer:
-    """A peer's process, as seen by who compares."""
+    """A peer's process, as the comparing process sees it."""
 
     def __init__(self, name: str, threads: int, python: str = sys.executable, width: int | None = None) -> None:
         self.name = name
         # Waiting threads sleep: they would take the processors of the others.
         environment = os.environ | {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0"}
         if name == "numba_svml":
-            # Where the package icc_rt has put Intel's vector library.
+            # The folder in which the package icc_rt has installed Intel's vector library.
             environment["LD_LIBRARY_PATH"] = str(Path(python).parent.parent / "lib")
         if width == 256:
             environment |= OF_AVX2
@@ -183,7 +183,7 @@ class Peer:
         )
 
     def ask(self, **request: Any) -> dict[str, Any]:
-        """What the process answers."""
+        """Sends a request to the process, and returns the answer."""
         assert self.process.stdin is not None and self.process.stdout is not None
         print(json.dumps(request), file=self.process.stdin, flush=True)
         line = self.process.stdout.readline()

@@ -29,7 +29,7 @@ import broadloom.numexpr as ne
 
 Call = Callable[[int], object]
 
-#: Faces that plan or compile at each call.
+#: The parts of the interface that plan or compile at each call.
 SLOW = 100
 
 A, B = np.linspace(0.0, 1.0, 100), np.linspace(1.0, 2.0, 100)
@@ -38,7 +38,7 @@ MANY = [np.linspace(0.0, 1.0, n) for n in range(1, 1001)]
 
 
 def rss() -> int:
-    """Bytes of this process in memory."""
+    """The resident memory of this process, in bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGESIZE")
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-#: Elements of a row, of the workloads that have long ones.
+#: The number of elements in a row, for workloads with long rows.
 ROW = 1000
 #: The coefficients of the polynomial, of the highest power first.
 COEFFICIENTS = (0.3, -1.2, 0.7, 2.1, -0.4, 1.9, -2.3, 0.8, 1.1, -0.6, 0.25)
 
-#: What the sources name, in any namespace.
+#: The names that the sources use, which every namespace must have.
 NAMES = (
     *("sin", "cos", "exp", "log1p", "tanh", "logaddexp", "sqrt", "abs", "where", "astype"),
     *("sum", "mean", "var", "std", "max", "any", "argmax", "cumulative_sum"),
@@ -23,7 +23,7 @@ NAMES = (
 
 @dataclass(frozen=True)
 class Workload:
-    """Something to compute, of inputs that are named a, b, c in their order."""
+    """A computation on inputs that are named a, b and c in their order."""
 
     name: str
     #: An expression, which is numexpr's text too; or statements, which numexpr does not have.
@@ -50,7 +50,7 @@ class Workload:
     sizes: tuple[str, ...] = ()
     #: A reduction as loops over the arrays, which end with the array that is written to.
     fast: Callable[..., None] | None = None
-    #: The greatest difference of a reduction from NumPy's result, in ulp of the largest element of that.
+    #: The maximum difference of a reduction's result from NumPy's, in ulp of the largest element of NumPy's.
     ulps: int = 0
 
     @property
@@ -65,7 +65,7 @@ class Workload:
         return source if source is None or "return" in source else f"return {source}"
 
     def function(self, namespace: Any, count: int) -> Callable[..., Any]:
-        """The workload as a function of so many arrays, with the functions of a namespace."""
+        """The workload as a function of its arrays, which uses the functions of a namespace."""
         body = self.source if "return" in self.source else f"return {self.source}"
         lines = "".join(f"    {line}\n" for line in body.splitlines())
         scope: dict[str, Any] = {name: getattr(namespace, name) for name in NAMES if hasattr(namespace, name)}

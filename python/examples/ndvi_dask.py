@@ -33,7 +33,7 @@ import broadloom.dask
 
 
 def index(nir: Any, red: Any) -> Any:
-    """The index as one writes it, for any arrays."""
+    """The vegetation index, written for arrays of any library."""
     nir, red = nir.astype(np.float32), red.astype(np.float32)
     return (nir - red) / (nir + red)
 
@@ -91,7 +91,7 @@ class Cost(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What one way gave and took."""
+    """The result and the cost of one way."""
 
     way: str
     mean: float
@@ -107,7 +107,7 @@ def task_count(x: da.Array) -> int:
 
 
 def peak_bytes() -> int:
-    """The most memory that this process had at a time."""
+    """The peak memory of this process."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024

@@ -100,7 +100,7 @@ MAX_LINES = 500
 
 
 class Import(NamedTuple):
-    """An import of a module: where it is written, and whether that is in a function."""
+    """An import of a module: its position, and whether it is in a function."""
 
     source: str
     target: str

@@ -1,4 +1,4 @@
-"""The array object: operators, conversions, what is computed when, and printing."""
+"""Tests the array object: operators, conversions, the time of evaluation, and printing."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_in_place_matrix_product() -> None:
 
 
 class Foreign:
-    """An object that knows how to meet an array."""
+    """An object that defines its own operators with arrays."""
 
     def __radd__(self, other: object) -> str:
         return "reflected"
@@ -224,7 +224,7 @@ def test_attributes() -> None:
         x.__array_namespace__(api_version="2019.12")
 
 
-# What is computed when.
+# The time of evaluation.
 
 
 def test_one_element_does_not_evaluate_the_whole() -> None:
@@ -421,7 +421,7 @@ def test_print_options_of_numpy_hold() -> None:
 
 
 class Meanwhile:
-    """Stands for a handle; while it is evaluated, something else happens."""
+    """A substitute for a handle, which performs another action while it is evaluated."""
 
     def __init__(self, handle: Handle, then: Callable[[], None]) -> None:
         self.handle, self.then = handle, then

@@ -193,7 +193,7 @@ def test_a_value_that_can_not_be_computed_leaves_all_elements() -> None:
 
 
 class Stopped:
-    """Stands for a handle whose evaluation is interrupted."""
+    """A substitute for a handle whose evaluation is interrupted."""
 
     def __init__(self, handle: Any) -> None:
         self._handle = handle

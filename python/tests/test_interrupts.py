@@ -63,7 +63,7 @@ def arrays():
     return bl.asarray(row), bl.asarray(square), bl.asarray(long)
 """
 
-#: How each of them is computed.
+#: The ways in which each function is computed.
 WAYS = {
     "evaluate": "bl.evaluate(function(*arrays()))",
     "threads": "bl.evaluate(function(*arrays()), threads=1)",

@@ -18,13 +18,13 @@ pub struct Mistake {
     pub span: Range<usize>,
     /// The error message.
     pub message: String,
-    /// Advice, if there is some.
+    /// Advice for the user, if there is any.
     pub help: Option<String>,
-    /// Of a type error, each operand and its type.
+    /// For a type error: each operand and its type.
     pub operands: Vec<(Range<usize>, String)>,
 }
 
-/// Why a formula has no result.
+/// The reason why a formula has no result.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum FormulaError {
     /// A place in the text.
@@ -154,7 +154,7 @@ impl From<TextError> for Mistake {
     }
 }
 
-/// The mistake, in words of its own if it is to compute with a column of text.
+/// A message for the error. Computing with a column of text has a message of its own.
 fn about_text(e: TextError, text: &str, table: &Table) -> Mistake {
     let is_name = e.kind == ErrorKind::Name;
     let mut mistake = Mistake::from(e);

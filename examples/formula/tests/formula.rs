@@ -100,7 +100,7 @@ fn a_result_is_empty_where_a_column_that_is_used_is() {
         }
     }
     assert_eq!(result("a + b + c", &text)[7], "24");
-    // Whatever the columns are called.
+    // Columns may have any names.
     assert_eq!(result("a + valid_a + column_a", "a,valid_a,column_a\n1,2,3\n,5,6\n7,,8\n"), ["6", "", ""]);
 }
 

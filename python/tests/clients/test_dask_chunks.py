@@ -33,7 +33,7 @@ Evaluation = tuple[list[int], int | None, threading.Thread]
 
 @pytest.fixture
 def evaluations(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Evaluation]]:
-    """Every evaluation of what `chain` builds, as it is asked of the engine."""
+    """Records every evaluation of an expression that `chain` builds, as it is requested from the engine."""
     seen: list[Evaluation] = []
     evaluated, evaluate_into, evaluate_many = _options.evaluated, _options.evaluate_into, _core.evaluate_many
 

@@ -66,7 +66,7 @@ def i8(*values: int) -> np.ndarray:
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
-# What is refused.
+# Refusals.
 
 
 def test_every_operator_that_is_not_supported_is_named() -> None:

@@ -61,7 +61,7 @@ EXTREMES = ["Max", "Min"]
 
 
 class Graph:
-    """A random graph in the making: nodes, and the type and shape of each value."""
+    """A random graph under construction: its nodes, and the type and shape of each value."""
 
     def __init__(self, draw: Any) -> None:
         self.draw = draw

@@ -204,7 +204,7 @@ def test_an_operator_is_the_same_in_every_opset_that_has_it(operator: str) -> No
         np.testing.assert_array_equal(made, expected, strict=True)
 
 
-# What ONNX defines otherwise.
+# Operations that ONNX defines differently.
 
 
 def test_of_nothing() -> None:

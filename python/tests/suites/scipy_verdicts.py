@@ -28,9 +28,9 @@ from scipy_calls import Call
 
 import broadloom as bl
 
-#: Results within results are looked into so far.
+#: The maximum depth at which results within results are compared.
 _PARTS = 200
-#: Characters of an error's message that the table has.
+#: The maximum length of an error's message in the table.
 _SHOWN = 150
 
 #: Parts of results that are not compared: estimates of an integral's error, which are rounding errors themselves, and

@@ -187,7 +187,7 @@ def _collect(select: str) -> Outcomes:
 OPERATORS = "onnx-operators.md"
 BEGIN, END = "<!-- operators: begin -->", "<!-- operators: end -->"
 
-#: Sets of dtypes by the words that the docs have for them.
+#: Sets of dtypes, by the words that the docs use for them.
 GROUPS = {
     "floats": {"float16", "float", "double"},
     "integers": {f"{sign}int{width}" for sign in ("", "u") for width in (8, 16, 32, 64)},

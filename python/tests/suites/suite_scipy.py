@@ -127,7 +127,7 @@ def rendered(outcomes: list[Outcome], rules: dict[str, Any]) -> str:
         lines += [f"### scipy.{module}", ""]
         lines += [f"{len(functions)} functions, of which SciPy claims {len(claimed)} for every namespace.", ""]
         lines += ["| result | distance | claimed | functions |", "| --- | --- | --- | --- |"]
-        # A function with several calls stands where the least favourable of them does.
+        # A function with several calls is listed under the least favourable verdict.
         order = list(VERDICTS)
         worst: dict[str, Outcome] = {}
         for x in of_module:

@@ -64,7 +64,7 @@ def _install_as_array_api_strict() -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Puts arrays of ours in place, before tests are collected."""
+    """Installs broadloom's arrays before tests are collected."""
     bl.set_options(promotion=os.environ[PROMOTION])  # type: ignore[arg-type]
     # Whether opt_einsum takes part would depend on what else is installed.
     xr.set_options(use_opt_einsum=False)
