@@ -61,9 +61,10 @@ mod mxcsr {
 
     /// Sets the register; gives the bits that the target then has.
     pub fn set_control(word: Word) -> Word {
-        // SAFETY: loads 4 bytes of a local; the words that this file gives set no reserved bit. Rust assumes DEFAULT of
-        // float arithmetic that it compiles: between setting another word and resetting it this test does none of its
-        // own, but for the one whose subject it is, which traps nothing.
+        // SAFETY: loads 4 bytes of a local; the words that this file passes set no reserved bit. Rust assumes
+        // `DEFAULT` for the float arithmetic that it compiles. Between setting another word and resetting it,
+        // this test does no such arithmetic itself, except where that arithmetic is what it tests, and then
+        // no trap is enabled.
         unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const word, options(nostack, preserves_flags)) }
         control()
     }
