@@ -1,8 +1,9 @@
-//! Times of expressions beside plain Rust loops of the same run, with the aims for their ratios.
+//! Compares the times of expressions with those of plain Rust loops in the same run, and states the ratios
+//! that are aimed at.
 //!
-//! `cargo bench -p broadloom --bench figures` measures everything with criterion and then prints each figure as a
-//! ratio of medians. A word after `--` picks the groups whose names contain it. The loops are compiled for AVX2 and
-//! FMA, and never contract `a * b + c`.
+//! `cargo bench -p broadloom --bench figures` measures everything with criterion and then prints each figure
+//! as a ratio of medians. A word after `--` selects the groups whose names contain it. The loops are compiled
+//! for AVX2 and FMA, and never contract `a * b + c`.
 
 use std::hint::black_box;
 use std::ops::{Add, Mul};
@@ -49,7 +50,7 @@ fn iterated<'a>(z: &Array<'a>, c: &Array<'a>) -> Array<'a> {
     (0..10).fold(z.clone(), |z, _| &z * &z + c)
 }
 
-/// Runs an expression on given memory, over and over, under each executor.
+/// Runs an expression repeatedly on given memory, under each executor.
 macro_rules! run {
     ($group:ident, $name:expr, $expr:expr, $out:ident, [$($executor:ident),*]) => {$(
         let (expr, choice) = ($expr, options(Executor::$executor));
@@ -221,7 +222,7 @@ fn threads(c: &mut Criterion) {
     }
 }
 
-/// From a graph to a callable kernel, warm; an op is one arithmetic instruction.
+/// The time from a graph to a callable kernel, with warm caches. An op is one arithmetic instruction.
 fn compiling(c: &mut Criterion) {
     use broadloom_core::node::NodeKind;
     use broadloom_core::{Graph, Layout, Op, Shape, fuse, rewrite};

@@ -1,9 +1,10 @@
-//! The speed of the transcendental functions against the standard library's, in one run.
+//! Compares the speed of the transcendental functions with that of the standard library's, in one run.
 //!
-//! `cargo bench -p broadloom --bench functions` measures each function and dtype as a scalar loop over the standard
-//! library's function (or `libm`'s, where that has none), by the interpreter and by compiled code, one thread, 100,000
-//! elements in cache, and prints the ratios. The functions, their arguments and their loops stand at their declarations
-//! in `broadloom_testkit::reference`. Words after `--` pick groups, such as `exp/float32`. Arguments don't repeat.
+//! `cargo bench -p broadloom --bench functions` measures each function and dtype: as a scalar loop over the
+//! standard library's function (or `libm`'s, if the standard library has none), by the interpreter, and by
+//! machine code. It uses one thread and 100,000 elements in cache, and prints the ratios. The functions,
+//! their arguments and their loops are declared in `broadloom_testkit::reference`. Words after `--` select
+//! groups, such as `exp/float32`. Arguments don't repeat.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use medians::median;
 
 const N: usize = 100_000;
 
-/// Numbers of an interval.
+/// Numbers in an interval.
 fn numbers(seed: u64, (lo, hi): (f64, f64)) -> Vec<f64> {
     let mut state = seed;
     let mut next = || {
@@ -28,10 +29,10 @@ fn numbers(seed: u64, (lo, hi): (f64, f64)) -> Vec<f64> {
     (0..N).map(|_| lo + (hi - lo) * next()).collect()
 }
 
-/// The aims of a row: the speed as a multiple of the loop's, by the interpreter and compiled.
+/// The speeds that a row aims at, as multiples of the loop's: by the interpreter, and compiled.
 struct Aim(f64, f64);
 
-/// The aims of a function, of float32 and of float64.
+/// The speeds that a function aims at, for float32 and for float64.
 fn aims(function: Function) -> [Aim; 2] {
     match function.name() {
         "exp" | "log" | "sin" | "cos" => [Aim(5.0, 2.0), Aim(3.0, 1.5)],

@@ -1,4 +1,4 @@
-//! The overhead of a kernel: to parse it from a text, to bind it, and to call it.
+//! Measures the overhead of a kernel: the time to parse it from a text, to bind it, and to call it.
 //!
 //! `cargo bench --bench kernels`.
 
@@ -9,7 +9,8 @@ use broadloom::prelude::*;
 use broadloom::{Control, Executor, In, Kernel, Options};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 
-/// Ten operators, and a number that makes each text another kernel: its digits decide the operators.
+/// A text with ten operators. The digits of a number select the operators, so that each text gives another
+/// kernel.
 fn text(number: usize) -> String {
     let mut y = String::from("x");
     for digit in 0..10 {
@@ -24,7 +25,7 @@ fn kernels(c: &mut Criterion) {
     let next = AtomicUsize::new(1);
     let other_text = || text(next.fetch_add(1, Ordering::Relaxed).wrapping_mul(2_654_435_761) & 0xf_ffff);
 
-    // The machine is warm: the compiler was used before.
+    // The compiler was used before, so caches are warm.
     let mut from_text = c.benchmark_group("10 operators, never seen");
     let (x, mut out) = (vec![1.0_f32; 100], vec![0.0_f32; 100]);
     from_text.bench_function("text to kernel", |b| {

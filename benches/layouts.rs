@@ -1,10 +1,12 @@
-//! Layouts that are not contiguous, and fresh results, against plain Rust loops for the same layout.
+//! Compares layouts that are not contiguous, and results in new memory, with plain Rust loops for the same
+//! layout.
 //!
-//! `cargo bench -p broadloom --bench layouts` prints, for each expression, nanoseconds per element under each executor,
-//! the ratio to the best plain loop (AVX2 and FMA, by feature dispatch), and the loops: minima of interleaved runs, one
-//! thread, outputs written before. Then `a+b` into memory that was written before, into results that are dropped before
-//! the next one is computed, into results that are all kept, and by a plain loop into a new `Vec` each time: medians.
-//! A word after `--` picks the lines whose names contain it.
+//! `cargo bench -p broadloom --bench layouts` prints a line for each expression: nanoseconds per element
+//! under each executor, the ratio to the best plain loop (AVX2 and FMA, chosen at run time), and the loops'
+//! times. These are minima of interleaved runs on one thread, into outputs that were written before. Then it
+//! prints medians for `a+b`: into memory that was written before, into results that are dropped before the
+//! next one is computed, into results that are all kept, and by a plain loop into a new `Vec` each time. A
+//! word after `--` selects the lines whose names contain it.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -12,7 +14,7 @@ use std::time::{Duration, Instant};
 use broadloom::{Array, Engine, Executor, Options, Range};
 use pulp::{NullaryFnOnce, x86::V3};
 
-/// How long a line is measured.
+/// The duration of the measurement of a line.
 const BUDGET: Duration = Duration::from_millis(600);
 
 /// Runs a closure compiled for AVX2 and FMA, where the target has them.
@@ -122,7 +124,7 @@ fn wanted(name: &str) -> bool {
     std::env::args().skip(1).all(|word| word.starts_with('-') || name.contains(&word))
 }
 
-/// Measures where results go.
+/// Measures results in different kinds of memory.
 fn results<T: LineElement>(n: usize) {
     let name = format!("results {n} {}", T::NAME);
     if !wanted(&name) {
@@ -313,7 +315,7 @@ fn transposed<T: LineElement>(n: usize) {
     );
 }
 
-/// Every so many elements, `n` of them.
+/// A view of `n` elements at a constant step.
 fn part<T: LineElement>(v: &[T], n: usize, step: usize) -> Array<'_> {
     let whole = Array::from_slice(&v[..step * n]);
     whole.slice([Range::new(None, None, step as isize)]).expect("a step")

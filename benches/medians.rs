@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-/// The median of a benchmark of this run, in nanoseconds; `id` is its folder, in which other characters than letters,
-/// digits, `+` and `-` are underscores.
+/// The median of a benchmark of this run, in nanoseconds. `id` is the name of the benchmark's folder, in
+/// which characters other than letters, digits, `+` and `-` are underscores.
 pub fn median(id: &str) -> Option<f64> {
     let root = std::env::var("CARGO_TARGET_DIR")
         .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../target").into());

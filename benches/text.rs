@@ -1,4 +1,4 @@
-//! From text to typed arrays: a formula of ten operators, parsed, and parsed and typed.
+//! Measures the time from a text to typed arrays: a formula of ten operators is parsed, and parsed and typed.
 //!
 //! `cargo bench -p broadloom --bench text`
 

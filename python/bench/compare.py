@@ -1,18 +1,25 @@
-"""Times broadloom beside NumPy, numexpr, Numba, JAX and gcc's loops on equal arrays, and writes the tables of the docs.
+"""Compares the speed of broadloom with that of NumPy, numexpr, Numba, JAX and loops compiled by gcc, and writes the
+tables of the docs.
 
     python python/bench/compare.py --sizes 10 1e5 1e7 --threads 1 2 --write docs/generated/python-performance.md
     python python/bench/compare.py --group reductions
 
-All of them compute the same workload in turns, each in a process of its own, and the least of the rounds counts: the machine
-is shared, so ratios are to be trusted, not nanoseconds. Every result is compared with NumPy's first: in a row of arithmetic, a peer
-keeps IEEE's if it has NumPy's bits; where the bits don't show it (functions, bools, reductions), a peer that contracts products
-doesn't count if products are added. JAX contracts them; numexpr computes float64 where a literal stands beside float32. The others are compared with ours under `contract`. `engine` is the time of the
-kernel alone, without Python, into memory that is there, as the loops of Numba and gcc have it. `--svml PYTHON` names an interpreter with numba 0.60 and icc_rt, which is Numba with Intel's
-vector library; `gcc` is strict, `gcc_fast` has -ffast-math and libmvec.
+All of them compute the same workload on equal arrays, alternately, each in a process of its own. The minimum over
+the rounds counts. Since the machine is shared, only ratios are reliable, not nanoseconds.
 
-`--group` has reductions, scans and pipelines of rows in place of these workloads, each at sizes of its own, beside NumPy, JAX and
-`numba_fast`: explicit loops that Numba compiles with fastmath=True, on one thread whatever `--threads` is. The last lines give, for
-each group and size, the time of `engine` over that of the fastest peer: the geometric mean, and the row where it is largest.
+Every result is first compared with NumPy's. In a row of arithmetic, a peer is counted as keeping IEEE's arithmetic
+if its result has NumPy's bits. In rows where bits don't show it (functions, bools, reductions), a peer that
+contracts products is not counted if products are added. JAX contracts them; numexpr computes in float64 if a literal
+meets float32. Peers that don't keep IEEE's arithmetic are compared with broadloom's option `contract`.
+
+`engine` is the time of the kernel alone, without Python, into existing memory, as for the loops of Numba and gcc.
+`--svml PYTHON` names an interpreter with numba 0.60 and icc_rt, which is Numba with Intel's vector library; `gcc` is
+strict, and `gcc_fast` has -ffast-math and libmvec.
+
+`--group` selects reductions, scans and pipelines of rows instead of these workloads. Each has its own sizes, and is
+compared with NumPy, JAX and `numba_fast`: explicit loops that Numba compiles with fastmath=True, on one thread
+whatever `--threads` is. The last lines compare the time of `engine` with that of the fastest peer, for each group
+and size: the geometric mean of the ratios, and the row with the largest one.
 """
 
 from __future__ import annotations
@@ -34,31 +41,32 @@ from peers import PEERS, STANDARD, Peer, arrays_of, compare_with_numpy, result_o
 from reductions import GROUPS, REDUCTIONS  # noqa: E402
 from workloads import WORKLOADS, Workload  # noqa: E402
 
-#: The seconds that so many calls take.
+#: The seconds that the given number of calls take.
 Timer = Callable[[int], float]
 #: The numbers of elements of an array without `--sizes`.
 SIZES = ("10", "1e5", "1e7")
-#: Where the table of a class of CPU begins in a page; or the only table, of whatever CPU.
+#: The marker in a page at which the table of a class of CPU begins, or the only table, for all CPUs.
 BEGIN = "<!-- table, {cpu}: written by python/bench/compare.py -->"
 BEGIN_ONLY = "<!-- table: written by python/bench/compare.py -->"
 END = "<!-- end of the table -->"
 #: Whom ours are compared with.
 EXACT = "the best peer that keeps IEEE's arithmetic"
 FAST = "the best of those that don't, gcc -ffast-math above all (ours with `contract`)"
-#: Whom our reductions are compared with: each peer adds in an order of its own, so no bits tell who keeps IEEE's arithmetic.
+#: The peer with which reductions are compared. Each peer adds in an order of its own, so the bits of results don't
+#: tell which ones keep IEEE's arithmetic.
 FASTEST = "the fastest peer"
 #: The peers of reductions, if no others are named.
 REDUCTION_PEERS = ("numpy", "jax", "numba_fast")
-#: Elements of which a peer's bits are compared: of a hundred, contracted and other sums may agree.
+#: The number of elements whose bits are compared. With a hundred, contracted and uncontracted sums might agree.
 PROBES = 100_000
 #: No row counts for more than this in a mean, so that one can't carry the others.
 CAP = 1.5
 
 
 def our_timers(workload: Workload, arrays: Sequence[np.ndarray], threads: int, width: int | None) -> dict[str, Timer]:
-    """The workload by `broadloom.numexpr.evaluate`, `@bl.jit`, and by the engine alone, also with contraction.
+    """Runs the workload by `broadloom.numexpr.evaluate`, by `@bl.jit`, and by the engine alone, also with contraction.
 
-    Raises AssertionError if a result of ours isn't near NumPy's.
+    Raises AssertionError if one of the results isn't near NumPy's.
     """
     import broadloom as bl
     import broadloom.numexpr as ne
@@ -78,7 +86,7 @@ def our_timers(workload: Workload, arrays: Sequence[np.ndarray], threads: int, w
         if not contract:  # Contraction may change the outcome of a comparison between nearly equal numbers.
             compare_with_numpy(workload, ours, result)
         kernel = jitted.entries()[-1].kernel
-        # Into memory that is there, as the loops of Numba and gcc have it.
+        # The result is written to existing memory, as by the loops of Numba and gcc.
         timers[name] = lambda calls, kernel=kernel, result=result: _core.engine_seconds(
             kernel, list(arrays), [result], calls
         )
@@ -88,7 +96,7 @@ def our_timers(workload: Workload, arrays: Sequence[np.ndarray], threads: int, w
 
 
 def of_one_call(timer: Timer, least: float) -> float:
-    """The seconds of one call, of so many calls that they take `least` seconds."""
+    """The seconds of one call, measured over so many calls that they take at least `least` seconds."""
     calls = 1
     while (took := timer(calls)) < least:
         calls = max(2 * calls, int(calls * least / max(took, 1e-9)))
@@ -96,7 +104,7 @@ def of_one_call(timer: Timer, least: float) -> float:
 
 
 def measured(timers: dict[str, Timer], rounds: int, least: float) -> dict[str, float]:
-    """The least seconds of a call of each, taking turns."""
+    """The minimum time of a call of each contender, in seconds. The contenders alternate."""
     best: dict[str, float] = {}
     for _ in range(rounds):
         for name, timer in timers.items():
@@ -107,7 +115,7 @@ def measured(timers: dict[str, Timer], rounds: int, least: float) -> dict[str, f
 
 
 def shown(took: dict[str, float], name: str) -> str:
-    """A cell: a time in a fitting unit."""
+    """The text of a cell: a time in a suitable unit."""
     if name not in took:
         return "–"
     time_of = took[name]
@@ -118,7 +126,7 @@ def shown(took: dict[str, float], name: str) -> str:
 
 
 class Ratios:
-    """How fast ours are beside the best peer, over the rows of a size and a number of threads."""
+    """The speed of broadloom relative to the fastest peer, over the rows of a size and a number of threads."""
 
     def __init__(self) -> None:
         self.rows: dict[tuple[str, str, int, str], list[tuple[float, str]]] = {}
@@ -126,7 +134,8 @@ class Ratios:
     def note(
         self, workload: Workload, dtype: str, size: str, threads: int, took: dict[str, float], ieee: set[str]
     ) -> str:
-        """Counts a row, in which these peers keep IEEE's arithmetic; its cell says the ratio and who is best of them."""
+        """Counts a row, in which the peers `ieee` keep IEEE's arithmetic. Returns the text of its cell: the ratio
+        and the fastest peer."""
         cell, given = "–", [peer for peer in PEERS if peer in took]
         comparisons = [
             ("contract", FAST, [peer for peer in given if peer not in ieee or peer not in STANDARD]),
@@ -142,9 +151,10 @@ class Ratios:
         return cell
 
     def summary(self) -> list[str]:
-        """A line for each size and number of threads: the capped geometric mean, and the rows below 0.9.
+        """Returns a line for each size and number of threads: the capped geometric mean, and the rows below 0.9.
 
-        A line of a group of reductions has times in place of speeds: their geometric mean, which isn't capped, and the worst row.
+        For a group of reductions, a line has times instead of speeds: their geometric mean, which isn't capped, and
+        the worst row.
         """
         lines = []
         for (group, size, threads, against), rows in self.rows.items():
@@ -166,13 +176,14 @@ class Ratios:
 
 
 def has_exact_bits(peer: Peer, workload: Workload, dtype: str, check: Path) -> bool:
-    """Whether a peer gives NumPy's bits, of as many elements as show it; so does one that doesn't offer the workload."""
+    """Whether a peer gives NumPy's bits for enough elements to tell. True also for a peer that doesn't offer the
+    workload."""
     np.save(check, result_of(workload, arrays_of(workload.name, dtype, PROBES)))
     return bool(peer.begin(workload.name, dtype, PROBES, check).get("same_bits", True))
 
 
 def contracts_products(peer: Peer, check: Path) -> bool:
-    """Whether a peer gives other bits than a product that is rounded and a sum that is rounded."""
+    """Whether a peer contracts: its bits differ from those of a rounded product that is added and rounded again."""
     triad = next(w for w in WORKLOADS if w.name == "triad")
     return not has_exact_bits(peer, triad, "float64", check)
 
@@ -183,7 +194,7 @@ def extents(size: str) -> int | tuple[int, ...]:
 
 
 def sizes_of(workload: Workload, asked: Sequence[str] | None) -> Sequence[str]:
-    """The sizes of a workload, which are those given to `--sizes`; a reduction takes only its own among them."""
+    """The sizes of a workload: those given to `--sizes`. For a reduction, those of its own sizes that were given."""
     if workload.sizes:
         return [size for size in workload.sizes if asked is None or size in asked]
     return SIZES if asked is None else asked

@@ -1,7 +1,8 @@
 """A workload as a loop over elements: as a function for Numba, and in C.
 
-Numba and a C compiler are at their best on loops, and write into memory that is reused, as ours do. Literals have the dtype of
-the operands in both: elsewhere one of float64 would make float64 of all that it meets.
+Numba and a C compiler are fastest with loops. These loops write into memory that is reused, as broadloom's do.
+Literals have the dtype of the operands in both languages, since a literal of float64 would turn all that it meets
+into float64.
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ def _places(workload: Workload, count: int) -> list[str]:
 
 
 def computed_in(arrays: Sequence[np.ndarray]) -> np.dtype[Any]:
-    """The dtype of a loop's literals and variables: that of its floats, or of all where there are none."""
+    """The dtype of a loop's literals and variables: that of the float operands, or of all operands if none is a float."""
     floats = [x.dtype for x in arrays if x.dtype.kind == "f"]
     return np.result_type(*(floats or [arrays[0].dtype]))
 
@@ -146,7 +147,7 @@ def computed_in(arrays: Sequence[np.ndarray]) -> np.dtype[Any]:
 def numba_loop(
     workload: Workload, arrays: Sequence[np.ndarray], out: np.ndarray, threads: int
 ) -> Callable[[], np.ndarray]:
-    """The loop as a Numba function; its outer loop is parallel where more than one thread is requested."""
+    """The loop as a Numba function. Its outer loop is parallel if more than one thread is requested."""
     import math
 
     import numba
@@ -178,7 +179,7 @@ def numba_loop(
 def numba_fast_loop(
     loop: Callable[..., None], arrays: Sequence[np.ndarray], out: np.ndarray
 ) -> Callable[[], np.ndarray]:
-    """The loops of a reduction as Numba compiles them when it may reorder and contract what it computes."""
+    """The loops of a reduction, compiled by Numba with the permission to reorder and contract operations."""
     import numba
 
     compiled = numba.njit(fastmath=True, error_model="numpy")(loop)

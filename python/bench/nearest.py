@@ -1,8 +1,8 @@
-"""Times float32 functions with `accuracy="nearest"` beside the same with `"fast"`, and prints the ratios.
+"""Compares the times of float32 functions with `accuracy="nearest"` and with `"fast"`, and prints the ratios.
 
     python python/bench/nearest.py
 
-Both are machine code, and take turns over elements in the first-level cache; of each the least time counts.
+Both are machine code, and run alternately over elements in the first-level cache. The minimum time of each counts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import broadloom as bl
 from broadloom import _core
 
 ELEMENTS, ROUNDS, CALLS = 16_384, 25, 40
-#: The functions, and where their arguments lie if not from -5 to 5.
+#: The functions, with the interval of their arguments if it is not from -5 to 5.
 FUNCTIONS = (
     *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp2"),
     *("expm1", "log", "log1p", "log2", "log10", "sin", "sinh", "tan", "tanh", "hypot"),
@@ -25,7 +25,7 @@ DOMAINS |= dict.fromkeys(("log", "log2", "log10"), (0.01, 50))
 
 
 def ratio(name: str, width: int) -> float:
-    """The time of the nearest results over that of the fast ones."""
+    """The ratio of the time for the nearest results to that for the fast ones."""
     function, (low, high) = getattr(bl, name), DOMAINS.get(name, (-5, 5))
     random = np.random.default_rng(0)
     arguments = [random.uniform(low, high, ELEMENTS).astype(np.float32) for _ in range(1 + (name == "hypot"))]

@@ -1,8 +1,9 @@
-"""Times what a call of `evaluate` and `re_evaluate` costs on short arrays, by numexpr, NumPy and broadloom, taking turns.
+"""Compares the time of a call of `evaluate` and of `re_evaluate` on short arrays, by numexpr, NumPy and broadloom.
 
     python python/bench/numexpr_calls.py
 
-Prints the least time of a call of each in some rounds, and the ratios, which say more on a machine that is shared.
+Calls alternate. Prints the minimum time of a call of each over some rounds, and the ratios, which are more reliable
+on a shared machine.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def calls(n: int) -> dict[str, Callable[[], np.ndarray]]:
 
 
 def least(ways: dict[str, Callable[[], np.ndarray]], rounds: int, runs: int) -> dict[str, float]:
-    """The least microseconds of a call of each way."""
+    """The minimum time of a call of each way, in microseconds."""
     took = dict.fromkeys(ways, float("inf"))
     for _ in range(rounds):
         for name, way in ways.items():

@@ -1,10 +1,12 @@
-"""Times two ONNX models on broadloom beside onnx's own reference evaluator and, if its interpreter is named, onnxruntime.
+"""Compares the times of two ONNX models on broadloom, on onnx's own reference evaluator and, if its interpreter is
+named, on onnxruntime.
 
     python python/bench/onnx_models.py --onnxruntime PYTHON
 
-Both models have 1 000 rows of 1 000 float32: `chain` is normalised by constants, Gelu and a scale, element by element; `rows` has
-each row standardised by its own mean and deviation first. The runtimes take turns, and the least of the rounds
-counts: the machine is shared, so ratios are to be trusted, not milliseconds. Results are compared first.
+Both models have 1 000 rows of 1 000 float32. `chain` is element-wise: it is normalised by constants, followed by
+Gelu and a scale. In `rows` each row is first standardised by its own mean and deviation. The runtimes alternate, and
+the minimum over the rounds counts. Since the machine is shared, only ratios are reliable, not milliseconds. Results
+are compared first.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ MODELS = {
             y = Mul (active, scale) }""",
 }
 
-#: What runs under the other interpreter: it reads a model and its input, and answers each line with a time.
+#: The program for the other interpreter. It reads a model and its input, and answers each line with a time.
 ORT = """
 import sys, time, numpy as np, onnxruntime as ort
 options = ort.SessionOptions()
@@ -74,7 +76,7 @@ def seconds_of(call: Callable[[], Any]) -> float:
 
 
 def measure(name: str, model: ModelProto, threads: int, rounds: int, interpreter: str | None) -> dict[str, float]:
-    """The least time of each runtime, in milliseconds."""
+    """The minimum time of each runtime, in milliseconds."""
     import broadloom.onnx
 
     x = np.random.default_rng(1).standard_normal((1000, 1000)).astype(np.float32)

@@ -2,9 +2,10 @@
 
     python python/bench/peers.py NAME
 
-answers requests that come line by line on standard input, as JSON, with the seconds that so many calls took. A process of its
-own lets a peer have another interpreter than ours (Numba with Intel's vector library needs an older Numba), lets JAX have one
-processor where one thread is requested, and keeps the threads of one library from those of another.
+Reads requests as lines of JSON from standard input, and answers with the seconds that the requested number of calls
+took. Each peer has its own process for three reasons: it may need another interpreter (Numba with Intel's vector
+library needs an older Numba), JAX can be limited to one processor if one thread is requested, and the threads of one
+library don't disturb another.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from reductions import REDUCTIONS  # noqa: E402
 from workloads import WORKLOADS, Workload  # noqa: E402
 
 Run = Callable[[], Any]
-#: What has the peers make code for AVX2, on a processor that may have more.
+#: Settings with which peers compile for AVX2, also on a processor with wider vectors.
 OF_AVX2 = {
     "NUMBA_CPU_NAME": "haswell",
     "NUMBA_CPU_FEATURES": "",
@@ -36,23 +37,24 @@ OF_AVX2 = {
 }
 #: Bytes of a huge page on most systems.
 HUGE_PAGE = 2 << 20
-#: The flags of gcc: as the standard has arithmetic, and as it does not.
+#: The flags of gcc, for arithmetic as IEEE 754 defines it and for faster arithmetic.
 ARCH = f"-march={os.environ.get('GCC_ARCH', 'native')}"
 STRICT = (ARCH, "-ffp-contract=off")
 FAST = (ARCH, "-ffast-math")
-#: The peers that are not told to do without IEEE's arithmetic. Whether one keeps it in a row is found out by its results' bits.
+#: The peers that have no option to give up IEEE's arithmetic. Whether one keeps it in a row is found by the bits of
+#: its results.
 STANDARD = ("numpy", "numexpr", "numba", "numba_svml", "jax", "gcc")
 PEERS = (*STANDARD, "gcc_fast", "numba_fast")
 
 
 def of_numpy(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run:
-    """The workload by NumPy, with new arrays for what it computes."""
+    """Runs the workload by NumPy, which allocates arrays for intermediate values and the result."""
     function = given.function(np, len(arrays))
     return lambda: function(*arrays)
 
 
 def of_numexpr(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run | None:
-    """The workload by numexpr; None where it has no text."""
+    """Runs the workload by numexpr; None if it has no text."""
     if given.text is None or any(x.dtype == np.float16 for x in arrays):
         return None
     import numexpr
@@ -63,10 +65,11 @@ def of_numexpr(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> R
 
 
 def placed(array: np.ndarray, place: int) -> np.ndarray:
-    """A copy in huge pages, at an offset within a page that no other array of a workload has.
+    """Returns a copy in huge pages, at an offset within a page that no other array of a workload has.
 
-    A load that lies whole pages behind a pending store waits for it, and most allocators begin large arrays at one offset. The
-    places of small pages in the second-level cache are drawn by lot for each process: at 10⁵ elements, ratios moved by a fifth.
+    A load whose address is a whole number of pages behind that of a pending store waits for the store, and most
+    allocators begin large arrays at one offset. Huge pages are used because the sets of the second-level cache that
+    small pages get are random in each process: at 10⁵ elements, ratios varied by a fifth.
     """
     area = mmap.mmap(-1, HUGE_PAGE + 8192 + array.nbytes)
     if hasattr(mmap, "MADV_HUGEPAGE"):
@@ -84,14 +87,14 @@ def result_of(given: Workload, arrays: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def memory_for(given: Workload, arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """Memory for the result, in which a loop that writes nothing leaves a wrong one."""
+    """Memory for the result, filled with wrong values, so that a loop that writes nothing is detected."""
     memory = result_of(given, arrays)
     memory.fill(1)
     return memory
 
 
 def of_numba(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run | None:
-    """The workload as a loop of Numba's, or as a function of arrays where it is no loop."""
+    """The workload as a loop compiled by Numba, or as a function of arrays if it is not a loop."""
     if any(x.dtype == np.float16 for x in arrays):
         return None
     if given.of_elements is not None:
@@ -104,12 +107,12 @@ def of_numba(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run
 
 
 def of_numba_fast(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run | None:
-    """A reduction as loops of Numba's with `fastmath`, always on one thread; None for other workloads."""
+    """A reduction as loops that Numba compiles with `fastmath`, always on one thread. None for other workloads."""
     return given.fast and numba_fast_loop(given.fast, arrays, memory_for(given, arrays))
 
 
 def of_jax(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run:
-    """The workload by jax.jit on arrays of its own; JAX takes the processors that its process may run on."""
+    """Runs the workload by jax.jit on JAX's own arrays. JAX uses the processors that its process may run on."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -142,18 +145,18 @@ MAKERS: dict[str, Callable[[Workload, Sequence[np.ndarray], int], Run | None]] =
 
 
 def workload(name: str) -> Workload:
-    """The workload of a name."""
+    """The workload with this name."""
     return next(w for w in (*WORKLOADS, *REDUCTIONS) if w.name == name)
 
 
 def arrays_of(name: str, dtype: str, n: int | Sequence[int]) -> list[np.ndarray]:
-    """A workload's inputs, of so many elements or of a shape: the same in every process."""
+    """A workload's inputs, with the given number of elements or shape. They are the same in every process."""
     arrays = workload(name).inputs(np.dtype(dtype), n)
     return [placed(array, place) for place, array in enumerate(arrays, 1)]
 
 
 def timed(run: Run, calls: int) -> float:
-    """The seconds that so many calls take."""
+    """The seconds that the given number of calls take."""
     begun = time.perf_counter()
     for _ in range(calls):
         run()
@@ -161,14 +164,14 @@ def timed(run: Run, calls: int) -> float:
 
 
 class Peer:
-    """A peer's process, as seen by who compares."""
+    """A peer's process, as the comparing process sees it."""
 
     def __init__(self, name: str, threads: int, python: str = sys.executable, width: int | None = None) -> None:
         self.name = name
         # Waiting threads sleep: they would take the processors of the others.
         environment = os.environ | {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0"}
         if name == "numba_svml":
-            # Where the package icc_rt has put Intel's vector library.
+            # The folder in which the package icc_rt has installed Intel's vector library.
             environment["LD_LIBRARY_PATH"] = str(Path(python).parent.parent / "lib")
         if width == 256:
             environment |= OF_AVX2
@@ -180,14 +183,15 @@ class Peer:
         )
 
     def ask(self, **request: Any) -> dict[str, Any]:
-        """What the process answers."""
+        """Sends a request to the process, and returns the answer."""
         assert self.process.stdin is not None and self.process.stdout is not None
         print(json.dumps(request), file=self.process.stdin, flush=True)
         line = self.process.stdout.readline()
         return json.loads(line) if line else {"error": f"{self.name} ended"}
 
     def begin(self, name: str, dtype: str, n: int | Sequence[int], check: Path) -> dict[str, Any]:
-        """Prepares a workload, whose result is checked: `same_bits`, or the `error` if it can't be timed."""
+        """Prepares a workload and checks its result. The answer has `same_bits`, or the `error` if the workload
+        can't be timed."""
         return self.ask(begin=name, dtype=dtype, n=n, check=str(check))
 
     def timer(self) -> Callable[[int], float]:
@@ -210,7 +214,8 @@ def compare_with_numpy(given: Workload, result: Any, expected: np.ndarray) -> No
 
 
 def prepare(peer: str, threads: int, request: dict[str, Any]) -> tuple[Run, bool] | None:
-    """The run of a workload, once its result was found to be near the expected one, and whether it has the same bits."""
+    """Returns the run of a workload and whether its result has the expected bits. The result must be near the
+    expected one."""
     given = workload(request["begin"])
     arrays = arrays_of(given.name, request["dtype"], request["n"])
     run = MAKERS[peer](given, arrays, threads)

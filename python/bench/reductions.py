@@ -1,9 +1,11 @@
-"""Reductions, scans and pipelines of rows for `compare.py --group`, each also as the loops that Numba compiles for `numba_fast`.
+"""Reductions, scans and pipelines of rows for `compare.py --group`, each also as the loops that Numba compiles for
+`numba_fast`.
 
-A row names its group and has sizes of its own, because vectors, long rows and short rows take different paths. Inputs of sums and scans
-are odd integers: each partial sum is exact in float32, so results have the same bits in any order of addition and are compared
-exactly. The loops write to `out`, which a scalar result occupies as an array of one element. `a.dtype.type` gives their constants
-the dtype of the input: with those of Python, Numba would compute float32 in float64.
+A row names its group and has sizes of its own, because vectors, long rows and short rows take different paths.
+Inputs of sums and scans are odd integers: each partial sum is exact in float32, so results have the same bits in any
+order of addition and are compared exactly. The loops write to `out`; a scalar result is an array of one element.
+Constants are made by `a.dtype.type`, so that they have the dtype of the input: with Python's floats, Numba would
+compute float32 in float64.
 """
 
 from __future__ import annotations
@@ -217,7 +219,8 @@ def _matrix_max(a: np.ndarray, out: np.ndarray) -> None:
 def _row(
     group: str, name: str, source: str, fast: Callable[..., None], sizes: Sequence[str], inputs: Inputs, ulps: int = 0
 ) -> Workload:
-    """A row that only functions of arrays and its own loops compute, not a loop over elements or numexpr."""
+    """A row of the table that is computed by array functions and by loops of its own, but not by a loop over
+    elements or by numexpr."""
     return Workload(
         name,
         source,
@@ -240,10 +243,11 @@ _TRANSPOSED = (
     _row("transposed", "matrix_max", "max(a)", _matrix_max, SQUARES, _uniform(1)),
     _row("transposed", "transposed_max", "max(a.T)", _matrix_max, SQUARES, _uniform(1)),
 )
-#: The rows. The last number, where there is one, is the tolerance in ulp of the largest result: two to seven times the greatest
-#: difference of a peer from NumPy at these sizes with AVX2 or AVX-512 (sum_exp 40, softmax 4.3, layer_norm 5.7, z_score 49), and for
-#: var, where it is 1, room for means of parts. It is the same for float64, where it detects formulas that float32 can't tell apart:
-#: dividing by n - 1 at 1e7 elements is an error of 4e8 ulp.
+#: The rows. The last number, if there is one, is the tolerance in ulp of the largest result. It is two to seven times
+#: the largest difference of a peer from NumPy at these sizes with AVX2 or AVX-512 (sum_exp 40, softmax 4.3,
+#: layer_norm 5.7, z_score 49). For var it is 1, so that the mean may be computed from means of parts. The tolerance
+#: is the same for float64, where it detects wrong formulas that float32 can't tell apart: dividing by n - 1 at 1e7
+#: elements is an error of 4e8 ulp.
 REDUCTIONS = (
     _row("vectors", "vector_sum", "sum(a)", _vector_sum, VECTORS, _odd_integers(1)),
     _row("vectors", "dot", "sum(a*b)", _dot, VECTORS, _odd_integers(2)),

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Calls each face of the package many times, and prints by how much the process's memory grew after a warm-up.
+"""Calls each part of the package's interface many times, and prints by how much the process's memory grew after a
+warm-up.
 
     python/bench/soak.py [--calls 1000000] [--only NAME…]
 
-The warm-up is a tenth of the calls, since caches of plans and kernels fill first. Faces that plan or compile at each call have a
-hundredth of the calls. Exit status 1 means that a face grew by more than `--most` MiB. Linux only: it reads /proc.
+The warm-up is a tenth of the calls, since caches of plans and kernels fill first. Parts that plan or compile at each
+call get a hundredth of the calls. Exit status 1 means that memory grew by more than `--most` MiB for one of them.
+Linux only: it reads /proc.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ import broadloom.numexpr as ne
 
 Call = Callable[[int], object]
 
-#: Faces that plan or compile at each call.
+#: The parts of the interface that plan or compile at each call.
 SLOW = 100
 
 A, B = np.linspace(0.0, 1.0, 100), np.linspace(1.0, 2.0, 100)
@@ -36,7 +38,7 @@ MANY = [np.linspace(0.0, 1.0, n) for n in range(1, 1001)]
 
 
 def rss() -> int:
-    """Bytes of this process in memory."""
+    """The resident memory of this process, in bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGESIZE")
 

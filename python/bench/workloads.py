@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-#: Elements of a row, of the workloads that have long ones.
+#: The number of elements in a row, for workloads with long rows.
 ROW = 1000
 #: The coefficients of the polynomial, of the highest power first.
 COEFFICIENTS = (0.3, -1.2, 0.7, 2.1, -0.4, 1.9, -2.3, 0.8, 1.1, -0.6, 0.25)
 
-#: What the sources name, in any namespace.
+#: The names that the sources use, which every namespace must have.
 NAMES = (
     *("sin", "cos", "exp", "log1p", "tanh", "logaddexp", "sqrt", "abs", "where", "astype"),
     *("sum", "mean", "var", "std", "max", "any", "argmax", "cumulative_sum"),
@@ -23,7 +23,7 @@ NAMES = (
 
 @dataclass(frozen=True)
 class Workload:
-    """Something to compute, of inputs that are named a, b, c in their order."""
+    """A computation on inputs that are named a, b and c in their order."""
 
     name: str
     #: An expression, which is numexpr's text too; or statements, which numexpr does not have.
@@ -31,23 +31,26 @@ class Workload:
     #: The inputs of a dtype, of so many elements; those of a reduction may be asked for with a shape.
     inputs: Callable[[np.dtype[Any], Any], Sequence[np.ndarray]]
     dtypes: tuple[str, ...] = ("float32", "float64")
-    #: What a loop computes of the elements a, b, c; the source, if it is the same. Nothing, where no loop is compared.
+    #: The expression that a loop computes from the elements a, b and c. Empty if it is the source itself; None if no
+    #: loop is compared.
     element: str | None = ""
-    #: The places at which a loop reads each input for the element i, or (i, j), if they are others than its own.
+    #: The indices at which a loop reads each input to compute element i, or (i, j). Empty if the inputs are read at
+    #: that element itself.
     places: tuple[str, ...] = ()
     #: Whether numexpr understands the source.
     has_text: bool = True
-    #: Whether its bits are those of IEEE's arithmetic, an operation at a time: it has no functions, and combines no elements.
+    #: Whether the result has the bits of IEEE's arithmetic, one operation at a time: there are no functions, and no
+    #: elements are combined.
     has_exact_bits: bool = True
-    #: Whether products are added, which a compiler may contract, and the bits of the result don't show it.
+    #: Whether the workload adds products, which a compiler may contract, although the result's bits don't show it.
     adds_products: bool = False
-    #: The group of a reduction, by which it is summarized; nothing for the workloads of `broadloom-bench`.
+    #: The group of a reduction, for which results are summarised. Empty for the workloads of `broadloom-bench`.
     group: str = ""
     #: Elements or shapes of its arrays, as in "1e6" and "1000x100", if they are its own.
     sizes: tuple[str, ...] = ()
     #: A reduction as loops over the arrays, which end with the array that is written to.
     fast: Callable[..., None] | None = None
-    #: The greatest difference of a reduction from NumPy's result, in ulp of the largest element of that.
+    #: The maximum difference of a reduction's result from NumPy's, in ulp of the largest element of NumPy's.
     ulps: int = 0
 
     @property
@@ -62,7 +65,7 @@ class Workload:
         return source if source is None or "return" in source else f"return {source}"
 
     def function(self, namespace: Any, count: int) -> Callable[..., Any]:
-        """The workload as a function of so many arrays, with the functions of a namespace."""
+        """The workload as a function of its arrays, which uses the functions of a namespace."""
         body = self.source if "return" in self.source else f"return {self.source}"
         lines = "".join(f"    {line}\n" for line in body.splitlines())
         scope: dict[str, Any] = {name: getattr(namespace, name) for name in NAMES if hasattr(namespace, name)}

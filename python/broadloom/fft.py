@@ -125,7 +125,8 @@ def irfft(x: Array | Complex, /, *, n: int | None = None, axis: int = -1, norm: 
 def rfftn(
     x: Array, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Complex:
-    """The discrete Fourier transform of real numbers along several axes, of the last one half. The result is complex.
+    """The discrete Fourier transform of real numbers along several axes. Along the last one, only the half for frequencies
+    from 0 on is returned. The result is complex.
 
     >>> bl.fft.rfftn(bl.ones((2, 2)))
     array([[4.+0.j, 0.+0.j],

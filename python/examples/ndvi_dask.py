@@ -1,11 +1,13 @@
-"""The index of vegetation (NDVI) and its mean, by Dask, over a zarr store that is larger than the memory of the workers.
+"""Computes the vegetation index (NDVI) and its mean with Dask, for a zarr store that is larger than the memory of
+the workers.
 
     python python/examples/ndvi_dask.py                       2.3 GB of pictures, two processes with 500 MB each
     python python/examples/ndvi_dask.py --side 600 --chunk 200      the same in small
 
-Two bands of a satellite's picture, uint16, are made in a folder that is removed at the end. On them the index is computed by one
-chain of operations on Dask's arrays over arrays of broadloom, over NumPy's, and by functions of `bl.jit` and of numexpr in
-`map_blocks`; each with a cluster of its own. The results are compared bit for bit, and a table has what each took.
+Two bands of a satellite image, uint16, are written to a folder that is removed at the end. The index is computed in
+four ways: by one chain of operations on Dask's arrays, whose chunks are arrays of broadloom or of NumPy, and by
+functions of `bl.jit` and of numexpr in `map_blocks`. Each way has a cluster of its own. The results are compared bit
+for bit, and a table shows the cost of each.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ import broadloom.dask
 
 
 def index(nir: Any, red: Any) -> Any:
-    """The index as one writes it, for any arrays."""
+    """The vegetation index, written for arrays of any library."""
     nir, red = nir.astype(np.float32), red.astype(np.float32)
     return (nir - red) / (nir + red)
 
@@ -46,7 +48,7 @@ def index_by_numexpr(nir: np.ndarray, red: np.ndarray) -> np.ndarray:
 
 jitted = bl.jit(index)
 
-#: How the index of two arrays of Dask's with NumPy's chunks is made: each of these is an array of Dask's again.
+#: The ways to compute the index from two Dask arrays with chunks of NumPy. Each gives a Dask array.
 WAYS: dict[str, Callable[[da.Array, da.Array], da.Array]] = {
     "chunks of NumPy": index,
     "numexpr in map_blocks": lambda nir, red: da.map_blocks(index_by_numexpr, nir, red, dtype=np.float32),
@@ -80,7 +82,8 @@ def bands(path: Path) -> tuple[da.Array, da.Array]:
 
 
 class Cost(NamedTuple):
-    """What a computation took on two processes: time, the processors' time, and the peak of either process's memory."""
+    """The cost of a computation on two processes: the time, the processor time, and the peak memory of the larger
+    process."""
 
     seconds: float
     cpu_seconds: float
@@ -88,7 +91,7 @@ class Cost(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What one way gave and took."""
+    """The result and the cost of one way."""
 
     way: str
     mean: float
@@ -104,7 +107,7 @@ def task_count(x: da.Array) -> int:
 
 
 def peak_bytes() -> int:
-    """The most memory that this process had at a time."""
+    """The peak memory of this process."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024

@@ -1,4 +1,4 @@
-"""What holds for all tests: each begins with the default options."""
+"""Fixtures for all tests: each test begins with the default options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from broadloom import _core, _options
 
 @pytest.fixture(autouse=True)
 def default_options() -> Iterator[None]:
-    """Takes back what a test has set."""
+    """Restores the options that a test has set."""
     before = _core.set_promotion(), _core.set_semantics(), _options._context.get()
     yield
     _core.set_promotion(before[0])

@@ -1,4 +1,4 @@
-"""Tries an installed package in an environment that has NumPy and nothing else. `scripts/release.sh install` runs it.
+"""Tests an installed package in an environment that has only NumPy. `scripts/release.sh install` runs it.
 
 It is not one of pytest's files, since a user's environment has no pytest.
 """

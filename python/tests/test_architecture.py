@@ -15,7 +15,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "broadloom"
 
-#: From the lowest layer to the highest; a module may import modules of its own layer and of those before it.
+#: The layers from the lowest to the highest. A module may import modules of its own layer and of lower ones.
 LAYERS: dict[str, tuple[str, ...]] = {
     "handles and errors": (
         "_arguments",
@@ -85,21 +85,22 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "clients": ("dask", "numexpr", "onnx"),
 }
 
-#: What clients use of the package besides its public names: the extension module, the registry, what holds in a task, and bounded
-#: tables.
+#: The private modules that client modules may use: the extension module, the registry, the options of a task, and
+#: bounded tables.
 FOR_CLIENTS = {"broadloom._bounded", "broadloom._core", "broadloom._options", "broadloom._registry"}
 
 #: Packages that need not be installed, which may be imported within functions.
 OPTIONAL = {"cloudpickle", "dask", "tqdm"}
 
-#: The namespace names a client so that `broadloom.dask` is found, and arrays are introduced to Dask; nothing of it runs before then.
+#: The namespace imports one client, so that `broadloom.dask` is found and arrays are registered with Dask. No other
+#: code of the client runs before it is used.
 FOUND_LATER = {("broadloom", "broadloom.dask")}
 
 MAX_LINES = 500
 
 
 class Import(NamedTuple):
-    """An import of a module: where it is written, and whether that is in a function."""
+    """An import of a module: its position, and whether it is in a function."""
 
     source: str
     target: str

@@ -1,4 +1,4 @@
-"""The array object: operators, conversions, what is computed when, and printing."""
+"""Tests the array object: operators, conversions, the time of evaluation, and printing."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_in_place_matrix_product() -> None:
 
 
 class Foreign:
-    """An object that knows how to meet an array."""
+    """An object that defines its own operators with arrays."""
 
     def __radd__(self, other: object) -> str:
         return "reflected"
@@ -224,7 +224,7 @@ def test_attributes() -> None:
         x.__array_namespace__(api_version="2019.12")
 
 
-# What is computed when.
+# The time of evaluation.
 
 
 def test_one_element_does_not_evaluate_the_whole() -> None:
@@ -304,7 +304,8 @@ def test_variables_of_a_loop_are_evaluated_together(counted: list[int]) -> None:
         expected = expected[0] ** 2 - expected[1] ** 2 + c, 2 * expected[0] * expected[1] + c[::-1]
     assert np.array_equal(zr, expected[0]) and np.array_equal(zi, expected[1])
     assert count.tolist() == [100] * 100
-    # Each variable is 300 operations long, and none of them is computed twice; three expressions of a few are left at the end.
+    # Each variable depends on 300 operations, none of which is computed twice. At the end, three expressions of a few
+    # operations remain.
     assert sum(runs > 1 for runs in counted) <= 3 and len(counted) <= 6
 
 
@@ -420,7 +421,7 @@ def test_print_options_of_numpy_hold() -> None:
 
 
 class Meanwhile:
-    """Stands for a handle; while it is evaluated, something else happens."""
+    """A substitute for a handle, which performs another action while it is evaluated."""
 
     def __init__(self, handle: Handle, then: Callable[[], None]) -> None:
         self.handle, self.then = handle, then

@@ -1,5 +1,5 @@
-"""Random sequences of assignments to arrays that are built from each other: each array has the elements that a copy of
-NumPy's has, no array that NumPy was given changes, and neither does memory that is shared."""
+"""Makes random sequences of assignments to arrays that are built from each other. Each array must have the elements
+of a NumPy copy; no array that NumPy was given may change, and no shared memory either."""
 
 import random
 import threading
@@ -102,7 +102,7 @@ KEYS: list[Any] = [0, slice(1, 3), np.array([0, 2])]
 
 
 def own(length: int = LENGTH) -> bl.Array:
-    """An array whose memory is its own, since elements of it were set: the next ones are set in place."""
+    """An array that owns its memory, since elements of it were set before. Further elements are set in place."""
     x = bl.asarray(np.arange(float(length))) + 1
     x[0] = 10.0
     return x
@@ -193,7 +193,7 @@ def test_a_value_that_can_not_be_computed_leaves_all_elements() -> None:
 
 
 class Stopped:
-    """Stands for a handle whose evaluation is interrupted."""
+    """A substitute for a handle whose evaluation is interrupted."""
 
     def __init__(self, handle: Any) -> None:
         self._handle = handle

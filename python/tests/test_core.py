@@ -1,4 +1,4 @@
-"""The extension module: memory that is shared, kernels on NumPy's arrays, errors as exceptions."""
+"""Tests the extension module: shared memory, kernels on NumPy's arrays, and errors as exceptions."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Creation functions: what they share, what they copy, and the elements that they make."""
+"""Tests creation functions: which memory they share, what they copy, and the elements of their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is found by looking: names, the version, options, hints, and kernels that are called."""
+"""Tests what users inspect: names, the version, options, hints, and kernels that are called."""
 
 from __future__ import annotations
 

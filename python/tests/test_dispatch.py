@@ -1,4 +1,5 @@
-"""Calls on NumPy's arrays: memory of every kind, threads, forks, interrupts, and the errors of what can't be done."""
+"""Tests calls with NumPy's arrays: memory of every kind, threads, forks, interrupts, and the errors of calls that
+can't work."""
 
 import multiprocessing
 import os
@@ -320,7 +321,8 @@ def test_an_interrupt_ends_a_long_run() -> None:
     "way", ["jitted(x, y)", "float(expression(x, y))", 'ne.evaluate("sum(sin(x * y))", {"x": x, "y": y})']
 )
 def test_an_interrupt_ends_a_reduction_of_what_is_broadcast(way: str) -> None:
-    # So many elements, of a result that is one, that the whole takes minutes: a run that goes on meets the time limit.
+    # The broadcast operand has so many elements that the reduction takes minutes: a run that is not interrupted
+    # exceeds the time limit.
     made = run(
         f"""
         import signal

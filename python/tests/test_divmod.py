@@ -1,4 +1,5 @@
-"""`divmod` gives the pair that Python and NumPy give, bit for bit; `//` stays the floor of the rounded quotient."""
+"""Tests that `divmod` gives the same pair as Python and NumPy, bit for bit; `//` stays the floor of the rounded
+quotient."""
 
 from __future__ import annotations
 

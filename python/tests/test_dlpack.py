@@ -1,4 +1,4 @@
-"""Memory that is shared with other libraries, and taken from them."""
+"""Tests memory that is shared with other libraries, in both directions."""
 
 from typing import Any
 

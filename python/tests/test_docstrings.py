@@ -1,4 +1,4 @@
-"""The examples in docstrings and in the pages about Python run, and give what they show."""
+"""Runs the examples in docstrings and in the pages about Python, and compares their output."""
 
 import doctest
 import importlib

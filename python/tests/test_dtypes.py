@@ -1,4 +1,4 @@
-"""Dtypes, their promotion, conversion and limits, and what the namespace says of itself."""
+"""Tests dtypes, their promotion, conversion and limits, and the namespace's inspection functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of each element: each is the engine's function of its name, with the standard's promotion."""
+"""Tests element-wise functions: each is the engine's function of the same name, with the standard's promotion."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ BINARY_EXACT = [
 BINARY_CLOSE = ["atan2", "hypot", "logaddexp", "pow"]
 INTEGER_BINARY = ["bitwise_and", "bitwise_or", "bitwise_xor", "floor_divide", "maximum", "minimum", "remainder"]
 
-#: Not in the namespace: the division of ONNX, which is another function for floats, and a product of extents.
+#: Functions of the engine that the namespace leaves out: ONNX's division, which is another function for floats, and a
+#: product of extents.
 NOT_HERE = {"trunc_divide", "count"}
 
 

@@ -1,4 +1,4 @@
-"""The exceptions of the engine: each has a class for its kind, and says in attributes what it is about."""
+"""Tests the engine's exceptions: each kind has a class, and attributes describe the failed operation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fourier transforms: NumPy's, with arrays where the results are real."""
+"""Tests Fourier transforms: they are NumPy's, but real results are broadloom's arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements: what keys select, which errors they raise, and that setting elements changes no other array."""
+"""Tests indexing: what keys select, which errors they raise, and that setting elements changes no other array."""
 
 import sys
 import tracemalloc

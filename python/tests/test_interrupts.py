@@ -1,6 +1,7 @@
-"""Signals, exceptions from other threads and time limits end whatever computes, in each kind of stage and by each way into it.
+"""Tests that signals, exceptions from other threads and time limits end every computation, in each kind of stage and
+in each way of starting one.
 
-Each computation here would take minutes or hours: a run that goes on meets the time limit of the process.
+Each computation here would take minutes or hours: a run that goes on exceeds the time limit of the process.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def arrays():
     return bl.asarray(row), bl.asarray(square), bl.asarray(long)
 """
 
-#: How each of them is computed.
+#: The ways in which each function is computed.
 WAYS = {
     "evaluate": "bl.evaluate(function(*arrays()))",
     "threads": "bl.evaluate(function(*arrays()), threads=1)",

@@ -1,4 +1,4 @@
-"""`jit`: what is traced, what is returned, which errors name which line, and what is pickled."""
+"""Tests `jit`: what is traced, what is returned, which errors name which line, and what is pickled."""
 
 import inspect
 import math
@@ -48,7 +48,7 @@ def line_of(function: Any, text: str) -> int:
     return first + next(i for i, line in enumerate(lines) if text in line)
 
 
-# What is traced.
+# Tracing.
 
 
 def test_a_function_is_traced_once_for_a_signature() -> None:
@@ -544,7 +544,7 @@ def test_out_is_written_to() -> None:
     assert (both[0].tolist(), both[1].tolist()) == ([2, 3, 4], [1, 2, 3])
 
 
-# What is captured.
+# Captured values.
 
 
 def test_memory_that_a_function_finds_is_read_at_each_call() -> None:

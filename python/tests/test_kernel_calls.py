@@ -1,4 +1,4 @@
-"""Calls of a `Kernel` one after the other: each sees its own arrays, whatever the last call was bound to."""
+"""Tests successive calls of a `Kernel`: each sees its own arrays, whatever the last call was bound to."""
 
 from __future__ import annotations
 

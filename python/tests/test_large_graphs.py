@@ -1,6 +1,6 @@
-"""Graphs of very many nodes: they are built, evaluated, printed, copied, pickled and dropped without recursion.
+"""Tests graphs of very many nodes: they are built, evaluated, printed, copied, pickled and dropped without recursion.
 
-`BROADLOOM_NODES` says how many; 20 000 by default.
+`BROADLOOM_NODES` is their number; 20 000 by default.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ F8 = np.dtype("f8")
 
 
 def chain(start: Handle, nodes: int = NODES) -> Array:
-    """A chain of additions as one graph: arrays of the namespace evaluate themselves every hundred operations."""
+    """A chain of additions as one graph. It is not built by arrays of the namespace, which are evaluated every
+    hundred operations."""
     one, made = Handle.full([], 1.0, F8), start
     for _ in range(nodes):
         made = _core.apply("add", made, one)

@@ -1,6 +1,7 @@
-"""Memory that NumPy lends, and whose description changes in place: dtype, shape, strides, address.
+"""Tests NumPy's memory whose description (dtype, shape, strides, address) is changed in place while broadloom uses it.
 
-A handle keeps the description with which it was made. Whatever reads elements raises as long as the memory does not hold it.
+A handle keeps the description with which it was made. Reading elements raises an error as long as the memory does
+not have this description.
 """
 
 from __future__ import annotations

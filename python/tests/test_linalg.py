@@ -1,4 +1,5 @@
-"""Linear algebra: identities that define a function, or values by hand or of NumPy, for floats and stacks of matrices."""
+"""Tests linear algebra by the identities that define a function, or by values computed by hand or by NumPy, for
+floats and stacks of matrices."""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""Shapes: views stay lazy, parts are computed into place; each result is NumPy's, which follows the standard here."""
+"""Tests functions on shapes: views stay lazy, and joined parts are computed directly into the result. Each result is
+NumPy's, which follows the standard here."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Evaluation on request, explanations, and what a notebook shows."""
+"""Tests evaluation on request, explanations, and the output in notebooks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""NumPy's functions of arrays with nulls, and their evaluation: they give what the namespace's functions give, or are refused by
-name."""
+"""Tests NumPy's functions on arrays with nulls, and their evaluation: they give the same results as the namespace's
+functions, or are refused by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""broadloom.numexpr: dtypes and values by case, names and frames, out, order and casting, hostile texts, threads, install."""
+"""Tests broadloom.numexpr: dtypes and values by case, names and frames, `out`, order and casting, hostile texts,
+threads, `install`."""
 
 from __future__ import annotations
 
@@ -536,7 +537,7 @@ def test_the_number_of_threads() -> None:
 
 
 def in_subprocess(code: str, **environment: str) -> str:
-    """What a Python process prints."""
+    """The output of a Python process."""
     path = os.pathsep.join([str(Path(bl.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "-c", code],

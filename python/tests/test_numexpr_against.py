@@ -1,5 +1,6 @@
-"""broadloom.numexpr and numexpr on the same texts: dtypes and errors are the same, and so are values, bit for bit where
-arithmetic is exact; where they differ on purpose, the case says so and NumPy is the reference. Skipped without numexpr."""
+"""Compares broadloom.numexpr with numexpr on the same texts. Dtypes and errors are the same, and so are values, bit
+for bit if the arithmetic is exact. If they differ on purpose, the case says so and NumPy is the reference. Skipped
+without numexpr."""
 
 from __future__ import annotations
 

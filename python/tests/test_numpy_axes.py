@@ -1,4 +1,4 @@
-"""The axes that NumPy's functions take of arrays of ours are those that they take of NumPy's, of arrays without axes too."""
+"""Tests that NumPy's functions take the same axes for broadloom's arrays as for NumPy's, also for arrays without axes."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ def check(call: Callable[[Any], Any], what: str) -> None:
             assert isinstance(call(bl.asarray(x)), bl.Array | int | list | tuple), what
 
 
-#: `numpy.roll` fails along no axes of an array that has none, by unpacking an empty tuple; ours gives the array.
+#: `numpy.roll` fails for an array without axes if no axes are given, because it unpacks an empty tuple; broadloom
+#: returns the array.
 CALLS = [
     pytest.param(function, axis, id=f"{function.__name__}-{axis!r}")
     for function in ALONG_AXES

@@ -1,4 +1,4 @@
-"""NumPy's own functions on arrays of ours: what they give for NumPy's arrays is what is expected."""
+"""Tests NumPy's own functions on broadloom's arrays: the expected results are those for NumPy's arrays."""
 
 from __future__ import annotations
 

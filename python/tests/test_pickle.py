@@ -1,4 +1,4 @@
-"""Arrays in other processes, copies, their memory as a buffer, and what identifies them."""
+"""Tests arrays in other processes, copies, the buffer protocol, and identity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule of promotion that is set for the process, and the names that the namespace has of NumPy."""
+"""Tests the promotion rule that is set for the process, and the names that the namespace takes from NumPy."""
 
 from __future__ import annotations
 
@@ -316,7 +316,8 @@ def test_functions_of_two_operands_have_numpys_dtypes(name: str) -> None:
                 pair, our_pair = (x, other)[::order], (bl.asarray(x), lent)[::order]
                 expected, made = outcome(theirs, *pair), outcome(ours, *our_pair)
                 if expected is None or expected is OverflowError and (dtype == "?" or name.startswith("logical")):
-                    # Here a negative power is the exact value, truncated; bools are compared with any integer, and any integer is true.
+                    # Skips cases that broadloom defines differently: a negative power is the exact value, truncated;
+                    # bools are compared with any integer, and any integer is true.
                     continue
                 assert getattr(made, "dtype", made) == getattr(expected, "dtype", expected), (pair, made, expected)
                 if is_exact and isinstance(expected, np.ndarray):

@@ -1,4 +1,5 @@
-"""A `.pth` file puts broadloom.numexpr under numexpr's name in every interpreter of an environment, pandas' included."""
+"""Tests a `.pth` file that installs broadloom.numexpr under numexpr's name in every interpreter of an environment,
+also for pandas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions and cumulative functions over axes, with the standard's dtypes."""
+"""Tests reductions and cumulative functions over axes, with the standard's dtypes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Lists, tuples and nested sequences are operands, element by element, as NumPy's operators take them; `in` and None are as in NumPy."""
+"""Tests lists, tuples and nested sequences as operands: they are taken element by element, as by NumPy's operators;
+`in` and None are as in NumPy."""
 
 from __future__ import annotations
 

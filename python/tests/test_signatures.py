@@ -1,4 +1,4 @@
-"""Arguments of NumPy's functions in those of the namespace: a call that NumPy takes gives what NumPy gives."""
+"""Tests NumPy's arguments in the namespace's functions: a call that NumPy accepts gives NumPy's result."""
 
 from __future__ import annotations
 

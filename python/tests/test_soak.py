@@ -1,4 +1,5 @@
-"""Many calls of each face in one process, whose memory stays where it was; `bench/soak.py` makes a million of them."""
+"""Makes many calls of each part of the interface in one process, and checks that its memory does not grow.
+`bench/soak.py` makes a million calls."""
 
 from __future__ import annotations
 

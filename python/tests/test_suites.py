@@ -1,4 +1,5 @@
-"""The runners notice what they are there for: wrong results, exclusions that aren't needed, suites that don't run."""
+"""Tests that the runners of other projects' suites detect wrong results, exclusions that aren't needed, and suites
+that don't run."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""sympy's lambdify makes functions of texts for numexpr: they run on broadloom.numexpr, to within rounding of sympy's own
-evaluation with 40 digits."""
+"""Tests functions that sympy's lambdify makes for numexpr: they run on broadloom.numexpr, and agree with sympy's own
+evaluation with 40 digits up to rounding."""
 
 from __future__ import annotations
 

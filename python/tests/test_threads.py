@@ -1,6 +1,7 @@
-"""Python's threads share arrays, jitted functions, kernels, texts and tables of the package: results are those of one thread.
+"""Tests that Python's threads can share arrays, jitted functions, kernels, texts and tables of the package: the
+results are those of one thread.
 
-BROADLOOM_STRESS_SECONDS says how long each test goes on.
+BROADLOOM_STRESS_SECONDS is the duration of each test.
 """
 
 import os
@@ -18,7 +19,8 @@ SECONDS = float(os.environ.get("BROADLOOM_STRESS_SECONDS", "0.5"))
 
 
 def in_threads(work):
-    """Calls `work(thread, turn)` in several threads until the time is over, and raises what any of them raised."""
+    """Calls `work(thread, turn)` in several threads until the time is over, and raises the first exception of any of
+    them."""
     raised = []
     begin = threading.Barrier(THREADS)
 
@@ -158,7 +160,8 @@ def test_one_kernel():
 
 
 def test_writing_one_array_of_numpys_while_it_is_read():
-    # Which elements are seen is not defined, but each is one that was written: a race of the program, not a crash.
+    # The program has a race: it is not defined which elements a call sees, but each is one that was written, and
+    # nothing crashes.
     shared = np.zeros(4096)
     function = bl.jit(lambda x: x + 1)
 

@@ -1,4 +1,5 @@
-"""What is handed to NumPy: where the standard and NumPy differ, the standard's values; elsewhere NumPy's."""
+"""Tests functions that NumPy computes: if the standard and NumPy differ, the result is the standard's, otherwise
+NumPy's."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
-"""Writes through views: what indexing, `.T`, iteration and functions on shapes give is written into the array that it was taken
-from, or raises; no write is lost silently."""
+"""Tests writes through views: a write to the result of indexing, `.T`, iteration or a function on shapes changes the
+array that it was taken from, or raises an error. No write is lost silently."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ pub type Contender<'c> = Box<dyn FnMut(usize) + 'c>;
 const BATCH: Duration = Duration::from_micros(50);
 /// The maximum number of calls in a batch.
 const MOST_CALLS: usize = 1 << 20;
-/// A contender whose calls take at most this long may have its data in a cache, from which the others evict it. It therefore gets
-/// one untimed call before each batch.
+/// If the calls of a contender take at most this long, its data may be in a cache, from which other
+/// contenders evict it. It therefore gets one untimed call before each batch.
 const CACHED: Duration = Duration::from_millis(2);
 /// The maximum number of turns; more don't make the median more precise.
 const MOST_TURNS: usize = 401;

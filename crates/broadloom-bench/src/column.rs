@@ -47,12 +47,12 @@ impl<T: Copy + Default> Placed<T> {
 pub trait Cell: Element + Copy + Default + PartialEq + Send + Sync {
     /// A column with these elements.
     fn column(cells: Placed<Self>) -> NumberColumn;
-    /// The slice with this element type.
+    /// Returns the slice as one of this element type.
     ///
     /// # Panics
     /// If the slice has another element type; a workload's loop knows its dtypes.
     fn of<'a>(slice: &Slice<'a>) -> &'a [Self];
-    /// [`Cell::of`] for writing.
+    /// Does what [`Cell::of`] does, for writing.
     ///
     /// # Panics
     /// If the slice has another element type.
@@ -124,7 +124,7 @@ macro_rules! cells {
                 match self { $(NumberColumn::$variant(cells) => cells.len,)* }
             }
 
-            /// Whether it has no elements.
+            /// Whether there are no elements.
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
@@ -139,7 +139,7 @@ macro_rules! cells {
                 }
             }
 
-            /// Returns the numbers, and leaves zeros.
+            /// Returns a copy of the numbers, and fills this column with zeros.
             pub fn take(&mut self) -> NumberColumn {
                 let taken = self.clone();
                 match self { $(NumberColumn::$variant(cells) => cells.get_mut().fill(Default::default()),)* }
@@ -245,7 +245,8 @@ mod tests {
         let next = f32::from_bits(1.0f32.to_bits() + 2);
         assert!(apart(1.0, next, 2) && !apart(next, 1.0, 1) && !apart(-1.0, -next, 1));
         let tiny = f32::from_bits(1);
-        // The distance from the largest negative to the smallest positive number includes −0 and 0.
+        // From the largest negative to the smallest positive number there are three steps: to −0, to 0, and
+        // on.
         assert!(apart(-tiny, tiny, 3) && !apart(-tiny, tiny, 2));
         assert!(f16::from_bits(0x8001).agrees(f16::from_bits(0x8002), 1));
         assert!((-1i16).agrees(-1, 0) && !(-1i16).agrees(0, 0));

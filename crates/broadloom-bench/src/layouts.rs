@@ -29,8 +29,8 @@ pub fn short_rows<T: Copy + Add<Output = T>>(a: &[T], row: &[T; 3], out: &mut [T
             let (whole, rest) = a.as_chunks::<24>();
             let (out, out_rest) = out.as_chunks_mut::<24>();
             for (out, a) in out.iter_mut().zip(whole) {
-                // Computed in a temporary array; writing to `out` directly would force the compiler to keep the order of the
-                // stores.
+                // The sums are computed in a temporary array, since writing them to `out` directly would
+                // force the compiler to keep the order of the stores.
                 *out = std::array::from_fn(|i| a[i] + pattern[i]);
             }
             for (i, (out, &a)) in out_rest.iter_mut().zip(rest).enumerate() {
@@ -176,7 +176,7 @@ pub fn transposed<T: Turn>(a: &[T], b: &[T], n: usize, out: &mut [T], rows: Rang
     if let Some(v3) = V3::try_new() {
         let side = T::SIDE;
         let (end, columns) = (first + rows.len() / side * side, n / side * side);
-        // The elements outside of the tiles, on the right and at the bottom.
+        // The elements outside of the tiles, on the right and at the bottom, are added one by one.
         (first..end).for_each(|i| (columns..n).for_each(|j| one(i, j)));
         (end..rows.end).for_each(|i| (0..n).for_each(|j| one(i, j)));
         return v3.vectorize(

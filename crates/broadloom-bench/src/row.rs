@@ -66,7 +66,8 @@ pub struct Measurement {
     pub vector_width: Option<VectorWidth>,
     /// The chosen executor, or several if the loops of one evaluation have different ones.
     pub executor: String,
-    /// The time per element of a result, in nanoseconds. For several results, it is the time of all together.
+    /// The time per element of a result, in nanoseconds. If there are several results, the time of all of
+    /// them is divided by the number of elements of one.
     pub ns_per_elem: f64,
     /// The bandwidth in GB/s, with each input and output counted once.
     pub gb_s: f64,
@@ -132,7 +133,7 @@ pub fn run(
     settings: &Settings,
 ) -> Result<Vec<Measurement>, BenchError> {
     let mut problem = workload.at(dtype, n).ok_or(BenchError::DType { workload: workload.name, dtype })?;
-    // Moved out of the problem, so that the problem can be borrowed while the outputs are written.
+    // The outputs are moved out of the problem, which is borrowed while they are written.
     let mut outputs = std::mem::take(&mut problem.outputs);
     let dtypes: Vec<DType> = outputs.iter().map(|(dtype, _)| *dtype).collect();
     let arrays = problem.arrays()?;

@@ -106,7 +106,7 @@ fn values_dont_repeat() {
                 Slice::Float32(x) => format!("{:?}", &x[range]),
                 Slice::Float64(x) => format!("{:?}", &x[range]),
             };
-            // No sequence of this many elements occurs twice. Single values of the narrow dtypes do.
+            // No sequence of 40 elements occurs twice, although single values of narrow dtypes do.
             let length = 40;
             let runs = column.len() / length;
             let all: HashSet<String> = (0..runs).map(|i| text(i * length..(i + 1) * length)).collect();

@@ -924,7 +924,7 @@ bl_status bl_call_run(struct bl_call handle,
 // Runs a call as `bl_call_run` does, with progress and cancellation.
 //
 // # Safety
-// As of `bl_call_run`; `control` is null, or to as many bytes as its size says.
+// The requirements of `bl_call_run`; `control` is null, or points to as many bytes as its size states.
 bl_status bl_call_run_with(struct bl_call handle,
                            const void *const *inputs,
                            size_t input_count,

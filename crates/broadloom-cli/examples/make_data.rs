@@ -94,7 +94,7 @@ impl Scene {
         for i in 0..self.rows * self.columns {
             let (y, x) = ((i / self.columns) as f64, (i % self.columns) as f64);
             let pixel = self.seen(x, y);
-            // The sensor's noise, of a few counts.
+            // Random noise like that of a sensor: a few counts.
             let grain = |seed| 14.0 * (value(seed, x as i64, y as i64) - 0.5);
             bands.0.push((pixel.red * 10_000.0 + grain(91)).clamp(1.0, 10_000.0) as u16);
             bands.1.push((pixel.nir * 10_000.0 + grain(92)).clamp(1.0, 10_000.0) as u16);
@@ -152,11 +152,11 @@ fn hills(x: f64, y: f64) -> f64 {
 fn field(x: f64, y: f64) -> Cover {
     let (bx, by) =
         (x + 7.0 * fractal(22, x / 60.0, y / 60.0, 2), y + 7.0 * fractal(23, x / 60.0, y / 60.0, 2));
-    // Rotated, so that no boundary runs along the rows.
+    // The blocks are rotated, so that no boundary runs along the rows.
     let (u, v) = ((0.91 * bx + 0.41 * by) / 41.0, (0.91 * by - 0.41 * bx) / 29.0);
     let block = (u.floor() as i64, v.floor() as i64);
     let (mut fu, mut fv) = (u - u.floor(), v - v.floor());
-    // Most blocks are divided, in one of two directions.
+    // Most blocks are divided into fields, in one of two directions.
     let (parts, is_across) =
         (1 + (value(24, block.0, block.1) * 4.0) as i64, value(25, block.0, block.1) < 0.5);
     let along = if is_across { &mut fu } else { &mut fv };
@@ -256,7 +256,7 @@ fn ridged(seed: u64, mut x: f64, mut y: f64, octaves: u32) -> f64 {
     let (mut sum, mut weight, mut scale) = (0.0, 0.0, 1.0);
     for octave in 0..octaves {
         let share = 1.0 / scale;
-        // Rotated at each octave, so that the crests don't follow the rows and columns of the lattice.
+        // The coordinates are rotated at each octave, so that crests don't follow the lattice.
         (x, y) = (0.8 * x + 0.6 * y + 0.37, 0.8 * y - 0.6 * x + 0.71);
         let crest = 1.0 - (2.0 * noise(seed + 1000 * u64::from(octave), x * scale, y * scale) - 1.0).abs();
         sum += share * crest;

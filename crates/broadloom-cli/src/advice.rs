@@ -41,7 +41,8 @@ fn of_name(error: TextError, program: &Program, given: &[Given]) -> TextError {
         return error;
     }
     let help = match error.help.as_deref() {
-        // The name is known from another language, or is similar to a function's, so no file is missing.
+        // Advice of another kind says that the name is known from another language, or is similar to a
+        // function's. Then no file is missing.
         Some(help)
             if !["no names", "known are", "did you mean"].iter().any(|start| help.starts_with(start)) =>
         {
@@ -75,7 +76,7 @@ fn of_shape(error: TextError, program: &Program, given: &[Given]) -> TextError {
             named.extend(input.filter(|input| !named.iter().any(|other| other.name == input.name)));
         }
     }
-    // The operands are bindings, or the error is inside a function.
+    // If no operand is a file's name (they are bindings, or in a function), all files are listed.
     if named.is_empty() {
         named = given.iter().collect();
     }

@@ -282,7 +282,7 @@ impl FileOrNumber {
         let number = match word.to_str().unwrap_or_default() {
             "true" => Some(Literal::Bool(true)),
             "false" => Some(Literal::Bool(false)),
-            // Rust also parses `inf` and `nan`, which could as well be the names of files.
+            // `inf` and `nan`, which Rust would parse as numbers, could as well be the names of files.
             text if !text.contains(|c: char| c.is_ascii_digit()) => None,
             text => text.parse().map(Literal::Int).or_else(|_| text.parse().map(Literal::Float)).ok(),
         };

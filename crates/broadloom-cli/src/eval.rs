@@ -51,7 +51,7 @@ fn read(args: &EvalArgs) -> Result<Text, Failure> {
 
 fn read_file(path: &Path) -> Result<Text, Failure> {
     let name = if is_stream(path) { "standard input".into() } else { path.display().to_string() };
-    // One byte more than the parser accepts is enough for its error.
+    // Reads one byte more than the parser accepts, so that it reports the excess.
     let most = ParseOptions::default().max_bytes as u64 + 1;
     let mut bytes = Vec::new();
     let read = match is_stream(path) {

@@ -51,7 +51,7 @@ impl Failure {
     /// A failure about an output file.
     pub fn target(path: &Path, error: &TargetError) -> Failure {
         match error {
-            // These messages already contain the path that `file` would add.
+            // The messages of these errors contain the path already, so it is not added.
             TargetError::Exists(_) => {
                 Failure::file(path, "the file exists already; write --force to replace it")
             }
@@ -179,7 +179,7 @@ fn caret(error: &TextError, text: &Text, colored: bool, out: &mut impl Write) ->
     }
     let mut drawn = Vec::new();
     report.finish().write((source, Source::from(&excerpt.text)), &mut drawn)?;
-    // ariadne's first line is "Error:" without a message, and `plain` has printed the error already.
+    // The first line is dropped: it is "Error:" without a message, and `plain` has printed the error already.
     let body = drawn.iter().position(|&byte| byte == b'\n').map_or(&[][..], |end| &drawn[end + 1..]);
     // ariadne counts the columns of a truncated line from the start of the excerpt; the column in the whole line is printed
     // instead.

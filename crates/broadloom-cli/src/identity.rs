@@ -77,7 +77,7 @@ fn probe(directory: &Path, name: &OsStr, other: &OsStr) -> io::Result<bool> {
         file.extend([name, target::SUFFIX.as_ref()]);
         directory.join(file)
     };
-    // A killed process with the same id may have left a probe file of this name.
+    // A file of this name may exist, left by a killed process with the same id.
     for attempt in 0..64 {
         let here = path(attempt, name);
         let mut names = Names::lock();
@@ -88,7 +88,7 @@ fn probe(directory: &Path, name: &OsStr, other: &OsStr) -> io::Result<bool> {
                 let created = TempPath::try_from_path(&here)?;
                 names.add(here);
                 drop(names);
-                // The lock keeps other processes from removing the file as a leftover.
+                // The file is locked, so that other processes do not remove it as a leftover.
                 let _ = file.try_lock();
                 let id = FileId::of_path(&created)?;
                 return Ok(FileId::of_path(&path(attempt, other)).is_ok_and(|found| found == id));
@@ -169,7 +169,7 @@ mod tests {
     fn names_are_tried() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let tried = |name: &str, other: &str| probe(dir.path(), name.as_ref(), other.as_ref());
-        // A leftover of a killed process with the same id.
+        // A file that a killed process with the same id has left.
         File::create(dir.path().join(format!(
             "{}{}-0-é{}",
             target::PREFIX,

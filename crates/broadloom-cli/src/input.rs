@@ -1,9 +1,9 @@
-//! InputFile files, read one part at a time.
+//! Input files, read one part at a time.
 //!
-//! A part is a range of indices along each axis of an [`InputFile`], and is returned as an array. It is memory-mapped if the file
-//! stores it contiguously and in native byte order. Otherwise it is copied through mapped windows of bounded size, so that memory
-//! use depends on the size of the part and not on that of the file. Each part has its own mapping, so that touched pages do not
-//! accumulate from chunk to chunk.
+//! A part is a range of indices along each axis of an [`InputFile`], and is returned as an array. It is
+//! memory-mapped if the file stores it contiguously and in native byte order. Otherwise it is copied through
+//! mapped windows of bounded size, so that memory use depends on the size of the part and not on that of the
+//! file. Each part has its own mapping, so that touched pages do not accumulate from chunk to chunk.
 
 use std::fs::File;
 use std::ops::Range;
@@ -181,7 +181,7 @@ impl FilePart {
         let misfit =
             || broadloom::Error::new(broadloom::ErrorKind::Internal, "a part of a file is misaligned");
         let elements = self.elements().unwrap_or_else(|| Err(misfit())).map_err(Failure::Eval)?;
-        // The dtype differs for bool only, where any byte but 0 is true.
+        // The elements have another dtype only for bool, where any byte but 0 is true.
         Ok(elements.astype(self.dtype))
     }
 }
@@ -197,7 +197,8 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// The runs of the box `ranges` in an array of these extents, slowest axis first; `size` is the size of an element in bytes.
+    /// The contiguous pieces of the box `ranges` in an array of these extents, slowest axis first. `size` is
+    /// the size of an element in bytes.
     fn new(extents: &[usize], ranges: &[Range<usize>], size: usize) -> Pieces {
         let mut stride = size;
         let (mut offset, mut length) = (0, size);

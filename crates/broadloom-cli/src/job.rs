@@ -83,7 +83,7 @@ impl Job {
     pub fn of_file(&self, path: &Path, file: File) -> Result<Job, Failure> {
         let name = "result";
         let program = Program::parse(name).map_err(Failure::Text)?;
-        // Copying the array may take a little more memory than computing it.
+        // The limit is at least 1 MiB, since copying the array may take more memory than computing it.
         let max_bytes = self.max_bytes.max(1 << 20);
         Job::new(&program, vec![InputFile::of_file(name, path, file)?], &[], self.settings.clone(), max_bytes)
     }
@@ -213,7 +213,8 @@ impl Job {
         text.map_err(|error| failure.unwrap_or(Failure::Eval(error)))
     }
 
-    /// The elements of results in this order, chunk by chunk, converted to `dtype` if it is given.
+    /// Computes results and returns their elements in the given order, chunk by chunk, converted to `dtype`
+    /// if it is given.
     ///
     /// # Errors
     /// A limit error if no chunk fits the memory limit. It is raised before anything is computed.
@@ -245,7 +246,7 @@ impl Job {
         let stored = |&result: &usize| {
             let array = &self.results[result];
             let array = array.astype(dtype.unwrap_or(array.dtype()));
-            // A bool is stored as a byte, which the conversion gives.
+            // A bool is stored as a byte, so bools are converted to uint8.
             let array = if array.dtype() == DType::Bool { array.astype(DType::UInt8) } else { array };
             if order == Order::Fortran { array.t() } else { array }
         };
@@ -338,7 +339,7 @@ struct Computed {
 pub struct ComputedValues<'j> {
     job: &'j Job,
     passes: Passes<'static>,
-    /// `None` before the passes have run.
+    /// The chunks of the results; `None` before the passes have run.
     results: Option<Computed>,
     /// The index of the next chunk.
     at: usize,

@@ -153,8 +153,8 @@ pub fn parse_header(from: &mut impl Read) -> Result<NpyHeader, NpyError> {
     if start.is_empty() || !start.iter().zip(MAGIC).all(|(a, b)| a == b) {
         return Err(NpyError::NotNpy(beginning(&start)));
     }
-    // Version 1.0 has a 16-bit length and Latin-1 text, 2.0 a 32-bit length. Version 3.0 allows UTF-8, which only matters for the
-    // names of fields.
+    // In version 1.0 the header's length has 16 bits and its text is in Latin-1; in version 2.0 the length
+    // has 32 bits. Version 3.0 allows UTF-8 in the text, which only matters for the names of fields.
     let wide = match *start.get(MAGIC.len()..).unwrap_or_default() {
         [] | [1] | [1, 0, ..] => false,
         [2 | 3] | [2 | 3, 0, ..] => true,

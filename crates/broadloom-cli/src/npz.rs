@@ -73,7 +73,8 @@ pub fn open(file: File, member: Option<&str>, input: &str) -> Result<(File, NpyH
     match *method {
         CompressionMethod::STORE => {
             let (start, end) = entry.compressed_data_range();
-            // The archive states the size of the member, but the file may be truncated.
+            // The end is that of the file if the file is truncated; the archive only states the member's
+            // size.
             let end = end.min(file.metadata()?.len());
             let mut file = file;
             let header =

@@ -314,7 +314,7 @@ fn draw(job: &Job, result: usize, path: &Path, title: &str) -> Result<Vec<u8>, F
     let shape = job.shape(result);
     let picture = Picture { title, shape, values: &|_| values.borrow_mut().next().unwrap_or(f64::NAN) };
     let drawn = plot::draw(&picture);
-    // The evaluation may fail midway; an incomplete picture must not be written.
+    // If the evaluation failed midway, the picture is incomplete and is not written.
     if let Some(failure) = values.into_inner().failure {
         return Err(failure);
     }
@@ -342,7 +342,7 @@ impl<'j> Stream<'j> {
         };
         let mut value = chunk(&self.chunk, self.at);
         if value.is_none() && self.failure.is_none() {
-            // The previous chunk is freed before the next is computed.
+            // Frees the previous chunk before the next one is computed.
             (self.at, self.chunk) = (0, None);
             match self.values.next() {
                 Ok(results) => self.chunk = results.and_then(|mut results| results.pop()),

@@ -1,7 +1,7 @@
 //! The only module of this crate that calls the engine.
 //!
-//! [`Settings`] holds the engine's options from the command line. Its methods type-check, evaluate and explain expressions with
-//! these options.
+//! [`Settings`] has the engine's options, as given on the command line. Its methods type-check, evaluate and
+//! explain expressions with these options.
 
 use broadloom::text::Program;
 use broadloom::{

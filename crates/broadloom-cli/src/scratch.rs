@@ -65,7 +65,7 @@ impl Write for Scratch {
     }
 }
 
-/// Adds to an error what it is about.
+/// Adds to an error's message the file or directory that it is about, and advice.
 fn about(error: &io::Error, what: &str, advice: &str) -> io::Error {
     io::Error::new(error.kind(), format!("{what}: {error}{advice}"))
 }

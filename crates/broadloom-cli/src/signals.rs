@@ -24,7 +24,7 @@ static RECEIVED: AtomicI32 = AtomicI32::new(0);
 const TIME: i32 = -1;
 const TIME_STATUS: u8 = 124;
 
-/// The time limit; set once it has passed.
+/// The time limit. It is set when the limit has passed.
 static LIMIT: OnceLock<Duration> = OnceLock::new();
 
 /// Whether the reason for exiting was already printed on standard error.
@@ -107,7 +107,7 @@ fn end(signal: i32) {
 pub fn limit(time: Duration) -> io::Result<()> {
     let wait = move || {
         std::thread::sleep(time);
-        // Set before `end` announces the time limit, since the message contains it.
+        // The limit is set before `end` prints the message that contains it.
         let _ = LIMIT.set(time);
         end(TIME);
     };
@@ -142,7 +142,7 @@ mod system {
         let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP].into_iter().filter(kept)) else {
             return;
         };
-        // An error means that the receiver is gone, which is harmless.
+        // Sending fails if nothing waits for the message any more, which is harmless.
         let _ = ready.send(());
         if let Some(signal) = signals.forever().next() {
             super::end(signal);

@@ -134,8 +134,8 @@ fn unread(error: csv::Error, line: u64) -> TableError {
     }
 }
 
-/// Checks the first row for unclosed quotes. A column name may contain line breaks, but a line of it that consists of numbers is
-/// taken for a row.
+/// Checks the first row for unclosed quotes. A column name may contain line breaks; but if a line of a name
+/// has only numbers, it is assumed to be a row of data, and the quote before it to be unclosed.
 fn check_quotes(first: &csv::ByteRecord) -> Result<(), TableError> {
     let breaks = |cell: &[u8]| cell.iter().filter(|&&byte| byte == b'\n').count() as u64;
     let mut line = first.position().map_or(1, csv::Position::line);

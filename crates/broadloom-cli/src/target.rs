@@ -208,7 +208,7 @@ impl FileDraft {
             let (file, name) = builder.tempfile_in(directory)?.into_parts();
             names.add(name.to_path_buf());
             let taken = matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
-            // Another process may have removed the file before it was locked.
+            // If another process removed the file before it was locked, another one is created.
             if !taken && name.exists() {
                 return Ok(FileDraft { file, name: Some(name) });
             }

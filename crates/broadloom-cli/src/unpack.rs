@@ -22,11 +22,12 @@ pub fn copy(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
     Ok((file, header))
 }
 
-/// Like [`copy`], for a stream that should end shortly after the array. It is read to its end, since it may verify a checksum
-/// there.
+/// Like [`copy`], for a stream that should end shortly after the array. The stream is read to its end, since
+/// it may verify a checksum there.
 ///
 /// # Errors
-/// The errors of [`copy`]; [`NpyError::Surplus`] if more than [`BLOCK`] bytes follow the array; they are not read.
+/// The errors of [`copy`]; [`NpyError::Surplus`] if [`BLOCK`] bytes or more follow the array, of which no
+/// more are read.
 pub fn copy_all(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
     let (file, header) = copy(from)?;
     let surplus = io::copy(&mut from.take(BLOCK), &mut io::sink())?;

@@ -277,8 +277,8 @@ impl Body {
         match inst.code {
             kernel::Code::Apply(op, dtype) => {
                 if let Some(site) = site {
-                    // The check belongs to the loop level of the result: a divisor of zero counts only if there is an
-                    // element to divide.
+                    // The divisor is checked for zero at the loop level of the result, even if it is computed
+                    // further out: a divisor of zero counts only if there is an element to divide.
                     let level = self.level_of(operands);
                     let code = Code::CheckDivisor(site);
                     self.append(code, dtype, [args[1], Var(0), Var(0), Var(0)], 0, level);

@@ -107,8 +107,9 @@ impl Derived {
         self.at_most == Some(1)
     }
 
-    /// Whether it is the same as another one, or a number, for arbitrarily large extents of the symbol, or may be for one of
-    /// another symbol.
+    /// Whether this derived extent may be equal to another one. If both are derived from the same symbol,
+    /// they must be equal for arbitrarily large extents of it, or have the same upper bound. If the symbols
+    /// differ, the extents may always be equal.
     pub(crate) fn may_equal(&self, other: &Derived) -> bool {
         if self.symbol != other.symbol {
             return true;

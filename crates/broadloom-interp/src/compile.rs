@@ -31,8 +31,8 @@ impl Program {
             .build(access, selected))
     }
 
-    /// Makes the program use vectors of at most this width, if its loops exist for several widths (on x86-64 the narrowest are
-    /// those for AVX2). Conversions of float16 always use the CPU's widest vectors. The width does not change the bits of
+    /// Limits the program's loops to vectors of this width. On x86-64 the narrowest loops are those for AVX2,
+    /// and conversions of float16 always use the CPU's widest vectors. The width does not change the bits of
     /// results.
     #[must_use]
     pub fn up_to(self, width: VectorWidth) -> Program {
@@ -115,8 +115,9 @@ impl KernelCompiler<'_> {
         }
     }
 
-    /// Adds the step that computes instruction `i`. `check` is the fault site of a division that is checked, with the size in
-    /// bytes of an element of the divisor.
+    /// Adds the step that computes instruction `i`. If the instruction is a division that is checked for
+    /// division by zero, `check` is the index of its fault byte (which is set if it happens) and the size in
+    /// bytes of the divisor's elements.
     fn step(&mut self, i: usize, selected: Selected, check: Option<(usize, usize)>) {
         let kernel = self.kernel;
         let id = kernel.value(i);

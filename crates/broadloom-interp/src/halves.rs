@@ -100,8 +100,8 @@ pub(crate) fn pair(outer: Op, inner: Op, side: usize, uniform: [bool; 2], nan: N
     })
 }
 
-/// The tile loop of a function that declares this way of computing it for float16 ([`HalfPath`]). It is `None` if the function is
-/// computed by its generic definition.
+/// Selects the tile loop of a function by the path that the function declares for float16 ([`HalfPath`]). The
+/// loop is `None` if the function is computed by its generic definition.
 ///
 /// PERF: the generic definition converts float16 by integer arithmetic, lane by lane, which is slower.
 trait PathLoop<Path> {
@@ -146,8 +146,8 @@ macro_rules! run_as_defined {
 }
 run_as_defined!(OfOne OfTwo OfThree);
 
-/// Defines `by_path`, which gives for each op that takes float16 the loop of the path that its function declares. If a function
-/// declares no path, compilation fails.
+/// Defines the function `by_path`. For an op that takes float16, it returns the loop of the path that the
+/// op's function declares ([`HalfPath`]). If the function declares no path, compilation fails.
 macro_rules! define_by_path {
     ($(($op:ident, $name:literal, $arity:ident, $class:ident, $($rest:tt)*))*) => {
         fn by_path(op: Op) -> Option<TileLoop> {

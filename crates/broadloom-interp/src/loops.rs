@@ -52,8 +52,8 @@ pub fn defined_loop(code: Code, nan: NanBits) -> Result<TileLoop> {
     }
 }
 
-/// The loop, without the two instructions that make NaN canonical, of a function that itself takes little more than one
-/// instruction.
+/// The loop of a function that takes little more than one instruction, without the two instructions that make
+/// NaN canonical.
 fn short_loop(code: Code) -> Option<TileLoop> {
     macro_rules! short {
         ($t:ty, $op:expr) => {
@@ -84,7 +84,7 @@ pub(crate) fn arch_of(width: VectorWidth) -> Arch {
     {
         return Arch::V3(avx2);
     }
-    // Other architectures have only one level of features.
+    // On other architectures there is only one level of CPU features.
     let _ = width;
     Arch::new()
 }

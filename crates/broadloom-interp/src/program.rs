@@ -42,14 +42,15 @@ pub(crate) enum Work {
 /// A step of a program: one loop over a tile or, at the outer loop levels, over a single element.
 pub(crate) struct TileStep {
     pub work: Work,
-    /// The locations of the operands, each with the size of an element in bytes. Entries after the first `operands` are not read.
+    /// The locations of the operands, each with the size of an element in bytes. Only the first `operands`
+    /// entries are used.
     pub args: [(Location, usize); OPERANDS],
     pub operands: usize,
     pub out: Destination,
     /// The size in bytes of an element of the result.
     pub size: usize,
-    /// If the step is a division that is checked for zero divisors: the index of its fault site, and the size in bytes of an
-    /// element of the divisor.
+    /// If the step is a division that is checked for division by zero: the index of its fault byte, which is
+    /// set if it happens, and the size in bytes of the divisor's elements.
     pub check: Option<(usize, usize)>,
 }
 

@@ -1,7 +1,7 @@
 //! Runs a program on a block: row by row, and in each row tile by tile.
 //!
-//! Nothing is allocated while it runs, once the working memory exists. If a divisor is zero at a division that is checked, the
-//! byte of its fault site is set, and the run continues.
+//! Nothing is allocated while it runs, once the working memory exists. If a divisor is zero at a division
+//! that is checked, the division's fault byte is set, and the run continues.
 
 use broadloom_ir::kernel::Depth;
 use broadloom_ir::{DType, Error, ErrorKind, Result, VectorWidth};
@@ -72,8 +72,8 @@ enum RowTarget<'o, 's, 'b> {
     Scratch,
     /// Results of outputs are written to their memory by regular stores.
     Rows(Outputs<'o>),
-    /// Results of outputs are written to their memory by non-temporal stores, through this writer; the number is the index of the
-    /// row.
+    /// Results of outputs are written to their memory by non-temporal stores, through this writer, to the row
+    /// with this index.
     Stream(&'o Stream<'s, 'b>, usize),
 }
 
@@ -99,8 +99,8 @@ impl BlockRun<'_> {
         done.is_some()
     }
 
-    /// Computes the values that are the same for a whole row or block, according to `depth`, and fills tiles with them. The row
-    /// or block has `cols` columns.
+    /// Computes the values of one outer loop level: those that are the same for the whole block, or for a
+    /// whole row, depending on `depth`. Then fills tiles with them. The row or block has `cols` columns.
     fn uniform(&mut self, depth: Depth, cols: usize) {
         let Level { steps, fills } = &self.program.levels[depth as usize];
         let element = ColumnRange { inputs: None, start: 0, n: 1 };

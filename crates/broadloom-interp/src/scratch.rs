@@ -84,8 +84,9 @@ impl<'k> Scratch<'k> {
         self.locations[id.index()].unwrap_or(Location::Uniform(0))
     }
 
-    /// The location of a value as one element per column. For a uniform value this is a tile; the first time it is requested, the
-    /// fill that it needs is returned as well. The tile is never freed, because it holds the value for all tiles of the row.
+    /// The location of a value in a tile, as one element per column. For a uniform value, the first call
+    /// allocates a tile and also returns the fill that writes the value to it. That tile is never freed,
+    /// because it holds the value for all tiles of the row.
     pub(crate) fn elements(&mut self, id: ValueId) -> (Location, Option<Fill>) {
         let Location::Uniform(slot) = self.location(id) else { return (self.location(id), None) };
         if let Some(tile) = self.filled[id.index()] {

@@ -27,7 +27,8 @@ fn tile_loop(code: Code, nan: NanBits) -> Result<TileLoop> {
 /// The loop that was selected for one instruction, or for two of which the second is the only reader of the first.
 pub(crate) struct Selected {
     pub(crate) work: Work,
-    /// The operands in the loop's order. The bool tells whether the loop reads a single element if the operand is uniform.
+    /// The operands in the loop's order. The bool tells whether the loop reads only one element of the
+    /// operand if the operand is uniform.
     args: [(ValueId, bool); OPERANDS],
     operands: usize,
     /// The index of the first instruction, if the loop computes two.
@@ -35,7 +36,8 @@ pub(crate) struct Selected {
 }
 
 impl Selected {
-    /// The operands in the loop's order. The bool tells whether the loop reads a single element if the operand is uniform.
+    /// The operands in the loop's order. The bool tells whether the loop reads only one element of the
+    /// operand if the operand is uniform.
     pub(crate) fn operands(&self) -> &[(ValueId, bool)] {
         &self.args[..self.operands]
     }

@@ -27,7 +27,7 @@ fn numbers(n: usize, seed: u32) -> Vec<f32> {
     (0..n as u32).map(|i| (i.wrapping_mul(2654435761).wrapping_add(seed) >> 8) as f32 / 1e6 - 8.0).collect()
 }
 
-/// The memory of an output: its start, its elements, and guard bytes around it.
+/// The memory of an output: the elements, where they start, and guard bytes around them.
 struct Out {
     words: Vec<u64>,
     offset: usize,

@@ -174,8 +174,9 @@ pub trait Int: Num + Ord {
     const MIN: Self;
     /// The maximum.
     const MAX: Self;
-    /// The float type in which [`crate::Ops::int_to_float`] is exact and truncated quotients of this type are exact:
-    /// float32 for up to 16 bits, float64 for more (exact for up to 32 bits).
+    /// A float type that represents every integer of this type exactly (for up to 32 bits), and in which
+    /// truncated quotients of these integers are exact: float32 for integers of up to 16 bits, float64 for
+    /// wider ones.
     type Through: Float;
     /// The value, sign-extended or zero-extended.
     fn wide(self) -> i128;

@@ -21,8 +21,8 @@ pub struct Lanes {
     pub flagged: u32,
 }
 
-/// Computes one element of a vectorised loop over integer functions, in which all elements have the same divisor. There
-/// is no slow path.
+/// Computes one element of a vectorised loop over integer functions. All elements of the loop have the same
+/// divisor. There is no slow path.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UniformDivisor;
 

@@ -59,7 +59,8 @@ fn slow_lanes<F: Rare2<T>, T: Num>(arrays: &mut [u8]) {
     }
 }
 
-/// [`slow_lanes`] compiled for targets with fused multiply-add; without it, each fused operation would be a call.
+/// [`slow_lanes`] compiled for targets with fused multiply-add; compiled without it, each fused operation
+/// would call a library function.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn slow_lanes_with_fma<F: Rare2<T>, T: Num>(arrays: &mut [u8]) {

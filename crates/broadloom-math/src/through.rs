@@ -7,11 +7,10 @@ use crate::ops::{Cmp, Ops};
 
 /// Quotients of integers of up to 32 bits, computed in a float type that represents these integers exactly.
 ///
-/// The results are exact. If a quotient a/b of w-bit integers is less than an integer k, it is less by at least 1/|b|,
-/// at least
-/// k|·2^−w, which is more than half an ulp of k in p > w digits. So it never rounds up to k, and a quotient above k never
-/// rounds below k. Division by zero gives an infinity or NaN, which the selection discards; MIN / −1 gives 2^(w−1),
-/// whose low bits are MIN.
+/// The results are exact. If a quotient a/b of w-bit integers is less than an integer k, it is less by at
+/// least 1/|b|. This is at least |k|·2^−w, which is more than half an ulp of k in p > w digits. So the
+/// quotient never rounds up to k, and a quotient above k never rounds below k. Division by zero gives an
+/// infinity or NaN, which the selection discards; MIN / −1 gives 2^(w−1), whose low bits are MIN.
 #[inline(always)]
 pub(crate) fn short<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool) -> O::V<T> {
     let x = o.int_to_float::<T, T::Through>(a);

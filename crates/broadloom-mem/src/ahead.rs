@@ -13,8 +13,9 @@ pub const PAGE: usize = 4096;
 /// prefetching makes no difference.
 pub const AHEAD: usize = 256 << 10;
 
-/// Prefetches the memory [`AHEAD`] bytes after the `count` elements of `run` that begin at index `at`: one cache line of each
-/// page. This is a hint; pages beyond the end of the slice are skipped.
+/// Prefetches one cache line of each page of the memory that begins [`AHEAD`] bytes after element `at` of the
+/// slice `run`. The prefetched range is as long as `count` elements. This is a hint; pages beyond the end of
+/// the slice are skipped.
 #[inline(always)]
 pub fn ask_ahead<T>(run: &[T], at: usize, count: usize) {
     ask_so_far_ahead(run, at, count, AHEAD);

@@ -112,17 +112,18 @@ fn find_aliases(plan: &LoopPlan, bound: &mut Bound) -> Result<(), NestError> {
             }
         }
     }
-    // If some input is also an output, the last block of a row can't recompute elements of the block before it, so the end of
-    // each row goes through buffers. That is slow for stepped inputs (reversed, or every second element), so these are packed
-    // into tiles instead of being read in place.
+    // Code usually ends a row with a block that overlaps the previous one, and so computes some elements
+    // twice. If an input is also an output, those elements are overwritten already, so the end of each row
+    // goes through buffers instead. Buffers are slow for stepped inputs (reversed, or every second element),
+    // so these inputs are packed into tiles here.
     if bound[..inputs].iter().any(|input| input.aliased) {
         bound[..inputs].iter_mut().for_each(BoundOperand::read_no_steps);
     }
     Ok(())
 }
 
-/// Makes a loop plan for views and binds it to their memory. A view is checked when it is made: its memory contains all of its
-/// elements.
+/// Makes a loop plan for views and binds it to their memory. The bounds of each view were checked when it was
+/// made.
 pub(crate) fn views<'a>(
     extents: &[usize],
     inputs: &[View<'a>],

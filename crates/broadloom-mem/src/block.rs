@@ -50,11 +50,11 @@ pub struct RawBlock<'b> {
     pub first: usize,
     /// The difference between the linear indices of one row's first element and the next row's.
     pub row_step: usize,
-    /// The level in the reduction tree of the nodes that the outputs receive, or 0 if they receive elements (see
-    /// [`Block::level`]).
+    /// Nonzero if the outputs receive nodes of the reduction tree (partial results of groups of elements)
+    /// instead of elements. It is then the level of these nodes in the tree (see [`Block::level`]).
     pub level: u8,
-    /// Whether some input that is also an output is used in place: an element must then be read before it is written, and never
-    /// afterwards.
+    /// Whether some input that is also an output is used in place. If so, each element must be read before it
+    /// is written, and never afterwards.
     pub any_alias: bool,
     /// Whether stepped inputs (reversed, or every second element) are read in place instead of being packed into tiles.
     pub reads_steps: bool,
@@ -94,9 +94,11 @@ pub struct Block<'b> {
 }
 
 impl<'b> Block<'b> {
+    /// Makes a block of pointers.
+    ///
     /// # Safety
-    /// There must be as many pointers as operands. For `'b`, they must be valid as [`RawBlock`] describes for the access class of
-    /// each operand, and nothing else may use their memory.
+    /// There must be as many pointers as operands. For `'b`, they must be valid as [`RawBlock`] describes for
+    /// the access class of each operand, and nothing else may use their memory.
     #[inline]
     pub(crate) unsafe fn new(bound: &'b [BoundOperand], raw: RawBlock<'b>) -> Block<'b> {
         Block { bound, raw }
@@ -118,22 +120,22 @@ impl<'b> Block<'b> {
         self.raw.cols
     }
 
-    /// The linear index of a row's first element, in a nest whose plan is [in
+    /// The position of a row's first element in row-major order. The loop plan of the nest must be [in
     /// order](broadloom_ir::loop_plan::LoopPlan::in_order).
     #[inline]
     pub fn first_of(&self, row: usize) -> usize {
         self.raw.first + row * self.raw.row_step
     }
 
-    /// Calls `body` with a part of this block, which has no outputs of its own, and with the given outputs. The part consists of
-    /// the given rows and columns. Each output is given as its memory, which its rows fill in order and without gaps, and the
+    /// Calls `body` with the given rows and columns of this block, which has only inputs, and with the given
+    /// outputs. Each output is a pair: its memory, which its rows fill in order and without gaps, and the
     /// size of its elements in bytes. If `level` is not 0, a row of an output has 16 elements for each
-    /// [node](broadloom_ir::canonical) of that level.
+    /// [node](broadloom_ir::canonical) of that level of the reduction tree.
     ///
     /// # Panics
-    /// If the rows or columns are out of range or empty; if the level is not 0 and there are several rows or a fraction of a
-    /// node; if the memory of an output is too small or not aligned to its elements; or if this block has outputs or reads
-    /// stepped inputs in place.
+    /// If the rows or columns are out of range or empty; if the level is not 0 and there are several rows or
+    /// a fraction of a node; if the memory of an output is too small or not aligned to its elements; or if
+    /// this block has outputs or reads stepped inputs in place.
     pub fn with_outputs<'o, R>(
         &mut self,
         rows: Range<usize>,
@@ -387,9 +389,11 @@ impl Outputs<'_> {
     }
 }
 
+/// Reads a row of an input as a slice, or as a single element if the input is uniform.
+///
 /// # Safety
-/// The block must be valid for `'r`, and nothing may write to the input's row in that time. Outputs that do not overlap it may be
-/// written.
+/// The block must be valid for `'r`, and nothing may write to the input's row in that time. Outputs that do
+/// not overlap it may be written.
 #[inline]
 unsafe fn read_row<'r, T: Elem>(
     operands: &[BoundOperand],
@@ -429,6 +433,8 @@ fn check_input<'o>(operands: &'o [BoundOperand], raw: RawBlock<'_>, input: usize
     operand
 }
 
+/// Borrows a row of an output as a slice to be written.
+///
 /// # Safety
 /// The block must be valid for `'r`, and nothing else may use the output's row in that time.
 #[inline]

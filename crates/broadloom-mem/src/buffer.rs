@@ -21,9 +21,9 @@ use crate::bytes;
 pub const ALIGN: usize = 64;
 /// The size of a huge page on x86-64, and on aarch64 with 4 KiB pages.
 const HUGE_PAGE: usize = 2 << 20;
-/// The size in bytes from which buffers are mapped from the operating system, with huge pages where it supports them. It is that
-/// of 1.5 huge pages, because a huge page of which less than half is used gains nothing over small pages (measured at 2.4, 4 and
-/// 8 MB).
+/// The size in bytes from which buffers are mapped from the operating system, with huge pages where it
+/// supports them. It is the size of 1.5 huge pages: a huge page gains nothing over small pages if less than
+/// half of it is used (measured with buffers of 2.4, 4 and 8 MB).
 const LARGE: usize = 3 << 20;
 
 /// The error of an allocation that failed.
@@ -122,8 +122,9 @@ impl Buffer {
     fn pages(bytes: usize) -> Option<Buffer> {
         let capacity = bytes.checked_next_multiple_of(HUGE_PAGE)?;
         let mut map = MmapMut::map_anon(capacity.checked_add(HUGE_PAGE)?).ok()?;
-        // If the advice fails, only speed is lost. Compared with pages that were written before, a memory-bound kernel takes 3 ×
-        // as long on fresh pages of 4 KiB, and 1.5 × as long on fresh huge pages.
+        // If the system does not follow the advice to use huge pages, only speed is lost. Writing to pages
+        // for the first time makes a memory-bound kernel take 3 × as long with pages of 4 KiB, and 1.5 × as
+        // long with huge pages.
         #[cfg(target_os = "linux")]
         let _ = map.advise(memmap2::Advice::HugePage);
         let base = NonNull::new(map.as_mut_ptr())?;
@@ -182,8 +183,8 @@ impl Buffer {
     /// Makes a read-only buffer of the bytes of an owner, without copying. `as_ref` is called once, and the owner lives as long
     /// as the buffer.
     pub fn from_owner(owner: SharedBytes) -> Buffer {
-        // The slice stays valid while `owner` is not dropped or borrowed mutably; the buffer holds a share of it, gives it to no
-        // one, and behaves as if it borrowed from that share.
+        // The slice is valid until `owner` is dropped or borrowed mutably. The buffer holds a shared
+        // reference to the owner and gives no access to it, so neither can happen while the buffer lives.
         let bytes: &[u8] = (*owner).as_ref();
         Buffer {
             ptr: NonNull::from(bytes).cast(),

@@ -24,9 +24,9 @@ impl Caches {
         *CACHES.get_or_init(|| Caches::of(reported()))
     }
 
-    /// Chooses the sizes from pairs of a level and its size in bytes. The last level is the highest one, which is the second if
-    /// there is no higher one. If the second level is missing, or a higher level is smaller than a lower one, typical sizes are
-    /// used.
+    /// Chooses the sizes from pairs of a cache level and its size in bytes. The last-level cache is that of
+    /// the highest level, or the second if there is none above it. If the second level is missing, or a
+    /// higher level is smaller than a lower one, typical sizes are used.
     fn of(levels: impl IntoIterator<Item = (u8, usize)>) -> Caches {
         let (mut second, mut last) = (0, (0, 0));
         for (level, bytes) in levels {

@@ -35,7 +35,7 @@ pub(crate) fn contains(whole: Place<'_>, part: Place<'_>) -> bool {
     };
     let Some(mut whole) = upward(whole) else { return false };
     whole.axes.sort_unstable_by_key(|axis| axis.stride);
-    // Merge two dimensions if the elements of the one with the larger stride continue those of the other at equal distances.
+    // Merges two dimensions if together they step through memory at one constant distance.
     let mut axes: Dims<Axis> = Dims::new();
     for &axis in &whole.axes {
         match axes.last_mut() {
@@ -47,8 +47,9 @@ pub(crate) fn contains(whole: Place<'_>, part: Place<'_>) -> bool {
     steps_fit(&axes, offset, &part.axes) || each_is_element(&axes, offset, &part.axes)
 }
 
-/// Whether the offset and each stride of `part` are sums of whole strides of `axes`, and the steps to the last element of `part`
-/// do not exceed the extent of any axis.
+/// Whether `part` is contained in the layout that has the dimensions `axes`, as far as two conditions show:
+/// its offset and each of its strides are sums of multiples of the strides of `axes`; and in no dimension do
+/// the steps to its last element exceed the extent.
 fn steps_fit(axes: &[Axis], offset: usize, part: &[Axis]) -> bool {
     let mut room: Dims<usize> = axes.iter().map(|axis| axis.extent - 1).collect();
     let mut take = |mut distance: usize, times: usize| {
@@ -65,9 +66,9 @@ fn steps_fit(axes: &[Axis], offset: usize, part: &[Axis]) -> bool {
     take(offset, 1) && part.iter().all(|axis| take(axis.stride, axis.extent - 1))
 }
 
-/// Decides containment by checking every element of `part`. This is needed for a dimension of `part` that crosses gaps of the
-/// containing layout. For example, if rows of 10 elements begin 12 elements apart, elements at a constant distance of 4 exist
-/// across the gaps between rows.
+/// Decides containment by checking every element of `part`. This is needed if a dimension of `part` crosses
+/// gaps of the containing layout. For example, if rows of 10 elements begin 12 elements apart, a dimension
+/// with a stride of 4 elements can cross the gaps between rows.
 #[cold]
 fn each_is_element(axes: &[Axis], offset: usize, part: &[Axis]) -> bool {
     let is_element = |mut distance: usize| {
@@ -155,7 +156,7 @@ mod tests {
 
     #[test]
     fn parts_by_slicing_joining_and_cutting_again() {
-        // The whole is rows of 10 elements of 4 bytes that begin 12 elements apart.
+        // The containing layout has rows of 10 elements of 4 bytes, which begin 12 elements apart.
         let whole = Place { address: 400, item: 4, shape: &[5, 10], strides: &[48, 4] };
         for (address, shape, strides, inside) in [
             (400, &[5, 10][..], &[48, 4][..], true),

@@ -5,13 +5,15 @@ use broadloom_ir::loop_plan::LoopPlanError;
 /// The reason why operands can't be bound to one nest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NestError {
-    /// An input's shape differs from the extents, or its memory is too short or not aligned to its elements.
+    /// The shape of an input is not that of the index space, or its memory is too short or not aligned to its
+    /// elements.
     #[error("the shape of input {input} is not that of the index space")]
     InputShape {
         /// The index of the input.
         input: usize,
     },
-    /// An output's shape differs from the extents, or its memory is too short or not aligned to its elements.
+    /// The shape of an output is not that of the index space, or its memory is too short or not aligned to
+    /// its elements.
     #[error("the shape of output {output} is not that of the index space")]
     OutputShape {
         /// The index of the output.
@@ -40,7 +42,8 @@ pub enum NestError {
 }
 
 impl NestError {
-    /// Converts the error of a loop plan whose first `inputs` operands are inputs, so that it names an input or an output.
+    /// Converts a loop plan's error, which numbers inputs and outputs together, to one that names an input or
+    /// an output. The first `inputs` operands are inputs.
     pub(crate) fn of(error: LoopPlanError, inputs: usize) -> NestError {
         match error {
             LoopPlanError::TooLarge => NestError::TooLarge,

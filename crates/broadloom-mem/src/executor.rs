@@ -76,7 +76,8 @@ pub trait ExecutableKernel: Send + Sync + UnwindSafe + RefUnwindSafe {
         self.run(block, &mut KernelRun { params, faults, stores: Stores::Cached, memory: &mut memory })
     }
 
-    /// The form in which the blocks for this kernel have to present inputs that are also outputs, and stepped inputs.
+    /// How blocks for this kernel must present two kinds of inputs: those that are also outputs, and stepped
+    /// ones (reversed, or every second element).
     fn policy(&self) -> AliasPolicy;
 
     /// The width of the widest vectors in the kernel's code.

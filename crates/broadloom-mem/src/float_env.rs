@@ -126,10 +126,11 @@ mod tests {
 
     use super::*;
 
-    /// An environment that changes results: FTZ, DAZ, round down, exceptions masked, the inexact flag raised.
+    /// A floating-point environment that changes results: FTZ, DAZ, round down, exceptions masked, the
+    /// inexact flag raised.
     #[cfg(target_arch = "x86_64")]
     const HOSTILE: Control = 0x8040 | 0x2000 | 0x1f80 | 0x20;
-    /// An environment that changes results: FZ, round down, default NaN.
+    /// A floating-point environment that changes results: FZ, round down, default NaN.
     #[cfg(target_arch = "aarch64")]
     const HOSTILE: Control = 1 << 24 | 0b10 << 22 | 1 << 25;
 

@@ -1,8 +1,10 @@
-//! Fills tiles with the elements of generated operands (the numbers 0, 1, 2, … that `arange` and others are made of). A generated
-//! operand has addresses but no memory: the value of an element is its address divided by 8.
+//! Fills tiles with the elements of generated operands (the numbers 0, 1, 2, … from which `arange` and
+//! similar functions are computed). A generated operand has addresses but no memory: the value of an element
+//! is its address divided by 8.
 //!
-//! Because of these addresses, its dimensions are ordered, flipped and collapsed, and blocks are formed, as for memory. The only
-//! difference is that this module fills the tile that would otherwise be packed from memory.
+//! Because it has addresses, its dimensions can be ordered, flipped, collapsed and cut into blocks like those
+//! of an operand in memory. The only difference is that its tiles are filled by this module instead of being
+//! packed from memory.
 
 use pulp::Arch;
 

@@ -11,8 +11,9 @@ use broadloom_math::{CastTo, Elem, Scalar, f16};
 /// The number of elements that a call of [`Convert::widen`] or [`Convert::narrow`] converts.
 pub const HALVES: usize = 16;
 
-/// The conversions of one instruction set. Values of such types come only from [`with_conversions`], which has checked that the
-/// CPU supports the instructions, and are used only in code that is compiled for them.
+/// The float16 conversions of one instruction set. A value of a type that implements this trait proves that
+/// the CPU supports the instructions: only [`with_conversions`] makes one, after checking, and passes it to
+/// code that is compiled for them.
 pub trait Convert: Copy {
     /// Converts each element to float32, which is exact.
     fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES];
@@ -76,8 +77,9 @@ enum Level {
     Sixteen,
 }
 
-/// Defines a function that tells whether the CPU has all features of a level. The list has more than the conversions need, since
-/// the whole loops around them are compiled with these features.
+/// Defines a function that tells whether the CPU has all features of an instruction-set level. The list has
+/// more features than the conversions need, since the whole loops around them are compiled with these
+/// features.
 #[cfg(target_arch = "x86_64")]
 macro_rules! all_features {
     ($all:ident: $($feature:tt)*) => {
@@ -389,7 +391,8 @@ mod tests {
                 .flat_map(|half| {
                     let bits: f32 = one(f16::from_bits(half));
                     let next: f32 = one(f16::from_bits(half + 1));
-                    // The largest float16 has no next value, so that of a larger exponent range is used.
+                    // The largest float16 has no successor; 65536, which would be the next number, takes its
+                    // place.
                     let next = if next.is_finite() { next } else { 65536.0 };
                     [bits, (bits + next) / 2.0]
                 })
@@ -399,7 +402,8 @@ mod tests {
                 .collect();
             narrows(&from);
         }
-        // Bit patterns that are spread over all of float32: no two multiples of an odd constant are equal modulo 2^32.
+        // Bit patterns spread over all of float32. They are multiples of an odd constant, so no two of them
+        // are equal modulo 2^32.
         let from: Vec<f32> = (0..1 << 20).map(|i: u32| f32::from_bits(i.wrapping_mul(0x9e37_79b1))).collect();
         narrows(&from);
     }

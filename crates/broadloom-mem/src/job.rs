@@ -90,7 +90,8 @@ pub fn lend<'w, R>(
     job.close().map(|()| given)
 }
 
-/// A guard that closes the job when it is dropped, so that the borrow of the closure does not end earlier.
+/// A guard that closes the job when it is dropped, so that no thread is in the closure when its borrow ends,
+/// also after a panic.
 struct Open<'j>(&'j SharedJob);
 
 impl Drop for Open<'_> {
@@ -153,7 +154,8 @@ impl SharedJob {
             } else if std::process::id() != self.process {
                 return Err(Forked);
             } else {
-                // The last thread to leave unparks this thread, before or after it sleeps; it may wake for other reasons as well.
+                // The last thread that leaves the closure unparks this thread, before or after it goes to
+                // sleep. This thread may wake for other reasons as well.
                 sleep();
             }
             state = self.state.load(Ordering::Acquire);
@@ -189,7 +191,7 @@ mod tests {
 
     use super::*;
 
-    /// `lend` returns after all threads that have begun are done, and does not wait for any other thread.
+    /// Tests that `lend` waits for all threads that have begun the job, and for no other thread.
     #[test]
     fn it_waits_for_those_who_have_begun_and_for_nobody_else() {
         let (done, begun) = (AtomicUsize::new(0), Barrier::new(2));
@@ -286,7 +288,7 @@ mod tests {
                 });
             }
             for round in 0..rounds {
-                // Boxed, so that a sanitizer detects memory that is freed too early.
+                // The data is on the heap, so that a sanitizer detects memory that is freed too early.
                 let data = Box::new(AtomicUsize::new(round));
                 let work = || assert_eq!(data.load(Ordering::Relaxed), round);
                 lend(&work, |job| {

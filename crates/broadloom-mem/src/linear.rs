@@ -108,6 +108,8 @@ impl Linear {
         unsafe { self.copy::<u64, Generate>(table, base, range, tile) }
     }
 
+    /// Moves elements between strided memory and a tile, or generates them, as `M` says.
+    ///
     /// # Safety
     /// The contract of [`Linear::pack`], [`Linear::unpack`] or [`Linear::generate`], depending on `M`.
     unsafe fn copy<T: Item, M: Move>(
@@ -173,10 +175,14 @@ impl Linear {
 
 /// A way to move elements between an operand and a tile.
 trait Move {
+    /// Moves a two-dimensional block of elements.
+    ///
     /// # Safety
     /// The contract of [`gather`], [`scatter`] or [`generate`].
     unsafe fn block<T: Item>(of: Strided, tile: Tile, rows: usize, cols: usize);
 
+    /// Moves one element.
+    ///
     /// # Safety
     /// The contract of [`Move::block`] for a block of one element.
     unsafe fn element<T: Item>(of: *mut T, in_tile: *mut T);

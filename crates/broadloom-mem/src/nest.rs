@@ -251,7 +251,7 @@ impl<'n> SharedParts<'n> {
             true => self.first.fetch_add(1, Ordering::Relaxed),
             false => parts - 1 - self.last.fetch_add(1, Ordering::Relaxed),
         };
-        // Before part `i` come as many units as in the first `i` parts of the iterator. Each index is taken once, so parts do not
+        // Part `i` begins after the units of the first `i` parts. Each index is taken once, so parts do not
         // overlap.
         let start = |i: usize| next + i * share + i.min(more);
         Some(Part { shared, policy, units: start(i)..start(i + 1) })

@@ -1,8 +1,9 @@
 //! An operand of a nest: its address, and what the loop plan says about it.
 //!
-//! The pointer is to the element at which the walk begins. From there the plan's strides lead to the other elements of the
-//! operand's view or slice and to nothing else, as `bind` checks. A generated operand has no memory: its pointer is a number,
-//! eight times the value of its first element, and is never dereferenced; the same strides lead to eight times the other values.
+//! The pointer is to the element at which the walk begins. Adding the plan's strides to it leads to the other
+//! elements of the operand's view or slice and to nothing else, as `bind` checks. A generated operand has no
+//! memory: its pointer is never dereferenced, but is eight times the value of its first element. The strides
+//! then lead to eight times the values of the other elements.
 
 use broadloom_ir::loop_plan::{Access, AccessClass, LoopOperand};
 
@@ -38,9 +39,9 @@ impl BoundOperand {
         self.is_generated
     }
 
-    /// Marks the input as being the same memory as an output, element for element. Such an input is never uniform: the only case
-    /// in which it could be is a row of a single column, which is contiguous as well. It is never read in place with a step
-    /// either, because the output isn't: both are packed.
+    /// Marks the input as being the same memory as an output, element for element. Such an input is not
+    /// uniform: if its rows have a single column, it counts as contiguous. It is not read in place if it is
+    /// stepped, because outputs never are; both are packed.
     pub(crate) fn alias(&mut self) {
         self.aliased = true;
         if self.class == AccessClass::Uniform {

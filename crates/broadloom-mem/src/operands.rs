@@ -57,8 +57,8 @@ impl Default for Operands<'_> {
     }
 }
 
-/// The inputs of a run. The number is the position in the input's memory, in bytes, that the offsets of a loop plan are relative
-/// to.
+/// The inputs of a run. Each has a byte offset in its memory, to which the offsets of a loop plan are
+/// relative.
 pub type Starts<'m> = SmallVec<[(Region<'m>, isize); 4]>;
 
 /// The layout of an operand that is a single row.
@@ -156,8 +156,8 @@ impl<'m> Operands<'m> {
         Operands { memory, inputs: count.min(self.inputs), ..*self }
     }
 
-    /// The inputs, each with the position that a plan's offsets are relative to, and the outputs as slices of bytes. `None` if an
-    /// output has gaps or [may overlap](Operands::may_overlap) another operand.
+    /// Returns the inputs, each with the position that a plan's offsets are relative to, and the outputs as
+    /// slices of bytes. `None` if an output has gaps or [may overlap](Operands::may_overlap) another operand.
     #[inline]
     pub fn slices(&mut self) -> Option<(Starts<'_>, SmallVec<[&mut [u8]; 4]>)> {
         let (inputs, outputs) = self.memory.split_at(self.inputs);
@@ -170,8 +170,8 @@ impl<'m> Operands<'m> {
         are_slices.then(|| (read, outputs.iter().map(written).collect()))
     }
 
-    /// One input, and one output as a slice of bytes. `None` if one of them does not exist or the operands are not
-    /// [apart](Operands::are_apart).
+    /// Returns one input, and one output as a slice of bytes. `None` if one of them does not exist or the
+    /// operands are not [apart](Operands::are_apart).
     #[inline]
     pub fn pair(&mut self, input: usize, output: usize) -> Option<(Region<'_>, &mut [u8])> {
         let (inputs, outputs) = self.memory.split_at(self.inputs);
@@ -274,7 +274,7 @@ mod tests {
     fn outputs_that_share_memory_are_not_apart() {
         let mut words = [0_u32; 8];
         let start = words.as_mut_ptr().cast::<u8>();
-        // SAFETY: the bytes are those of `words`, which are neither read nor written here.
+        // SAFETY: the bytes are those of `words`, which nothing reads or writes here.
         let region =
             |from: usize, to: usize| unsafe { Region::from_raw(start.add(4 * from), 4 * (to - from)) };
         // SAFETY: as for `region`.

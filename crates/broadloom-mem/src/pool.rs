@@ -44,7 +44,7 @@ impl Kept {
     }
 }
 
-/// The index of the list for buffers of this size: 0 for small ones, 1 for big ones.
+/// The index of the free list for buffers of this size: 0 for small buffers, 1 for big ones.
 fn class(bytes: usize) -> usize {
     usize::from(bytes >= BIG)
 }

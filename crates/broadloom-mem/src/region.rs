@@ -131,8 +131,8 @@ impl<'a> Region<'a> {
         self.elements.is_some()
     }
 
-    /// The address range of a view as a region without gaps. It may be bound only to a plan with exactly this view's layout,
-    /// which reads nothing but the elements.
+    /// A region that covers the address range of a view and is not marked as having gaps. It may be bound
+    /// only to a plan with exactly this view's layout, which reads nothing but the elements.
     pub(crate) fn reached(view: &View<'a>) -> Region<'a> {
         let (low, high) = view.layout.reach;
         let start = view.layout.ptr.cast_const().with_addr(low);
@@ -227,8 +227,8 @@ impl<'a> RegionMut<'a> {
         RegionMut { elements: if is_whole { None } else { Some(view) }, ..region }
     }
 
-    /// The address range of a view as a region without gaps. It may be bound only to a plan with exactly this view's layout,
-    /// which writes nothing but the elements.
+    /// A region that covers the address range of a view and is not marked as having gaps. It may be bound
+    /// only to a plan with exactly this view's layout, which writes nothing but the elements.
     pub(crate) fn reached(view: &ViewMut<'_>) -> RegionMut<'a> {
         let (low, high) = view.layout.reach;
         // The pointer of a view without elements may be invalid, so a dangling one replaces it.
@@ -249,7 +249,8 @@ impl<'a> RegionMut<'a> {
         RegionMut { start: self.start, len: self.len, elements: self.elements, memory: PhantomData }
     }
 
-    /// Splits the region after `bytes` bytes. If it has fewer, the second part is empty. If it has gaps, both parts are empty.
+    /// Splits the region after `bytes` bytes, or at its end if it is shorter, so that the second part is
+    /// empty. If the region has gaps, both parts are empty.
     pub fn split_at(self, bytes: usize) -> (RegionMut<'a>, RegionMut<'a>) {
         let len = if self.elements.is_none() { self.len } else { 0 };
         let first = bytes.min(len);
@@ -268,7 +269,8 @@ impl<'a> RegionMut<'a> {
         Region::of_memory(self.memory())
     }
 
-    /// The region as an operand's memory, with the layout of the elements that may be written, if it has gaps.
+    /// Converts the region to an operand's memory. If it has gaps, the result includes the layout of the
+    /// elements that may be written.
     #[inline]
     pub(crate) fn memory(&self) -> Memory<'a> {
         Memory { start: self.start, len: self.len, from: 0, elements: self.elements }

@@ -32,7 +32,8 @@ impl Scratch {
         self.buffer.len() + self.table.capacity() * size_of::<isize>()
     }
 
-    /// The failed allocation that has stopped a run with this scratch, if any. The call clears it, so it is returned once.
+    /// Takes the error of the allocation that failed and stopped a run with this scratch, if any. A second
+    /// call returns `None`.
     pub fn take_refusal(&mut self) -> Option<AllocError> {
         self.refusal.take()
     }

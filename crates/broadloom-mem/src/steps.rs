@@ -45,8 +45,10 @@ pub(crate) unsafe fn gather_columns<T: Item>(from: Strided, to: Tile, rows: usiz
     true
 }
 
+/// Packs rows whose adjacent elements are `K` elements apart.
+///
 /// # Safety
-/// The contract of [`gather_steps`], where adjacent elements of a row are `K` elements apart.
+/// The contract of [`gather_steps`] for this distance.
 unsafe fn stepped<T: Item, const K: usize>(from: Strided, to: Tile, rows: usize, cols: usize) {
     Arch::new().dispatch(
         #[inline(always)]
@@ -63,8 +65,10 @@ unsafe fn stepped<T: Item, const K: usize>(from: Strided, to: Tile, rows: usize,
     );
 }
 
+/// Packs rows whose elements are in reverse order in memory.
+///
 /// # Safety
-/// The contract of [`gather_steps`], where adjacent elements of a row are −1 element apart.
+/// The contract of [`gather_steps`] for a distance of −1 element.
 unsafe fn reversed<T: Item>(from: Strided, to: Tile, rows: usize, cols: usize) {
     Arch::new().dispatch(
         #[inline(always)]
@@ -81,6 +85,8 @@ unsafe fn reversed<T: Item>(from: Strided, to: Tile, rows: usize, cols: usize) {
     );
 }
 
+/// Packs a block of `K` columns, each of which is contiguous, into rows without gaps.
+///
 /// # Safety
 /// The contract of [`gather_columns`] for `K` columns.
 unsafe fn interleaved<T: Item, const K: usize>(from: Strided, to: Tile, rows: usize) {

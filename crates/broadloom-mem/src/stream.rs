@@ -1,8 +1,9 @@
 //! Writes the outputs of a block by non-temporal stores, and prefetches its inputs.
 //!
-//! A regular store first loads the cache line that it writes to; a non-temporal store does not, which saves a quarter of the
-//! memory traffic of `a + b` if the operands are larger than the last-level cache. The memory is not accessible to other code
-//! until the fence in [`Block::stream`] has ordered the stores with everything that follows.
+//! A regular store first loads the cache line that it writes to; a non-temporal store does not. This saves a
+//! quarter of the memory traffic of `a + b` if the operands are larger than the last-level cache. Other code
+//! has no access to the memory until the fence in [`Block::stream`] has ordered the stores with everything
+//! that follows.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -133,11 +134,13 @@ struct OpenLine {
 impl OpenLine {
     const NONE: OpenLine = OpenLine { bytes: [0; LINE], filled: 0, next: ptr::null_mut() };
 
-    /// Copies `from` to the address `to`. Whole cache lines are written by `copy_lines`. Bytes before the first whole line are
-    /// written by regular stores, unless they continue the open line; bytes after the last whole line become the open line.
+    /// Copies `from` to the address `to`. Whole cache lines are written by `copy_lines`. Bytes before the
+    /// first whole line are written by regular stores, unless they continue the partially filled line. Bytes
+    /// after the last whole line become the partially filled line.
     ///
     /// # Safety
-    /// `from.len()` bytes at `to` must be valid for writes until the line is closed, and nothing else may use them.
+    /// `from.len()` bytes at `to` must be valid for writes until the line is closed, and nothing else may use
+    /// them.
     unsafe fn write(&mut self, copy_lines: CopyLines, mut from: &[u8], mut to: *mut u8) {
         if self.filled > 0 {
             if to == self.next {
@@ -162,8 +165,9 @@ impl OpenLine {
         if from.is_empty() {
             return;
         }
-        // No line is open here: if a line was continued and is still not full, it has taken all of the bytes.
-        // SAFETY: this function's contract covers these bytes; the slice is not used after the call.
+        // No partially filled line is left here: if a line was continued and is still not full, it has taken
+        // all of the bytes. SAFETY: this function's contract covers these bytes; the slice is not used after
+        // the call.
         let all = unsafe { std::slice::from_raw_parts_mut(to, from.len()) };
         let head = to.align_offset(LINE).min(all.len());
         let (to_head, all) = all.split_at_mut(head);
@@ -285,8 +289,9 @@ mod tests {
         }
     }
 
-    /// Copies an input to an output, each part of the nest on a thread of its own. Returns whether all parts were streamed. No
-    /// test can detect a missing fence, because the end of a thread orders its stores as well.
+    /// Copies an input to an output, each part of the nest on a thread of its own. Returns whether all parts
+    /// used non-temporal stores. No test can detect a missing fence, because the end of a thread orders its
+    /// stores as well.
     fn copies(nest: &mut Nest<'_>, policy: AliasPolicy) -> bool {
         let streamed = AtomicBool::new(true);
         std::thread::scope(|scope| {
@@ -327,7 +332,8 @@ mod tests {
         assert_eq!([out[0], out[100_001], out[100_002]], [7; 3]);
     }
 
-    /// An output that is also an input, or that is computed into a tile, is not streamed, since it is read before the fence.
+    /// Non-temporal stores are refused for an output that is also an input, or that is computed into a tile,
+    /// because it is read before the fence.
     #[test]
     fn outputs_that_are_not_apart_are_not_streamed() {
         let mut x: Vec<u32> = (0..1000).collect();

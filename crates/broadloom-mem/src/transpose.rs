@@ -78,6 +78,8 @@ impl SquareBlock {
         self.to.wrapping_offset(r as isize * self.row_stride).cast::<T>().wrapping_add(c)
     }
 
+    /// Makes the transposed copy with squares of side `N`.
+    ///
     /// # Safety
     /// The contract of [`Transpose::transpose`]; `N` must be the side of the square.
     unsafe fn transpose<T: Copy, const N: usize, const BY_ROWS: bool>(self) {
@@ -122,8 +124,9 @@ impl SquareBlock {
             let mut j = 0;
             while j < inner {
                 let (c, r) = if BY_ROWS { (j, i) } else { (i, j) };
-                // SAFETY: a vector loaded from the source has N elements of each of V::SQUARES columns, a vector stored to the
-                // target as many elements of one row; all are in the block.
+                // SAFETY: a vector that is loaded has N elements of each of V::SQUARES columns of the source.
+                // A vector that is stored has as many elements of one row of the target. All are in the
+                // block.
                 unsafe { self.square::<T, N, V>(vectors, start + c * beside, r * N) }
                 j += 1;
             }
@@ -132,6 +135,8 @@ impl SquareBlock {
         start + across * beside
     }
 
+    /// Transposes the squares side by side whose first element is in column `c` and row `r`.
+    ///
     /// # Safety
     /// `N * V::SQUARES` columns from `c` on and `N` rows from `r` on must be in the block.
     #[inline(always)]
@@ -179,16 +184,19 @@ mod vectors {
         /// [`SQUARE`] bytes at each address must be valid for reads.
         unsafe fn load(self, from: *const u8, apart: isize) -> Self::Vector;
 
+        /// Stores a vector at the address `to`.
+        ///
         /// # Safety
         /// `size_of::<Self::Vector>()` bytes at `to` must be valid for writes.
         unsafe fn store(self, vector: Self::Vector, to: *mut u8);
 
-        /// Interleaves the elements of two vectors to `[a0, b0, a1, b1, …]`, separately for each square, and returns the result
-        /// as two vectors. Elements have `size` bytes.
+        /// Interleaves the elements of two vectors to `[a0, b0, a1, b1, …]`, and returns the result as two
+        /// vectors. If a vector covers several squares, the part of each square is interleaved by itself.
+        /// Elements have `size` bytes.
         fn zip(self, size: usize, a: Self::Vector, b: Self::Vector) -> [Self::Vector; 2];
     }
 
-    /// SquareVectors of 16 bytes, which cover one square and which every CPU of the architecture has.
+    /// Vectors of 16 bytes, which cover one square. Every CPU of the architecture has them.
     #[derive(Clone, Copy)]
     pub(super) struct Narrow;
 
@@ -231,8 +239,8 @@ mod vectors {
             }
         }
 
-        /// SquareVectors of 32 bytes, which cover two squares side by side: the instructions interleave each half of the vector
-        /// independently.
+        /// Vectors of 32 bytes, which cover two squares side by side: the instructions interleave each half
+        /// of a vector independently.
         #[derive(Clone, Copy)]
         pub(crate) struct Wide(V3);
 

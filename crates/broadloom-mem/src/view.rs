@@ -465,7 +465,7 @@ mod tests {
         #[rustfmt::skip]
         type Row<'a> = (usize, usize, usize, &'a [usize], &'a [isize], Option<ViewError>);
         let rows: &[Row<'_>] = &[
-            // Columns: length, item size, offset, shape, strides, expected error.
+            // Each row: length of the memory, item size, offset, shape, strides, expected error.
             (16, 4, 0, &[4], &[4], None),
             (15, 4, 0, &[4], &[4], oob),
             (16, 4, 4, &[4], &[4], oob),

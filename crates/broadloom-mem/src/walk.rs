@@ -18,15 +18,15 @@ use crate::scratch::Scratch;
 use crate::stream::LINE;
 use crate::tile::{Item, SLACK, Strided, Tile, by_item};
 
-/// How a walk presents to the body an input that is the same memory as an output, element for element, and a stepped input
-/// (reversed, or every second element).
+/// How a walk presents two kinds of inputs to the body: those that are the same memory as an output, element
+/// for element, and stepped ones (reversed, or every second element).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AliasPolicy {
     /// An input that is also an output is used in place. This is for machine code, which reads each element before it writes it;
     /// functions that return slices of such an input panic. Stepped inputs are packed into tiles.
     InPlace,
-    /// As [`InPlace`](AliasPolicy::InPlace), but stepped inputs are also used in place, unless they are an output too. This is
-    /// for machine code that reads reversed elements or every second element
+    /// Like [`InPlace`](AliasPolicy::InPlace), but stepped inputs are also used in place, unless they are an
+    /// output too. This is for machine code that reads reversed elements or every second element
     /// ([`Access::Reversed`](broadloom_ir::loop_plan::Access)).
     Stepped,
     /// An input that is also an output is copied to a tile before the body is called for a block. This is for bodies in safe
@@ -138,8 +138,8 @@ impl Odometer {
         }
     }
 
-    /// The offset in bytes of an operand's element at this index, with the given row and column as the index in the last two
-    /// dimensions.
+    /// The offset in bytes of an operand's element. The element is given by this index in the outer
+    /// dimensions, and by a row and a column, which are the index in the last two.
     fn offset(&self, plan: &LoopPlan, operand: usize, row: usize, col: usize) -> isize {
         let steps = self.index.iter().zip(plan.strides(operand)).map(|(&i, &stride)| i as isize * stride);
         steps.sum::<isize>()
@@ -158,7 +158,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The address of an operand's element at this index, row and column; for a generated operand the address is only a number.
+    /// The address of an operand's element, given by the index in the outer dimensions, the row and the
+    /// column. For a generated operand the address is only a number.
     fn at(&self, odometer: &Odometer, operand: usize, row: usize, col: usize) -> *mut u8 {
         self.operands[operand].ptr.wrapping_offset(odometer.offset(self.plan, operand, row, col))
     }
@@ -197,6 +198,8 @@ impl Walk<'_> {
         (self.body)(&mut unsafe { Block::new(self.operands, raw) })
     }
 
+    /// Runs units of a plan whose blocks are whole rows, with all operands in place.
+    ///
     /// # Safety
     /// The contract of [`run`].
     #[inline(never)]
@@ -332,6 +335,8 @@ impl Walk<'_> {
         ControlFlow::Continue(())
     }
 
+    /// Runs units of a tiled plan, of which some operands are packed.
+    ///
     /// # Safety
     /// The contract of [`run`].
     #[inline(never)]
@@ -410,6 +415,8 @@ impl Walk<'_> {
         ControlFlow::Continue(())
     }
 
+    /// Runs units of a plan that is walked along its linear index, with packed operands as rows of tiles.
+    ///
     /// # Safety
     /// The contract of [`run`].
     #[inline(never)]
@@ -417,7 +424,8 @@ impl Walk<'_> {
         let plan = self.plan;
         let (start, end) = self.linear(units);
         let wide = plan.tile().1;
-        // In `repeated`, a tile needs space for up to one more cache line of bytes, which is at most `LINE` elements.
+        // In `repeated`, the elements in a tile are followed by up to one cache line of further ones, which
+        // has at most `LINE` elements.
         let size = |operand| if self.packs(operand) { (wide + LINE) * operand.item() + SLACK } else { 0 };
         let sizes: SmallVec<[usize; 4]> = self.operands.iter().map(size).collect();
         let Some(tiles) = scratch.regions(&sizes) else { return ControlFlow::Break(()) };

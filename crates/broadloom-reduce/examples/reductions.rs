@@ -1,5 +1,6 @@
-//! Times reductions and plain loops over the same memory alternately: `cargo run --release -p broadloom-reduce --example reductions
-//! [filter]`. Each line has the time of a call, and its ratio to the loop's.
+//! Compares the speed of reductions with that of plain loops over the same memory, in alternating runs:
+//! `cargo run --release -p broadloom-reduce --example reductions [filter]`. Each line has the time of a call
+//! and the ratio of this time to the plain loop's.
 
 use std::hint::black_box;
 use std::time::Duration;

@@ -1,12 +1,13 @@
-//! The binary operation of each reduction, for each dtype. Elements have their form in memory ([`Elem::Store`]), so a bool is a
-//! byte.
+//! The binary operation of each reduction, for each dtype. Operands are of type [`Elem::Store`], the type of
+//! elements in memory, so a bool is a byte.
 
 use broadloom_math::functions::{Maximum, Minimum};
 use broadloom_math::{Binary, Elem, Num, Scalar, f16};
 use pulp::Simd;
 
-/// A binary operation with which reductions and scans merge elements. For minimum and maximum of floats it has a fast path, whose
-/// result may be wrong if elements are NaN or zeros; flags tell whether that may be so.
+/// A binary operation with which reductions and scans merge elements. For the minimum and maximum of floats
+/// it has a fast path, whose result may be wrong for NaNs and for zeros of different signs; the fast path
+/// returns flags that tell whether this may be so.
 pub(crate) trait Combine<T: Elem>: Copy + 'static {
     /// The identity: an element that leaves every other element unchanged, as the left or the right operand.
     fn identity() -> T::Store;
@@ -16,8 +17,9 @@ pub(crate) trait Combine<T: Elem>: Copy + 'static {
     type Flag: Copy + Default + PartialEq;
     /// Merges two flags: the result is set if either is.
     fn or(a: Self::Flag, b: Self::Flag) -> Self::Flag;
-    /// Applies the operation by the fast path. The result is right if neither element is NaN ([`Combine::unordered`]) and they
-    /// are not both zeros. If the second element is NaN, or the elements are equal, the fast path returns the second one.
+    /// Applies the operation by the fast path. The result is right if neither element is NaN (a NaN is
+    /// detected by [`Combine::unordered`]) and they are not both zeros. If the second element is NaN, or the
+    /// elements are equal, the fast path returns the second one.
     #[inline(always)]
     fn quick(a: T::Store, b: T::Store) -> T::Store {
         Self::pair(a, b)
@@ -32,8 +34,8 @@ pub(crate) trait Combine<T: Elem>: Copy + 'static {
     fn ambiguous(_: T::Store) -> Self::Flag {
         Self::Flag::default()
     }
-    /// Reduces groups of eight lines of `N` elements into `line`, lane by lane, by the fast path. Returns whether the result may
-    /// be wrong.
+    /// Reduces `eights`, which has eight lines of `N` elements per entry, and `line` to one line, lane by
+    /// lane, by the fast path, and writes it to `line`. Returns whether the result may be wrong.
     #[inline(always)]
     fn quick_lines<S: Simd, const N: usize>(
         _: S,
@@ -52,7 +54,8 @@ pub(crate) trait Combine<T: Elem>: Copy + 'static {
 /// The number of lines of elements that are reduced in registers at a time.
 pub(crate) const EIGHT: usize = 8;
 
-/// Reduces groups of eight lines into `line`, lane by lane, by the fast path. Returns whether the result may be wrong.
+/// Reduces `eights`, which has eight lines per entry, and `line` to one line, lane by lane, by the fast path,
+/// and writes it to `line`. Returns whether the result may be wrong.
 #[inline(always)]
 fn each_lane<F: Combine<T>, T: Elem, const N: usize>(
     line: &mut [T::Store; N],
@@ -259,7 +262,7 @@ macro_rules! bounded_floats {
                 let vectors = S::$split(eights.as_flattened().as_flattened()).0;
                 let mut sums = [0.0; N];
                 let (extremes, sums_of) = (S::$split_mut(line).0, S::$split_mut(&mut sums).0);
-                // All lanes of the line are reduced into one vector, since the order of the elements does not matter.
+                // Reduces all lanes of the line into one vector, since the order of elements does not matter.
                 let (mut extreme, mut sum) = (extremes[0], simd.$splat(0.0));
                 for vectors in vectors.as_chunks::<EIGHT>().0 {
                     let (mut x, mut s) = (*vectors, *vectors);

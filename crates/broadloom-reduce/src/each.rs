@@ -64,7 +64,8 @@ fn lanes_of<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, row: &[T], node:
     }
 }
 
-/// Reduces each row of `N` elements, up to 4, to one element. The compiler makes vector loads and shuffles of the loop.
+/// Reduces each row of `N` elements, up to 4, to one element. The compiler turns the loop into vector loads
+/// and shuffles.
 #[inline(always)]
 fn rows_of<const N: usize, F: Combine<T>, T: Elem>(from: &[T::Store], out: &mut [T::Store]) {
     let from = from.as_chunks::<N>().0;

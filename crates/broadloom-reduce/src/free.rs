@@ -107,8 +107,8 @@ fn node<F: Combine<T>, T: Elem>(state: &mut State) -> &mut [T::Store] {
     state.node_mut::<T>(0)
 }
 
-/// Reduces rows that have as many elements as a node into the node. The fields are the node, eight separate rows (if given), and
-/// contiguous rows, the last of which may be shorter.
+/// Reduces rows that have as many elements as a node into the node. The fields are the node, a slice for each
+/// of eight rows (optional), and a slice of contiguous rows, the last of which may be shorter.
 struct Fold<'a, F, T: Elem>(
     &'a mut [T::Store],
     Option<[&'a [T::Store]; EIGHT]>,

@@ -140,8 +140,8 @@ impl Partial {
         self.append_from(&mut later)
     }
 
-    /// Merges the partial result of the range that follows this one. Its contents are unspecified afterwards; it can be used
-    /// again after a [reset](Partial::reset).
+    /// Merges the partial result `later`, of the range that follows this one. The contents of `later` are
+    /// unspecified afterwards; it can be used again after a [reset](Partial::reset).
     ///
     /// # Errors
     /// The errors of [`Partial::append`].

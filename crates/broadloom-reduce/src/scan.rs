@@ -152,8 +152,8 @@ impl ScanState {
         self.carry::<F, T>();
     }
 
-    /// Merges the last total with the previous one while both are of blocks of the same size, and then computes the prefix of the
-    /// last block.
+    /// While the last two totals are of blocks of the same size, merges them to the total of one block. Then
+    /// computes the prefix of the last block.
     fn carry<F: Combine<T>, T: Accumulator>(&mut self) {
         while let [.., before, level] = self.totals.levels[..]
             && before == level

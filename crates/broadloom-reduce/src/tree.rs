@@ -23,8 +23,8 @@ use crate::vectors::{
 /// The level of a row whose first elements belong to an earlier range.
 pub(crate) const OPEN: u8 = u8::MAX;
 
-/// If the elements of all outputs with one number have fewer bytes than this, they are copied together before they are reduced,
-/// so that vectors are full.
+/// If one element of each output, taken together, have fewer bytes than this, elements are copied to
+/// contiguous memory before they are reduced, so that vectors are full.
 const NARROW: usize = 64;
 
 /// The method of reductions whose result depends on the order of the elements.
@@ -40,8 +40,8 @@ impl<F: CombineVectors<T>, T: Vectors> Method for Tree<F, T> {
     }
 
     fn push(&self, state: &mut State, bytes: &[u8]) {
-        // This call shares the code of `push_nodes`. If `push` dispatched with a constant level, the compiler would make a second
-        // instance of a large function.
+        // This call shares the code of `push_nodes`. If `push` passed a constant level to the dispatched
+        // function itself, the compiler would make a second instance of a large function.
         self.push_nodes(state, 0, bytes);
     }
 
@@ -191,8 +191,8 @@ fn one<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, state: &mut State, mu
     }
 }
 
-/// Reduces whole blocks of 256 rows as long as the next row begins an aligned subtree of that size. If the elements are many,
-/// several blocks are reduced at a time as streams. Returns the remaining elements.
+/// Reduces whole blocks of 256 rows as long as the next row begins an aligned subtree of that size. If there
+/// are many elements, memory is read as several streams. Returns the remaining elements.
 #[inline(always)]
 fn blocks<'a, S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -297,8 +297,8 @@ fn several<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: OutputSource<'a, T>
             continue;
         }
         let level = (state.next / LANES as u64).trailing_zeros().min(full.ilog2());
-        // PERF: this is not done for separate slices, because each of the many cache lines that are read at once would be in
-        // another page.
+        // PERF: separate slices are not read as streams, because each of the many cache lines that are read
+        // at once would be in another page.
         if level >= 6 && Q::PIECES == 1 {
             done += sixty_fours::<S, F, T, Q>(simd, state, rows, done);
             continue;
@@ -332,8 +332,8 @@ fn pieces<'a, const R: usize, T: Vectors, Q: OutputSource<'a, T>>(
     pieces
 }
 
-/// The number of elements of each row that are reduced together when 64 rows are: first to 8 rows, in the L1 cache, and then to a
-/// node.
+/// 64 rows are reduced a part at a time: first to 8 rows, in the L1 cache, and then to a node. This is the
+/// number of elements of each row in a part.
 const PART: usize = 128;
 
 /// Reduces 64 rows at a time, as long as so many are left. Returns the number of elements of each output that were reduced.

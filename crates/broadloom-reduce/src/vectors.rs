@@ -300,9 +300,9 @@ pub(crate) fn fold_streams<S: Simd, F: CombineVectors<T>, T: Vectors>(
     fold_level::<false, S, F, T>(simd, 5, combined.0.as_flattened(), nodes, count);
 }
 
-/// If a unit begins a page of `run`, prefetches from the page `ahead` bytes further on. For streams, `ahead` is the size of all
-/// streams together, so the prefetched page belongs to the next such range, since the memory directly after a stream is another
-/// stream.
+/// If a unit begins a page of `run`, prefetches the page that is `ahead` bytes further on. If several streams
+/// are read, `ahead` is the size of all of them together: the memory directly after a stream is another
+/// stream, and the next page that this stream needs is in the range after all of them.
 #[inline(always)]
 fn ask_for_unit<T>(run: &[T], unit: usize, ahead: usize) {
     let at = unit * rows_of_unit::<T>() * LANES;
@@ -371,9 +371,9 @@ fn fold_units<S: Simd, F: CombineVectors<T>, T: Vectors>(
     }
 }
 
-/// Reduces `R` (1, 2, 4 or 8) rows of equal length, as a tree, and merges the result with the elements from `at` on of the
-/// `count` nodes before them, which have `m` elements each. The result is written to the first node. If `FRESH`, there are no
-/// nodes to merge with.
+/// Reduces `R` (1, 2, 4 or 8) rows of equal length, as a tree, and merges the result with a part of each of
+/// the `count` nodes before the rows. A node has `m` elements; the part begins at element `at` and is as long
+/// as a row. The result is written to the first node. If `FRESH`, there are no nodes to merge with.
 #[inline(always)]
 pub(crate) fn fold<const R: usize, const FRESH: bool, S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,

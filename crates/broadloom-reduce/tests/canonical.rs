@@ -95,7 +95,7 @@ fn pairwise<S: Copy>(mut list: Vec<S>, op: impl Fn(S, S) -> S) -> S {
     list[0]
 }
 
-/// The definition: each lane pairwise, then the lanes pairwise.
+/// Reduces elements by the definition: each lane in adjacent pairs, then the lanes in the same way.
 fn reduced<T: Sample>(reduction: Reduction, list: &[T::Store]) -> u64 {
     let op = |a, b| T::op(reduction, a, b);
     let lane = |lane| pairwise(list.iter().skip(lane).step_by(LANES).copied().collect(), op);
@@ -103,7 +103,7 @@ fn reduced<T: Sample>(reduction: Reduction, list: &[T::Store]) -> u64 {
     T::load(result).canonical().to_bits64()
 }
 
-/// The definition for each output of [n][width].
+/// Reduces elements `[n][width]` by the definition, separately for each of the `width` outputs.
 fn columns<T: Sample>(reduction: Reduction, width: usize, list: &[T::Store]) -> Vec<u64> {
     let column = |j| list.iter().skip(j).step_by(width).copied().collect::<Vec<_>>();
     (0..width).map(|j| reduced::<T>(reduction, &column(j))).collect()
@@ -116,7 +116,7 @@ fn bits<T: Sample>(list: &[T::Store]) -> Vec<u64> {
 /// Calls `$check::<type>(reduction, …)` for every supported combination.
 macro_rules! for_everything {
     ($check:ident $(, $arg:expr)*) => {{
-        // The reductions that repeat a binary op.
+        // Reductions that apply a binary operation repeatedly.
         for reduction in Reduction::ALL.into_iter().filter(|reduction| reduction.op().is_some()) {
             for_everything!(@ reduction $check ($($arg),*) bool i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64);
         }
@@ -154,7 +154,7 @@ fn run_in_pieces<T: Sample>(
         }
         at += taken;
     }
-    // Adjacent partial results are merged in any order.
+    // The order in which adjacent partial results are merged is random.
     while partials.len() > 1 {
         let i = numbers.below(partials.len() - 1);
         let later = partials.remove(i + 1);
@@ -193,7 +193,7 @@ fn sums_of_what_is_larger_than_the_caches_are_those_of_its_pieces() {
         let mut numbers = Numbers(7);
         let list: Vec<T::Store> =
             (0..bytes / size_of::<T>() + (3 << 17) + 77).map(|_| T::sample(&mut numbers)).collect();
-        // From the beginning of a subtree, and from inside of one.
+        // Ranges that begin at a subtree of the canonical order, and inside of one.
         for start in [0, 1 << 14] {
             let mut whole = Partial::new(Reduction::Sum, T::DTYPE, 1, start).unwrap();
             whole.push(bytes_of(&list));
@@ -234,7 +234,7 @@ fn check_widths<T: Sample>(reduction: Reduction, cases: usize) {
         let row = |i: usize| bytes_of(&list[i * width..][..width]);
         reduce_rows(reduction, T::DTYPE, n, width, row, bytes_of_mut(&mut out)).expect("it is taken");
         assert_eq!(bits::<T>(&out), expected, "{what} at once");
-        // These elements as separate rows.
+        // Reduces the elements again as separate rows.
         let expected: Vec<u64> = list.chunks(width).map(|row| reduced::<T>(reduction, row)).collect();
         let mut out = vec![T::Store::default(); n];
         let bytes = bytes_of(&list);
@@ -353,7 +353,8 @@ fn what_is_before_a_run_counts_as_absent() {
     }
 }
 
-/// The definition of a scan: the totals of the blocks given by the binary digits of i, and then element i.
+/// Computes a scan by its definition: merges the totals of the blocks given by the binary digits of i, and
+/// then element i.
 fn scanned<T: Sample>(scan: Scan, list: &[T::Store]) -> Vec<u64> {
     let reduction = if scan == Scan::Sum { Reduction::Sum } else { Reduction::Prod };
     let op = |a, b| T::op(reduction, a, b);
@@ -397,7 +398,7 @@ fn check_scan<T: Sample>(scan: Scan) {
         }
         assert_eq!(bits::<T>(&out), expected, "{scan} of {} [{n}][{width}]", T::DTYPE);
 
-        // From any block on, with the totals of those before.
+        // Begins a scan at every block, given the total of the blocks before it.
         let level = numbers.below(9);
         let block = width << level;
         for blocks in 0..=n >> level {

@@ -15,7 +15,8 @@ impl Numbers {
     }
 }
 
-/// Elements that often have equals: small numbers of the dtype; for floats also zeros of either sign and, rarely, NaN.
+/// Draws elements that are often equal to each other: small numbers of the dtype; for floats also zeros of
+/// either sign and, rarely, NaN.
 trait Sample: Elem<Store = Self> + PartialOrd {
     fn sample(numbers: &mut Numbers, nan: bool) -> Self;
 }
@@ -78,7 +79,7 @@ fn check<T: Sample>(reduction: Reduction, numbers: &mut Numbers) {
             let about = format!("{reduction} of {dtype} [{n}][{width}]");
             let mut got = vec![-1_i64; width];
 
-            // In ranges that are divided anywhere.
+            // Reduces the elements in ranges of random lengths.
             let new = |at: usize| Partial::new(reduction, dtype, width, at as u64).expect("a partial");
             let (mut whole, mut at) = (new(0), 0);
             while at < n {

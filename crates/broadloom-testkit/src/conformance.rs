@@ -26,22 +26,22 @@ pub type Apply<'f> = dyn Fn(&str, &[Array<'static>]) -> Result<Array<'static>> +
 /// The place of a row's operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperandPlace {
-    /// In arrays without axes.
+    /// The operands are arrays without axes.
     ZeroDimensional,
-    /// In constants, so that the result is computed when the expression is built.
+    /// The operands are constants, so the result is computed when the expression is built.
     Folded,
-    /// As literals, without any array.
+    /// The operands are literals, without any array.
     LiteralsAlone,
-    /// One operand as a literal, the others in arrays.
+    /// One operand is a literal, the others are elements of arrays.
     LiteralBeside,
-    /// In arrays bound to the names of an expression written as text.
+    /// The operands are elements of arrays that are bound to the names of an expression in text form.
     Text,
-    /// In arrays shorter than a vector, between multiples of the vector length, and of several vectors; at every lane and in
-    /// every tail.
+    /// In arrays shorter than a vector, of a few vectors, and of lengths that are no multiple of a vector's;
+    /// the row takes every lane and every position after the last whole vector.
     EveryLane,
-    /// In every third element of an array, in a reversed array, and forwards combined with backwards.
+    /// The operands are every third element of an array, are reversed, or are both forwards and reversed.
     Strided,
-    /// As a column combined with rows, for each operand.
+    /// Each operand in turn is a column that is broadcast against rows of the others.
     Broadcast,
 }
 
@@ -157,8 +157,8 @@ impl Batch {
         format!("{}({}){to}", self.function, operands.join(", "))
     }
 
-    /// The bits of the expected result for operands of these bits: the oracle's or, for an approximate function, for which the
-    /// oracle accepts several, the scalar instance's.
+    /// The expected result for operands of these bits, as bits. It comes from the oracle; for an approximate
+    /// function, of which the oracle accepts several results, it is the scalar instance's.
     fn right(&self, bits: impl Iterator<Item = u64>) -> Option<u64> {
         let scalars: Vec<Scalar> =
             self.operands.iter().zip(bits).map(|(&dtype, bits)| Scalar { dtype, bits }).collect();
@@ -214,8 +214,8 @@ impl Trial<'_> {
         }
     }
 
-    /// Applies the function, or the conversion, to these operands, evaluates it in these ways, and compares the elements of these
-    /// rows.
+    /// Applies the function, or the conversion, to these operands, evaluates it in the given ways, and
+    /// compares the elements that belong to the given rows.
     fn check(&mut self, operands: &[Array<'static>], ways: &[Way], place: &str, rows: &[usize]) {
         let x = self.array(operands);
         let want: Vec<u64> = rows.iter().map(|&row| self.batch.rows[row].want).collect();
@@ -287,14 +287,14 @@ impl Trial<'_> {
         }
     }
 
-    /// Without an array, literals are int64, float64 or bool.
+    /// Tests operands that are all literals. Such literals are int64, float64 or bool.
     fn literals_alone(&mut self) {
         let alone = [DType::Bool, DType::Int64, DType::Float64];
         if !self.batch.operands.iter().all(|dtype| alone.contains(dtype)) {
             return;
         }
         for (row, r) in self.batch.rows.iter().enumerate() {
-            // A literal is reinterpreted in another dtype and not converted to it, so its NaN keeps its sign.
+            // Skips casts of NaNs: a literal's bits are taken over without a conversion, so a NaN keeps its sign.
             let is_nan = |(&dtype, &bits): (&DType, &u64)| Scalar { dtype, bits }.is_nan();
             if self.batch.cast_to.is_some() && self.batch.operands.iter().zip(&r.args).any(is_nan) {
                 continue;
@@ -363,7 +363,7 @@ impl Trial<'_> {
         let (mut strided, mut reversed) = (Vec::new(), Vec::new());
         for (i, &dtype) in batch.operands.iter().enumerate() {
             let column = batch.column(i, 0);
-            // Other values are stored between the selected elements.
+            // Between the selected elements, the array has other values.
             let spread: Vec<u64> =
                 (0..3 * n + 2).map(|at| column[if at % 3 == 1 { at / 3 } else { at * 7 + 3 } % n]).collect();
             let every_third = Range::new(Some(1), Some(3 * n as isize - 1), 3);
@@ -376,7 +376,8 @@ impl Trial<'_> {
         self.check(&strided, &WAYS, "strided", &forwards);
         self.check(&reversed, &WAYS, "reversed", &backwards);
         if batch.operands.len() > 1 {
-            // One operand is read forwards, the others backwards through the same rows.
+            // Reverses one operand twice and the others once, so they are read backwards through the same
+            // rows.
             reversed[0] =
                 elements::array(batch.operands[0], &[n], &batch.column(0, 0)).flip(0).expect("an axis");
             let again: Vec<_> = reversed.iter().map(|x| x.flip(0).expect("an axis")).collect();
@@ -384,7 +385,7 @@ impl Trial<'_> {
         }
     }
 
-    /// The expected values off the diagonal come from the oracle, which the case files test too.
+    /// Combines each row with each other one. The expected results off the diagonal are the oracle's.
     fn broadcast(&mut self) {
         let batch = self.batch;
         let n = batch.rows.len();
@@ -410,7 +411,7 @@ impl Trial<'_> {
             let rows: Vec<usize> = (0..n * n).map(|at| at / n).collect();
             let x = (self.apply)(&batch.function, &operands);
             self.check_array(x, &WAYS, &place, &rows, &want);
-            // Each row's expected value is on the diagonal.
+            // On the diagonal are the rows themselves, with their expected results.
             self.compared.iter_mut().for_each(|compared| *compared += WAYS.len() as u64);
         }
     }

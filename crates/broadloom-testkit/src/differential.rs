@@ -78,8 +78,8 @@ pub const SHARED: &[Pairing] = &[
     way(Rules::On, Executor::Auto, None, None),
 ];
 
-/// Evaluates a program in every way, in chunks, and as a [`Kernel`] compiled for other values. Returns the first difference from
-/// the reference.
+/// Evaluates a program in every given way, in chunks, and as a [`Kernel`] that is compiled for inputs of
+/// zeros and run on the program's inputs. Returns the first difference from the reference.
 ///
 /// ```
 /// use broadloom_testkit::differential::{ALONE, difference};
@@ -97,8 +97,9 @@ pub fn difference(program: &Program, ways: &[Pairing]) -> Option<Difference> {
     }
 }
 
-/// Finds a [`difference`] of the program with other values first, whose plans are then cached, and with its own values. If an
-/// array is large enough, the ways for arrays shared between threads are used, on three threads.
+/// Evaluates the program with other values first, so that its plans are cached, and then with its own values;
+/// returns the first [`difference`]. If an array is large enough to be shared by threads, three threads are
+/// used.
 ///
 /// ```
 /// use broadloom_testkit::differential::difference_of_both;
@@ -203,7 +204,7 @@ fn as_kernel(program: &Program, outcome: &Outcome, options: Options) -> std::res
             x.bits.fill(0);
         }
     }
-    // A kernel writes bools as bytes 0 and 1, since there is no output slice of bools.
+    // The kernel's bool outputs are converted to bytes 0 and 1, since no output slice has bools.
     let bytes = |dtype: DType| if dtype == DType::Bool { DType::UInt8 } else { dtype };
     let wanted = program.roots.iter().map(|&root| &outcome.values[root]);
     let mut outputs: Vec<Typed> =

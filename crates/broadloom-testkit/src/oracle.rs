@@ -68,7 +68,7 @@ macro_rules! edition {
 }
 
 signatures! {
-    // name          arity bool int float predicate edition
+    // Columns: name, arity, whether bool, int and float are accepted, whether a predicate, edition.
     abs                 1    0   1    1     0         standard;
     add                 2    0   1    1     0         standard;
     bitwise_and         2    1   1    0     0         standard;

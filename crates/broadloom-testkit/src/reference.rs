@@ -101,8 +101,8 @@ impl Judgement {
     const RIGHT: Judgement = Judgement::Off { ulps: 0.0, nearest: true };
 }
 
-/// The maximum error of an error in ulps that [`judge`] accepts from the quick reference. If it may be larger,
-/// [`judge_precisely`] decides.
+/// ] The maximum uncertainty of an error, in ulps, with which [`judge`] accepts the error that the quick
+/// reference gives. If it may be larger, [`judge_precisely`] decides.
 const COARSE: f64 = 1.0 / (1_u64 << 32) as f64;
 
 /// A bound on the error of converting an error in ulps to float64, with a margin.

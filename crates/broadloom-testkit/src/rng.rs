@@ -33,7 +33,7 @@ impl Rng {
 
     /// A number below `n`; 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
-        // The bias of the remainder is below 2^-40 for small numbers, which is negligible here.
+        // The remainder favours small numbers, by less than 2^-40 for a small `n`, which is negligible here.
         (self.next() % (n.max(1) as u64)) as usize
     }
 

@@ -98,8 +98,8 @@ fn as_bytes(words: &[u64], len: usize) -> &[u8] {
     &broadloom_mem::bytes_of(words)[..len]
 }
 
-/// Runs a kernel of one instruction, followed by `canonical_nan` if necessary, on columns of operands. Operands marked in `splat`
-/// are uniform.
+/// Runs a kernel of one instruction on columns of operands. If the bits of its NaN results are unspecified,
+/// `canonical_nan` follows. Operands marked in `splat` are uniform.
 fn run(subject: Subject<'_>, code: Code, columns: &[Vec<Scalar>], splat: &[bool]) -> Vec<Scalar> {
     let mut args = [ValueId(0); 3];
     (0..columns.len()).for_each(|i| args[i] = ValueId(i as u32));
@@ -379,7 +379,7 @@ pub fn every_length_and_tail(subject: Subject<'_>) {
     ];
     for code in codes {
         let whole = columns(code);
-        // Includes lengths of two blocks of 64 lanes and more.
+        // The lengths include those of two blocks of 64 lanes, and longer ones.
         for n in (1..=70).chain([100, 127, 128, 129, 135, 191, 192, 193, 200]) {
             let part: Vec<Vec<Scalar>> =
                 whole.iter().map(|c| c[c.len() / 4..][..n.min(c.len() - c.len() / 4)].to_vec()).collect();

@@ -31,8 +31,8 @@ impl PReg {
 
 /// The general register (`rax`) that no value is allocated to: moves, call targets and loop bounds go through it.
 pub(crate) const SCRATCH: PReg = PReg::general(0);
-/// The vector register into which masked code loads an operand that other code folds from memory. No value is allocated
-/// to it.
+/// A vector register that no value is allocated to. Masked code can't fold a load into an instruction, so it
+/// loads the operand into this register first.
 pub(crate) const TAIL_VECTOR: PReg = PReg::vector(31);
 /// The mask register that holds the tail mask (the elements that remain after a row's last whole block). No value is
 /// allocated to it.
@@ -175,8 +175,8 @@ pub(crate) enum AInst {
         condition: Condition,
         moves: Vec<RegMove>,
     },
-    /// A loop over the whole blocks of a row, followed by the same body with masks for the remaining elements. The body ends with
-    /// the moves of `back`.
+    /// A loop over the whole blocks of a row, followed by the same body with masks for the remaining
+    /// elements. The body ends with the moves of the branch `back`.
     TailLoop {
         id: InstId,
         body: Vec<AInst>,

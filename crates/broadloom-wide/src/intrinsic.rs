@@ -29,8 +29,8 @@ macro_rules! intrinsics {
 }
 
 intrinsics! {
-    /// `(T) -> T xN`: the scalar in each lane, as `splat` does. The optimiser looks through a `splat`, which would
-    /// leave arithmetic on narrow integer scalars; it does not look through an intrinsic.
+    /// `(T) -> T xN`: the scalar in each lane, as `splat` does. It is opaque to the optimiser, which turns
+    /// vector arithmetic on `splat`s into scalar arithmetic, here on narrow integers.
     Broadcast,
     /// `(iA xN) -> iB xN`, B > A: sign extension.
     SignExtend,
@@ -38,8 +38,9 @@ intrinsics! {
     ZeroExtend,
     /// `(iA xN) -> iB xN`, B < A: the low B bits of each lane.
     Truncate,
-    /// `(iA xN, iA xN) -> iB x2N`, B = A/2, for vectors of 256 bits and A ≤ 32: the low B bits of each lane, those of
-    /// the first vector in the low lanes of the result.
+    /// `(iA xN, iA xN) -> iB x2N`, B = A/2, for vectors of 256 bits and A ≤ 32: truncates the lanes of both
+    /// vectors to their low B bits, and concatenates the results. Those of the first vector are the low
+    /// lanes.
     TruncatePair,
     /// `(iA xN) -> iB xN`, B < A: signed numbers, saturated to the narrower signed range.
     SaturateSigned,
@@ -55,15 +56,17 @@ intrinsics! {
     HalfToFloat,
     /// `(f32 xN) -> i16 xN`: rounds each number to the nearest float16, ties to even, and gives its bits.
     FloatToHalf,
-    /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: shifts each lane of the first vector left by the same lane of the second,
-    /// which is less than A.
+    /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: left shift. The count for each lane is in the same lane of the
+    /// second vector and is less than A.
     ShiftLeft,
-    /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: the logical right shift by a count for each lane, which is less than A.
+    /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: logical right shift. The count for each lane is in the same lane of
+    /// the second vector and is less than A.
     ShiftRight,
-    /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: the arithmetic right shift by a count for each lane, which is less than A.
+    /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: arithmetic right shift. The count for each lane is in the same lane
+    /// of the second vector and is less than A.
     ShiftRightSigned,
-    /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: the high halves of products of unsigned numbers. All lanes of the second vector are
-    /// equal.
+    /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: the high halves of the products of unsigned lanes. The second
+    /// vector has one number in all lanes.
     MultiplyHigh,
     /// `(fA xN, fA xN) -> fA xN`, A ≥ 32: the smaller number, where −0 is smaller than 0. Unspecified if either is NaN.
     Minimum,
@@ -76,15 +79,16 @@ intrinsics! {
     Concat,
     /// `(T xN) -> T xN`, lanes of 32 or 64 bits: the lanes in reverse order.
     Reverse,
-    /// `(T xN, T xN) -> T xN`, lanes of 32 or 64 bits. Each 256 bits of the result (or the whole result, if it is
-    /// shorter) are computed from the same bits of the operands: first the lanes 0, 2, … of the first vector, then the
-    /// lanes 1, 3, … of the second.
+    /// `(T xN, T xN) -> T xN`, lanes of 32 or 64 bits: the even lanes (0, 2, …) of the first vector, followed
+    /// by the odd lanes (1, 3, …) of the second. In vectors of more than 256 bits, each 256 bits are treated
+    /// as a vector of their own.
     EverySecond,
-    /// `(i64, i64) -> T xN`: the arguments are an address and a count `left`. A masked load of the first min(left, N)
-    /// elements at the address, and of none if left ≤ 0. The other lanes of the result are 0.
+    /// `(i64, i64) -> T xN`: a masked load. The arguments are an address and a count `left`. The first
+    /// min(left, N) lanes of the result are the elements at the address, or none if left ≤ 0; the other lanes
+    /// are 0.
     LoadPart,
-    /// `(T xN, i64, i64)`: the arguments are a vector, an address and a count `left`. A masked store of the first
-    /// min(left, N) elements.
+    /// `(T xN, i64, i64)`: a masked store. The arguments are a vector, an address and a count `left`; the
+    /// first min(left, N) lanes are stored.
     StorePart,
     /// `(T xN, i64)`: a non-temporal store of a vector to an address that is a multiple of the vector's size.
     StoreStream,

@@ -28,7 +28,8 @@ pub(crate) fn masked_move(element: u8, is_load: bool) -> Encoding {
 /// The instructions that replace one instruction in the tail of a row, in execution order.
 #[derive(Clone, Debug)]
 pub(crate) struct TailExpansion {
-    /// If the tail mask has to be set first: the lane of the block to which its lowest bit will belong.
+    /// The lane of the block to which the lowest bit of the tail mask will belong, if the mask has to be set
+    /// first.
     pub(crate) set_mask: Option<u16>,
     /// A masked load of the operand in memory.
     pub(crate) load: Option<PInst>,

@@ -18,13 +18,13 @@ pub struct Mistake {
     pub span: Range<usize>,
     /// The error message.
     pub message: String,
-    /// Advice, if there is some.
+    /// Advice for the user, if there is any.
     pub help: Option<String>,
-    /// Of a type error, each operand and its type.
+    /// For a type error: each operand and its type.
     pub operands: Vec<(Range<usize>, String)>,
 }
 
-/// Why a formula has no result.
+/// The reason why a formula has no result.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum FormulaError {
     /// A place in the text.
@@ -58,7 +58,8 @@ impl Formula {
     /// Types and compiles a formula over a table's columns, with NumPy's promotion.
     ///
     /// # Errors
-    /// For a text that is not an expression, names what is not a column of numbers or truth values, or does not type.
+    /// If the text is not an expression, names something that is not a column of numbers or truth values, or
+    /// does not type.
     pub fn new(text: &str, table: &Table) -> Result<Formula, FormulaError> {
         let expression = Expression::parse(text).map_err(Mistake::from)?;
         let mut names: Vec<String> = expression.names().into_iter().map(str::to_owned).collect();
@@ -126,16 +127,17 @@ impl Formula {
         Ok(Column { name: String::new(), values, valid })
     }
 
-    /// How many loops the formula is.
+    /// The number of loops that the formula is compiled to.
     ///
     /// # Errors
-    /// If it can't be planned.
+    /// If the formula can't be planned.
     pub fn loops(&self) -> Result<usize, FormulaError> {
         Ok(self.kernel.bind(&[("rows", 1000)])?.executors().len())
     }
 }
 
-/// The type in which a result of this dtype is kept; uint64 as float64, since int64 has not all of them.
+/// The type in which a result of this dtype is stored. A uint64 is stored as float64, since int64 can't
+/// represent every uint64.
 fn kept(dtype: DType) -> DType {
     match dtype {
         DType::Bool => DType::Bool,
@@ -152,7 +154,7 @@ impl From<TextError> for Mistake {
     }
 }
 
-/// The mistake, in words of its own if it is to compute with a column of text.
+/// A message for the error. Computing with a column of text has a message of its own.
 fn about_text(e: TextError, text: &str, table: &Table) -> Mistake {
     let is_name = e.kind == ErrorKind::Name;
     let mut mistake = Mistake::from(e);

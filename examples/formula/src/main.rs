@@ -23,7 +23,7 @@ struct Args {
     /// The name of the new column.
     #[arg(long = "as", value_name = "NAME", default_value = "result")]
     title: String,
-    /// Where to write; to standard output by default.
+    /// The output file; standard output by default.
     #[arg(short, long)]
     output: Option<PathBuf>,
 }
@@ -62,7 +62,7 @@ fn run(args: &Args) -> Result<(), RunError> {
     let of = |path: &PathBuf, e: &dyn std::fmt::Display| RunError::File(format!("{}: {e}", path.display()));
     let file = File::open(&args.table).map_err(|e| of(&args.table, &e))?;
     let table = Table::read(BufReader::new(file)).map_err(|e| of(&args.table, &e))?;
-    // Before the work: it would be refused when the table is written.
+    // The title is checked before the work, since a wrong one would be refused when the table is written.
     table.check_title(&args.title).map_err(|e| RunError::Request(format!("{e}: --as NAME")))?;
     let formula = Formula::new(&args.formula, &table).map_err(RunError::Formula)?;
     let added = formula.run(&table).map_err(RunError::Formula)?;

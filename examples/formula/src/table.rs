@@ -17,11 +17,11 @@ pub enum TableError {
     /// A row of another length than the header.
     #[error("{at} is not as long as the header: {cells} against {columns} cells")]
     Ragged {
-        /// Where the row is.
+        /// The position of the row.
         at: FileRow,
-        /// How many cells it has.
+        /// The number of cells in the row.
         cells: u64,
-        /// How many columns there are.
+        /// The number of columns in the header.
         columns: u64,
     },
     /// Two columns that a formula can't tell apart.
@@ -54,12 +54,12 @@ pub enum TableError {
     },
 }
 
-/// Where a row is in a file.
+/// The position of a row in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileRow {
     /// The row, counted from 1, without the header.
     pub row: u64,
-    /// The line that it begins in, counted from 1; 0 where that is not known.
+    /// The line in which the row begins, counted from 1; 0 if it is not known.
     pub line: u64,
 }
 
@@ -76,7 +76,7 @@ impl fmt::Display for FileRow {
 /// A cell that keeps its column from being one of numbers or truth values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OddCell {
-    /// Where its row is.
+    /// The position of the cell's row.
     pub at: FileRow,
     /// The text of the cell.
     pub text: String,
@@ -84,7 +84,7 @@ pub struct OddCell {
     pub expected: &'static str,
 }
 
-/// The values of a column, with anything where a cell is empty.
+/// The values of a column. The value of an empty cell is unspecified.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ColumnValues {
     /// Every cell that is not empty is a whole number of 64 bits.
@@ -172,7 +172,7 @@ impl Table {
         self.columns.iter().find(|column| column.name == name)
     }
 
-    /// Refuses a title for a new column that names one of the table's in formulas.
+    /// Refuses the title of a new column if formulas would read it as the name of an existing column.
     ///
     /// # Errors
     /// [`TableError::Taken`].
@@ -182,7 +182,7 @@ impl Table {
         Err(TableError::Taken { title: self.header[i].to_owned(), name, column: i + 1 })
     }
 
-    /// The first cell of a column that is neither empty nor what the cells before it are, if the column is text.
+    /// For a column of text: its first cell that is not empty and has another type than the cells before it.
     ///
     /// ```
     /// use broadloom_formula::Table;

@@ -100,7 +100,7 @@ fn a_result_is_empty_where_a_column_that_is_used_is() {
         }
     }
     assert_eq!(result("a + b + c", &text)[7], "24");
-    // Whatever the columns are called.
+    // Columns may have any names.
     assert_eq!(result("a + valid_a + column_a", "a,valid_a,column_a\n1,2,3\n,5,6\n7,,8\n"), ["6", "", ""]);
 }
 
@@ -196,7 +196,8 @@ fn mistakes_have_a_place() {
     assert_eq!(ragged.to_string(), "row 2 (line 3) is not as long as the header: 1 against 2 cells");
 }
 
-/// A mistake in a cell names the column, the row and the line, which differ where cells have several lines.
+/// An error in a cell names the column, the row and the line. Row and line differ if cells contain line
+/// breaks.
 #[test]
 fn a_cell_that_makes_a_column_text_is_named() {
     let long = "9".repeat(50) + "x";

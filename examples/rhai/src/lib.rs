@@ -40,7 +40,7 @@ fn error(why: impl ToString) -> Box<EvalAltResult> {
     EvalAltResult::ErrorRuntime(why.to_string().into(), Position::NONE).into()
 }
 
-/// The remainder of a script's limits.
+/// The part of a script's limits that is not used up yet.
 struct Budget {
     nodes: usize,
     work: Cell<usize>,
@@ -166,7 +166,7 @@ fn functions(engine: &mut Engine, folder: &Path, budget: &Rc<Budget>) {
     }
 }
 
-/// Arrays as they are; of Rhai's values the numbers and truth values, as literals.
+/// Converts an argument: arrays are kept, and Rhai's numbers and truth values become literals.
 fn operand(x: Dynamic) -> Answer<Array<'static>> {
     let number = x.as_int().map(Array::scalar).or_else(|_| x.as_float().map(Array::scalar));
     let literal = number.or_else(|_| x.as_bool().map(Array::scalar)).ok();
@@ -179,7 +179,7 @@ fn apply<const N: usize>(op: Op, operands: [Dynamic; N]) -> Answer<Array<'static
     with_promotion(Promotion::NumPy, || Array::apply(op, &operands)).map_err(error)
 }
 
-/// The array that a Rhai array spells, rows in rows: of int64, float64 or bool.
+/// Converts a Rhai array, or nested ones, to an array of int64, float64 or bool.
 fn inline(budget: &Budget, mut values: rhai::Array) -> Answer<Array<'static>> {
     let mut shape = vec![values.len()];
     // Level by level, not by recursion. More levels than an array has axes are refused with the shape.
@@ -208,7 +208,7 @@ fn inline(budget: &Budget, mut values: rhai::Array) -> Answer<Array<'static>> {
     }
 }
 
-/// The one value of an array, as Rhai's.
+/// The value of an array with one element, as a value of Rhai.
 fn item(x: &Array<'static>) -> Answer<Dynamic> {
     let value = match x.dtype() {
         DType::Bool => x.item::<bool>().map(Dynamic::from),

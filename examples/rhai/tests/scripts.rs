@@ -79,7 +79,8 @@ fn mistakes_are_rhai_errors_with_a_position() {
 
 #[test]
 fn hostile_scripts_come_to_an_end() {
-    // (script, a part of the error): loops, deep and wide values, long expressions, large results, much work.
+    // Each row has a script and a part of its error: loops, deep and wide values, long expressions, large
+    // results, much work.
     for (script, error) in [
         ("loop { }", "Too many operations"),
         ("let x = array([1.5]); loop { x = x * x + 1; }", "Too many operations"),

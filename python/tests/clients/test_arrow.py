@@ -1,4 +1,4 @@
-"""Arrays on their way to pyarrow, Polars and pandas, and back, by Arrow's PyCapsule interface."""
+"""Tests that arrays can be passed to pyarrow, Polars and pandas and back, by Arrow's PyCapsule interface."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ POLARS = {
 
 
 def values_of(kind: pa.DataType, length: int, seed: int = 0) -> np.ndarray:
-    """Numbers of all bits, but for NaN, which is not equal to itself."""
+    """Random bit patterns as numbers, without NaN, which is not equal to itself."""
     dtype = np.dtype(kind.to_pandas_dtype())
     rng = np.random.default_rng([seed, length])
     if dtype.kind == "b":
@@ -62,7 +62,7 @@ def array_of(kind: pa.DataType, length: int, nulls: float = 0.3, seed: int = 0) 
 
 
 def address(values: Any) -> int:
-    """Where the first element is."""
+    """The address of the first element."""
     if isinstance(values, pa.Array):
         buffer = values.buffers()[1]
         return int(buffer.address) + values.offset * values.type.bit_width // 8
@@ -309,7 +309,7 @@ def test_refusals_say_what_to_do() -> None:
     for other in ([1, 2], np.ones(2), 1, None, pa.int64()):
         with pytest.raises(TypeError, match="__arrow_c_array__"):
             bl.from_arrow(other)
-    # An extension type is its storage to who does not know it.
+    # A library that does not know an extension type reads its storage type.
     extension = pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, None], pa.int8()))
     assert bl.from_arrow(extension).tolist() == [1, None]
 

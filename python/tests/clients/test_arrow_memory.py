@@ -1,4 +1,5 @@
-"""Who owns Arrow's structs, and for how long: with structs made by hand, whose releases are counted, and with hostile ones."""
+"""Tests who owns Arrow's structs, and for how long: with structs made by hand, whose releases are counted, and with
+hostile ones."""
 
 from __future__ import annotations
 
@@ -130,7 +131,7 @@ class Producer:
         return made
 
     def capsules(self) -> tuple[Any, Any]:
-        # No destructor: what a consumer leaves is released nowhere.
+        # The capsule has no destructor: a struct that the consumer does not take is never released.
         self.held = self.schema(), self.struct()
         names = b"arrow_schema", b"arrow_array"
         return tuple(capsule_of(ctypes.addressof(one), name, None) for one, name in zip(self.held, names))  # type: ignore[return-value]
@@ -177,7 +178,7 @@ class StreamOf(Producer):
         raise AttributeError
 
 
-# What is taken is released once, when nothing reads it any more.
+# A struct that was taken is released once, when nothing reads it any more.
 
 
 def test_memory_is_released_once_when_the_last_array_dies() -> None:
@@ -319,7 +320,7 @@ def test_hostile_structs_are_refused(name: str) -> None:
     producer = Producer(**fields)
     with pytest.raises(ValueError, match=words):
         bl.from_arrow(producer)
-    # They are left where they are.
+    # Refused structs stay in their capsules.
     assert producer.released == [] and producer.held[1].release
     stream = StreamOf(3, **fields)
     with pytest.raises(ValueError, match=words):
@@ -393,7 +394,7 @@ def test_no_byte_after_the_last_element_is_read() -> None:
         assert library.mprotect(Pointer(start + page), ctypes.c_size_t(page), 3) == 0
 
 
-# What is shared lives until it is released, and no longer.
+# Shared memory lives until the struct is released, and no longer.
 
 
 def lent(x: Any) -> tuple[Any, Struct]:
@@ -415,7 +416,7 @@ def moved(struct: Struct) -> Struct:
 
 
 class Memory(bytearray):
-    """Memory whose death can be seen."""
+    """Memory whose release can be observed."""
 
 
 def watched() -> tuple[Any, weakref.ref[Any]]:
@@ -456,7 +457,8 @@ def test_a_struct_that_was_released_in_its_capsule_is_not_released_again() -> No
 
 
 def test_structs_are_released_by_threads_without_python() -> None:
-    """`release` is called by a thread that Python does not know, while this one holds or waits without the lock."""
+    """A thread that Python does not know calls `release`, while the test's thread either holds the GIL or waits
+    without it."""
     library = ctypes.CDLL(None)
     Start = ctypes.CFUNCTYPE(Pointer, Pointer)
     structs, alive = [], []
@@ -530,7 +532,8 @@ def test_a_stream_of_ours_may_be_left_at_any_place() -> None:
 
 
 def bytes_in_use() -> int:
-    """What the C library has given out; where it does not say, the most that the process had."""
+    """The number of bytes that the C library has allocated or, if it does not report that, the peak memory of the
+    process."""
     names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
 
     class Info(ctypes.Structure):
@@ -566,7 +569,7 @@ def test_ten_thousand_round_trips_leak_nothing() -> None:
 
 
 def test_the_end_of_the_interpreter() -> None:
-    """Structs outlive modules, and what holds them is destroyed in any order."""
+    """Structs may outlive modules, and their owners may be destroyed in any order."""
     code = """
 import atexit, ctypes, sys
 import numpy as np, pyarrow as pa, polars as pl

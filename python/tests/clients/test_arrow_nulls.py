@@ -26,7 +26,7 @@ MASKS = {"some": 0.3, "most": 0.9, "none": 0.0, "all": 1.0}
 
 
 def made(kind: pa.DataType, nulls: float, seed: int, length: int = 301, low: int = 1, high: int = 9) -> pa.Array:
-    """A slice of random numbers with random nulls, under which other numbers lie."""
+    """A slice of random numbers with random nulls. The memory under a null has other numbers."""
     rng = np.random.default_rng([seed, int(nulls * 10)])
     before = int(rng.integers(0, 19))
     if pa.types.is_boolean(kind):
@@ -211,7 +211,8 @@ def test_none_is_no_operand() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_random_expressions(seed: int) -> None:
-    """Expressions over integers that wrap nowhere, with comparisons, choices and Kleene's logic in between."""
+    """Tests random expressions over integers that do not overflow, with comparisons, choices and Kleene's
+    three-valued logic."""
     rng = random.Random(seed)
     numbers = [(nullable(x), x) for x in (made(pa.int64(), 0.3, seed * 9 + i, low=-5, length=97) for i in range(3))]
     bools = [(nullable(x), x) for x in (made(pa.bool_(), 0.3, seed * 9 + i, length=97) for i in range(2))]
@@ -245,7 +246,7 @@ def test_random_expressions(seed: int) -> None:
 
 # Reductions.
 
-#: Ours and theirs, for numbers whose sums and products are exact.
+#: Pairs of broadloom's and pyarrow's reductions, for numbers whose sums and products are exact.
 REDUCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "sum": (lambda x, **o: x.sum(**o), pc.sum),
     "prod": (lambda x, **o: x.prod(**o), pc.product),

@@ -1,4 +1,4 @@
-"""Dask over arrays of ours: each computation as it is over NumPy's chunks."""
+"""Tests Dask over broadloom's arrays: each computation gives the result that it gives over NumPy's chunks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def assert_close(ours: Any, theirs: Any) -> None:
     np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-13)
 
 
-#: Computations on arrays of Dask's.
+#: Computations on Dask arrays.
 COMPUTATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "arithmetic": lambda x, da: (x * 2 + 1) / 3,
     "comparison": lambda x, da: (x > 0) & (x < 1),
@@ -49,7 +49,7 @@ COMPUTATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "roll": lambda x, da: da.roll(x, 3, axis=0),
     "overlap": lambda x, da: x.map_overlap(lambda block: block + 1, depth=1, boundary="reflect"),
     "einsum": lambda x, da: da.einsum("ij,kj->ik", x, x),
-    # What divides floats by integers, or adds bools, on its way: NumPy's promotion is Dask's.
+    # Computations that divide floats by integers or add bools, for which Dask uses NumPy's promotion.
     "var": lambda x, da: x.var(axis=0),
     "std": lambda x, da: x.std(),
     "count": lambda x, da: (x > 0).sum(),

@@ -1,4 +1,5 @@
-"""Chunks of Dask that are arrays of ours: what is evaluated in a task, with how many threads, by which rule of promotion."""
+"""Tests Dask arrays whose chunks are broadloom's arrays: what a task evaluates, with how many threads, and by which
+promotion rule."""
 
 from __future__ import annotations
 
@@ -25,13 +26,14 @@ diagnostics = pytest.importorskip("dask.diagnostics")
 VALUES = np.random.default_rng(5).uniform(0.5, 2.0, (400, 400)).astype(np.float32)
 COUNTS = np.random.default_rng(6).integers(1, 4000, (40, 40)).astype(np.int32)
 
-#: What is asked of an evaluation: the operations behind each result, the threads, and which thread asks.
+#: A recorded evaluation: the number of operations behind each result, the number of threads, and the thread that
+#: evaluates.
 Evaluation = tuple[list[int], int | None, threading.Thread]
 
 
 @pytest.fixture
 def evaluations(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Evaluation]]:
-    """Every evaluation of what `chain` builds, as it is asked of the engine."""
+    """Records every evaluation of an expression that `chain` builds, as it is requested from the engine."""
     seen: list[Evaluation] = []
     evaluated, evaluate_into, evaluate_many = _options.evaluated, _options.evaluate_into, _core.evaluate_many
 
@@ -78,7 +80,8 @@ def bits(x: Any) -> np.ndarray:
 def test_a_blocks_chain_is_one_evaluation(evaluations: list[Evaluation]) -> None:
     x = chain(chunks())
     made = x.compute(num_workers=2)
-    # All operations of the longest way, once for each of four blocks; then the finished blocks are joined.
+    # Each of the four blocks is evaluated once, with the six operations of its longest path; then the finished blocks
+    # are joined.
     assert [depths for depths, _, _ in evaluations] == [[6]] * 4
     np.testing.assert_array_equal(bits(made), bits(chain(VALUES)))
 
@@ -402,7 +405,8 @@ def test_a_sum_over_chunks_has_the_same_bits_wherever_it_runs() -> None:
 def test_a_sum_over_chunks_is_near_the_exact_one(size: int) -> None:
     values = VALUES.astype("f8") * 1e3 - 777.7
     exact, magnitude = math.fsum(values.flat), math.fsum(np.abs(values).flat)
-    # Pairs of pairs within a block, and a tree of blocks: at most 2 * log2 of the number of elements on any way.
+    # Sums are pairwise within a block and a tree over blocks, so an element passes at most 2 * log2 of their number
+    # of additions.
     assert abs(float(sums(size)) - exact) <= magnitude * 40 / 2**53
 
 

@@ -1,4 +1,5 @@
-"""Dask's `distributed`: functions and chunks of ours on two worker processes, one of which is killed on the way."""
+"""Tests Dask's `distributed` with broadloom's functions and chunks on two worker processes, one of which is killed
+during the test."""
 
 from __future__ import annotations
 
@@ -180,7 +181,7 @@ def test_diagnostics_name_the_tasks(client: Any, tmp_path: Path) -> None:
 
 
 def killing(block: Any, mark: str) -> Any:
-    """Kills the worker that is the first to come here."""
+    """Kills the first worker that calls this function."""
     try:
         os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
     except FileExistsError:

@@ -1,4 +1,4 @@
-"""ONNX models through `broadloom.onnx`: what is refused and how, versions of operators, arguments, plans."""
+"""Tests ONNX models in `broadloom.onnx`: which are refused and how, versions of operators, arguments, and plans."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def model_of(
     domains: Sequence[Any] = (),
     functions: Sequence[Any] = (),
 ) -> Any:
-    """A model of nodes; inputs by name with element type and shape, outputs with element type and rank, 1 by default."""
+    """Makes a model of nodes. Inputs are given by name with element type and shape, outputs with element type and
+    rank, 1 by default."""
     ranked = {name: x if isinstance(x, tuple) else (x, 1) for name, x in outputs.items()}
     graph = helper.make_graph(
         list(nodes),
@@ -65,7 +66,7 @@ def i8(*values: int) -> np.ndarray:
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
-# What is refused.
+# Refusals.
 
 
 def test_every_operator_that_is_not_supported_is_named() -> None:

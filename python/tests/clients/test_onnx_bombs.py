@@ -1,6 +1,7 @@
-"""ONNX models that are small and promise much: functions that grow exponentially, shapes that explode, tensors without data.
+"""Tests small ONNX models that would need enormous time or memory: functions that grow exponentially, shapes that
+explode, tensors without data.
 
-Each is refused by a typed error before it costs time or memory, or costs as much as the model is long.
+Each is refused by a typed error before that, or costs no more than its length.
 """
 
 from __future__ import annotations

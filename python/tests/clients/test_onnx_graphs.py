@@ -1,7 +1,8 @@
-"""Composed models beside `onnx.reference.ReferenceEvaluator`: random graphs by the bit, models of layers closely.
+"""Compares composed models with `onnx.reference.ReferenceEvaluator`: random graphs bit for bit, models of layers
+with a small tolerance.
 
-Random graphs take operators whose result IEEE 754 or integer arithmetic fixes, so that no tolerance is needed. Where ONNX leaves
-the sign of a zero open (the maximum of -0 and 0), nothing is divided by it.
+Random graphs use operators whose result IEEE 754 or integer arithmetic defines exactly, so that no tolerance is
+needed. ONNX leaves the sign of some zeros open (the maximum of -0 and 0), so nothing is divided by them.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ EXTREMES = ["Max", "Min"]
 
 
 class Graph:
-    """A random graph in the making: nodes, and the type and shape of each value."""
+    """A random graph under construction: its nodes, and the type and shape of each value."""
 
     def __init__(self, draw: Any) -> None:
         self.draw = draw

@@ -1,7 +1,8 @@
-"""Operators of ONNX, by version: what older opsets write otherwise, and what ONNX defines otherwise than the engine.
+"""Tests ONNX's operators by version: what older opsets write differently, and what ONNX defines differently than the
+engine.
 
-Division is held to what SONNX says of `Div`: exact quotients, within half a unit in the last place. `Sin` is held to its special
-cases and to less than a unit in the last place of exact values.
+Division is held to what SONNX says of `Div`: exact quotients, within half a unit in the last place. `Sin` is held to
+its special cases, and otherwise to less than a unit in the last place from exact values.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ def one_hot(x: np.ndarray, axis: int) -> np.ndarray:
 
 # Versions.
 
-#: (operator, opset, inputs, attributes, expected) of versions that differ in their attributes, inputs or meaning.
+#: Rows of operator, opset, inputs, attributes and expected result, for versions that differ in attributes, inputs or
+#: meaning.
 VERSIONS: list[tuple[str, int, list[Any], dict[str, Any], Any]] = [
     *(("Add", v, [X, f4(1, 2, 3)], {"broadcast": 1, "axis": 1}, X + f4(1, 2, 3)[:, None]) for v in (1, 6)),
     ("Sub", 6, [X, f4(1, 2, 3, 4)], {"broadcast": 1}, X - f4(1, 2, 3, 4)),
@@ -172,7 +174,8 @@ def test_splits() -> None:
         run_one("Split", [X, i8(3, 2)], 13, 2, axis=2)
 
 
-#: Operators whose node is the same in all versions are run in each of them; these are above, by hand.
+#: The operators with rows by hand, above. All other operators have the same node in all versions, and are run in each
+#: version.
 BY_HAND = {row[0] for row in VERSIONS} | {"Split", "Constant", "ConstantOfShape", "BitShift", "BitCast", "CumProd"}
 SAME = sorted(set(TABLE) - BY_HAND)
 
@@ -201,7 +204,7 @@ def test_an_operator_is_the_same_in_every_opset_that_has_it(operator: str) -> No
         np.testing.assert_array_equal(made, expected, strict=True)
 
 
-# What ONNX defines otherwise.
+# Operations that ONNX defines differently.
 
 
 def test_of_nothing() -> None:

@@ -18,7 +18,8 @@ PAGE = Path(__file__).parents[3] / "docs" / "python" / "scipy.md"
 
 VALUES = np.random.default_rng(3).standard_normal((60, 40))
 
-#: Runs in a process that imports SciPy under `SCIPY_ARRAY_API=1`: what stays an expression, and its values.
+#: The program of a process that imports SciPy under `SCIPY_ARRAY_API=1`. It checks which results stay expressions,
+#: and their values.
 LAZY = """
 import numpy as np
 import broadloom as bl

@@ -55,7 +55,7 @@ def assert_close(ours: Any, theirs: Any) -> None:
     np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-13)
 
 
-#: What xarray leaves an expression of ours.
+#: Computations whose results stay broadloom's expressions.
 LAZY: dict[str, Callable[[Any], Any]] = {
     "arithmetic": lambda a: (a * 2 + 1) / a,
     "with another": lambda a: a.isel(t=0) + a,
@@ -113,7 +113,8 @@ LAZY: dict[str, Callable[[Any], Any]] = {
     "cov": lambda a: xr.cov(a, a + 1, "t"),
     "corr": lambda a: xr.corr(a, a * 2 + 1, "t"),
 }
-#: What is evaluated on the way: by NumPy, or one group, window or index after the other. The results are ours.
+#: Computations of xarray that evaluate arrays on the way: by NumPy, or one group, window or index after the other.
+#: Their results are broadloom's arrays.
 COMPUTED: dict[str, Callable[[Any], Any]] = {
     "median": lambda a: a.median("t"),
     "quantile": lambda a: a.quantile(0.5, "t"),
@@ -134,7 +135,7 @@ COMPUTED: dict[str, Callable[[Any], Any]] = {
     "dot": lambda a: a.fillna(0).dot(a.fillna(0), dim="s"),
     "polyfit": lambda a: a.fillna(0).polyfit("t", 1).polyfit_coefficients,
 }
-#: What mixes floats with integers or bools on its way, and needs NumPy's promotion.
+#: Computations that mix floats with integers or bools, and need NumPy's promotion.
 BY_NUMPY: dict[str, Callable[[Any], Any]] = {
     "mixed": lambda a: (a > 0).astype(int) * 2.5,
     "where of integers": lambda a: a.fillna(0).astype(int).where(a > 0),
@@ -143,7 +144,7 @@ BY_NUMPY: dict[str, Callable[[Any], Any]] = {
     "weighted": lambda a: a.weighted(xr.DataArray(np.arange(60.0), dims="t")).mean("t"),
     "rolling mean": lambda a: a.rolling(t=3, min_periods=1).mean(),
 }
-#: What xarray computes with NumPy's arrays, whatever it is given.
+#: Computations for which xarray always converts to NumPy's arrays.
 TO_NUMPY: dict[str, Callable[[Any], Any]] = {
     "interp": lambda a: a.interp(t=[0.5, 1.5]),
     "interpolate_na": lambda a: a.interpolate_na("t"),

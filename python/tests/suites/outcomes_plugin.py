@@ -1,8 +1,8 @@
-"""A pytest plugin that writes the outcome of every test to a JSON file, for the runners of this folder to judge.
+"""A pytest plugin that writes the outcome of every test to a JSON file, which the runners of this folder read.
 
-One record per test id: "passed", "failed", "skipped", "xfailed" or "xpassed", where a failing fixture counts as failed.
-With pytest-xdist only the controller writes. The file also says which module answered to the name `numexpr`, so that a
-runner can't compare a suite with itself.
+There is one record per test id: "passed", "failed", "skipped", "xfailed" or "xpassed". A failing fixture counts as
+failed. With pytest-xdist only the controller writes. The file also names the module that was imported as `numexpr`,
+so that a runner can't compare a suite with itself.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ class Outcomes:
 
 
 def _file_of(module: str) -> str | None:
-    """Where `import module` leads in this process, which imports it if its workers alone did so before."""
+    """The file that `import module` loads in this process. It is imported here even if only pytest's workers
+    imported it before."""
     try:
         return importlib.import_module(module).__file__
     except ImportError:

@@ -1,10 +1,10 @@
-"""Runs the test suites of others against this package and prints what they came to.
+"""Runs other projects' test suites against this package, and prints the results.
 
     python python/tests/suites/run.py --quick            what CI runs
     python python/tests/suites/run.py --full --write     everything, and the pages suites.md, scipy.md and onnx-*.md of docs/generated
 
-The package has to be importable (installed, or its folder on PYTHONPATH with the extension in it), and the extra `test`
-has the suites' own packages. The status is 1 where a suite has an error.
+The package has to be importable (installed, or its folder on PYTHONPATH with the extension in it), and the extra
+`test` installs the suites' own packages. The status is 1 if a suite has an error.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Calls of SciPy's public functions, as the table of this folder has them, made with one kind of arrays.
+"""Calls SciPy's public functions with one kind of arrays, as the tables of this folder describe.
 
-A row of `scipy_special.txt`, `scipy_integrate.txt` or `scipy_stats.txt` has names and the text of their arguments. The text is
-evaluated with the arrays of `operands`, which are the same numbers whatever namespace makes them. Distributions of one
-variable have no row: their method `cdf` is called with the parameters that SciPy's own tests have.
+A row of `scipy_special.txt`, `scipy_integrate.txt` or `scipy_stats.txt` has names and the text of their arguments.
+The text is evaluated with the arrays of `operands`, which are the same numbers whatever namespace makes them.
+Distributions of one variable have no row: their method `cdf` is called with the parameters of SciPy's own tests.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _PARAMETERS: dict[str, tuple[float, ...]] = {
 
 @dataclass(frozen=True)
 class Call:
-    """A function of `scipy.MODULE`, by its name and perhaps that of a method, and the text of its arguments."""
+    """A call of a function in `scipy.MODULE`: the function's name, a method's name if it calls one, and the text of
+    the arguments."""
 
     module: str
     name: str
@@ -69,8 +70,8 @@ def _of_distributions() -> Iterator[Call]:
 
 
 def public(module: str) -> list[str]:
-    """The names of a module that are functions or distributions: neither modules nor classes, nor what sets how errors are
-    reported."""
+    """The names of a module's functions and distributions: not its modules, its classes, and the functions that set
+    how errors are reported."""
     found = MODULES[module]
     return sorted(
         {name for name in found.__all__ if not isinstance(getattr(found, name), ModuleType | type)}

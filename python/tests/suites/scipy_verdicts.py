@@ -1,7 +1,7 @@
-"""Makes every call of SciPy's functions with arrays of NumPy's and with ours, and prints what came of it as JSON.
+"""Makes every call of SciPy's functions with NumPy's arrays and with broadloom's, and prints the outcomes as JSON.
 
-A process of its own, since SciPy reads `SCIPY_ARRAY_API` when it is imported. The arrays in two results are compared by
-position: shape, dtype, and the largest distance of values in units in the last place of the dtype.
+This is a separate process, since SciPy reads `SCIPY_ARRAY_API` when it is imported. The arrays in two results are
+compared by position: shape, dtype, and the largest distance of values in units in the last place of the dtype.
 
     python python/tests/suites/scipy_verdicts.py float64 strict special stats
 """
@@ -28,13 +28,13 @@ from scipy_calls import Call
 
 import broadloom as bl
 
-#: Results within results are looked into so far.
+#: The maximum depth at which results within results are compared.
 _PARTS = 200
-#: Characters of an error's message that the table has.
+#: The maximum length of an error's message in the table.
 _SHOWN = 150
 
-#: Parts of results that are rounding errors themselves: estimates of an integral's error, and the order of regions that have
-#: the same.
+#: Parts of results that are not compared: estimates of an integral's error, which are rounding errors themselves, and
+#: the order of regions that have the same estimate.
 _NOISE = {
     ("integrate", "cubature"): (".error", ".regions"),
     ("integrate", "qmc_quad"): ("[1]",),
@@ -45,9 +45,10 @@ _NOISE = {
 
 @dataclass
 class Outcome:
-    """What came of a call: `verdict` is "ours", "partly", "numpy", "numbers" (no arrays in the result), "refused", "no arrays"
-    (none in the arguments); `message` the error of a refusal; `differs` what is wrong with a result; `ulps` the largest
-    distance; `claimed` whether SciPy says that the function takes any namespace of the standard's."""
+    """The outcome of a call. `verdict` is "ours", "partly", "numpy", "numbers" (no arrays in the result), "refused"
+    or "no arrays" (none in the arguments); `message` is the error of a refusal; `differs` says what is wrong with a
+    result; `ulps` is the largest distance; `claimed` is whether SciPy says that the function takes any namespace of
+    the standard."""
 
     call: str
     function: str
@@ -60,8 +61,8 @@ class Outcome:
 
 
 def leaves(result: Any) -> list[tuple[str, Any]]:
-    """The arrays and numbers in a result, and where they are: within sequences, mappings and the public attributes of SciPy's
-    own objects."""
+    """The arrays and numbers in a result, each with its position: within sequences, mappings and the public
+    attributes of SciPy's own objects."""
     found: list[tuple[str, Any]] = []
     pending = [("", result)]
     while pending and len(found) < _PARTS:
@@ -79,8 +80,8 @@ def leaves(result: Any) -> list[tuple[str, Any]]:
 
 
 def distance(got: np.ndarray, expected: np.ndarray, unit: Any = np.float64) -> float:
-    """The largest difference in units in the last place of the expected value, in its dtype or in `unit` if that is narrower;
-    infinite where only one is NaN, or infinite, or where integers differ."""
+    """The largest difference in units in the last place of the expected value, in its dtype or in `unit` if that is
+    narrower. The result is infinite if only one value is NaN, if only one is infinite, or if integers differ."""
     if got.dtype.kind not in "fc":
         return 0.0 if np.array_equal(got, expected) else np.inf
     if got.dtype.kind == "c":
@@ -125,7 +126,7 @@ def takes_arrays(call: Call, space: dict[str, Any]) -> bool:
 
 
 def is_claimed(call: Call) -> bool:
-    """Whether SciPy says that the function takes arrays of any namespace of the standard's: it runs its own tests of it
+    """Whether SciPy says that the function takes arrays of any namespace of the standard: SciPy tests the function
     with array-api-strict."""
     entry = xp_capabilities_table.get(getattr(scipy_calls.MODULES[call.module], call.function))
     if entry is None or entry["np_only"] or entry["out_of_scope"]:
@@ -151,7 +152,8 @@ def judge(call: Call, dtype: Any = np.float64) -> Outcome:
 
 
 def main(dtype: str, promotion: Any, modules: list[str]) -> None:
-    """Prints the outcomes of the modules' calls; in another dtype than float64 those that SciPy claims."""
+    """Prints the outcomes of the modules' calls. In a dtype other than float64, only calls of functions that SciPy
+    claims are made."""
     warnings.simplefilter("ignore")
     outcomes, untried = [], []
     with np.errstate(all="ignore"), bl.set_options(promotion=promotion):

@@ -30,9 +30,10 @@ SELECTION = "not imag and not real and not conj"
 
 
 def find(given: Path | None, root: Path) -> Path | None:
-    """The suite's folder, or None where there is none.
+    """The suite's folder, or None if there is none.
 
-    It is the given one, else the environment's, else `shared/vendor/array-api-tests` beside the repository at `root`.
+    It is the given folder, else that of the environment, else `shared/vendor/array-api-tests` beside the repository
+    at `root`.
 
     Raises:
         FileNotFoundError: where a folder was named and isn't one of the suite.

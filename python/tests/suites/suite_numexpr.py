@@ -1,8 +1,8 @@
-"""numexpr's own tests, as its wheel ships them, run with broadloom.numexpr in numexpr's place.
+"""Runs numexpr's own tests, which its wheel contains, with broadloom.numexpr in place of numexpr.
 
-The test file is copied out of the wheel, since inside of it `numexpr` would be the real package, and run under a face.
-numexpr_exclusions.toml names the tests that are not held to; an exclusion that matches nothing or that isn't needed any
-more is an error, and so is a test that skips itself, as numexpr's tests do where a NotImplementedError comes.
+The test file is copied out of the wheel, since inside of it `numexpr` would be the real package.
+numexpr_exclusions.toml names the tests that need not pass. An exclusion that matches nothing or that isn't needed
+any more is an error. So is a test that skips itself, as numexpr's tests do if NotImplementedError is raised.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SETTINGS = "[pytest]\nmarkers =\n    thread_unsafe\nfaulthandler_timeout = 300\n
 
 @dataclass(frozen=True)
 class Cut:
-    """A method of the suite that runs without some statements and list elements; `suffix` names the copy."""
+    """A method of the suite that is run without some of its statements and list elements; `suffix` names the copy."""
 
     test: str
     statements: tuple[str, ...]
@@ -37,7 +37,7 @@ class Cut:
 
 
 class _Cutter(ast.NodeTransformer):
-    """Takes statements and list elements out of a function and counts how often each pattern matched."""
+    """Removes statements and list elements from a function, and counts how often each pattern matched."""
 
     def __init__(self, cut: Cut) -> None:
         self.cut = cut
@@ -68,7 +68,7 @@ class _Cutter(ast.NodeTransformer):
 
 
 def with_cuts(text: str, cuts: Sequence[Cut]) -> str:
-    """The test file with a shortened copy behind each method that is cut.
+    """The test file with a shortened copy after each method from which statements are removed.
 
     Raises:
         ValueError: where a test or one of its patterns isn't there.
@@ -96,7 +96,7 @@ def with_cuts(text: str, cuts: Sequence[Cut]) -> str:
 
 
 def judge(run: Run, excluded: Sequence[str], *, complete: bool) -> tuple[int, int, list[str]]:
-    """How many tests passed and how many are excluded, and the errors of a run.
+    """The number of tests that passed, the number that are excluded, and the errors of a run.
 
     `excluded` are patterns; with `complete`, one that matches no test is an error.
     """

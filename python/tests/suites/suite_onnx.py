@@ -1,9 +1,9 @@
-"""ONNX's own backend tests, run by `onnx.backend.test.BackendTest` on `broadloom.onnx`.
+"""Runs ONNX's own backend tests on `broadloom.onnx`, by `onnx.backend.test.BackendTest`.
 
-The wheel of onnx has them: the node tests, which it generates, and the small models of its data. Each test either passes or
-is refused when its model is prepared, by operator or type. A test that fails is an error, as is one that is refused though
-all its operators have a row and all its types are ours, unless `REFUSED` says why. Tests are sorted into kinds by the
-rows of their operators, so that the counts follow a rule.
+The tests are in onnx's wheel: the node tests, which it generates, and the small models of its data. Each test must
+pass, or be refused by operator or type when its model is prepared. A test that fails is an error. So is one that is
+refused although all its operators have a row and all its types are supported, unless `REFUSED` has the reason. Tests
+are sorted into kinds by the rows of their operators, so that the counts follow a rule.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ ELEMENTWISE, REDUCING, OTHER = "element-wise", "reductions and softmax", "shapes
 
 @dataclass
 class Outcome:
-    """What a test came to: "passed", "refused" or "failed", with the findings of the refusal or the error's text."""
+    """The outcome of a test: "passed", "refused" or "failed", with the reasons of the refusal or the text of the
+    error."""
 
     name: str
     category: str
@@ -99,7 +100,8 @@ def _types(model: Any) -> Iterator[str]:
 
 
 def kind_of(model: Any) -> str:
-    """The kind of a test by the rows of its operators; constants, and casts to a type of another value, count for none."""
+    """The kind of a test, by the rows of its operators. Constants, and casts to a type of another value, are not
+    counted."""
     from broadloom.onnx._table import KINDS
 
     neutral = {"Constant"}
@@ -185,7 +187,7 @@ def _collect(select: str) -> Outcomes:
 OPERATORS = "onnx-operators.md"
 BEGIN, END = "<!-- operators: begin -->", "<!-- operators: end -->"
 
-#: Sets of dtypes by the words that the docs have for them.
+#: Sets of dtypes, by the words that the docs use for them.
 GROUPS = {
     "floats": {"float16", "float", "double"},
     "integers": {f"{sign}int{width}" for sign in ("", "u") for width in (8, 16, 32, 64)},
@@ -231,7 +233,8 @@ def with_operators(text: str) -> str:
 
 
 def judge(found: Outcomes, page: Path | None = None) -> list[str]:
-    """The errors of a run; `page`, if it is given, has to be the one that the run would write, and the table of operators beside it too."""
+    """The errors of a run. If `page` is given, it must be the page that the run would write, and the table of
+    operators beside it as well."""
     errors = [f"{test.name}: {test.text}" for test in found.having("failed")]
     verdicts = {test.name: test.verdict for test in found.tests}
     errors += [
@@ -249,7 +252,8 @@ def judge(found: Outcomes, page: Path | None = None) -> list[str]:
 
 
 def run(page: Path, *, select: str = "", write: bool = False) -> Report:
-    """Runs the tests; compares the page of their names, or writes it. `select` narrows them, for trials."""
+    """Runs the tests, and compares the page of their names or writes it. `select` selects some of the tests, for
+    trials."""
     report = Report("ONNX's backend tests", ("onnx",))
     found = collect(select)
     report.seconds = found.seconds

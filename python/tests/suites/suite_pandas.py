@@ -29,12 +29,13 @@ FULL = (
     "series/test_arithmetic.py",
 )
 
-# The tests of `computation` are parametrised by the engine; those of the Python engine don't reach numexpr.
+# The tests of the folder `computation` are parametrised by pandas' engine; those of its Python engine don't call
+# numexpr.
 QUICK_SELECTION = "test_expressions or numexpr"
 
 
 def compare(ours: Run, theirs: Run, accepted: Sequence[str], *, complete: bool) -> tuple[int, list[str], list[str]]:
-    """How many failures are accepted, the errors, and notes on failures that numexpr has as well.
+    """The number of accepted failures, the errors, and notes on failures that numexpr has as well.
 
     `theirs` has at least the tests that don't pass in `ours`; an expected failure there (xfail) is a failure. With
     `complete`, a pattern of `accepted` that nothing needs is an error.
@@ -69,9 +70,10 @@ def _name(test: str) -> str:
 
 
 def run(face: Face, *, full: bool = False, jobs: int = 2, select: str = "", accepted: Path = ACCEPTED) -> Report:
-    """Runs the selection under a face and what doesn't pass under numexpr.
+    """Runs the selection with one of the modules as `numexpr`, and then the tests that don't pass with the real
+    numexpr.
 
-    `select` is pytest's -k in place of the selection's own, for trials.
+    `select` is pytest's -k, which replaces the selection's own, for trials.
     """
     report = Report("pandas' numexpr paths", ("pandas", "numexpr"))
     spec = importlib.util.find_spec("pandas")

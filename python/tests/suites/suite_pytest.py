@@ -1,8 +1,8 @@
 """Runs pytest in a process of its own and returns the outcome of every test.
 
-A face is what answers to `import numexpr` in that process, in its workers and in the subprocesses that tests start: a
-`sitecustomize.py` that stands first on PYTHONPATH puts it there before any test or pandas is imported. A run that
-doesn't end in time is killed and counts as failed.
+A face is the module that `import numexpr` gives in that process, in its workers and in the subprocesses that tests
+start. A `sitecustomize.py` that is first on PYTHONPATH installs it before any test or pandas is imported. A run that
+exceeds its time limit is killed and counts as failed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ OPTIONS = ("-p", "no:cacheprovider", "-p", "outcomes_plugin", "-q", "--tb=short"
 
 @dataclass(frozen=True)
 class Face:
-    """What answers to the name `numexpr`: `start_up` is the Python text that every interpreter runs first."""
+    """The module that `import numexpr` gives. `start_up` is the Python text that every interpreter runs first to
+    install it."""
 
     name: str
     start_up: str

@@ -18,9 +18,9 @@ HEAD = """\
 
 @dataclass
 class Report:
-    """What a suite came to: counts of tests, findings that make the run fail, and facts that the docs state.
+    """The result of a suite: counts of tests, errors that make the run fail, and facts that the docs state.
 
-    `errors` and `notes` have a line per entry. `skipped` is the reason where the suite didn't run.
+    `errors` and `notes` have a line per entry. `skipped` is the reason if the suite didn't run.
     """
 
     suite: str
@@ -63,8 +63,8 @@ def table(reports: Sequence[Report]) -> str:
 
 
 def write(page: Path, reports: Sequence[Report], mode: str) -> None:
-    """Replaces the block between the marks of `page` by the table, the notes, the date and the versions; what it has of
-    suites that were not run stays.
+    """Replaces the block between the marks of `page` by the table, the notes, the date and the versions. What the
+    block has of suites that were not run stays.
 
     Raises:
         ValueError: where the page has no such marks.

@@ -1,9 +1,10 @@
-"""SciPy's public functions of `special`, `integrate` and `stats`, called with arrays of ours under `SCIPY_ARRAY_API=1`.
+"""Calls SciPy's public functions of `special`, `integrate` and `stats` with broadloom's arrays under
+`SCIPY_ARRAY_API=1`.
 
-The measure is SciPy on NumPy's arrays: each call of the table gives the same dtypes and shapes, and values within the stated
-distance. A function that SciPy claims for every namespace of the standard's gives arrays of ours; one that refuses them
-is in `scipy_accepted.toml` with the reason. The lists of docs/generated/scipy.md are written from the verdicts, and a run
-fails where they differ.
+The measure is SciPy on NumPy's arrays: each call must give the same dtypes and shapes, and values within the stated
+distance. A function that SciPy claims for every namespace of the standard must give arrays of broadloom; one that
+refuses them is in `scipy_accepted.toml` with the reason. The lists of docs/generated/scipy.md are written from the
+verdicts, and a run fails if they differ.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ Outcome = dict[str, Any]
 
 
 def verdicts(dtype: str, promotion: str = "strict") -> dict[str, Any]:
-    """The outcomes of all calls in a dtype under a rule of promotion, and the names that no call has.
+    """The outcomes of all calls in a dtype under a promotion rule, and the names for which there is no call.
 
     Raises:
         RuntimeError: where the process fails, with the end of what it said.
@@ -58,8 +59,8 @@ def verdicts(dtype: str, promotion: str = "strict") -> dict[str, Any]:
 def judge(
     outcomes: list[Outcome], by_numpy: list[Outcome], rules: dict[str, Any], kind: str
 ) -> tuple[int, int, list[str]]:
-    """How many calls are as they should be and how many refusals are accepted, and the errors. Sets `bound` of each outcome, and
-    the verdict "numpy promotion" where only that rule lets the call through. `kind` names the run."""
+    """The number of correct calls, the number of accepted refusals, and the errors. Sets `bound` of each outcome,
+    and the verdict "numpy promotion" if only that rule accepts the call. `kind` names the run."""
     errors, passed, accepted = [], 0, 0
     promoted = {outcome["call"]: outcome for outcome in by_numpy}
     for outcome in outcomes:
@@ -116,7 +117,8 @@ def _distance(bound: int) -> str:
 
 
 def rendered(outcomes: list[Outcome], rules: dict[str, Any]) -> str:
-    """The lists of the page: the functions of each module by verdict and stated distance, and the reasons of refusals."""
+    """The lists of the page: the functions of each module, sorted by verdict and stated distance, and the reasons of
+    refusals."""
     lines = []
     for module in MODULES:
         of_module = [x for x in outcomes if x["module"] == module]
@@ -125,7 +127,7 @@ def rendered(outcomes: list[Outcome], rules: dict[str, Any]) -> str:
         lines += [f"### scipy.{module}", ""]
         lines += [f"{len(functions)} functions, of which SciPy claims {len(claimed)} for every namespace.", ""]
         lines += ["| result | distance | claimed | functions |", "| --- | --- | --- | --- |"]
-        # A function with several calls stands where the least favourable of them does.
+        # A function with several calls is listed under the least favourable verdict.
         order = list(VERDICTS)
         worst: dict[str, Outcome] = {}
         for x in of_module:
@@ -163,7 +165,8 @@ def _page(block: str, page: Path) -> str:
 
 
 def run(*, write: bool = False, accepted: Path = ACCEPTED, page: Path = PAGE) -> Report:
-    """Makes all calls in float64, and those that SciPy claims in float32; with `write` the page gets its lists."""
+    """Makes all calls in float64, and those of functions that SciPy claims in float32 too. With `write` the lists
+    are written to the page."""
     report = Report("SciPy's functions", ("scipy",))
     rules = tomllib.loads(accepted.read_text(encoding="utf-8"))
     begin = time.monotonic()

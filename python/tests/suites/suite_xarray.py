@@ -1,9 +1,9 @@
-"""xarray's tests of duck arrays, with arrays of ours as the duck arrays, and tests of what it computes, with arrays of ours
-where they have NumPy's.
+"""Runs xarray's tests of duck arrays with broadloom's arrays as the duck arrays, and its tests of computations with
+broadloom's arrays in place of NumPy's.
 
-The measure is NumPy in the same place: what also fails there is not counted. What fails with ours alone is in
-`xarray_accepted.toml` with the reason, which most often is the test's own. The tests of duck arrays run under both rules of
-promotion; all others under NumPy's.
+The measure is NumPy in the same place: a test that also fails with NumPy's arrays is not counted. A test that fails
+with broadloom's alone is in `xarray_accepted.toml` with the reason, which in most cases is in the test itself. The
+tests of duck arrays run under both promotion rules; all others under NumPy's.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def _run(
 def compare(
     ours: Run, theirs: Run | None, rows: list[dict[str, Any]], *, complete: bool
 ) -> tuple[int, list[str], list[str]]:
-    """How many failures are accepted, the errors, and the patterns that were needed. `theirs` is the run with NumPy's arrays, if there
-    was one."""
+    """The number of accepted failures, the errors, and the patterns that were needed. `theirs` is the run with
+    NumPy's arrays, if there was one."""
     errors, needed, accepted = [], [], 0
     for test in ours.having("failed", "skipped"):
         name, outcome = _name(test), ours.outcomes[test]

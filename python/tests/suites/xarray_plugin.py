@@ -1,8 +1,10 @@
-"""A pytest plugin that puts arrays of ours where xarray's tests have a duck array of another library, or NumPy's.
+"""A pytest plugin that replaces the duck arrays of other libraries, or NumPy's arrays, in xarray's tests by
+broadloom's.
 
-Tests of duck arrays name a namespace: it becomes `broadloom`, without a list of expected failures. The one of the array API
-imports array-api-strict: that name leads to broadloom. The others make arrays by the `np` of their module: there the creation
-functions of NumPy give arrays of ours, where the engine has the dtype. Nothing of xarray itself is touched.
+Tests of duck arrays name a namespace: it becomes `broadloom`, without a list of expected failures. The test of the
+array API imports array-api-strict: the import gives broadloom instead. Other tests make arrays by their module's
+`np`: its creation functions give broadloom's arrays if the engine has the dtype. Nothing in xarray itself is
+changed.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ def _install_as_array_api_strict() -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Puts arrays of ours in place, before tests are collected."""
+    """Installs broadloom's arrays before tests are collected."""
     bl.set_options(promotion=os.environ[PROMOTION])  # type: ignore[arg-type]
     # Whether opt_einsum takes part would depend on what else is installed.
     xr.set_options(use_opt_einsum=False)

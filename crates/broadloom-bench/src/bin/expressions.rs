@@ -68,13 +68,13 @@ fn texts(executor: &str, width: Option<&str>, count: usize) -> BenchResult {
         black_box(&result);
         Ok(())
     };
-    // Warms up the caches, the allocator and the compiler.
+    // Evaluates some expressions first, to warm up the caches, the allocator and the compiler.
     (0..20).try_for_each(|i| evaluate((1 << 17) - 1 - i))?;
     let mut times = Vec::with_capacity(count);
     let began = Instant::now();
     for number in 0..count {
         let start = Instant::now();
-        // Successive expressions differ in several operations.
+        // The order is such that successive expressions differ in several operations.
         evaluate(number.wrapping_mul(40_503) % (1 << 17))?;
         times.push(start.elapsed().as_nanos() as f64 / 1e3);
     }

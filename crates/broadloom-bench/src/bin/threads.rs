@@ -127,7 +127,8 @@ fn read(data: &[f32]) -> u32 {
     lanes.iter().fold(0, |all, lane| all ^ lane)
 }
 
-/// The median time, in nanoseconds, in which two threads that start at the same time have both read their part.
+/// The median time, in nanoseconds, from the simultaneous start of two threads until both have read their own
+/// part of the data.
 fn two_read(left: &[f32], right: &[f32]) -> f64 {
     use std::sync::atomic::{AtomicUsize, Ordering};
     const ROUNDS: usize = 200;

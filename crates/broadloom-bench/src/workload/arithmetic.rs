@@ -148,7 +148,8 @@ impl Axpy for f32 {
 }
 
 impl Axpy for f16 {
-    /// Converts blocks to float32 and back, since the crate `half` vectorises only the conversions of slices.
+    /// Converts blocks to float32 and back as slices, since the crate `half` vectorises only conversions of
+    /// slices.
     fn axpy(x: &[f16], y: &[f16], out: &mut [f16]) {
         const BLOCK: usize = 256;
         let factor = f16::from_f64(FACTOR).to_f32();

@@ -12,7 +12,7 @@ pub(super) fn integers(bits: u64) -> i32 {
     (bits >> 32) as i32
 }
 
-/// Any integer but 0.
+/// Maps random bits to an integer other than 0.
 pub(super) fn divisors(bits: u64) -> i32 {
     match integers(bits) {
         0 => 1,
@@ -60,7 +60,7 @@ pub(super) fn u8_blend(n: usize) -> Problem {
         let (a, b, w) = (part::<u8>(&x[0], &at), part::<u8>(&x[1], &at), part::<u8>(&x[2], &at));
         map3(a, b, w, first(out), move |a, b, w| {
             let [a, b, w] = [a, b, w].map(u16::from);
-            // The numerator is at most 255 · 255, which is below 2^16.
+            // The dividend is at most 255 · 255, which is below 2^16.
             ((a * w + b * (255 - w)) / 255) as u8
         })
     })

@@ -99,8 +99,8 @@ fn another_reader_sees_the_same_elements() -> Result<(), NpyError> {
 
 #[test]
 fn headers_are_numpys() -> Result<(), NpyError> {
-    // A dtype, shape and order, with the header that NumPy 2.4.6 writes for them: its length with all that precedes the data, and
-    // its text without padding.
+    // A dtype, shape and order, and the header that NumPy 2.4.6 writes for them: the offset of the data, and
+    // the header's text without padding.
     type Row<'a> = (DType, &'a [usize], bool, usize, &'a str);
     let rows: &[Row<'_>] = &[
         (DType::Int64, &[3], false, 128, "{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }"),

@@ -69,7 +69,8 @@ impl<W: Write> NpyWriter<W> {
 /// The header, byte for byte as `numpy.save` of NumPy 2 writes it.
 pub(super) fn header(dtype: DType, shape: &[usize], fortran: bool) -> Result<Vec<u8>, NpyError> {
     const ALIGNMENT: usize = 64;
-    // NumPy pads the text so that the extent of the axis along which a file would be appended to can grow to this many digits.
+    // NumPy pads the header's text, so that arrays can be appended to the file in place: the extent of the
+    // axis along which they would be appended can grow to this many digits.
     const GROWTH: usize = 21;
     let extents: Vec<String> = shape.iter().map(usize::to_string).collect();
     let comma = if shape.len() == 1 { "," } else { "" };

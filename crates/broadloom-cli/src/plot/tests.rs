@@ -86,7 +86,8 @@ const GREY: [u8; 3] = [196; 3];
 fn a_map_has_its_elements_in_place() -> Result<(), PlotError> {
     let table = [[0.0, 1.0, f64::NAN], [f64::INFINITY, f64::NEG_INFINITY, 0.5]];
     let image = heat::draw("", [2, 3], &|i, j| table[i][j])?;
-    // Six squares of 72 pixels. Their position is found from the first pair of adjacent pixels that differ in colour.
+    // The picture has six squares of 72 pixels. Their position is found from the first pair of adjacent
+    // pixels that differ in colour.
     let corner = (0..image.height)
         .flat_map(|y| (0..image.width - 1).map(move |x| (x, y)))
         .find(|&(x, y)| pixel(&image, x, y) == PURPLE && pixel(&image, x + 1, y) == YELLOW)

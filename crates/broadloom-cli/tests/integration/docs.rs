@@ -21,13 +21,13 @@ const BY_HAND: &str = "docs/not-in-ci.md";
 /// A page whose commands apply to sources that the reader has changed as the page describes.
 const OF_ANOTHER_TREE: &str = "docs/add-an-op.md";
 
-/// Programs that others run, with the file that does.
 /// The pages that name modules and items of the code, by paths such as `clif::legalise` or `engine::choice`.
 const OF_THE_CODE: [&str; 3] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/internals.md"];
 
 /// The maximum number of words of the hand-written pages.
 const MOST_WORDS: usize = 45_000;
 
+/// Programs in commands on the pages that are run by a file other than `.ci/run`, and that file.
 const ELSEWHERE: [(&str, &str); 1] = [("crates/broadloom-capi/install.sh", "examples/c/Makefile")];
 
 fn read(path: &str) -> String {
@@ -102,7 +102,8 @@ fn found(pages: &[Page]) -> Vec<FoundCommand> {
     all
 }
 
-/// The words of a command without the profile, and without the package if the command runs a program, whose name implies it.
+/// The words of a command in a normal form: without the profile, and without the package if the command runs
+/// a program, since the program's name implies the package.
 fn plain(command: &PageCommand) -> Vec<&str> {
     let is_run = command.words.get(1).is_some_and(|word| word == "run");
     let mut words: Vec<&str> =
@@ -125,7 +126,8 @@ fn is_in_ci(command: &PageCommand, ci: &[PageCommand]) -> bool {
     {
         return true;
     }
-    // `cargo test --workspace` runs every test with each package's default features; clippy checks all of them.
+    // `cargo test --workspace` runs every test with each package's default features, and clippy checks all
+    // tests.
     let is_test =
         |words: &[&str]| words.starts_with(&["cargo", "test"]) && !words.contains(&"--no-default-features");
     let is_tested_with = |line: &&PageCommand| {
@@ -243,7 +245,7 @@ fn every_command_runs_or_is_listed() {
         }
         let mention = !is_block && is_mention(&command);
         match arguments(&command) {
-            // The preceding test compares their output.
+            // Another test compares the output of these commands with the page.
             Some(_) if mention || place.starts_with("docs/command.md") => {}
             Some(arguments) => {
                 ran.insert(command.text.clone());
@@ -295,7 +297,8 @@ fn every_link_leads_somewhere() {
     assert!(checked > 50, "{checked}");
 }
 
-/// A path in the text of a page is that of an existing file, relative to the root, the page, or a crate.
+/// Checks paths in the text of a page: each is that of an existing file, relative to the root, the page, or a
+/// crate.
 #[test]
 fn every_file_that_is_named_exists() {
     let files = pages::files();
@@ -341,7 +344,7 @@ fn every_folder_that_is_named_exists() {
         let folder = page.path.rsplit_once('/').map_or("", |(folder, _)| folder);
         for span in page.code() {
             let is_plain = span.text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
-            // These are names of build outputs.
+            // Names of build outputs are not checked.
             let is_built = ["/build", "/artifacts", "/corpus"].iter().any(|part| span.text.contains(part));
             if roots.iter().any(|root| span.text.starts_with(root)) && is_plain && !is_built {
                 checked += 1;
@@ -373,8 +376,8 @@ fn words_of_crates() -> BTreeMap<String, BTreeSet<String>> {
     all
 }
 
-/// The segments of a path in the code, such as `clif::legalise` or `graph::Semantics`, are names in the crate that it begins
-/// with, or in any crate.
+/// Checks paths of code such as `clif::legalise` or `graph::Semantics`: each segment is a name in the crate
+/// that the path begins with, or in any crate.
 #[test]
 fn every_item_that_is_named_exists() {
     let crates = words_of_crates();

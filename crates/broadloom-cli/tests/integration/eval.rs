@@ -24,7 +24,7 @@ fn dtypes() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// The elements of a 2 × 3 matrix in the other axis order.
+/// The elements of a 2 × 3 matrix, converted from one axis order to the other.
 fn transposed(data: &[u8]) -> Vec<u8> {
     let size = data.len() / 6;
     [0, 3, 1, 4, 2, 5].iter().flat_map(|&i| data[i * size..(i + 1) * size].to_vec()).collect()
@@ -53,7 +53,7 @@ fn every_dtype_order_and_endianness() {
                 let x = format!("x={file}.npy");
                 dir.ok(&["eval", "x", &x, "-o", "out.npy", "--force", "--max-bytes", chunk]);
                 assert_eq!(dir.read("out.npy"), result(file.ends_with('f')), "{descr} {file} {chunk}");
-                // Combined with a file in C order, the result is in C order.
+                // If one operand's file is in C order, the result is in C order.
                 let call = "where(x == x, x, y)";
                 let args = ["eval", call, &x, "y=c.npy", "-o", "out.npy", "--force", "--max-bytes", chunk];
                 dir.ok(&args);
@@ -105,7 +105,7 @@ fn chunks_do_not_show() {
     let mut big = f64::bytes(&counted);
     big.chunks_exact_mut(8).for_each(<[u8]>::reverse);
     dir.npy("big.npy", ">f8", &[5, 4, 3], true, &big);
-    // The data is not aligned to the element size.
+    // A file whose data is not aligned to the element size.
     dir.write("odd.npy", &[header("<f8", &[5, 4, 3], false, 3), f64::bytes(&counted)].concat());
     assert_ne!(header("<f8", &[5, 4, 3], false, 3).len() % 8, 0);
     dir.array("row.npy", &[3], &[10.0f32, 20.0, 30.0]);
@@ -141,7 +141,8 @@ fn chunks_do_not_show() {
     }
 }
 
-/// Views of files with any axis order, byte order and alignment: chunks of every size give the same file as a single chunk.
+/// Evaluates views of files with any axis order, byte order and alignment. Chunks of every size must give the
+/// same file as a single chunk.
 #[test]
 fn chunks_do_not_show_through_views() {
     let dir = Dir::new();
@@ -187,7 +188,8 @@ fn chunks_do_not_show_through_views() {
         for size in ["128", "200", "500", "1K", "2K"] {
             assert_eq!(run(size, "out.npy"), whole, "{expression} {size}");
         }
-        // Printing computes only the corners or everything; the text equals that of the file computed in one chunk.
+        // Printing computes the corners of a large result, or all of a small one. The text must equal that of
+        // the file that was computed in one chunk.
         let args: Vec<&str> =
             ["eval", expression].into_iter().chain(files.iter().map(String::as_str)).collect();
         assert_eq!(dir.ok(&args), dir.ok(&["eval", "whole", "whole=whole.npy"]), "{expression}");
@@ -272,7 +274,7 @@ fn what_no_chunk_holds() {
     let why = "cumulative_sum along axis 0 needs 80 bytes of float64[10]; --max-bytes 80 is enough\n";
     assert!(outcome.stderr.ends_with(why), "{}", outcome.stderr);
     dir.ok(&["eval", "sum(cumulative_sum(x))", "x=x.npy", "--max-bytes", "80"]);
-    // The reported size is sufficient, and is smaller than that of a chunk without passes.
+    // The size that the message advises is sufficient, and less than a chunk without passes needs.
     let outcome = dir.run(&["eval", "sum(x)", "x=x.npy", "--max-bytes", "8"]);
     let why = "error: the limit of 8 bytes of memory is too small; sum along (0,) needs 80 bytes of float64[10]; \
                --max-bytes 16 is enough\n";
@@ -365,7 +367,7 @@ fn an_explanation_is_a_page() {
         page.contains(">x</text>") && page.contains("reads x</td>") && !page.contains("reads input 0"),
         "{page}"
     );
-    // The file exists now.
+    // A second run fails, since the output file exists now.
     assert_eq!(dir.run(&args).status, Some(1));
 }
 
@@ -548,10 +550,10 @@ fn programs_views_and_types() {
         ("def half(x) = x // 2; half(half(x[2]))", "[2 2 2 2]\n"),
         ("x: int32[n, 4]; return y = permute_dims(x, [1, 0])[3]", "[ 3  7 11]\n"),
         ("s = x + x # twice\nreturn s[0]", "[0 2 4 6]\n"),
-        // The file has the same array in Fortran order.
+        // `f` is the same array in Fortran order.
         ("permute_dims(f, [1, 0])[1:, 2]", "[ 6 10]\n"),
     ] {
-        // Small chunks give the same results.
+        // The results are the same in small chunks.
         let files: &[&str] =
             if text.contains("f[") || text.contains("(f,") { &["f=f.npy"] } else { &["x=x.npy"] };
         let told = dir.ok(&[&["eval", text, "--max-bytes", "64"], files].concat());

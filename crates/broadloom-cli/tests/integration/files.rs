@@ -52,15 +52,15 @@ fn several_results() {
     assert_eq!(dir.read("b.npy"), npy(&[2, 2], &[2i32, 4, 6, 8]));
     assert_eq!(dir.read("c.npy"), npy(&[3], &[3.0f32, 2.0, 1.0]));
     assert!(std::fs::read(dir.path("b.png")).expect("a picture").starts_with(b"\x89PNG"));
-    // A picture of a result that is not written to any file.
+    // Draws a result that is not written to any file.
     dir.ok(&["eval", shapes, "x=x.npy", "m=m.npy", "--plot", "b=c.png"]);
     assert_eq!(std::fs::read(dir.path("b.png")).ok(), std::fs::read(dir.path("c.png")).ok());
-    // Without output files the results are printed.
+    // If no output file is given, the results are printed.
     assert_eq!(
         dir.ok(&["eval", sums, "x=x.npy"]),
         "twice =\n[4. 6. 8.]\nis_large =\n[False  True  True]\nhalf =\n[1.  1.5 2. ]\n"
     );
-    // A single result may be named too.
+    // A single result may be given a name too.
     dir.ok(&["eval", "y = x + 1; return y", "x=x.npy", "-o", "y=y.npy"]);
     dir.ok(&["eval", "x + 1", "x=x.npy", "-o", "result=r.npy"]);
     assert_eq!(dir.read("y.npy"), dir.read("r.npy"));

@@ -19,8 +19,9 @@ fn sparse(dir: &Dir, name: &str, descr: &str, shape: &[usize], fortran: bool, by
     file.set_len(header.len() as u64 + bytes).expect("a sparse file");
 }
 
-/// Two inputs of 512 MiB each, in 384 MiB of address space for the whole process. The variables limit the threads, since on a
-/// machine with many cores their stacks and heaps would take more address space.
+/// Two inputs of 512 MiB each, in 384 MiB of address space for the whole process. Environment variables limit
+/// the number of threads, since on a machine with many cores their stacks and heaps would take more address
+/// space.
 #[test]
 fn inputs_larger_than_memory() {
     let dir = Dir::new();

@@ -49,11 +49,11 @@ fn two_outputs_that_are_one_file_are_refused() {
     refused(&dir, &picture, "the result and its picture can't be one file");
     let page = ["x", "x=x.npy", "-o", "w", "--explain-html", "./w"];
     refused(&dir, &page, "the explanation needs a file of its own");
-    // Different names are different files, also if only one of them exists.
+    // Files with different names are different, also if only one of them exists.
     dir.ok(&["eval", TWO, "x=x.npy", "-o", "a=w.npy", "-o", "b=sub/w.npy"]);
     let again = ["-o", "a=w.npy", "-o", "b=W.npy", "-o", "b=ẅ.npy", "-o", "a=Ẅ.npy", "--force"];
     let outcome = dir.run(&[&["eval", TWO, "x=x.npy"], &again[..]].concat());
-    // The status depends on whether the file system is case-sensitive.
+    // The exit status depends on whether the file system is case-sensitive.
     assert!(matches!(outcome.status, Some(0 | 2)), "{}", outcome.stderr);
     assert!(!dir.names().iter().any(|name| name.starts_with('.')), "{:?}", dir.names());
 }

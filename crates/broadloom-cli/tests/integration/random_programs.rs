@@ -41,7 +41,8 @@ fn through_the_command(dir: &Dir, seed: u64, program: &Program) {
     ];
     args.extend(options.iter().filter(|(is_set, _)| *is_set).map(|(_, option)| (*option).to_owned()));
     let mut limit = 16;
-    // The size advised by an error is sufficient for the step that failed; a later step, after a pass, may need another.
+    // The size that an error advises is sufficient for the step that failed. A later step, after a pass, may
+    // need a larger one, which a further error advises.
     for _ in 0..3 {
         let limited = [&args[..], &["--max-bytes".to_owned(), limit.to_string()]].concat();
         let run = dir.run(&limited.iter().map(String::as_str).collect::<Vec<_>>());

@@ -71,7 +71,7 @@ fn send(child: &Child, signal: &str) {
 fn ended(child: Child) -> (Option<i32>, String) {
     let began = Instant::now();
     let output = child.wait_with_output().expect("the command ends");
-    // Some evaluations here would take minutes, so the command did not wait for them.
+    // Some of these evaluations would take minutes, so the command must have stopped early.
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
@@ -133,7 +133,7 @@ fn evaluations_end_and_leave_nothing() {
         let child = start(&dir, args);
         busy(&child);
         send(&child, signal);
-        // A second signal makes no difference.
+        // Sends half of the signals twice; the second has no effect.
         if i % 2 == 0 {
             send(&child, signal);
         }
@@ -183,7 +183,7 @@ fn who_waits_is_interrupted() {
         let mut child = start(&dir, args);
         let stdin = child.stdin.take();
         let (signal, status) = signals()[0];
-        // The handler is installed, and the main thread sleeps.
+        // Waits until the handler is installed and the main thread sleeps.
         wait_until("the command does not wait", || {
             let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
             mask(&child.id().to_string(), "SigCgt") >> (status - 129) & 1 == 1
@@ -212,7 +212,8 @@ fn ignored_signals_stay_ignored() {
             .spawn()
             .expect("sh starts");
         busy(&child);
-        // Pending signals are delivered in the order of their numbers, and the ignored ones have lower numbers.
+        // The system delivers pending signals in the order of their numbers, and the ignored signals have the
+        // lower numbers, so they arrive before SIGTERM.
         send(&child, &format!("-{ignored}"));
         send(&child, "-TERM");
         assert_eq!(ended(child), (Some(143), "error: interrupted\n".to_owned()), "{ignored}");

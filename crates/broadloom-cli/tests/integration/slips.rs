@@ -57,7 +57,7 @@ fn message(stderr: &str) -> String {
         } else if is_help(line) {
             words.push(line.split_once(": ").map_or(line, |(_, help)| help).to_owned());
         } else if line.starts_with(['<', '[']) {
-            // Missing arguments, and possible values.
+            // Lines with missing arguments, or with possible values.
             words.push(line.to_owned());
         }
     }

@@ -105,7 +105,7 @@ impl GappedRows {
     }
 }
 
-/// CompiledFunction code for each kernel, its accesses and its width.
+/// The compiled code of each kernel, its accesses and its width.
 struct Codes {
     compiler: Compiler,
     purpose: Purpose,
@@ -198,7 +198,7 @@ fn every_length() {
         let mut codes = Codes::new(purpose);
         for (width, case) in widths().flat_map(|width| (0..CASES.len()).map(move |case| (width, case))) {
             for steps in [[-1, 1], [2, 1], [2, -1], [-1, 2], [2, 2], [1, -1]] {
-                // GappedRows of few blocks are never streamed.
+                // Rows of few blocks are never written by non-temporal stores.
                 let short = if purpose == Purpose::Store { 1..140 } else { 0..0 };
                 let lengths = short.chain([255, 256, 257, 258, 300, 511, 513, 700, 1000]);
                 for (n, wall) in lengths.flat_map(|n| [(n, Wall::Behind), (n, Wall::Before)]) {
@@ -209,7 +209,7 @@ fn every_length() {
     }
 }
 
-/// GappedRows of every length around blocks, and the end of the last row at a wall.
+/// Rows with gaps, of every length around blocks, and the end of the last row at a wall.
 #[test]
 fn rows_of_steps() {
     let mut codes = Codes::new(Purpose::Store);

@@ -112,8 +112,9 @@ fn store_and_reduce(graph: &Graph, cuts: &Cuts, levels: &[u32], groups: &mut Vec
 /// The maximum number of nodes that [`last_read`] visits; larger bodies are not merged.
 const MOST_NODES: usize = 256;
 
-/// The cut node that a group reads last, if the group reduces along its last axes, reads that node at its own indices
-/// only, and reads no other node of the same level.
+/// Returns the node, among the cut nodes that a group reads, that has the highest level. This requires that
+/// the group reduces along its last axes, that it reads the node at its own indices only, and that it reads
+/// no other node of that level. Otherwise the result is `None`.
 fn last_read(graph: &Graph, cuts: &Cuts, levels: &[u32], group: &Group) -> Option<NodeId> {
     let rank = group.shape.rank();
     let reduces = group.members.iter().all(|member| matches!(member.sink, Sink::Reduce(_)));

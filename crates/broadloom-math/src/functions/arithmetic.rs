@@ -82,7 +82,8 @@ impl HalfTernary for Fma {
         let of_product = o.sub(sum, of_x3);
         let (lost_x3, lost_product) = (o.sub(x3, of_x3), o.sub(product, of_product));
         let lost = o.add(lost_x3, lost_product);
-        // Infinite and NaN sums are left unchanged: their rounding error is NaN, which is neither above nor below 0.
+        // If the sum is infinite or NaN, it is left unchanged: its rounding error is NaN, which compares
+        // neither above nor below 0.
         let (above, below) = (o.cmp(Cmp::Gt, lost, zero), o.cmp(Cmp::Lt, lost, zero));
         let is_inexact = o.mask_or::<f32>(above, below);
         let is_inexact = o.mask_resize::<f32, u32>(is_inexact);
@@ -118,9 +119,9 @@ impl<T: Float> Unary<T> for Reciprocal {
 
 impl<T: Float> Unary<T> for Sqrt {
     type Out = T;
-    /// The square root, with NaN results made canonical here, on the bits, which takes no time beside the root. LLVM
-    /// would remove a selection by `isnan(√x)` in the executors' loops, because it does not distinguish NaNs; bits it
-    /// leaves alone.
+    /// The square root, with the canonical NaN in place of every other NaN. The replacement looks at the bits
+    /// of the root and takes no time beside the root itself. In the executors' loops, LLVM would remove a
+    /// selection by `isnan(√x)`, because it does not distinguish NaNs, but it keeps one by bits.
     #[inline(always)]
     fn call<O: Ops>(o: &mut O, x: O::V<T>) -> O::V<T> {
         let root = o.sqrt(x);

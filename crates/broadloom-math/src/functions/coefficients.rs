@@ -381,7 +381,7 @@ pub const ERFC_SINGLE: [f32; 10] = [
 pub const EXP2_SINGLE: [f32; 6] =
     [0.6931472, 0.24022648, 0.055503596, 0.009618499, 0.0013390977, 0.00015329361];
 
-/// ln 2: 32 bits, 32 bits, and the rest; a multiple by an integer of up to 21 bits is exact for the first two.
+/// ln 2 as a sum of 32 bits, 32 bits and the rest; products of the first two with integers of up to 21 bits are exact.
 pub const LN2: [f64; 3] = [0.6931471803691238, 1.9082149288430703e-10, 4.275175589747649e-20];
 
 /// ln 2 as a double-double.
@@ -396,13 +396,13 @@ pub const LOG10_E: [f64; 2] = [0.4342944819032518, 1.098319650216765e-17];
 /// log10 2: 32 bits, 32 bits, and the rest.
 pub const LOG10_2: [f64; 3] = [0.3010299955494702, 1.1451100896502087e-10, 1.519752067714119e-20];
 
-/// ln 2 as the sum of two float32; and of one with 16 bits, whose multiples by an exponent are exact, and the rest.
+/// Two sums for ln 2: two float32; and a number with 16 bits, whose products with exponents are exact, and the rest.
 pub const LN2_SINGLE: [f32; 4] = [0.6931472, -1.9046542e-09, 0.69314575, 1.4286068e-06];
 
 /// 1/ln 2 as the sum of two float32.
 pub const LOG2_E_SINGLE: [f32; 2] = [1.442695, 1.925963e-08];
 
-/// log10 2 as the sum of a float32 with 16 bits, whose multiples by an exponent are exact, and the rest.
+/// log10 2 as a sum of two float32; the first has 16 bits, so that its products with exponents are exact.
 pub const LOG10_2_SINGLE: [f32; 2] = [0.3010254, 4.605039e-06];
 
 /// 1/ln 10 as the sum of two float32.
@@ -435,7 +435,7 @@ pub const ERFC_LOG_POINT: f32 = 0.9135742;
 /// log2(erfc(x)) at [`ERFC_LOG_POINT`] as a float32, which differs from the exact value by 2^-29.
 pub const ERFC_LOG_THERE: f32 = -2.3484201;
 
-/// The value of 1/(1 + x) around which erfc(x)·exp(x²)·(1 + x) is approximated; the product there is close to a float32.
+/// The point 1/(1 + x) around which erfc(x)·exp(x²)·(1 + x) is approximated; its value there is close to a float32.
 pub const ERFC_SINGLE_POINT: f32 = 0.30078125;
 
 /// erfc(x)·exp(x²)·(1 + x) at [`ERFC_SINGLE_POINT`] as a float32, which differs from the exact value by 2^-31.

@@ -81,7 +81,7 @@ fn erf_near<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
     let square = o.mul::<f64>(u.hi, u.hi);
     let rest = o.polynomial(u.hi, &ERF_FULL[1..]);
     let small = o.fma::<f64>(square, rest, small);
-    // q.hi| is at most 1/4, so the operands are in the order that `fast_two_sum` requires.
+    // |q.hi| is at most 1/4, so the operands are in the order that `fast_two_sum` requires.
     let product = o.two_product(a, q.hi);
     let y = o.fast_two_sum(a, product.hi);
     let small = o.fma::<f64>(a, small, product.lo);

@@ -66,7 +66,8 @@ pub(crate) fn reduce<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Reduced<O
     let r = o.fma_c(n, -LN2_DD[0], x);
     let lo = o.mul_c(n, -LN2_DD[1]);
     if P::FULL {
-        // If r is smaller in magnitude than lo, it is still a multiple of lo's last place, as `fast_two_sum` requires.
+        // `fast_two_sum` needs r to be at least as large in magnitude as lo, or a multiple of lo's last
+        // place. One of the two holds here.
         let r = o.fast_two_sum(r, lo);
         return Reduced { n, r };
     }
@@ -112,7 +113,8 @@ pub(crate) fn precise_exp_of_reduced<O: Ops>(o: &mut O, r: Sum<O>) -> Sum<O> {
     o.fast_two_sum(y.hi, lo)
 }
 
-// Users of `EXP_FULL[1..]` and `COSH_FULL[1..]` add the term r²/2, whose coefficient these slices leave out, exactly.
+// The slices `EXP_FULL[1..]` and `COSH_FULL[1..]` leave out the first coefficient. Functions that evaluate
+// them add its term separately, without rounding error, as r²/2.
 const _: () = assert!(EXP_FULL[0] == 0.5 && COSH_FULL[0] == 0.5);
 
 /// Clamps x to bounds beyond which the result is 0 or infinite.

@@ -10,8 +10,8 @@ use crate::ops::{Cmp, Ops};
 
 /// The precision of a float64 evaluation.
 pub(crate) trait Precision {
-    /// Whether rounding errors are carried along, as float64 results need. Otherwise the result is rounded to float32
-    /// or float16, and an error of 2^−33 is small enough.
+    /// Whether the rounding errors of leading terms are added to the result, as float64 results need.
+    /// Otherwise the result is rounded to float32 or float16, and an error of 2^−33 is small enough.
     const FULL: bool;
 
     /// Selects the coefficients for this precision.
@@ -20,8 +20,8 @@ pub(crate) trait Precision {
 
 /// Full precision: for float64 results.
 pub(crate) struct Full;
-/// For correctly rounded float32 results: evaluates like [`Short`], with polynomials to 2^−45. Results that are too
-/// close to a tie are recomputed in full precision.
+/// ] Near precision: for correctly rounded float32 results. It evaluates like [`Short`], with polynomials to
+/// 2^−45. Results that are too close to a tie are recomputed in full precision.
 pub(crate) struct Near;
 /// Short precision: for float32 and float16 results.
 pub(crate) struct Short;
@@ -232,8 +232,8 @@ pub(crate) trait Float64: Ops {
         Sum { hi: product.hi, lo }
     }
 
-    /// `a / b` of two sums, with a relative error of about 2^−100, if quotient and divisor are far from overflow and
-    /// underflow.
+    /// `a / b` of two double-doubles, with a relative error of about 2^−100, if quotient and divisor are far
+    /// from overflow and underflow.
     #[inline(always)]
     fn sum_div(&mut self, a: Sum<Self>, b: Sum<Self>) -> Sum<Self> {
         let one = self.splat(1.0);

@@ -16,18 +16,20 @@ pub trait HalfPath {
 
 /// The values of [`HalfPath::Path`].
 pub mod half_path {
-    /// For functions of a few primitives ([`HalfUnary`](super::HalfUnary), [`HalfBinary`](super::HalfBinary),
-    /// [`HalfTernary`](super::HalfTernary)): computed one vector at a time, with the conversions in registers.
+    /// The path of functions of a few primitives ([`HalfUnary`](super::HalfUnary),
+    /// [`HalfBinary`](super::HalfBinary), [`HalfTernary`](super::HalfTernary)): they are computed one vector
+    /// at a time, with the conversions in registers.
     #[derive(Clone, Copy, Debug)]
     pub enum Short {}
-    /// For functions that compare in float32: the bool result needs no conversion back.
+    /// The path of functions that compare in float32: the bool result needs no conversion back.
     #[derive(Clone, Copy, Debug)]
     pub enum Comparison {}
-    /// For functions of many primitives: computed over sections of a tile, which are kept as float32 in the L1 cache.
+    /// The path of functions of many primitives: they are computed over sections of a tile, which are kept as
+    /// float32 in the L1 cache.
     #[derive(Clone, Copy, Debug)]
     pub enum Long {}
-    /// For functions without conversions: they operate on the bits, round their own results, have hand-written loops,
-    /// or have no float16 instance.
+    /// The path of functions that are not computed by converting to float32: they operate on the bits, round
+    /// their own results, have hand-written loops, or have no float16 instance.
     #[derive(Clone, Copy, Debug)]
     pub enum Own {}
 }

@@ -78,7 +78,7 @@ fn combine<O: Ops, P: Precision>(o: &mut O, p: &HyperbolicParts<O>, a: Sum<O>, b
     Sum { hi: sum.hi, lo }
 }
 
-/// x|, clamped to a bound above which the result is infinite.
+/// |x|, clamped to a bound above which the result is infinite.
 #[inline(always)]
 fn bounded<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let x = o.abs(x);
@@ -112,7 +112,8 @@ pub(crate) fn cosh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
 pub(crate) fn tanh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let sign = o.sign_of(x);
     let a = o.abs(x);
-    // Larger arguments are clamped: their result is the largest double below 1, or 1 from the bound below on.
+    // Arguments above this bound are clamped to it, where the formula gives the largest double below 1. Above
+    // a second bound, below, the result is replaced by 1.
     let held = o.at_most(a, 18.53);
     let magic = o.constant(MAGIC_EXPONENT);
     // n is rounded from a slightly smaller argument, so that (p + 1)·t is above −1/2 for p = 2 and `multiply_add` is

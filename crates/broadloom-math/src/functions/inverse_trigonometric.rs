@@ -85,7 +85,8 @@ pub(crate) fn acos<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let sign = o.sign_of(x);
     let zero = o.constant(0.0);
     let negative = o.is(x, Cmp::Lt, 0.0);
-    // acos x is 2·part for x > 1/2, π − 2·part for x < −1/2, and π/2 − (part with the sign of x) otherwise.
+    // `part` is asin s. acos x is 2·`part` for x > 1/2, π − 2·`part` for x < −1/2, and otherwise π/2 minus
+    // `part` with the sign of x.
     let pi = o.constant(2.0 * HALF_PI[0]);
     let far = o.select::<f64>(negative, pi, zero);
     let half_pi = o.constant(HALF_PI[0]);
@@ -134,8 +135,8 @@ fn angle<O: Ops, P: Precision>(
         match opposite {
             None => o.sum_div(above, below),
             Some(_) => {
-                // A division by itself, which rounds correctly: the quotient may be subnormal, and then no low part can
-                // correct it.
+                // The high part of the quotient comes from a separate division, which rounds correctly: if
+                // the quotient is subnormal, no low part can correct it.
                 let hi = o.div::<f64>(above.hi, below.hi);
                 let one = o.constant(1.0);
                 let inverse = o.div::<f64>(one, below.hi);
@@ -155,7 +156,8 @@ fn angle<O: Ops, P: Precision>(
     let z = o.mul::<f64>(t.hi, t.hi);
     let p = o.polynomial(z, P::pick(&ATAN_FULL, &ATAN_NEAR, &ATAN_SHORT));
     let p = o.mul::<f64>(z, p);
-    // The multiple of π/4: `turned` adds 1, `swapped` subtracts the sum from 2, `opposite` subtracts that from 4.
+    // The angle is a multiple of π/4, here called quarters, plus or minus atan(t). `turned` adds 1 to the
+    // multiple, `swapped` then subtracts it from 2, and `opposite` then subtracts that from 4.
     let quarters = o.put(turned, 1.0, zero);
     let from = o.c_sub(2.0, quarters);
     let mut quarters = o.select::<f64>(swapped, from, quarters);
@@ -217,7 +219,8 @@ fn atan2<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<
     let axis = o.mask_or::<f64>(infinite, none);
     let large = o.select::<f64>(axis, one, large);
     let (small, large) = if P::FULL {
-        // Scaling keeps the sum of both operands finite, and the remainder of any nonzero quotient above underflow.
+        // The operands are scaled, so that their sum is finite, and the remainder of any nonzero quotient
+        // does not underflow.
         let huge = o.is(large, Cmp::Gt, 1e300);
         let tiny = o.is(large, Cmp::Lt, 1e100);
         let factor = o.put(tiny, f64::from_bits((1023 + 600) << 52), one);

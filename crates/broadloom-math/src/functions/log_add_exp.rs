@@ -43,7 +43,8 @@ fn exp_of_difference<O: Ops>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> Sum<O> {
     Sum { hi: o.mul::<f64>(y.hi, power), lo: o.mul::<f64>(y.lo, power) }
 }
 
-/// The decomposition 1 + t = 2^e·(1 + f + low) with e = 0 or 1 and 1 + f below √2, for a sum t from 0 to 1.
+/// The decomposition 1 + t = 2^e·(1 + f + low) with e = 0 or 1 and 1 + f below √2. The argument t, from 0 to
+/// 1, is a sum of two doubles.
 struct Split<O: Ops> {
     f: O::V<f64>,
     low: O::V<f64>,
@@ -71,8 +72,9 @@ fn split<O: Ops>(o: &mut O, t: Sum<O>) -> Split<O> {
     Split { f, low, d, head, tail }
 }
 
-/// log(1 + t) for a sum t from 0 to 1, with a relative error of at most 2^−56.9: the cubic term, which is at most a
-/// hundredth of the result, has five roundings, and the error of the series is 2^−59.4.
+/// log(1 + t) for t from 0 to 1, given as a sum of two doubles, with a relative error of at most 2^−56.9: the
+/// cubic term, which is at most a hundredth of the result, has five roundings, and the error of the series is
+/// 2^−59.4.
 #[inline(always)]
 fn log1p<O: Ops>(o: &mut O, t: Sum<O>) -> Sum<O> {
     let Split { f, low, d, head, tail } = split(o, t);
@@ -99,11 +101,12 @@ fn log1p<O: Ops>(o: &mut O, t: Sum<O>) -> Sum<O> {
     Sum { hi, lo }
 }
 
-/// Smaller results take the slow path: the terms around e^−700 are negligible only beside larger results.
+/// The smallest magnitude of a result of the fast path. Exponentials below e^−700 are replaced by e^−700,
+/// which is negligible only for results above this bound; smaller results take the slow path.
 const LEAST: f64 = 1e-270;
 
-/// m + l and l = log(1 + e^(k−m)) for finite m ≥ k. The relative error of l is at most 2^−56.2, of which the
-/// exponential contributes 2^−57.2, the logarithm the rest.
+/// Returns m + l and l, where l = log(1 + e^(k−m)), for finite m ≥ k. The relative error of l is at most
+/// 2^−56.2, of which the exponential contributes 2^−57.2, the logarithm the rest.
 #[inline(always)]
 fn full_sum<O: Ops>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> (O::V<f64>, O::V<f64>) {
     let t = exp_of_difference(o, m, k);
@@ -120,8 +123,9 @@ pub(crate) fn logaddexp<O: Ops>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V
     let m = o.select::<f64>(first, x1, x2);
     let k = o.select::<f64>(first, x2, x1);
     let (y, l) = full_sum(o, m, k);
-    // Where m and l cancel, the error of l matters. A sum of at least l/4 has a relative error of 2^−54.2 before it is
-    // rounded, which is less than 0.44 ulp. Infinite operands have given NaN here, and take the slow path too.
+    // If m and l nearly cancel, the error of l matters. A sum of at least l/4 has a relative error of 2^−54.2
+    // before it is rounded, which is less than 0.44 ulp. For infinite operands the sum is NaN, so they take
+    // the slow path as well.
     let magnitude = o.abs(y);
     let four = o.constant(4.0);
     let scaled = o.fma_to_c(magnitude, four, -4.0 * LEAST);
@@ -161,7 +165,7 @@ impl Rare2<f64> for Exceptional {
     }
 }
 
-/// m + l and l = log(1 + e^(k−m)), where l has a relative error of about 2^−62.
+/// Returns m + l and l, where l = log(1 + e^(k−m)) has a relative error of about 2^−62.
 fn precise_sum(m: f64, k: f64) -> (f64, f64) {
     let o = &mut Scalar;
     let d = o.two_sum(k, -m);
@@ -185,8 +189,8 @@ fn precise_sum(m: f64, k: f64) -> (f64, f64) {
     (y.hi + (y.lo + l.lo), l.hi)
 }
 
-/// m + t and t = e^(k−m). The relative error of t is at most 2^−57.2; if a part of t is subnormal, its absolute error
-/// is 2^−1074 · 3/4. The sum has no correct digits where the terms cancel.
+/// Returns m + t and t, where t = e^(k−m). The relative error of t is at most 2^−57.2; if a part of t is
+/// subnormal, its absolute error is 2^−1074 · 3/4. The sum has no correct digits where the terms cancel.
 fn small_sum(m: f64, k: f64) -> (f64, f64) {
     let o = &mut Scalar;
     let reduced = reduce::<_, Full>(o, k - m);
@@ -258,8 +262,8 @@ mod tests {
         <LogAddExp as Binary<f64>>::call(&mut Scalar, x1, x2)
     }
 
-    /// e^x2 is subnormal here; the series used to round it a second time. Expected values, in units of 2^−1074: mpmath,
-    /// e^−725 = 277150689.43…, e^−730 = 1867426.66…, e^−735 = 12582.62….
+    /// e^x2 is subnormal here, and must not be rounded a second time by the series. Expected values, in units
+    /// of 2^−1074: mpmath, e^−725 = 277150689.43…, e^−730 = 1867426.66…, e^−735 = 12582.62….
     #[test]
     fn a_subnormal_term_of_logaddexp_is_left_alone() {
         for (x2, exact) in [(-725.0, 277150689.43), (-730.0, 1867426.66), (-735.0, 12582.62)] {
@@ -268,7 +272,8 @@ mod tests {
         }
     }
 
-    /// The value e^−700, which replaces smaller exponentials, must not affect a result. Here m is tiny or zero.
+    /// The value e^−700, which replaces smaller exponentials, must not affect a result. Here the larger
+    /// operand m is tiny or zero, and the result must be m.
     #[test]
     fn a_term_far_below_a_small_one_adds_nothing() {
         for m in [0.0, 5e-324, 1e-310, 1e-300, 1e-290, -1e-300, -5e-324, 1e-271, 1e-200, 3.0] {

@@ -80,8 +80,8 @@ pub(crate) fn split<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Split<O> {
     Split { e, f, low: None }
 }
 
-/// Decomposes a normal positive number given as a sum. `below` is an optional further addend, which is far below the
-/// last place of `x`, or far below the distance of `x` from a power of two.
+/// Decomposes a normal positive number given as a sum of two doubles. `below` is an optional third addend,
+/// which is far below the last place of `x`, or far below the distance of `x` from a power of two.
 #[inline(always)]
 pub(crate) fn split_sum<O: Ops, P: Precision>(o: &mut O, x: Sum<O>, below: Option<O::V<f64>>) -> Split<O> {
     let (e, f) = exponent_of(o, x.hi);
@@ -145,8 +145,8 @@ pub(crate) fn log_of_split<O: Ops, P: Precision>(o: &mut O, x: Split<O>) -> Sum<
     Sum { hi: y.hi, lo }
 }
 
-/// `head` + `more` + log(1 + f)·`unit`, rounded once, apart from the error of the logarithm. `head` is 0 or greater in
-/// magnitude than the product.
+/// `head` + `more` + log(1 + f)·`unit`, rounded once, apart from the error of the logarithm. `head` is 0, or
+/// greater in magnitude than log(1 + f)·`unit`.
 #[inline(always)]
 fn log_to_base<O: Ops, P: Precision>(
     o: &mut O,

@@ -46,8 +46,9 @@ macro_rules! for_ints {
 }
 for_ints!(i8 i16 i32 i64 u8 u16 u32 u64);
 
-/// Implements the maximum or minimum of floats: x1 where it compares strictly greater or less (`$how`), else x2. The
-/// bits of equal operands (zeros) are combined by `$join`, and unordered operands give the canonical NaN.
+/// Implements the maximum or minimum of floats: x1 if it compares strictly greater or less (`$how`), else x2.
+/// If the operands are equal, which matters for zeros of different signs, their bits are combined by the
+/// bitwise operation `$join`. If an operand is NaN, the result is the canonical NaN.
 macro_rules! for_floats {
     ($name:ident $how:ident $join:ident: $($t:ident)*) => {$(
         impl Binary<$t> for $name {

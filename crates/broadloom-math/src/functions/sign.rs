@@ -7,7 +7,7 @@ use crate::functions::{declare_half_path, function};
 use crate::ops::{Binary, Cmp, Ops, Unary};
 
 function! {
-    /// x|; the minimum of a signed dtype is unchanged
+    /// |x|; the minimum of a signed dtype is unchanged
     Abs
     /// −x
     Negative
@@ -144,8 +144,8 @@ impl Unary<f16> for CanonicalNan {
     #[inline(always)]
     fn call<O: Ops>(o: &mut O, x: O::V<f16>) -> O::V<f16> {
         let size = magnitude::<O, f16>(o, x);
-        // Without its sign bit the number is positive as a signed integer as well, and not every target compares
-        // unsigned ones.
+        // The bits are compared as signed integers, since not every target compares unsigned ones. The sign
+        // bit is cleared, so both orders are the same.
         let size = o.int_resize::<u16, i16>(size);
         let infinity = o.splat(f16::INFINITY.to_bits() as i16);
         let is_nan = o.cmp(Cmp::Gt, size, infinity);

@@ -20,7 +20,8 @@ const LN2: Fixed = [0x40f3_4326_7298_b62d, 0xc9e3_b398_03f2_f6af, 0xb172_17f7_d1
 /// 1/k! at index k.
 static INVERSE_FACTORIALS: [Fixed; 43] = inverse_factorials();
 
-/// From this k on, 1/k! is below 2^−56 and has two nonzero limbs; from [`ONE_LIMB`] on, it is below 2^−120 and has one.
+/// 1/k! is below 2^−56 from this k on, so that it has two nonzero limbs; from [`ONE_LIMB`] on it is below
+/// 2^−120 and has one.
 const TWO_LIMBS: usize = 20;
 const ONE_LIMB: usize = 34;
 
@@ -84,7 +85,8 @@ impl Difference {
         (top, exponent - zeros as i32, rest.checked_shl(zeros).unwrap_or(0) != 0)
     }
 
-    /// Whether the square of the difference is far below an ulp of it, so that its log1p is the difference itself.
+    /// Whether the difference d is so small that log(1 + d) equals d in double precision: d² is far below an
+    /// ulp of d.
     pub fn is_tiny(&self) -> bool {
         self.leading().1 < -127 - 64
     }
@@ -214,7 +216,8 @@ mod tests {
     fn differences_are_rounded_correctly() {
         for (m, k, want) in [
             (-0.2, -1.7, 0.001_414_277_130_716_508),
-            // Double-doubles would have 38 correct bits of the first; the second cancels to the second double of ln 2.
+            // Double-doubles would have 38 correct bits of the next result. In the one after it, everything
+            // cancels but the second double of ln 2.
             (-4.535_906_210_002_51e-5, -10.000_923_255_011_076, 2.502_640_616_526_390_8e-26),
             (-std::f64::consts::LN_2, -std::f64::consts::LN_2, 2.319_046_813_846_299_6e-17),
             (-1.064_447_259_493_656_6e-7, -16.055_640_044_919_37, 2.447_677_935_991_264_5e-33),

@@ -285,8 +285,8 @@ fn reduce_huge(x: f64) -> Angle<Scalar> {
     let bits = x.to_bits();
     let m = (bits & ((1 << 52) - 1)) | (1 << 52);
     let e = ((bits >> 52) & 0x7ff) as i32 - 1075;
-    // The index of the first bit taken, where bit 0 has weight 2^63 and belongs to a word of zeros before the binary
-    // point.
+    // The index of the first bit that is taken. The numbering begins 64 bits before the binary point, in a
+    // word of zeros: bit 0 has weight 2^63.
     let skip = (e - 2 + 64) as u32 as usize;
     let word = |k: usize| if k == 0 { 0 } else { TWO_OVER_PI_BITS.get(k - 1).copied().unwrap_or(0) };
     let (at, shift) = (skip / 64, skip % 64);

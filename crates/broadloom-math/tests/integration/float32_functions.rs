@@ -1,5 +1,6 @@
-//! Functions of float32 that are computed in float32 arithmetic: that they are, and how far from the exact value, here against the
-//! float64 functions of the host's C library at a part of the arguments. `docs/accuracy.md` has all of them.
+//! Tests that functions of float32 are computed in float32 arithmetic, and how far their results are from the
+//! exact values. Here the exact values are those of the host's float64 functions, for a part of the
+//! arguments; `docs/accuracy.md` covers all arguments.
 
 use broadloom_math::functions::{
     Acos, Acosh, Asin, Asinh, Atan, Atan2, Atanh, Cbrt, Cosh, Erf, Erfc, Exp, Exp2, ExpM1, Hypot, Log, Log1p,
@@ -8,7 +9,7 @@ use broadloom_math::functions::{
 use broadloom_math::record::{Inst, Recorder, Sink, Var};
 use broadloom_math::{Binary, DType, Scalar, Unary};
 
-/// Keeps the dtypes that are computed with.
+/// Records the dtypes of a function's primitives.
 #[derive(Default)]
 struct Dtypes(Vec<DType>);
 
@@ -63,8 +64,8 @@ fn no_lane_is_wider_than_float32() {
     }
 }
 
-/// |got − exact| in units of float32's last place at the exact value; one of the subnormals' at least. What is infinite, or beyond
-/// the largest float32, counts as 2^128.
+/// |got − exact| in ulps of float32 at the exact value. The ulp is at least that of subnormals. Infinity, and
+/// numbers beyond the largest float32, count as 2^128.
 fn ulps(got: f32, exact: f64) -> f64 {
     let beyond = 2.0f64.powi(128);
     let (got, exact) = (f64::from(got).clamp(-beyond, beyond), exact.clamp(-beyond, beyond));
@@ -97,7 +98,7 @@ fn results_are_within_four_fifths_of_an_ulp() {
     within::<Atan>("atan", 0.8, f64::atan);
     within::<Cbrt>("cbrt", 0.8, f64::cbrt);
     within::<Tan>("tan", 0.8, f64::tan);
-    // The standard library has no others.
+    // The standard library has no erf, so that of float64 is used.
     within::<Erf>("erf", 0.8, |x| <Erf as Unary<f64>>::call(&mut Scalar, x));
     within::<Erfc>("erfc", 0.9, |x| <Erfc as Unary<f64>>::call(&mut Scalar, x));
 }
@@ -119,8 +120,8 @@ fn results_of_exponentials_and_logarithms_are_within_an_ulp() {
     within::<Atanh>("atanh", 0.85, f64::atanh);
 }
 
-/// Whether a function grows from each float32 to the next, around the places where a reduction goes on to the next multiple and
-/// from arguments of all magnitudes on.
+/// Checks that a function does not decrease from one float32 to the next. The float32 are those around the
+/// points where the argument reduction changes its multiple, and some of every magnitude.
 fn grows<F: Unary<f32, Out = f32>>(name: &str) {
     let thirds = [1.0, 2.0 / 3.0, 3.0 / 4.0];
     let steps = [1.0, std::f64::consts::LN_2, std::f64::consts::LN_2 / 2.0];

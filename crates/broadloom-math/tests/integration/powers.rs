@@ -1,7 +1,7 @@
-//! The costs of a power and a logaddexp, and powers that take the slow path.
+//! Tests the costs of pow and logaddexp, and powers that take the slow path.
 //!
-//! Costs are counted from primitives with equal ones merged, as compilers merge them, so that the bounds hold on every machine. Expected
-//! powers are exact: of two, of one, or by definition.
+//! A cost counts equal primitives once, as compilers merge them, so that the bounds hold on every machine.
+//! The expected powers are exact: powers of two, powers of one, or those that are exact by definition.
 
 use std::collections::HashMap;
 
@@ -47,8 +47,9 @@ fn a_power_takes_one_quotient_and_few_steps() {
     assert!(single.half_cost <= SINGLE, "{}", single.half_cost);
 }
 
-/// Halves of a vector instruction, as they are today; a division of float64 by the base, once a part of each power, is 8 more, and the
-/// slope of the whole lower part of z, which keeps powers next to an overflow below one ulp, 2.
+/// The maximum costs of pow of float64 and of float32, in halves of a vector instruction, which are the costs
+/// today. For comparison: one more division by the base in float64 would cost 8. The slope of the whole lower
+/// part of z costs 2; it keeps powers next to overflow below one ulp.
 const DOUBLE: u32 = 208;
 const SINGLE: u32 = 107;
 
@@ -73,14 +74,14 @@ where
 
 #[test]
 fn exceptional_bases_and_exponents_have_their_powers() {
-    // 2^−1074 and other subnormal powers of two, which have exact roots.
+    // Subnormal powers of two have exact roots.
     assert_eq!(pow(5e-324, 0.5), f64::from_bits((1023 - 537) << 52));
     assert_eq!(pow(5e-324, -0.5), f64::from_bits((1023 + 537) << 52));
     assert_eq!(pow(-5e-324, 1.0), -5e-324);
     assert_eq!(pow(f64::from_bits(1 << 26), 0.25), f64::from_bits((1023 - 262) << 52));
     assert_eq!(pow(f32::from_bits(1 << 1), 0.25), f32::from_bits((127 - 37) << 23));
     assert_eq!(pow(f32::from_bits(1 << 5), -0.5), f32::from_bits((127 + 72) << 23));
-    // The parity of large exponents, and numbers next to them that are no integers.
+    // Large exponents, whose parity matters, and exponents next to them that are not integers.
     for (y, power) in [
         (4_503_599_627_370_497.0, -1.0),
         (4_503_599_627_370_498.0, 1.0),
@@ -101,13 +102,13 @@ fn exceptional_bases_and_exponents_have_their_powers() {
         assert!(pow(-1.0f64, y).is_nan(), "(−1)^{y}");
         assert!(pow(-2.0f64, -y).is_nan(), "(−2)^−{y}");
     }
-    // −0 has the sign of odd powers alone.
+    // The power of −0 is negative only for odd exponents.
     for (y, power) in
         [(3.0, -0.0f64), (2.0, 0.0), (0.5, 0.0), (-3.0, f64::NEG_INFINITY), (-0.5, f64::INFINITY)]
     {
         assert_eq!(pow(-0.0f64, y).to_bits(), power.to_bits(), "(−0)^{y}");
     }
-    // By definition.
+    // Powers with the exponents 1, 2 and −1 are x, x·x and 1/x by definition.
     for x in [3.0f64, -7.0, 1e-310, 1e308, f64::MAX, 0.0, -0.0, f64::INFINITY] {
         assert_eq!(pow(x, 1.0).to_bits(), x.to_bits());
         assert_eq!(pow(x, 2.0).to_bits(), (x * x).to_bits());

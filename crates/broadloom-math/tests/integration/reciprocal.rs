@@ -41,7 +41,8 @@ fn every_pair_of_bytes() {
     }
 }
 
-/// Dividends next to the multiples of a divisor nearest to 0, to the middle and to both ends of the range, and some others.
+/// Dividends next to multiples of a divisor. The multiples are those nearest to 0, to the middle of the
+/// range, to both of its ends, and to some other numbers.
 fn near_multiples(width: u32, b: i128) -> impl Iterator<Item = i128> {
     let (top, step) = ((1i128 << width) - 1, if b == 0 { 1 } else { b.abs() });
     let middle = top / 2;
@@ -51,7 +52,7 @@ fn near_multiples(width: u32, b: i128) -> impl Iterator<Item = i128> {
     multiples.chain(around).flat_map(|x| (-1..=1).map(move |i| x + i))
 }
 
-/// With every divisor, dividends next to multiples; of a release build every 7th dividend besides.
+/// Tests every divisor with dividends next to its multiples; in a release build also with every 7th dividend.
 #[test]
 fn every_divisor_of_16_bits() {
     for b in -32768..65536 {
@@ -68,8 +69,9 @@ fn every_divisor_of_16_bits() {
     }
 }
 
-/// Every multiple of every divisor, and the numbers beside it. Quotients of dividends of one sign are those of products that do not
-/// decrease with the dividend's magnitude, so that no other pair can be wrong.
+/// Divides every multiple of every divisor, and the numbers beside it. No other pair can be wrong: for
+/// dividends of one sign, the quotient is computed from a product that does not decrease as the dividend's
+/// magnitude grows.
 #[test]
 fn every_pair_of_16_bits() {
     for d in 1..=65536 {
@@ -84,7 +86,8 @@ fn every_pair_of_16_bits() {
     }
 }
 
-/// A divisor of words whose reciprocal is not short has a dividend that the form for short ones divides wrongly.
+/// For a 16-bit divisor whose reciprocal is not short, the algorithm for short reciprocals gives some wrong
+/// quotient.
 #[test]
 fn only_short_reciprocals_are_called_short() {
     let o = &mut UniformDivisor;

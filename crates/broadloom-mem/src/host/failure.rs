@@ -59,7 +59,8 @@ fn scope<'s>() -> Option<&'s OnceCell<Error>> {
     unsafe { SCOPE.get().as_ref() }
 }
 
-/// The status other than 0 with which a host function that was registered by pointer reported its failure.
+/// The error of a host function that was registered by pointer: the nonzero status that the function
+/// returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the function returned status {0}")]
 pub struct HostStatus(pub i32);

@@ -47,7 +47,7 @@ fn a_bool_is_0_or_1_on_both_sides() -> Result<(), HostError> {
     let bools = [DType::Bool];
     // SAFETY: the function reads and writes bytes of its dtypes.
     let copy = unsafe { HostFunction::tile("copy", &bools, DType::Bool, copy_shared, Shared(seen.clone()))? };
-    // There is more than one chunk, and the last one has bytes other than 0 and 1.
+    // The input has more than one chunk, and in the last one a byte other than 0 and 1.
     let mut input = [0u8; 600];
     input[0] = 1;
     input[599] = 255;

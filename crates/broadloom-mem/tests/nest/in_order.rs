@@ -1,4 +1,5 @@
-//! Plans in order: blocks without outputs, whose linear index numbers the elements, and outputs provided by the body.
+//! Tests loop plans in order: their blocks have no outputs and are numbered in C order, and the body provides
+//! the outputs.
 
 use std::ops::ControlFlow;
 
@@ -7,7 +8,7 @@ use broadloom_mem::{AliasPolicy, Nest, NestError, Operands, Region, Scratch, Vie
 
 use super::model::{Array, Rng, Style};
 
-/// A plan in order, or in rows, for these arrays, from the element with index 0 on.
+/// A plan in order, or in rows if `rows`, for arrays whose elements begin with index 0.
 fn plan(arrays: &[Array], shape: &[usize], rows: bool) -> Result<LoopPlan, LoopPlanError> {
     let layouts = arrays.iter().map(|x| OperandLayout::in_memory(x.item, 0, &x.strides));
     match rows {
@@ -78,7 +79,8 @@ fn blocks_are_numbered_in_c_order() {
         let mut met = vec![0_u8; elements];
         let width = shape[rank.min(shape.len()) - 1];
         let done = nest.run(AliasPolicy::InPlace, &mut scratch, &mut |block| {
-            // In flat mode without rows, tiles may end anywhere in a row; with rows they end between rows.
+            // In flat mode, tiles may end anywhere in a row; if the plan keeps rows whole, they end between
+            // rows.
             if rows && plan.mode() == LoopMode::Flat && width <= 1024 {
                 assert!(block.cols().is_multiple_of(width) && block.first_of(0).is_multiple_of(width));
             }
@@ -143,7 +145,7 @@ fn what_is_outside_or_between_elements_is_refused() {
         assert_eq!(bind(&row, whole, from), if fits { Ok(()) } else { refused }, "{from}");
     }
     assert!(bind(&plan(&[-4], &[6]), whole, 16).is_err() && bind(&plan(&[-4], &[6]), whole, 20).is_ok());
-    // For every second element, the elements between them are not read.
+    // A plan that reads every second element can be bound to memory with gaps at the others.
     let every_second = View::new(bytes_of(&x), 4, 0, &[12], &[8]).expect("inside");
     let gaps = Region::of_elements(&every_second);
     assert!(bind(&plan(&[8], &[6]), gaps, 16).is_ok());

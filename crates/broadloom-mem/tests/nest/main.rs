@@ -91,7 +91,8 @@ fn every_length() {
     }
 }
 
-/// Shapes large enough for several units, tiles that are shortened at every border, and every pack pattern.
+/// Checks layouts that are large enough for several units, that leave partial tiles at every border, and
+/// whose operands are packed in every way.
 #[test]
 fn large_layouts() {
     use LoopMode::{Direct, Flat, Tiled};
@@ -154,14 +155,15 @@ fn large_layouts() {
                 let inputs = [plain.clone(), other.clone()];
                 let got = check(&mut rng, &mut scratch, shape, &inputs, std::slice::from_ref(&out), 32);
                 assert_eq!(got, mode, "{shape:?} {:?}", other.strides);
-                // As a generated operand it is walked in the same mode, except where it would be used in place.
+                // If the operand is generated, it is walked in the same mode, but never used in place.
                 if item == 8 {
                     let inputs = [plain.clone(), other.clone().generated()];
                     let got = check(&mut rng, &mut scratch, shape, &inputs, &[out], 32);
                     let wanted = if mode == Direct { Tiled } else { mode };
                     assert_eq!(got, wanted, "{shape:?} {:?}, generated", other.strides);
                 }
-                // As an output, if it can be one, together with a plain output.
+                // The layout is also used for an output, if its strides permit that, together with a
+                // contiguous one.
                 if other.strides.iter().all(|&s| s != 0) {
                     let out = Array::random(&mut rng, shape, item, PLAIN);
                     let inputs = std::slice::from_ref(&plain);
@@ -199,7 +201,7 @@ fn many_threads() {
                 scope.spawn(move || run_part(part, &mut Scratch::new(), kinds, Way::Safe));
             }
         });
-        // Shared: from both ends, by this thread and by others.
+        // Runs shared parts, which this thread takes from one end and other threads from the other end.
         let (shared, kinds) = (nest.split(16, AliasPolicy::Copy).shared(), &kinds);
         let visited = std::sync::atomic::AtomicUsize::new(0);
         let work = || {
@@ -217,12 +219,13 @@ fn many_threads() {
     }
 }
 
-/// Overlap of input and output, as (offset, strides) of each in one piece of memory, in elements of 4 bytes.
+/// Checks inputs that overlap an output. Each row of the table has a shape and, for input and output, an
+/// offset and strides within the same memory, in elements of 4 bytes.
 #[test]
 fn aliasing() {
     type Place<'a> = (usize, &'a [isize]);
     let rows: &[(&[usize], Place<'_>, Place<'_>, Option<bool>)] = &[
-        // Shape, input, output; and whether they are the same, disjoint, or an error.
+        // Each row: shape, input, output; and whether both are the same, are disjoint, or give an error.
         (&[10], (0, &[1]), (0, &[1]), Some(true)),
         (&[10], (0, &[1]), (1, &[1]), None),
         (&[10], (0, &[1]), (10, &[1]), Some(false)),
@@ -264,7 +267,7 @@ fn aliasing() {
                 (input, ViewMut::from_raw(base.add(output.0).cast(), 4, shape, &out_strides).expect("a view"))
             };
             let other = View::of_slice(&[7u32]).clone();
-            // A second, broadcast input.
+            // The second input is broadcast.
             let other = View::new(bytes_of(&[7u32]), 4, 0, shape, &vec![0; shape.len()]).unwrap_or(other);
             let nest = match (Nest::new(shape, &[view, other], [out]), outcome) {
                 (Err(error), None) => {
@@ -321,7 +324,8 @@ fn a_safe_body_cannot_read_steps() {
     });
 }
 
-/// A block of a plan that only has stepped inputs extends over all elements in line, whatever the units.
+/// If the only operands that are not contiguous are stepped inputs, which are read in place, the walk takes
+/// few blocks, however many units there are.
 #[test]
 fn steps_are_walked_in_few_blocks() {
     let x = vec![1u32; 200_000];
@@ -484,12 +488,13 @@ fn bind(plan: &LoopPlan, inputs: &[&[u8]], outputs: Vec<&mut [u8]>) -> Result<()
     Nest::bind(plan, &mut operands).map(drop)
 }
 
-/// Slices that are too short or not aligned, too few and too many; slices may be longer than the plan needs.
+/// A plan is refused for too few or too many slices, and for slices that are too short or not aligned. A
+/// slice may be longer than the plan needs.
 #[test]
 fn slices_that_do_not_fit_are_refused() {
     let (a, mut out) = ([1u32; 9], [0u32; 4]);
     let (read, written) = (&[8], &[4]);
-    // Elements 1, 3, 5 and 7.
+    // The plan reads the elements 1, 3, 5 and 7 of the slice.
     let layouts = [OperandLayout::in_memory(4, 4, read), OperandLayout::in_memory(4, 0, written)];
     let plan = LoopPlan::new(&[4], 1, layouts, 1).expect("layouts");
     let (a, ok) = (bytes_of(&a), Ok(()));
@@ -509,14 +514,15 @@ fn slices_that_do_not_fit_are_refused() {
     assert_eq!(bind(&plan, &[a], vec![&mut bytes_of_mut(&mut out)[..15]]), no_output(0));
     assert_eq!(bind(&plan, &[a], vec![]), no_output(0));
     assert_eq!(bind(&plan, &[a], vec![bytes_of_mut(&mut out), &mut []]), no_output(1));
-    // An operand that begins before its slice.
+    // This operand's elements begin before its slice.
     let layouts = [OperandLayout::in_memory(4, -4, read), layouts[1]];
     let before = LoopPlan::new(&[4], 1, layouts, 1).expect("layouts");
     assert_eq!(bind(&before, &[a], vec![bytes_of_mut(&mut out)]), no_input(0));
 }
 
-/// Generated elements have no memory: outputs at the addresses that they are computed from do not overlap them, a slice for them
-/// has no bytes, and any number is valid that fits in a distance.
+/// Generated elements have no memory. So they do not overlap an output that happens to be at their addresses;
+/// a slice that is bound to them must be empty; and any start is valid from which the addresses do not
+/// overflow.
 #[test]
 fn generated_inputs_have_no_memory() {
     let mut out = [0u64; 4];

@@ -33,7 +33,7 @@ impl Rng {
     }
 }
 
-/// Memory with a layout in it.
+/// An array of a test: memory, and the layout of the elements in it.
 #[derive(Clone, Debug)]
 pub struct Array {
     pub words: Vec<u64>,
@@ -41,7 +41,7 @@ pub struct Array {
     pub offset: usize,
     pub shape: Vec<usize>,
     pub strides: Vec<isize>,
-    /// Whether each element is an eighth of its offset. A nest has to compute it without the memory.
+    /// Whether the elements are generated: each is an eighth of its offset. A nest then reads no memory.
     pub is_generated: bool,
 }
 
@@ -98,7 +98,7 @@ impl Array {
         OperandLayout { item: *item, offset: *offset as isize, strides, is_generated: *is_generated }
     }
 
-    /// The slice that a plan is bound to.
+    /// The slice to which a plan is bound.
     pub fn slice(&self) -> &[u8] {
         if self.is_generated { &[] } else { bytes_of(&self.words) }
     }
@@ -218,7 +218,7 @@ pub fn raw_output(raw: RawBlock<'_>, item: usize, j: usize, row: usize, col: usi
     unsafe { bytes.as_ptr().copy_to_nonoverlapping(to, item) }
 }
 
-/// Item sizes and accesses, which a body needs in addition to the block.
+/// The item sizes and accesses of a nest's operands, which a body needs in addition to the block.
 #[derive(Clone, Debug)]
 pub struct Kinds {
     pub inputs: Vec<(usize, Access)>,
@@ -288,7 +288,7 @@ pub fn run(
         kind.1 = access;
     }
     let parts_left = nest.split(parts, policy);
-    // The parts of the iterator, or those that several threads take.
+    // All parts, as the iterator gives them, or as several threads take them.
     let all: Vec<Part<'_>> = match way {
         Way::Safe => parts_left.collect(),
         Way::Raw => {
@@ -311,7 +311,8 @@ pub fn kinds(inputs: &[Array], outputs: &[Array]) -> Kinds {
     }
 }
 
-/// Checks one case in both ways, whole and in parts, with views and with slices that a plan is bound to; returns the mode.
+/// Compares a nest's outputs with the model's, for bodies over slices and over pointers, run as a whole and
+/// in parts. The nest is made from views or by binding a plan to slices. Returns the plan's mode.
 pub fn check(
     rng: &mut Rng,
     scratch: &mut Scratch,

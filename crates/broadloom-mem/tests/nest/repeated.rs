@@ -1,4 +1,5 @@
-//! Short rows with operands that repeat, which are one block: every length around a tile, and every alignment of the output.
+//! Tests short rows combined with an input that is the same in each row, which are walked as one block. The
+//! number of elements takes every value around the size of a tile, and the output every alignment.
 
 use std::ops::ControlFlow;
 
@@ -15,8 +16,9 @@ const GUARD: u32 = 0xdead_beef;
 #[derive(Clone, Copy)]
 struct RepeatedLine(#[expect(dead_code, reason = "read as words")] [u32; LINE / 4]);
 
-/// Rows of `cols` elements. The output is computed from the first input and from the row that repeats, which has elements of
-/// `item` bytes; the first input is used in place if `is_shared`.
+/// A case with rows of `cols` elements. The output is computed from the first input and from a row that is
+/// the same for all rows, with elements of `item` bytes. The first input is the output's own memory if
+/// `is_shared`.
 struct RepeatedRow {
     rows: usize,
     cols: usize,
@@ -35,8 +37,8 @@ fn run(case: &RepeatedRow, scratch: &mut Scratch) -> (usize, Vec<(usize, usize)>
     let words = memory.as_mut_ptr().cast::<u32>();
     let read: Vec<u32> = (0..elements as u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
     let row: Vec<u64> = (0..cols as u64).map(|i| 3 * i + 1).collect();
-    // SAFETY: `before + elements` words, fewer than the lines have, are written only through `words` until they are compared; views
-    // borrow nothing else.
+    // SAFETY: `before + elements` words are fewer than the lines have. They are written only through `words`
+    // until they are compared, and views borrow nothing else.
     let (first, out) = unsafe {
         let start = words.add(before);
         if is_shared {
@@ -50,7 +52,7 @@ fn run(case: &RepeatedRow, scratch: &mut Scratch) -> (usize, Vec<(usize, usize)>
         let out = ViewMut::from_raw(start.cast(), 4, &[rows, cols], &strides);
         (first.expect("a view"), out.expect("a view"))
     };
-    // The low bytes of each word, as many as an element has.
+    // An element of this input is the low bytes of a word, as many as `item` says.
     let repeated = View::new(bytes_of(&row), item, 0, &[rows, cols], &[0, 8]).expect("inside");
     let one = View::new(bytes_of(&[5_u32]), 4, 0, &[rows, cols], &[0, 0]).expect("inside");
     let mut nest = Nest::new(&[rows, cols], &[first, repeated, one], [out]).expect("a nest");
@@ -79,7 +81,7 @@ fn run(case: &RepeatedRow, scratch: &mut Scratch) -> (usize, Vec<(usize, usize)>
         });
         assert_eq!(flow, ControlFlow::Continue(()));
     }
-    // SAFETY: the lines, which nothing else uses any more.
+    // SAFETY: these are the lines of `memory`, which nothing else uses any more.
     let got = unsafe { std::slice::from_raw_parts(words, memory.len() * 16) };
     for (i, &word) in got.iter().enumerate() {
         let want = match i.checked_sub(before).filter(|&i| i < elements) {
@@ -113,7 +115,7 @@ fn one_block_for_all_rows() {
                 }
             }
         }
-        // Several units, divided among the parts.
+        // Large cases have several units, which are divided among the parts.
         for (before, parts) in [(0, 2), (3, 3), (15, 5)] {
             let (_, blocks) = run(&case(90_000 / cols, 4, before, parts == 3, parts), &mut scratch);
             assert!(blocks.len() <= 3 * parts, "{blocks:?}");

@@ -102,7 +102,7 @@ fn compare_over(
             }
         }
     }
-    // A division by zero may be part of any of the results.
+    // If any result contains a division by zero, the evaluation must have failed.
     if met == outcome.faults.is_empty() {
         return Err(format!("no error, though {:?}", outcome.faults));
     }
@@ -129,7 +129,7 @@ fn in_chunks(program: &Program, roots: &[&Array<'static>], files: &Files<'_>) ->
     let bytes: usize = roots.iter().map(|root| root.len() * root.dtype().size()).sum();
     options.max_bytes = (2 * bytes / CHUNKS).max(16);
     loop {
-        // An element may need many others, and so may a value that no result reads.
+        // The memory limit grows if it is exceeded: an element may depend on many others.
         match within(roots, &inputs, files, &options) {
             Err(e) if e.is_limit() => options.max_bytes *= 4,
             done => return done,
@@ -144,7 +144,7 @@ fn within(
     files: &Files<'_>,
     options: &Options,
 ) -> Result<Vec<Vec<u64>>> {
-    // The size of a chunk is an estimate, so its evaluation is not limited.
+    // The evaluation has no memory limit, since the size of a chunk is only an estimate.
     let unlimited = Options { max_bytes: usize::MAX, ..options.clone() };
     let mut passes = Passes::new(roots, inputs, options)?;
     while let Some(chunk) = passes.next_chunk()? {

@@ -58,7 +58,7 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
                     include_initial: *initial,
                 },
             ),
-            // With known extents there is no `Count` node.
+            // If all extents are known, there is no `Count` node.
             NodeKind::Count { .. } => return Err(unknown("count")),
             NodeKind::Index { .. } => return Err(unknown("index")),
             NodeKind::DynamicView { .. } => return Err(unknown("a view of open extents")),
@@ -67,7 +67,7 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
     Ok(Program {
         steps,
         roots: typed.roots.iter().map(|root| root.index()).collect(),
-        // Conversions are separate steps, so operands never have different kinds.
+        // Conversions are separate steps, so operands of one step never have different kinds.
         promotion: broadloom::Promotion::Strict,
         semantics: Semantics::default(),
     })
@@ -105,7 +105,7 @@ fn range(slice: &Slice) -> PySlice {
         return PySlice { start: Some(0), stop: Some(0), step: 1 };
     }
     let last = start as isize + (len as isize - 1) * step;
-    // The stop before index 0 can't be written as −1, which counts from the end.
+    // A stop before index 0 is left out, since −1 would count from the end.
     let stop = Some(last + step.signum()).filter(|&stop| stop >= 0);
     PySlice { start: Some(start as isize), stop, step }
 }

@@ -25,7 +25,7 @@ pub(super) fn reduce(x: &Array<'static>, r: &Reduction) -> Result<Array<'static>
         Function::ArgMax => x.argmax(over()),
         Function::ArgMin => x.argmin(over()),
         Function::CountNonzero => x.count_nonzero(over()),
-        // The function exists in the text language only.
+        // The library has `count` in the text language only.
         Function::Count => Ok(expression(&r.text("x"), &[("x", x.clone())])?),
         Function::VectorNorm => x.vector_norm(over(), r.ord),
         Function::NanSum => x.nansum(over()),

@@ -271,7 +271,8 @@ impl Dyadic {
             return self;
         }
         if self.exponent < other.exponent {
-            // `other` is not larger than `self`, so it still fits in units of 2^self.exponent.
+            // In units of 2^self.exponent, `other` still fits in the integer, since it is not larger than
+            // `self`.
             let divisor = other.magnitude << (other.exponent - self.exponent);
             return Dyadic { magnitude: self.magnitude % divisor, ..self };
         }

@@ -45,14 +45,14 @@ pub(super) fn apply(function: &str, args: &[ExactReal], format: Format) -> Optio
         ("multiply", &[x, y]) => multiply(x, y),
         ("fma", &[x, y, z]) => add(multiply(x, y), z),
         ("divide", &[x, y]) => divide(x, y),
-        // By definition, the floor of the rounded quotient, not of the exact one.
+        // floor_divide is defined as the floor of the rounded quotient, not of the exact one.
         ("floor_divide", &[x, y]) => integral(divide(x, y).rounded(format), Toward::Negative),
         ("remainder", &[x, y]) => remainder(x, y),
         ("maximum", &[x, y]) => extreme(x, y, Ordering::Greater),
         ("minimum", &[x, y]) => extreme(x, y, Ordering::Less),
         ("clip", &[x, low, high]) => extreme(extreme(x, low, Ordering::Greater), high, Ordering::Less),
         ("nextafter", &[x, y]) => nextafter(x, y, format),
-        // By definition exact, so it is rounded only once.
+        // These powers are exact by definition, so they are rounded only once.
         ("pow", &[x, y]) if y.is(1) => x,
         ("pow", &[x, y]) if y.is(2) => multiply(x, x),
         ("pow", &[x, y]) if y.is(-1) => divide(ExactReal::one(false), x),

@@ -17,7 +17,8 @@ pub(super) struct Signed {
     pub is_negative: bool,
 }
 
-/// The operands of the fused sum that a sum or difference of floats is contracted to: two factors, and the addend.
+/// The operands of the fused multiply-add to which contraction converts a sum or difference of floats: two
+/// factors and the addend.
 pub(super) fn fused(
     program: &Program,
     (op, args): (Op, &[Arg]),

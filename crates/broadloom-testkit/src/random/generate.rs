@@ -100,8 +100,8 @@ pub fn program(seed: u64, size: Size) -> Program {
     generator.program
 }
 
-/// Replaces elements, constants and literals, so that the new program has in common with the first exactly what a cache of plans
-/// relies on.
+/// Replaces elements, constants and literals. The new program is equal to the first in exactly what the key
+/// of a cached plan contains.
 ///
 /// ```
 /// use broadloom_testkit::random::{Size, program, with_other_values};
@@ -128,7 +128,7 @@ pub fn with_other_values(program: &Program, seed: u64) -> Program {
     for number in 0..program.steps.len() {
         let mut step = program.steps[number].clone();
         match &mut step {
-            // All elements are shifted by the same offset, so that the reference computes few new values.
+            // All elements are rotated by one offset, so that the reference computes few new values.
             Step::Input(x) => {
                 let by = generator.rng.below(x.bits.len());
                 x.bits.rotate_left(by);
@@ -150,7 +150,7 @@ pub fn with_other_values(program: &Program, seed: u64) -> Program {
             }
             Step::Cast(..) | Step::View(..) | Step::Reduce(..) | Step::Scan(..) | Step::VecDot(..) => {}
         }
-        // A random literal of another kind may be ill-typed.
+        // The new step is used if it is well-typed; a literal of another kind may not be.
         if typing::type_of(&step, &generator.types[..number], program.promotion).as_ref()
             == Ok(&generator.types[number])
         {
@@ -205,7 +205,7 @@ pub fn instance(template: &Program, seed: u64, most: usize) -> Program {
         match &mut step {
             Step::Input(x) => generator.input_of(x.dtype, &x.shape),
             Step::Constant(dtype, bits) => {
-                // Sometimes the constant is kept, since a rewrite rule may look for it.
+                // Keeps half of the constants, since a rewrite rule may need their values.
                 if generator.rng.chance(1, 2) {
                     *bits = generator.bits(*dtype);
                 }
@@ -234,7 +234,8 @@ struct Generator {
     palette: bool,
     /// Whether zeros are rare among the elements of arrays.
     rare_zeros: bool,
-    /// Whether each step builds on the last one. Otherwise, the roots would need only few of thousands of steps.
+    /// Whether each step uses the result of the last one. In a program of thousands of steps, the roots would
+    /// otherwise depend on only a few of them.
     is_long: bool,
     /// Whether some steps are reductions.
     reduces: bool,
@@ -279,7 +280,7 @@ impl Generator {
                 oracle::cast(Value::F64(sign * magnitude), dtype.name()).bits()
             }
             0 if dtype != DType::Bool => self.rng.next() & (u64::MAX >> (64 - 8 * dtype.size())),
-            // Small numbers, so that some are equal, divisible and in range.
+            // Numbers so small that some are equal, some are divisible, and results are in range.
             1 | 2 => oracle::cast(Value::I8(self.rng.below(9) as i8 - 3), dtype.name()).bits(),
             _ => self.rng.pick(edge_case_values(dtype)).expect("edge-case values").bits,
         }
@@ -312,7 +313,7 @@ impl Generator {
         if self.rare_zeros && dtype.is_integer() {
             bits.iter_mut().filter(|b| **b == 0).for_each(|b| *b = u64::from(!self.rng.chance(1, 30)));
         }
-        // Elements outside of the view may exceed the limit slightly.
+        // The array with the elements outside of the view may exceed the size limit slightly.
         self.program.steps.push(Step::Input(Tensor { dtype, shape: base, bits }));
         for view in views {
             let last = self.program.steps.len() - 1;
@@ -359,7 +360,7 @@ impl Generator {
         let taken: Vec<DType> =
             DType::ALL.iter().copied().filter(|d| signature.takes_dtype(d.name())).collect();
         let is_taken = taken.contains(&self.types[first].dtype);
-        // In NumPy's mode, functions of floats accept integers too.
+        // In NumPy's promotion mode, functions of floats accept integers too.
         if !is_taken && (self.program.promotion == Promotion::Strict || self.rng.chance(1, 2)) {
             let dtype = *self.rng.pick(&taken).expect("every function takes a dtype");
             let Some(cast) = self.push(Step::Cast(first, dtype)) else { return };
@@ -393,7 +394,8 @@ impl Generator {
         }
     }
 
-    /// A function and its first operand, of the kind that contraction applies to: often a sum whose operand may be a product.
+    /// Draws a function and its first operand such that contraction often applies: often a sum, whose operand
+    /// may be a product.
     fn sum_or_product(&mut self, first: usize) -> (Op, usize) {
         let products: Vec<usize> = (0..self.types.len())
             .filter(|&step| self.types[step].dtype.is_float())
@@ -443,7 +445,7 @@ impl Generator {
             also(t) && broadcast(shape, &t.shape).is_some_and(|s| s.iter().product::<usize>() <= self.limit)
         };
         let mut found: Vec<usize> = (0..self.types.len()).filter(|&i| fits(&self.types[i])).collect();
-        // Later steps are more likely.
+        // Half of the time, only the last four candidates are considered.
         if self.rng.chance(1, 2) && found.len() > 4 {
             found.drain(..found.len() - 4);
         }
@@ -472,7 +474,7 @@ impl Generator {
             Kind::Bool => Literal::Bool(bits == 1),
             Kind::Signed => Literal::Int(signed(dtype, bits)),
             Kind::Unsigned => Literal::Int(i128::from(bits)),
-            // Where kinds may be mixed, bools are numbers.
+            // In the mode that mixes kinds, a bool counts as a number.
             Kind::Float if self.program.promotion == Promotion::NumPy && self.rng.chance(1, 6) => {
                 Literal::Bool(self.rng.chance(1, 2))
             }
@@ -495,11 +497,12 @@ impl Generator {
         }
     }
 
-    /// Adds a reduction, and sometimes an expression of several reductions of one array, or of an array and its own reduction.
+    /// Adds a reduction. Sometimes adds an expression of several reductions of one array, or of an array and
+    /// its own reduction.
     fn reduce(&mut self) {
         let mut arg = self.earlier();
         if self.rng.chance(1, 3) {
-            // Mostly a float dtype, since most functions require one.
+            // A float dtype is chosen more often, since most functions require one.
             let dtype = *self.rng.pick(&[DType::Float16, DType::Float32, DType::Float64]).expect("dtypes");
             arg = self.push(Step::Cast(arg, dtype)).unwrap_or(arg);
         }

@@ -21,8 +21,8 @@ use crate::{Value, oracle};
 pub struct Outcome {
     /// The elements of every step.
     pub values: Vec<Tensor>,
-    /// The functions in which an integer division by zero fails, if the program treats that as an error. Every element of the
-    /// steps that a root depends on counts, even if a view leaves it out.
+    /// The functions in which an integer is divided by zero, if the program treats that as an error. All
+    /// elements of the steps that a root depends on are considered, even those that a view leaves out.
     pub faults: BTreeSet<&'static str>,
 }
 
@@ -148,7 +148,8 @@ fn fused(operands: &[Signed; 3], t: &Type, values: &[Tensor]) -> Result<Vec<u64>
 /// The functions that fail for a zero integer divisor.
 const DIVIDE: [&str; 3] = ["floor_divide", "remainder", "trunc_divide"];
 
-/// The elements of an operand in a dtype, and, for each element of the result, the index of the operand's element.
+/// The elements of an operand, converted to a dtype, and for each element of the result the index of the
+/// operand's element that belongs to it.
 fn column(
     arg: Arg,
     dtype: DType,

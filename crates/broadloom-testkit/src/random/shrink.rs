@@ -62,8 +62,8 @@ pub fn shrink_while(
     }
 }
 
-/// The result of a numbered change. The outer `None` means that there are no more changes; the inner `None` that this one changes
-/// nothing.
+/// The result of trying to change a program. The changes of each kind are numbered: the outer `None` means
+/// that there is no change of this number, the inner `None` that it changes nothing.
 type Candidate = Option<Option<Program>>;
 
 /// Makes a single step the only root, since a wrong result may not be visible in the roots.
@@ -160,8 +160,8 @@ fn extents_of(step: &Step) -> Vec<usize> {
     }
 }
 
-/// Cuts an array, or a shape in a view, to the extents that `to` returns for each axis and extent. The first elements along each
-/// axis are kept, or the last.
+/// Shortens an array, or a shape in a view. For each axis and extent, `to` returns the new extent. The
+/// elements that remain are the first ones along each axis or, if `is_tail`, the last ones.
 fn shorten(step: &mut Step, is_tail: bool, to: &dyn Fn(usize, usize) -> usize) {
     match step {
         Step::Input(x) => {

@@ -214,7 +214,7 @@ impl Steps {
         let (mut ranges, mut single) = (Vec::new(), Vec::new());
         for (number, item) in items.iter().enumerate() {
             match *item {
-                // A trailing `...` changes nothing.
+                // An ellipsis at the end adds no ranges.
                 Item::Rest if number + 1 == items.len() => {}
                 Item::Rest => ranges.extend(std::iter::repeat_n(whole, missing)),
                 Item::Of(Indices::Range { start, stop, step }) => ranges.push(PySlice { start, stop, step }),
@@ -295,7 +295,7 @@ impl Meaning for Steps {
         let step = match (&of[..], Function::from_name(name)) {
             (&[x, y], _) => Step::VecDot(x, y, VecDot { axis: axis.unwrap_or(-1) }),
             (&[x], Some(function)) => {
-                // A dtype that is the default is omitted.
+                // A dtype equal to the default is left out.
                 let dtype = dtype.filter(|&dtype| function != Function::Count || dtype != DType::Int64);
                 Step::Reduce(x, Reduction { function, axes, keepdims, dtype, correction, ord })
             }

@@ -132,7 +132,7 @@ pub fn operand_dtype(op: Op, args: &[Arg], before: &[Type], mode: Promotion) -> 
         .iter()
         .filter_map(|arg| if let Arg::Step(i) = *arg { Some(before[i].dtype) } else { None })
         .collect();
-    // Functions of floats use the smallest float dtype that can represent the values of all operands.
+    // The result is the smallest float dtype that can represent the values of all operands.
     let least_float = arrays.iter().map(|dtype| match dtype.size() {
         1 => DType::Float16,
         2 => DType::Float32,

@@ -95,7 +95,7 @@ fn combined(r: &Reduction, group: &[u64], from: DType, to: DType) -> u64 {
         Function::ArgMin => first("less", from, group),
         Function::Sum | Function::Prod | Function::NanSum | Function::NanProd => {
             let accumulator = typing::accumulator(to);
-            // Elements are converted to the requested dtype first, and then to the accumulator's.
+            // Elements are converted to the requested dtype, and then to the accumulator's.
             let elements = convert(&convert(&replaced(r.function, from, group), from, to), to, accumulator);
             let is_product = matches!(r.function, Function::Prod | Function::NanProd);
             let result = match accumulator {

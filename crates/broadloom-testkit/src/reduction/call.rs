@@ -79,7 +79,8 @@ pub struct Reduction {
     pub axes: Option<Vec<isize>>,
     /// Whether reduced axes are kept with extent 1.
     pub keepdims: bool,
-    /// The dtype that elements are converted to first, for sums and products; the dtype of the result, for a count.
+    /// For sums and products, the dtype to which elements are converted before they are reduced; for a count,
+    /// the dtype of the result.
     pub dtype: Option<DType>,
     /// The number subtracted from the number of elements in the divisor of variances and standard deviations.
     pub correction: f64,
@@ -119,7 +120,8 @@ impl Cumulative {
     }
 }
 
-/// The dot products along an axis of both operands, counted from the last. The other axes are broadcast.
+/// The dot products along one axis of both operands. The axis is counted from the last one, and the other
+/// axes are broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VecDot {
     /// The axis, negative.

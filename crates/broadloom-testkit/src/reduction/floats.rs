@@ -27,7 +27,8 @@ fn squared<F: Float>(x: F) -> F {
     x.multiply(x)
 }
 
-/// The number of elements less the correction, computed in float64 and rounded; NaN if it is not positive.
+/// The divisor: the number of elements less the correction, computed in float64 and rounded. NaN if it is not
+/// positive.
 fn divisor<F: Float>(n: usize, correction: f64) -> F {
     let left = n as f64 - correction;
     F::nearest(if left > 0.0 { left } else { f64::NAN })

@@ -49,7 +49,7 @@ pub trait Float: Accumulator + PartialOrd {
     /// The magnitude.
     fn magnitude(self) -> Self;
 
-    /// Whether it is a NaN.
+    /// Whether the number is a NaN.
     fn is_nan(self) -> bool {
         self.exact().is_nan()
     }

@@ -67,14 +67,15 @@ fn padding_changes_nothing() {
 #[test]
 fn sums_by_hand() {
     let big = 16777216.0f32;
-    // Lane 0 has elements 0 and 16. Each sum with it is rounded: adding 1 has no effect, twice; then 2, 4 and 8 are added.
+    // Lane 0 has the large element 0, and element 16. Every addition to the large number is rounded: two
+    // additions of 1 have no effect; then 2, 4 and 8 are added exactly.
     let mut x = vec![1.0f32; 17];
     x[0] = big;
     assert_eq!(floats::sum(&x), big + 14.0);
     assert_eq!(Reduction::all(Function::Sum).run(&singles(&x), STRICT).expect("types").bits, [0x4b80_0007]);
-    // In serial order, each 1 is lost.
+    // If elements are added in order, each 1 is lost.
     assert_eq!(x.iter().sum::<f32>(), big);
-    // The signs of zero results.
+    // Sums of zeros and empty sums have the signs that the definition gives.
     assert_eq!(float_of(Function::Sum, &[]).to_bits(), 0);
     assert_eq!(float_of(Function::Sum, &[-0.0; 33]).to_bits(), (-0.0f64).to_bits());
     assert_eq!(float_of(Function::Sum, &[-0.0, 0.0]).to_bits(), 0);
@@ -204,7 +205,7 @@ fn cumulative_sums() {
         without_axis.run(&doubles(&[2], &[3.0, -2.0]), STRICT).map(|x| x.bits[1]),
         Ok((-6f64).to_bits())
     );
-    // Each element is the sum of a prefix, with logarithmic error.
+    // Each element is a sum of a prefix, whose error grows with the logarithm of its length.
     let mut rng = Rng::new(9);
     let x: Vec<f64> = (0..2000).map(|_| rng.below(1 << 30) as f64 - 5e8).collect();
     for (i, &got) in cumulative(&x, &|a, b| a + b).iter().enumerate() {
@@ -212,7 +213,7 @@ fn cumulative_sums() {
     }
 }
 
-/// Large terms that cancel, at random positions.
+/// Sums in which large terms at random positions cancel have errors within the bound.
 #[test]
 fn ill_conditioned_sums_keep_the_bound() {
     let mut rng = Rng::new(17);
@@ -232,7 +233,7 @@ fn ill_conditioned_sums_keep_the_bound() {
         let got = error_of_sum(&narrow, floats::sum(&singles).into(), 24);
         assert!(got <= bound(n), "{n}: {got}");
     }
-    // The bound can fail: for equal numbers, serial addition exceeds it.
+    // Adding equal numbers one by one exceeds the bound, so a test against the bound can fail.
     let x = vec![f64::from(0.1f32); 1 << 20];
     let serial = x.iter().fold(0f32, |sum, &x| sum + x as f32);
     assert!(error_of_sum(&x, serial.into(), 24) > bound(x.len()));

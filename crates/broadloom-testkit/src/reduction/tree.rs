@@ -1,4 +1,4 @@
-//! The order in which elements are combined, by its definition.
+//! The canonical order in which elements are combined, written like its definition.
 //!
 //! Every function accepts any operation, so that a test can record the order itself.
 

@@ -1,7 +1,7 @@
 //! Predicates on float64 arguments, shared by both references and the special cases, so that all of them treat signed zeros and
 //! odd exponents in the same way.
 
-/// The second argument of atan2. If both are zero, ±1 with its sign, which gives the right angle.
+/// The second argument of atan2. If both arguments are zero, it becomes ±1, which gives the same angle.
 pub(super) fn abscissa(y: f64, x: f64) -> f64 {
     if x == 0.0 && y == 0.0 { x.signum() } else { x }
 }

@@ -1,9 +1,10 @@
-//! The functions on numbers with 127-bit significands: the quick one of the two references, fast enough for a hundred million
-//! points.
+//! The quick reference for the values of functions: it computes with significands of 127 bits, fast enough
+//! for a hundred million points.
 //!
-//! Every step is a rounded operation of [`WideFloat`], a truncated operation of [`Fixed`] on a value near 1, or a series truncated
-//! below 2^-128. Sums in which terms cancel have exact terms, or lose no more bits than a comment beside them states. Every value
-//! is therefore within [`RELATIVE_ERROR`]. The constants come from [`super::precise`].
+//! Every step is a rounded operation of [`WideFloat`], a truncated operation of [`Fixed`] on a value near 1,
+//! or a series truncated below 2^-128. Sums in which terms cancel have exact terms, or lose no more bits than
+//! a comment beside them states. Every value is therefore within [`RELATIVE_ERROR`]. The constants come from
+//! [`super::precise`].
 
 use std::sync::LazyLock;
 
@@ -323,7 +324,8 @@ fn octant(y: WideFloat, x: WideFloat) -> WideFloat {
     let quotient = y.scale(-y.exponent()).to_f64() / x.scale(-x.exponent()).to_f64();
     let j = if y.is_zero() { 0 } else { (quotient * f64::powi(2.0, distance + 5)).round() as i64 };
     let c = WideFloat::new(false, j as u128, -5);
-    // With c = 0 nothing cancels. Otherwise the angle is above 2^-6, and the difference has an error of at most 2^-125 of x.
+    // With c = 0, no digits cancel. Otherwise the angle is above 2^-6, and the difference y − c·x has an
+    // error of at most 2^-125 of x.
     let s = (y - c * x) / (x + c * y);
     let fixed = s.abs().to_fixed();
     s * WideFloat::from(alternating(&ODD, fixed * fixed)) + CONSTANTS.atan[j as usize]
@@ -389,7 +391,7 @@ pub fn hypot(x: WideFloat, y: WideFloat) -> WideFloat {
 
 /// x^y, for x above 0.
 pub fn pow(x: WideFloat, y: WideFloat) -> WideFloat {
-    // |y·ln x| is below 2^10 if the result is in range, and multiplies the logarithm's relative error.
+    // The logarithm's relative error is multiplied by |y·ln x|, which is below 2^10 for results in range.
     exp(y * log(x))
 }
 

@@ -54,13 +54,13 @@ pub struct Model {
     pub name: &'static str,
     /// The edition of the standard that the function comes from.
     pub edition: Edition,
-    /// Whether it also accepts integers, for which it is exact.
+    /// Whether the function also accepts integers, for which it is exact.
     pub takes_integers: bool,
     /// Whether every result is the exact value rounded to nearest.
     pub is_nearest: bool,
-    /// Whether it increases (or, for `Less`, decreases) over its whole domain.
+    /// Whether the function increases (or, for `Less`, decreases) over its whole domain.
     pub order: Option<Ordering>,
-    /// Whether its float32 results must be in that order.
+    /// Whether the float32 results must increase or decrease in the same way.
     pub single_keeps_order: bool,
     /// The symmetry.
     pub symmetry: Symmetry,
@@ -137,7 +137,7 @@ impl Model {
         Model::new(name, special, Quick::Two(quick), precise)
     }
 
-    /// Whether its argument is an angle, which may be large.
+    /// Whether the argument is an angle, which may be large.
     pub const fn is_of_angles(&self) -> bool {
         matches!(self.quick, Quick::Angle(_))
     }
@@ -454,8 +454,8 @@ functions! {
         libraries: Some(Libraries::Two([
             |x, y| sum_of_exponentials(x, y, pxfm::f_exp, pxfm::f_log1p).0,
             |x, y| {
-                // Two cancelled bits in the value cost four of the 13 bits by which the sum is more accurate than the filter
-                // requires.
+                // The sum is 13 bits more accurate than the filter requires. It is used if at most two of its
+                // bits cancelled, which cost four of the 13.
                 let (value, log1p) = sum_of_exponentials(x, y, f64::exp, f64::ln_1p);
                 if value.abs() >= log1p / 4.0 { value } else { f64::NAN }
             },
@@ -578,7 +578,7 @@ impl Function {
         if self.arity() == 1 && x.is_nan() { Some(Nan) } else { (self.model().special)(x, y) }
     }
 
-    /// Whether it has no value at arguments below 0.
+    /// Whether the function has no value at arguments below 0.
     pub fn is_of_positive_numbers(self) -> bool {
         self.arity() == 1 && self.special(-0.5, 0.0) == Some(Nan)
     }
@@ -625,7 +625,7 @@ fn special_atan2(y: f64, x: f64) -> Option<Special> {
     }
 }
 
-/// From C's Annex F, since the first editions of the standard lack the function.
+/// The special cases come from C's Annex F, since the first editions of the standard lack hypot.
 fn special_hypot(x: f64, y: f64) -> Option<Special> {
     match () {
         () if x.is_infinite() || y.is_infinite() => Some(Infinite(false)),

@@ -1,8 +1,9 @@
-//! The functions at any precision by `dashu-float`, whose results are correctly rounded (interval arithmetic in Ziv's loop). This
-//! is the decisive reference.
+//! The precise reference for the values of functions: it computes them at any precision by `dashu-float`,
+//! whose results are correctly rounded (interval arithmetic in Ziv's loop). It decides if the quick reference
+//! can't.
 //!
-//! Results outside of the library's range (extremely large or small ones, and those for infinite arguments) are replaced by
-//! values that every format rounds in the same way.
+//! Results outside of the library's range (extremely large or small ones, and those for infinite arguments)
+//! are replaced by values that every format rounds in the same way.
 
 use std::cell::RefCell;
 
@@ -98,8 +99,8 @@ impl Evaluation<'_> {
         self.of(&big(self.x), function)
     }
 
-    /// The library's function of the first argument or, if e^|x| is out of the range of every format, `below` for a negative
-    /// argument and `above` for a positive one.
+    /// The library's function of the first argument. If e^|x| is out of the range of every format, it is
+    /// replaced by `below` for a negative argument and by `above` for a positive one.
     pub fn saturating(&mut self, [below, above]: [fn() -> Big; 2], function: PreciseFunction) -> Big {
         match () {
             () if !saturates(&big(self.x)) => self.value(function),
@@ -243,7 +244,8 @@ pub(super) struct Constants {
 
 impl Constants {
     pub fn new() -> Constants {
-        // A separate cache, since the thread's own is in use if `pow` is the first function to need the constants.
+        // The constants have a cache of their own: the thread's cache is in use if `pow` is the first
+        // function to need them.
         let mut cache = ConstCache::new();
         let mut at = |x: f64, bits: usize, function: PreciseFunction| {
             Evaluation { x, y: 0.0, bits, cache: &mut cache }.value(function)

@@ -19,8 +19,8 @@ pub struct Speed {
     pub double: ColumnLoop<f64>,
 }
 
-/// Defines the loops from the arguments with their intervals, and a formula: one for both types, or one for each type with a text
-/// that describes them.
+/// Defines the loops that compute a formula of arguments, which are drawn from the given intervals. There is
+/// either one formula for float32 and float64, or one for each, with a text that describes them.
 macro_rules! speed {
     ([$x:ident: $lo:expr, $hi:expr] $formula:expr) => {
         speed!([$x: $lo, $hi; _y: 0.0, 1.0] $formula)

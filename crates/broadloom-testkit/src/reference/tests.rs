@@ -55,7 +55,7 @@ fn the_quick_reference_agrees_with_mpmath() {
         let (estimate, cancelled) = function.estimate(x, y);
         let exact = precise::to_wide(&exact);
         let error = ((estimate - exact) / exact).abs().to_f64() / 2_f64.powi(cancelled);
-        // The test bound is stricter by four bits, so that the test fails before the real bound is violated.
+        // The bound is stricter by four bits here, so that this test fails before the real bound is violated.
         let bound = elementary::RELATIVE_ERROR / 16.0;
         assert!(error < bound, "{function:?}({x:e}, {y:e}): 2^{}", error.log2());
     }

@@ -241,6 +241,8 @@ impl std::ops::Mul for WideFloat {
 impl std::ops::Div for WideFloat {
     type Output = WideFloat;
 
+    /// The quotient, truncated to 127 bits.
+    ///
     /// # Panics
     /// For a divisor of 0.
     fn div(self, other: WideFloat) -> WideFloat {

@@ -15,8 +15,8 @@ impl Random {
     }
 }
 
-/// Bit patterns of floats around every point at which something changes, for a format with `width` bits, `fraction` of them in
-/// the fraction.
+/// Floats around every point at which the encoding or the precision changes, as bit patterns of a format with
+/// `width` bits, of which `fraction` are in the fraction.
 fn edge_cases(fraction: u32, width: u32) -> Vec<u64> {
     let sign = 1u64 << (width - 1);
     let infinity = (sign - 1) & !((1 << fraction) - 1);

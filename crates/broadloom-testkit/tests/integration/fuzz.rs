@@ -70,12 +70,12 @@ fn it_checks_a_program_of_ones_own() {
     dir.write("p.txt", b"x: float32[3] = [1.5, nan, -0.0]\ny = maximum(x, 0.5)\nreturn y, x\n");
     let told = dir.ok(&["--program", "p.txt", "--programs", "30"]);
     assert!(told.contains("30 programs") && told.contains("the rarest is maximum of float32"), "{told}");
-    // Random extents could need more memory than there is.
+    // The extents of this program must not be replaced at random: it could need too much memory.
     dir.write("deep.txt", deep().as_bytes());
     dir.ok(&["--program", "deep.txt", "--programs", "20"]);
     dir.write("p.txt", b"x: float32[3] = [1.5, nan, -0.0]\ny = maximum(x, 0.5)\nreturn y, x\n");
     std::fs::remove_file(dir.path("deep.txt")).expect("there");
-    // No difference was found, so no file is written.
+    // The results don't differ, so no file is written.
     dir.ok(&["--program", "p.txt", "--programs", "3", "-o", "found.txt"]);
     assert_eq!(dir.names(), ["p.txt"]);
 }
@@ -122,7 +122,7 @@ fn a_signal_ends_it_with_a_report() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_broadloom-fuzz"));
     command.args(["--seconds", "600", "-o", "found.txt"]).current_dir(dir.0.path());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
-    // The signal handlers are installed before the output file is created.
+    // When the output file exists, the signal handlers are installed.
     while dir.names().is_empty() {
         std::thread::yield_now();
     }

@@ -9,7 +9,8 @@ fn step(x: Value, by: i64) -> Value {
     Value::from_bits(x.dtype(), x.bits().wrapping_add_signed(by)).expect("a dtype")
 }
 
-/// Checks which of five floats around a result are accepted, from two steps closer to zero to two steps farther.
+/// Checks which of five floats are accepted as a result: `around`, the two nearest floats below it in
+/// magnitude, and the two above.
 #[track_caller]
 fn check(function: &str, args: &[Value], around: Value, accepted: [bool; 5]) {
     let got = [-2, -1, 0, 1, 2].map(|by| accepts(function, args, step(around, by)).expect("a function"));
@@ -51,7 +52,7 @@ fn powers_that_are_defined_are_rounded_correctly() {
     check("pow", &[F64(0.1), F64(2.0)], F64(0.1 * 0.1), NONE_BUT_IT);
     check("pow", &[F64(0.1), F64(-1.0)], F64(10.0), NONE_BUT_IT);
     check("pow", &[F64(0.1), F64(1.0)], F64(0.1), NONE_BUT_IT);
-    // 1 / (1 - 2^-53) is 2^-106 above the midpoint of 1 and the next float.
+    // The exact value, 1 / (1 - 2^-53), is 2^-106 above the midpoint of 1 and the next float.
     check("pow", &[F64(1.0 - f64::EPSILON / 2.0), F64(-1.0)], F64(1.0 + f64::EPSILON), NONE_BUT_IT);
 }
 
@@ -66,11 +67,11 @@ fn float16_of_one_argument_is_rounded_correctly() {
 
 #[test]
 fn what_overflows_or_vanishes() {
-    // The largest number plus 0.72 ulp, which is closer to infinity.
+    // The exact value is the largest number plus 0.72 ulp, which is closer to infinity.
     let y = F32(1.2 * 2f32.powi(116));
     check("hypot", &[F32(f32::MAX), y], F32(f32::INFINITY), [false, true, true, false, false]);
     check("exp", &[F32(89.0)], F32(f32::INFINITY), NONE_BUT_IT);
-    // 0.537 of the smallest subnormal, and a value that is negligible compared to it.
+    // The exact value is 0.537 of the smallest subnormal; the second one is negligible compared to it.
     let x = F32(-103.9);
     let [zero, least] = [0, 1].map(|bits| Value::from_bits("float32", bits).expect("a dtype"));
     assert_eq!(
@@ -85,11 +86,11 @@ fn what_overflows_or_vanishes() {
 
 #[test]
 fn terms_that_cancel_are_judged_as_others_are() {
-    // 2.69423685922220927…e-17; the nearest float is 0.15 ulp below.
+    // The exact value is 2.69423685922220927…e-17; the nearest float is 0.15 ulp below.
     let (x, y) = (F64(-0.004_247_843_315_149_931), F64(-5.463_467_049_920_793));
     let nearest = F64(2.694_236_859_222_209_2e-17);
     check("logaddexp", &[x, y], nearest, [false, false, true, true, false]);
-    // Where they don't: off by 0.497 of a unit.
+    // Terms that don't cancel: the nearest float is 0.497 ulp off.
     check(
         "logaddexp",
         &[F64(0.5), F64(0.25)],

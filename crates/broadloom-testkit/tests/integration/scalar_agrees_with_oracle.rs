@@ -66,7 +66,7 @@ fn check(calls: impl Iterator<Item = (Op, Vec<Scalar>)> + Send) {
 fn every_op_on_all_pairs() {
     let ops = Op::public().flat_map(|op| op.dtypes().iter().map(move |&dtype| (op, dtype)));
     check(ops.flat_map(|(op, dtype)| {
-        // Integers are divided as float64: the graph converts them, so the op is only applied to floats.
+        // The op divides floats only: integers are converted to float64 by a separate node.
         let mut lists = vec![edge_cases::values(dtype); op.operands()];
         if op == Op::Where {
             lists[0] = edge_cases::values(DType::Bool);
@@ -178,9 +178,11 @@ fn ordinary(rng: &mut Rng, dtype: DType, exponents: std::ops::Range<i32>) -> Sca
     float(dtype, sign * significand * 2f64.powi(exponent))
 }
 
-/// Arguments at which some function changes its behaviour. Those of a single function are listed at its declaration.
+/// Arguments at which some function changes its behaviour. Arguments that matter to one function only are
+/// listed at its declaration.
 const EDGES: [f64; 62] = [
-    // Arguments at which results overflow, become subnormal or vanish: exp, sinh and cosh of float64, float32 and float16.
+    // Arguments at which exp, sinh and cosh overflow, become subnormal or become 0, in float64, float32 and
+    // float16.
     709.782712893384,
     710.4758600739439,
     708.3964185322641,
@@ -233,7 +235,8 @@ const EDGES: [f64; 62] = [
     5.319372648326541e255,
     1e22,
     1e308,
-    // Arguments at which inverse functions change their method, and numbers whose squares are negligible compared to 1.
+    // Arguments at which inverse functions change their method, and numbers whose squares are negligible
+    // beside 1.
     0.125,
     0.25,
     0.4375,
@@ -338,7 +341,8 @@ fn near_one(rng: &mut Rng, dtype: DType) -> Scalar {
     float(dtype, 1.0 + distance)
 }
 
-/// The precision, and the binary exponents of half the smallest subnormal and of the upper end of the finite numbers.
+/// The precision of a dtype in bits, and two binary exponents: that of half the smallest subnormal, and that
+/// of the first power of two that is too large.
 fn range(dtype: DType) -> (i32, f64, f64) {
     match dtype {
         DType::Float16 => (11, -25.0, 16.0),

@@ -22,8 +22,8 @@ impl Liveness {
         let each = |f: &mut dyn FnMut(VReg, u32)| {
             for (at, inst) in func.insts.iter().enumerate() {
                 inst.each_read(&mut |reg| f(reg, at as u32));
-                // The last instruction of a tail loop also reads the number of columns, to compare the element index
-                // with it.
+                // A tail loop (a loop over the blocks of a row, with masks in the last block) ends with an
+                // instruction that also reads the number of columns, to compare the element index with it.
                 if let MInst::Loop { tail: Some(tail), end, .. } = inst {
                     f(tail.columns, *end);
                 }

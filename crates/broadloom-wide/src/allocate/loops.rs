@@ -117,8 +117,9 @@ impl Allocator<'_> {
         Ok(())
     }
 
-    /// Frees the registers that a tail loop's parameters are moved to. These moves also run when the loop ends, so a value in
-    /// such a register that is read after the loop is spilled first.
+    /// Frees the registers to which the branch back of a tail loop moves the loop's parameters. These moves
+    /// also run when the loop ends, so a value in such a register that is read after the loop is spilled
+    /// first.
     fn clear(&mut self, wanted: &[Wanted]) {
         for w in wanted {
             if let Some(reg) = self.registers.held_by(w.to).filter(|&reg| reg != w.reg) {

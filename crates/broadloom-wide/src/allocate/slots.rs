@@ -88,7 +88,8 @@ impl SpillSlots {
         self.stored_in_cold = Some(Vec::new());
     }
 
-    /// Leaves out-of-line code. Its stores have not happened on the inline path, so the values that it stored are unmarked.
+    /// Ends out-of-line code. Its stores have not happened on the inline path, so the values that it stored
+    /// are unmarked.
     pub(super) fn leave_cold(&mut self) {
         for reg in self.stored_in_cold.take().unwrap_or_default() {
             self.is_stored[reg.index()] = false;

@@ -25,8 +25,8 @@ pub(super) struct OpenLoop {
     pub(super) end: u32,
     /// The registers of the loop's parameters.
     pub(super) parameters: SmallVec<[PReg; 2]>,
-    /// For a tail loop (over the blocks of a row): the operand that holds the row's length in elements, and the number
-    /// of elements of a block.
+    /// For a tail loop (a loop over the blocks of a row, with masks in the last block): the operand that
+    /// holds the row's length in elements, and the number of elements of a block.
     pub(super) tail: Option<(POperand, u32)>,
     /// The pins to restore after the loop.
     pub(super) pins: Pins,

@@ -238,7 +238,8 @@ fn a_slot_is_not_reused_by_the_instruction_that_reads_it() {
     }
 }
 
-/// Random straight-line functions: few and many values, short and long live ranges, multiply-adds of arbitrary values.
+/// Generates random straight-line functions: few and many values, short and long live ranges, multiply-adds
+/// of arbitrary values.
 #[test]
 fn every_instruction_reads_what_the_function_gives_it() {
     for seed in 0..400u64 {

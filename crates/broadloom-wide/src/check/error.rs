@@ -29,7 +29,8 @@ pub(crate) enum AllocationMistake {
     NotSaved(PReg),
     /// The code uses a spill slot outside of the stack frame.
     NoSuchSlot(SpillSlot),
-    /// At a masked access the tail mask is not set, or is set for vectors that begin at another lane of the block.
+    /// At a masked load or store the tail mask is not set, or is set for a vector that begins at another lane
+    /// of the block.
     TailMask { wanted: u16, found: Option<u16> },
 }
 

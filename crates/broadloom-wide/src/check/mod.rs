@@ -396,8 +396,8 @@ impl<'f> Checker<'f> {
         if *lanes != tail.lanes {
             return Err(fail(self, AllocationMistake::Mismatch("number of lanes")));
         }
-        // The code before and after the body compares the element index with the number of columns, and overwrites the
-        // scratch register.
+        // Before and after its body, a tail loop compares the element index with the number of columns, and
+        // overwrites the scratch register.
         let around = |checker: &Self, state: &mut AllocatorState, at: VReg| -> Result<(), CheckError> {
             let check = OperationCheck { func: checker.func, state, loaded: None };
             let index = check.register(at, PReg::general(*index));

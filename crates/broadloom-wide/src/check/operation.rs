@@ -153,7 +153,8 @@ impl OperationCheck<'_> {
             };
             self.masked(load, &address, true)?;
             if expansion.inst.is_none() {
-                // The operation is itself a load, so the masked load must be the same instruction except for its mask.
+                // The operation is itself a load. The masked load must be the same instruction except for its
+                // mask.
                 require(got.operands[..] == load.operands[..] && got.length == load.length, "masked load")?;
                 return self.check(want, got);
             }

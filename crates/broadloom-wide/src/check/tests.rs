@@ -478,7 +478,8 @@ fn parallel_moves_are_in_the_wrong_order() {
     assert!(is_wrong_value(&failure), "{failure}");
 }
 
-/// The fault shows only in the second iteration: the state at the loop's head no longer holds what the body reads.
+/// Removes a move from a branch back. The code is wrong only from the second iteration on: the registers at
+/// the loop's head then no longer hold the values that the body reads.
 #[test]
 fn the_branch_back_leaves_another_value() {
     for i in 0..2 {

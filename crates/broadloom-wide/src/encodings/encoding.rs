@@ -5,8 +5,8 @@ use iced_x86::Code;
 
 use crate::length::VectorLength;
 
-/// The encoder's codes of an instruction, with the VEX (or legacy) prefix and with EVEX. Both arrays are indexed by
-/// [`VectorLength`]; an entry is `INVALID` where no such code exists.
+/// The encoder's codes of an instruction, with the VEX (or legacy) prefix and with EVEX. Each array has one
+/// entry for each [`VectorLength`], which is `INVALID` where no such code exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Codes {
     vex: [Code; 3],
@@ -39,8 +39,8 @@ impl Codes {
     }
 }
 
-/// An argument for [`Encoding::narrow_source`] and [`Encoding::narrow_result`]: the operand has 128 bits at every length of the
-/// operation.
+/// A value of [`Encoding::narrow_source`] and [`Encoding::narrow_result`]. It means that the operand has 128
+/// bits, whatever the vector length of the operation.
 pub(super) const TO_128: u8 = 9;
 
 /// A machine instruction at all its vector lengths.
@@ -56,8 +56,8 @@ pub(crate) struct Encoding {
     /// log2(vector length of the operation / vector length of the operand), for the result and for the last source.
     result: u8,
     source: u8,
-    /// The sizes in bytes of the general registers that are operands: the size of the first operand, and that of all
-    /// others.
+    /// The sizes in bytes of the operands that are general registers: the size of the first operand, and the
+    /// size of all others.
     general: [u8; 2],
     /// The size of the immediate in bytes.
     pub(crate) immediate: u8,

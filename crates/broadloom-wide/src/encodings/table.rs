@@ -7,8 +7,8 @@
 use super::encoding::{Codes, Encoding, TO_128};
 use iced_x86::Code;
 
-/// Expands the codes of a table row: one code for every vector length, or one for each length with the VEX and EVEX
-/// prefixes.
+/// Expands the codes of a table row: a single code for all vector lengths, or one code for each length with
+/// the VEX and with the EVEX prefix.
 macro_rules! codes {
     (any: $code:ident) => {
         Codes::single(Code::$code)

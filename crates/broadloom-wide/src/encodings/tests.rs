@@ -8,8 +8,8 @@ use crate::length::VectorLength;
 
 const LENGTHS: [VectorLength; 3] = [VectorLength::L128, VectorLength::L256, VectorLength::L512];
 
-/// The codes of a table row, each with its vector length and whether it is the one that is chosen where AVX-512 is
-/// available.
+/// The codes of a table row, each with its vector length and whether AVX-512 must be available for it to be
+/// chosen.
 fn codes(encoding: Encoding) -> impl Iterator<Item = (VectorLength, bool, Code)> {
     LENGTHS
         .into_iter()
@@ -34,8 +34,8 @@ fn codes_of_a_row_differ_in_length_and_prefix_only() {
             let has_evex = encoding.code(VectorLength::L512, true).is_some();
             let is_evex = avx512 && has_evex || !has_vex;
             assert_eq!(text.starts_with("EVEX_"), is_evex, "{name}: {text}");
-            // The widest register in the code's name has the operation's vector length; conversions also name shorter
-            // ones.
+            // The widest register in the code's name has the operation's vector length. (The names of
+            // conversions also contain shorter registers.)
             let widest = ['z', 'y', 'x'].into_iter().find(|l| text.contains(&format!("_{l}mm")));
             assert_eq!(widest, Some(['x', 'y', 'z'][length as usize]), "{name}: {text}");
             let broadcast = if is_evex { encoding.broadcast } else { 0 };
@@ -45,7 +45,7 @@ fn codes_of_a_row_differ_in_length_and_prefix_only() {
     }
 }
 
-/// The sizes of operands and immediates in the table agree with the encoder's.
+/// The sizes of operands and immediates in the table must agree with the encoder's.
 #[test]
 fn operand_sizes_are_those_of_the_encoder() {
     for &(name, encoding) in ALL {

@@ -259,8 +259,8 @@ impl Lower<'_> {
         let number = self.make_i(encodings::CMPPS, length, &[VOperand::Reg(x), VOperand::Reg(x)], 0x07);
         let large =
             self.make_i(encodings::CMPPS, length, &[VOperand::Reg(x), VOperand::Reg(one_above)], 0x1d);
-        // The conversion gives the minimum integer for numbers out of range and for NaN. Its complement is the maximum,
-        // which is taken where the number is too large.
+        // The conversion from float to integer gives the minimum integer for numbers out of range and for
+        // NaN. Its complement is the maximum, which is taken where the number is too large.
         let converted = self.make(encodings::CVTTPS2DQ, length, &[VOperand::Reg(x)]);
         let held = self.two(encodings::PXOR, length, converted, large);
         self.set(encodings::PAND, length, def, held, number);
@@ -411,7 +411,8 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Emits a test that sets the CPU's flags by whether any lane is nonzero. Returns the condition under which one is.
+    /// Emits a test of whether any lane is nonzero, which sets the CPU's flags. Returns the condition code
+    /// that holds if one is.
     pub(super) fn any_true_of_vector(&mut self, v: Value) -> Result<Condition, Unsupported> {
         let ty = self.clif.ty(v);
         let mut x = self.reg(v);

@@ -209,8 +209,8 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Emits a test of a boolean value, which sets the CPU's flags. Returns the condition under which the value is
-    /// true.
+    /// Emits a test of a boolean value, which sets the CPU's flags. Returns the condition code that holds if
+    /// the value is true.
     pub(super) fn condition(&mut self, v: Value) -> Result<Condition, Unsupported> {
         if let Some(inst) = self.clif.def_of(v, Opcode::VanyTrue) {
             return self.any_true(self.clif.arguments(inst)[0]);

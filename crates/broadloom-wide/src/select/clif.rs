@@ -25,8 +25,8 @@ pub(super) struct Clif<'f> {
     pub(super) level: Level,
     /// For each value, the number of its uses.
     pub(super) uses: Vec<u32>,
-    /// For each value, whether it is loaded from memory and used only by extracting its subvectors, each of which is
-    /// used once. Such subvectors can be loaded separately.
+    /// For each value, whether it is loaded from memory, is only used to extract subvectors, and each
+    /// subvector is used once. Such subvectors can be loaded separately.
     pub(super) in_pieces: Vec<bool>,
     /// For each value, whether it is a mask: each of its lanes is known to be all ones or all zeros.
     pub(super) masks: Vec<bool>,
@@ -176,8 +176,8 @@ impl<'f> Clif<'f> {
         lowest.then(|| self.resolve(self.arguments(inst)[0]))
     }
 
-    /// If a value is a mask that was resized to lanes of another width: the mask before resizing. Both share a mask
-    /// register.
+    /// The mask from which a value was resized to lanes of another width, if the value is such a mask. Both
+    /// share a mask register.
     pub(super) fn resized_mask_of(&self, v: Value) -> Option<Value> {
         let inst =
             self.def_of(v, Opcode::Call).filter(|&i| self.intrinsic(i) == Some(Intrinsic::ResizeMask))?;
@@ -206,8 +206,9 @@ impl<'f> Clif<'f> {
 
     // Loads and stores.
 
-    /// The instruction that loads a value, or extracts it from a loaded one, if it can be moved to the value's only
-    /// use, the instruction `to` of the same block. No store between the two may write the memory that is read.
+    /// The instruction that loads a value, or that extracts it from a loaded vector, if it can be moved to
+    /// `to`, the value's only use. Both instructions must be in one block, and no store between them may
+    /// write the memory that is read.
     pub(super) fn movable_load(&self, v: Value, to: ir::Inst) -> Option<ir::Inst> {
         if !self.is_used_once(v) {
             return None;
@@ -229,8 +230,8 @@ impl<'f> Clif<'f> {
         }
     }
 
-    /// If an instruction extracts a subvector that can be loaded separately: the load of the whole vector, and the
-    /// subvector's index.
+    /// The load of the whole vector and the index of the subvector, if an instruction extracts a subvector
+    /// that can be loaded separately.
     pub(super) fn piece_of_load(&self, inst: ir::Inst) -> Option<(ir::Inst, u8)> {
         let Some(Intrinsic::Piece(index)) = self.intrinsic(inst) else { return None };
         let whole = self.resolve(self.arguments(inst)[0]);

@@ -13,8 +13,8 @@ use crate::select::by_lane::{PMAXS, by_lane, lane, length};
 use crate::select::lower::Lower;
 use crate::target::Level;
 
-/// The index, in the tables below, of a pair of lane widths in bytes. The pairs are (1, 2), (1, 4), (1, 8), (2, 4), (2,
-/// 8), (4, 8).
+/// The index of a pair of lane widths in the tables below. The pairs, in bytes, are (1, 2), (1, 4), (1, 8),
+/// (2, 4), (2, 8), (4, 8).
 fn pair(narrow: u32, broad: u32) -> Option<usize> {
     [(1, 2), (1, 4), (1, 8), (2, 4), (2, 8), (4, 8)].iter().position(|&p| p == (narrow, broad))
 }
@@ -160,8 +160,8 @@ impl Lower<'_> {
         let def = self.reg(result);
         let x = VOperand::Reg(self.reg(x));
         if !signed {
-            // The conversion turns numbers that are too large into all ones, the maximum, as required. The maximum with
-            // 0 turns NaN into 0.
+            // The conversion from float to unsigned integer turns numbers that are too large into all ones,
+            // the maximum, as required. The maximum with 0 turns NaN into 0.
             let zero = VOperand::Reg(self.vregs.constant(0));
             let max = if double { encodings::MAXPD } else { encodings::MAXPS };
             let natural = self.make(max, length, &[x, zero]);
@@ -169,8 +169,9 @@ impl Lower<'_> {
             self.put(op, length, def, &[VOperand::Reg(natural)]);
             return Ok(());
         }
-        // The conversion turns numbers out of range and NaN into the minimum integer, which is right for those that are
-        // too small. NaN is masked to 0, and numbers that are too large are replaced by the maximum.
+        // The conversion from float to signed integer turns numbers out of range and NaN into the minimum
+        // integer, which is right for those that are too small. NaN is masked to 0, and numbers that are too
+        // large are replaced by the maximum.
         let (compare, convert, one_above, max) = match double {
             true => (encodings::CMPKPD, encodings::CVTTPD2QQ, 0x43e0_0000_0000_0000, i64::MAX as u64),
             false => (encodings::CMPKPS, encodings::CVTTPS2DQ, 0x4f00_0000, i32::MAX as u64),

@@ -48,8 +48,8 @@ impl Lower<'_> {
             self.vregs.set_mask(v, mask);
             return mask;
         }
-        // The value is a constant, or a vector whose lanes are all ones or all zeros and that no comparison has
-        // computed.
+        // The value is a constant, or a vector whose lanes are all ones or all zeros but that is not the
+        // result of a comparison.
         let ty = self.clif.ty(v);
         let mask = self.vregs.fresh(RegClass::Mask);
         match self.clif.constant_bits(v) {
@@ -287,7 +287,8 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Emits a test that sets the CPU's flags by whether any lane is nonzero. Returns the condition under which one is.
+    /// Emits a test of whether any lane is nonzero, which sets the CPU's flags. Returns the condition code
+    /// that holds if one is.
     pub(super) fn any_true(&mut self, v: Value) -> Result<Condition, Unsupported> {
         let ty = self.clif.ty(v);
         if self.clif.level == Level::Avx2 {

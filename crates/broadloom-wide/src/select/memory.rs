@@ -58,7 +58,8 @@ impl Lower<'_> {
     }
 
     fn masked_address(&mut self, address: Value, left: Value, element: u32) -> VAddress {
-        // The lane is `u16::MAX` if `left` is not counted from the block's first element. `check` refuses that.
+        // If `left` is not counted from the block's first element, the lane is set to `u16::MAX`, which
+        // `check` refuses.
         let lane = self.clif.first_lane(left).unwrap_or(u16::MAX);
         let tail = Some(TailAccess { element: element as u8, lane });
         VAddress { tail, ..self.address(address, 0) }

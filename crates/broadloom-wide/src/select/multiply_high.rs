@@ -33,8 +33,8 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The high halves of 32-bit products. Those of the even-indexed lanes are moved down by 32 bits; those of the
-    /// odd-indexed lanes are in position. All lanes of `b` are equal.
+    /// The high halves of 32-bit products. Those of the even-indexed lanes are shifted down by 32 bits; those
+    /// of the odd-indexed lanes already have their position. All lanes of `b` are equal.
     fn multiply_high_32(&mut self, def: VReg, length: VectorLength, a: VReg, b: VReg) {
         let a_odd = self.upper_halves(length, a);
         let even = self.product(length, a, b);
@@ -52,8 +52,8 @@ impl Lower<'_> {
         self.push(inst.tied().immediate(0xf8));
     }
 
-    /// The high halves of 64-bit products, computed from the four products of 32-bit halves. Only the lower half of the
-    /// product of the two lower halves is not needed.
+    /// The high halves of 64-bit products, computed from the four products of 32-bit halves. All four are
+    /// used in full, except that only the upper half of the product of the two lower halves is.
     fn multiply_high_64(&mut self, def: VReg, length: VectorLength, a: VReg, b: VReg) {
         let [a_high, b_high] = [a, b].map(|x| self.upper_halves(length, x));
         let lowest = self.product(length, a, b);

@@ -12,8 +12,8 @@ use crate::select::by_lane::{lane, length};
 use crate::select::lower::Lower;
 use crate::target::Level;
 
-/// Immediates of permutations, as four lane numbers of two bits: one reverses four lanes, the other swaps the two lower
-/// lanes with the two upper ones.
+/// Immediates of permutations, as four lane numbers of two bits. The first reverses four lanes; the second
+/// exchanges the two lower lanes with the two upper ones.
 const FOUR_REVERSED: i32 = 0b00_01_10_11;
 const TWO_SWAPPED: i32 = 0b01_00_11_10;
 

@@ -147,8 +147,8 @@ impl<'f> Clif<'f> {
         refuse("masked accesses outside of a loop over blocks")
     }
 
-    /// The loop that a block ends with a branch back to `head`, if the branch compares the index of the next block's
-    /// first element with the row's length.
+    /// The loop with the head `head`, if a block ends it by a branch back that compares the index of the next
+    /// block's first element with the row's length.
     fn row_loop_of(&self, block: Block, condition: Value, head: Block) -> Option<RowLoop> {
         let layout = &self.func.layout;
         let is_back = layout.is_block_inserted(head) && self.comes_before(head, block);

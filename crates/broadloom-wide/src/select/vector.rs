@@ -233,8 +233,9 @@ impl Lower<'_> {
         if self.clif.level == Level::Avx512 {
             let (def, m) = (self.reg(result), self.vregs.constant(bits));
             let [a, b] = [a, b].map(|v| VOperand::Reg(self.reg(v)));
-            // Bit 4b + 2m + a of the immediate is the result's bit: a where m is 1, and b where m is 0. The instruction
-            // overwrites b, so the constant is kept.
+            // Bit 4b + 2m + a of the immediate of `vpternlog` is the result for a bit b, a mask bit m and a
+            // bit a: it is a where m is 1, and b where m is 0. The instruction overwrites b, so the constant
+            // is kept.
             let inst = VInst::new(encodings::PTERNLOGQ, length(ty), Some(def), &[b, VOperand::Reg(m), a]);
             self.push(inst.tied().immediate(0xb8));
         } else if whole(2) {
@@ -280,7 +281,8 @@ impl Lower<'_> {
             (Level::Avx512, false) => {
                 let def = self.reg(result);
                 let [m, a, b] = [m, a, b].map(|v| VOperand::Reg(self.reg(v)));
-                // Bit 4m + 2a + b of the immediate is the result's bit: a where m is 1, and b where m is 0.
+                // Bit 4m + 2a + b of the immediate of `vpternlog` is the result for a mask bit m and bits a
+                // and b: a if m is 1, else b.
                 let op = if lane(ty) == 8 { encodings::PTERNLOGQ } else { encodings::PTERNLOGD };
                 self.push(VInst::new(op, length(ty), Some(def), &[m, a, b]).tied().immediate(0xca));
             }
@@ -314,8 +316,8 @@ impl Lower<'_> {
     fn replace_nan(&mut self, result: Value, a: Value, b: Value) {
         let ty = self.clif.ty(result);
         let double = lane(ty) == 8;
-        // The table has four bits for each class of numbers; the lowest two are quiet and signalling NaNs. 0 keeps the
-        // first operand, `a`; 1 takes the second, `b`.
+        // The table has four bits for each class of numbers. The two lowest classes are quiet and signalling
+        // NaNs. An entry of 0 keeps the first operand, `a`; 1 takes the second, `b`.
         let table = self.vregs.constant_of(lane(ty), 0x1111_1100);
         let def = self.reg(result);
         let [a, b] = [a, b].map(|v| VOperand::Reg(self.reg(v)));

@@ -123,8 +123,8 @@ impl Runtime {
         self.compiler.get_or_init(make).as_deref().map_err(String::as_str)
     }
 
-    /// Returns a kernel's machine code: from the cache, from another thread that is compiling it if this one waits, or compiled
-    /// now.
+    /// Returns a kernel's machine code. If it is not in the cache and another thread is compiling it, either
+    /// waits for that thread or returns without code, depending on `meanwhile`; otherwise compiles it now.
     pub(crate) fn compile(
         &self,
         key: KernelKey,

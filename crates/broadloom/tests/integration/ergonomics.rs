@@ -1,5 +1,6 @@
-//! The code that a Rust user writes: numbers before arrays, ranges without conversions, assigning operators, iterators, arrays from
-//! Rust's own and back, memory by strides and by bytes.
+//! Tests typical code of Rust users: numbers as left operands of arrays, ranges without conversions,
+//! assigning operators, iterators, conversions from Rust's arrays and back, and memory described by strides
+//! and by bytes.
 
 // A negative end counts from the end of the axis.
 #![allow(clippy::reversed_empty_ranges)]

@@ -61,9 +61,10 @@ mod mxcsr {
 
     /// Sets the register; gives the bits that the target then has.
     pub fn set_control(word: Word) -> Word {
-        // SAFETY: loads 4 bytes of a local; the words that this file gives set no reserved bit. Rust assumes DEFAULT of
-        // float arithmetic that it compiles: between setting another word and resetting it this test does none of its
-        // own, but for the one whose subject it is, which traps nothing.
+        // SAFETY: loads 4 bytes of a local; the words that this file passes set no reserved bit. Rust assumes
+        // `DEFAULT` for the float arithmetic that it compiles. Between setting another word and resetting it,
+        // this test does no such arithmetic itself, except where that arithmetic is what it tests, and then
+        // no trap is enabled.
         unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const word, options(nostack, preserves_flags)) }
         control()
     }
@@ -292,7 +293,8 @@ fn sensitive(x: &Array<'static>, y: &Array<'static>) -> Array<'static> {
     (x * 0.1 + y / 3) * 1e-30 / 1e5 - y.exp() * 1e-44
 }
 
-/// Each way into the engine, over few elements and over enough to be shared, to estimate and to compile.
+/// Tests every way of starting an evaluation. Each is used with few elements, and with enough elements for
+/// threads to share, for the cost to be estimated, and for machine code to be compiled.
 #[test]
 fn every_way_in() {
     for n in [5usize, 200_000] {

@@ -86,7 +86,8 @@ fn explanations_tell_the_width() -> Result<()> {
     Ok(())
 }
 
-/// The back end for wide vectors is that of x86-64: elsewhere there are 128 bits, and more are told not to be there.
+/// Wide vectors are supported on x86-64 only. Other targets have vectors of 128 bits, and an explanation says
+/// that wider ones are missing.
 #[cfg(not(target_arch = "x86_64"))]
 #[test]
 fn no_wide_vectors() -> Result<()> {

@@ -21,7 +21,8 @@ use arguments::Arguments;
 /// The default sizes: one for the overhead of calls, one each for the L1 and L2 caches, and two for memory.
 const SIZES: [usize; 5] = [10, 1_000, 100_000, 10_000_000, 30_000_000];
 
-/// The approximate duration of a measurement: at sizes up to [`SMALL`], whose times vary less, and at larger ones.
+/// The approximate duration of a measurement. The first is for sizes up to [`SMALL`], whose times vary less,
+/// the second for larger sizes.
 const BUDGETS: (Duration, Duration) = (Duration::from_millis(150), Duration::from_millis(400));
 /// The largest size for which the shorter duration is used.
 const SMALL: usize = 1_000;
@@ -58,7 +59,7 @@ fn main() -> ExitCode {
 fn bench(args: &Arguments) -> Result<(), BenchFailure> {
     let plan = plan(args)?;
     if args.threads.get() > 1 {
-        // This fails if the global pool already exists, which is then used.
+        // Creating the global thread pool fails if it already exists; then the existing pool is used.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(args.threads.get()).build_global();
     }
     let bar = bar(plan.len() as u64);

@@ -6,7 +6,8 @@ use broadloom_bench::Measurement;
 pub struct AllMeasured {
     /// The rows of the table: under `auto`, on the interpreter, and as machine code, measured alternately.
     pub rows: Vec<Measurement>,
-    /// The times of calls over sizes: the label of the plot's line, whether the expression is built for each call, and the rows.
+    /// The times of calls as a function of the size. Each entry is a line of the plot: its label, whether the
+    /// expression is built for each call, and the measured rows.
     pub calls: Vec<(&'static str, bool, Vec<Measurement>)>,
     /// Pairs of rows, measured on one and on two threads.
     pub threads: Vec<(Measurement, Measurement)>,

@@ -1,4 +1,4 @@
-//! Draws the two plots of the page as SVG.
+//! Draws the two plots of `docs/generated/performance.md` as SVG.
 //!
 //! Both axes are logarithmic. Labels are moved apart so that none overlap.
 

@@ -275,7 +275,7 @@ macro_rules! sizes {
     };
 }
 
-/// For rows without a C loop.
+/// The missing C library, for rows without a C loop.
 const NO_C: Option<&libloading::Library> = None;
 
 /// Rows of additions and multiplications.

@@ -6,7 +6,8 @@ use crate::functions::float64::{Float64, MAGIC_EXPONENT, power_of_two};
 use crate::functions::near_coefficients::EXP_NEAR;
 use crate::ops::{Cmp, Ops};
 
-/// Clamps `x` to bounds beyond which the result is 0 or infinite, and converts it to float64. NaN is kept.
+/// Clamps `x` and converts it to float64. Beyond the bounds, the function's result is 0 or infinite. NaN is
+/// kept.
 #[inline(always)]
 fn held<O: Ops>(o: &mut O, x: O::V<f32>, least: f32, most: f32) -> O::V<f64> {
     let (least, most) = (o.splat(least), o.splat(most));

@@ -52,7 +52,7 @@ impl<F: Unary<f64, Out = f64> + HardCases> Rare2<f32> for Slow<F> {
     }
 }
 
-/// For fast paths that give a float64, which is rounded to float32 afterwards.
+/// The slow path of functions whose fast path gives a float64, which is rounded to float32 afterwards.
 impl<F: Unary<f64, Out = f64> + HardCases> Rare2<f64> for Slow<F> {
     #[inline(always)]
     fn call(x: f64, _: f64) -> f64 {
@@ -92,7 +92,8 @@ macro_rules! nearest {
             }
         }
     )*};
-    // For functions whose results below float32's normal range are exact, or practically equal to the argument.
+    // This rule is for functions whose results below float32's normal range are exact, or practically equal
+    // to the argument.
     (@normal $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
         let x = $o.float_resize::<f32, f64>($x);
         let y = $core($o, x);
@@ -100,7 +101,7 @@ macro_rules! nearest {
         let y = $o.rare2::<Slow<$of>, f64>(flagged, x, x, y);
         $o.float_resize::<f64, f32>(y)
     }};
-    // For definitions that also return a mask of the lanes for which they have no value.
+    // This rule is for definitions that also return a mask of the lanes for which they have no value.
     (@reaching $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
         let x = $o.float_resize::<f32, f64>($x);
         let (y, beyond) = $core($o, x);
@@ -109,13 +110,13 @@ macro_rules! nearest {
         let y = $o.rare2::<Slow<$of>, f64>(flagged, x, x, y);
         $o.float_resize::<f64, f32>(y)
     }};
-    // For functions whose result may be a subnormal float32, and is not negative.
+    // This rule is for functions whose result may be a subnormal float32, and is not negative.
     (@subnormal $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
         let y = $core($o, $x);
         let (y, flagged) = tie::rounded($o, y, $bits);
         $o.rare2::<Slow<$of>, f32>(flagged, $x, $x, y)
     }};
-    // For odd functions, computed from the magnitude.
+    // This rule is for odd functions, which are computed from the magnitude of the argument.
     (@odd $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
         let sign = $o.bits::<f32>($x);
         let mask = $o.splat(1_u32 << 31);

@@ -4,11 +4,12 @@
 use crate::functions::float64::Float64;
 use crate::ops::{Cmp, Ops};
 
-/// A mask of the lanes where the midpoint of two float32 is at most 2^−`bits` of `y` away from `y`, which must not be
-/// subnormal in float32. The mask is false for infinities and NaN, whose low bits are all 0 or all 1.
+/// A mask of the lanes where the midpoint of two float32 is at most 2^−`bits` of `y` away from `y`, which
+/// must not be subnormal in float32. The mask is false for infinities and NaN, whose low bits are all 0 or
+/// all 1.
 ///
-/// The low 29 bits of a midpoint are 2^28. In units of the last place of `y`, the midpoint is less than k = 2^(53 −
-/// bits) away, so that the low bits of `y` and 2^28 + k add up to less than 2k, apart from a carry.
+/// The low 29 bits of a midpoint are 2^28. In units of the last place of `y`, the midpoint must be less than
+/// k = 2^(53 − bits) away. The low bits of `y` plus 2^28 + k are then less than 2k, apart from a carry.
 #[inline(always)]
 pub(super) fn is_near<O: Ops>(o: &mut O, y: O::V<f64>, bits: u32) -> O::M<f64> {
     let k = 1_u64 << (53 - bits);

@@ -1,8 +1,8 @@
-//! pow of float16: the exponential of y·log x in float64 arithmetic, with an error of about 2^−33, rounded once by way
-//! of rounding to odd.
+//! pow of float16: the exponential of y·log x in float64 arithmetic, with an error of about 2^−33, rounded
+//! once by way of rounding to odd.
 //!
-//! All operands take the same path, without a slow path for exceptional ones: the conversions of a loop over float16
-//! cost as much.
+//! There is no slow path for exceptional operands: handling them in every lane costs no more than the
+//! conversions that a loop over float16 does anyway.
 
 use crate::dtype::{Num, Real};
 use crate::functions::coefficients::{LN2_DD, LOG2_E};

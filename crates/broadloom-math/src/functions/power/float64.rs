@@ -30,9 +30,10 @@ fn log<O: Ops>(o: &mut O, e: O::V<f64>, m: O::V<f64>) -> Sum<O> {
     o.fast_two_sum(l.hi, l.lo)
 }
 
-/// `head` + `tail` + log(1 + f + low), with a relative error of about 2^−66, and 2^−64 at worst, as a sum whose low
-/// part is below 2^−12 of the high part. `d` is 2 + f, `low` is below half an ulp of 1, and `head` is 0 or a multiple
-/// of ln 2, cut off so that it has trailing zeros; `tail` adds the part that was cut off.
+/// `head` + `tail` + log(1 + f + low), with a relative error of about 2^−66, and 2^−64 at worst. The result
+/// is a sum whose low part is below 2^−12 of the high part. `d` is 2 + f, and `low` is below
+/// half an ulp of 1. `head` is 0 or a multiple of ln 2, cut off so that it has trailing zeros; `tail` is the
+/// part that was cut off.
 #[inline(always)]
 pub(crate) fn precise_log<O: Ops>(
     o: &mut O,
@@ -80,14 +81,15 @@ pub(crate) fn precise_log<O: Ops>(
     Sum { hi: sum.hi, lo }
 }
 
-/// e^(y·l), with the product clamped to where the power is 0 or infinite. `l` may be infinite where y is not 0.
+/// e^(y·l). y·l is clamped to a range outside of which the power is 0 or infinite. `l` may be infinite where
+/// y is not 0.
 #[inline(always)]
 fn exp_of_product<O: Ops>(o: &mut O, l: Sum<O>, y: O::V<f64>) -> O::V<f64> {
     let product = o.mul::<f64>(y, l.hi);
     let p = o.at_most(product, 720.0);
     let p = o.at_least(p, -760.0);
-    // The part of y·l beyond the bounds goes into the low part, which is then infinite or large where the power is, and
-    // is clamped from below where the power is 0.
+    // y·l is clamped, and what the clamping removed is added to the low part. If the power is infinite, the
+    // low part is then infinite or large; if the power is 0, the low part is clamped from below.
     let minus = o.neg::<f64>(p);
     let lo = o.fma::<f64>(y, l.hi, minus);
     let lo = o.fma::<f64>(y, l.lo, lo);

@@ -1,8 +1,9 @@
 //! The effect of signs and exceptional operands on a power, for float64 and float32.
 //!
-//! Negative bases, zeros, and the exponents 0, 1 and 2 are handled in the fast path. Bases that are subnormal, infinite
-//! or NaN take the slow path. So do the exponent −1 and exponents that are NaN, infinite, or too large for their parity
-//! to be in the last bit of a sum: none of them is worth an instruction in every other power.
+//! Negative bases, zeros, and the exponents 0, 1 and 2 are handled in the fast path. Bases that are
+//! subnormal, infinite or NaN take the slow path. So do the exponent −1 and exponents that are NaN, infinite,
+//! or too large for their parity to be in the last bit of a sum. These operands are so rare that testing for
+//! each of them in the fast path would cost more than the slow path does.
 
 use crate::dtype::{Float, Int, Num};
 use crate::functions::compare;
@@ -26,8 +27,9 @@ pub(crate) trait Power: Float {
 /// A mask of the lanes that take the slow path.
 #[inline(always)]
 pub(crate) fn exceptional<O: Ops, T: Power>(o: &mut O, x: O::V<T>, y: O::V<T>) -> O::M<T> {
-    // When the bits of the smallest normal number are added, the bits of infinities and NaN become negative, and those
-    // of subnormals stay below twice that number.
+    // One comparison detects bases that are infinite, NaN or subnormal. Adding the bits of the smallest
+    // normal number makes the bits of infinities and NaN negative, and leaves those of subnormals below twice
+    // that number.
     let base = compare::magnitude::<O, T>(o, x);
     let least = o.splat(T::LEAST_NORMAL);
     let moved = o.add::<T::Bits>(base, least);

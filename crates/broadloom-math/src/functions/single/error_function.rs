@@ -1,6 +1,6 @@
-//! erf and erfc of float32. Near 0 both are computed from x times an even polynomial. Farther out, erf is 1 minus the
-//! exponential of a polynomial, and erfc is the product of exp(−x²), w = 1/(1 + x), and a function of w that hardly
-//! changes, where every factor is a sum of two float32.
+//! erf and erfc of float32. Near 0 both are computed from x times an even polynomial. Farther out, erf is 1
+//! minus the exponential of a polynomial. There, erfc is the product of exp(−x²), w = 1/(1 + x), and a
+//! function of w that hardly changes; each factor is a sum of two float32.
 
 use crate::functions::coefficients::{
     ERF_SINGLE, ERF_SLOPE_SINGLE, ERFC_LOG_POINT, ERFC_LOG_SINGLE, ERFC_LOG_THERE, ERFC_SINGLE,
@@ -57,8 +57,8 @@ fn near_factor<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     o.fma_to_c(u, p, ERF_SLOPE_SINGLE)
 }
 
-/// Evaluates the polynomial with these coefficients, adding the first one in a separate last step. Of the roundings in
-/// [`polynomial`] that are as large as the first coefficients, this leaves one.
+/// Evaluates the polynomial with these coefficients, adding the first one in a separate last step. As a
+/// result only one rounding is as large as the first coefficients, where [`polynomial`] has several.
 #[inline(always)]
 fn headed<O: Ops>(o: &mut O, x: F<O>, coefficients: &'static [f32]) -> F<O> {
     let p = polynomial::<O, f32>(o, x, &coefficients[1..]);
@@ -87,7 +87,7 @@ fn exp_of_minus_square<O: Ops>(o: &mut O, a: F<O>) -> (Sum<O>, F<O>) {
     let first = o.fast_two_sum(one, r);
     let lo = o.fma::<f32>(square, q, first.lo);
     let y = o.fast_two_sum(first.hi, lo);
-    // c may be as large as 2^−18, far more than r's last place.
+    // The correction c may be as large as 2^−18, far more than r's last place.
     let lo = o.fma::<f32>(c, y.hi, y.lo);
     (Sum { hi: y.hi, lo }, t)
 }

@@ -112,6 +112,5 @@ pub(crate) fn expm1<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     o.select::<f32>(tiny, x, y)
 }
 
-/// Below this magnitude, a function of slope 1 whose other terms are at most x² equals its argument to float32
-/// precision.
+/// For x below this magnitude, x plus a term of at most x² is equal to x in float32 precision.
 const TINY: f32 = 1.0 / (1u64 << 40) as f32;

@@ -146,9 +146,10 @@ pub(crate) trait Float32: Ops {
         Sum { hi, lo }
     }
 
-    /// `factor / x` with a relative error of 1/8, for a normal `x` and a `factor` from 1/2 to 1. This is enough if the
-    /// result is multiplied by the remainder of a division and stays below half an ulp. Subtracting the bits of x from
-    /// about twice the bits of 1 gives those of the reciprocal; the factor changes the constant by its logarithm.
+    /// `factor / x` with a relative error of 1/8, for a normal `x` and a `factor` from 1/2 to 1. This is
+    /// precise enough to multiply the remainder of a division by it, if the product is below half an ulp.
+    /// Subtracting the bits of x from about twice the bits of 1 approximates the bits of the reciprocal. The
+    /// factor changes the constant by its logarithm.
     #[inline(always)]
     fn rough_reciprocal(&mut self, x: F<Self>, factor: f32) -> F<Self> {
         let bits = self.bits::<f32>(x);

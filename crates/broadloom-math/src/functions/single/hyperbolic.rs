@@ -18,7 +18,8 @@ pub(super) const EXPONENT_MAGIC: f32 = 12_582_912.0 + 127.0;
 pub(crate) fn tanh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let sign = o.sign_of(x);
     let a = o.abs(x);
-    // Larger arguments are clamped: their result is the largest float32 below 1, or 1 above the first bound.
+    // Arguments above the second bound are clamped to it, where the formula gives the largest float32
+    // below 1. Above the first bound the result is replaced by 1.
     let end = o.is(a, Cmp::Gt, 9.010913);
     let held = o.at_most(a, 8.485);
     // a = n·ln 2/2 + r, with an error of n·2^−30, which is negligible where n is not 0.

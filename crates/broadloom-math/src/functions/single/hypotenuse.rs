@@ -12,8 +12,8 @@ pub(crate) fn hypot<O: Ops>(o: &mut O, x1: F<O>, x2: F<O>) -> F<O> {
     let swapped = o.cmp::<f32>(Cmp::Lt, a1, a2);
     let small = o.select::<f32>(swapped, a1, a2);
     let large = o.select::<f32>(swapped, a2, a1);
-    // The largest power of two that is not above the greater operand, clamped so that its inverse is a normal number as
-    // well.
+    // The scale: the largest power of two that is not above the greater operand, clamped so that its inverse
+    // is a normal number as well.
     let exponent = o.splat(f32::INFINITY.to_bits());
     let bits = o.bits::<f32>(large);
     let power = o.and::<u32>(bits, exponent);

@@ -12,7 +12,7 @@ const PI: f32 = 2.0 * HALF_PI_SINGLE[0];
 const HALF_PI: f32 = HALF_PI_SINGLE[0];
 const QUARTER_PI: f32 = 0.5 * HALF_PI_SINGLE[0];
 
-/// The ratio of π/2 − p to p, where p is the float32 nearest to π/2. It is the same for π/2 times a power of two.
+/// (π/2 − p)/p, where p is the float32 nearest to π/2. A power of two times π/2 has the same ratio.
 const HALF_PI_REST: f32 = HALF_PI_SINGLE[1] / HALF_PI_SINGLE[0];
 
 /// `base` + `term` + `low`, where `base` is 0, or π/4 times a power of two and greater than `term`.
@@ -27,9 +27,9 @@ fn join<O: Ops>(o: &mut O, base: F<O>, term: F<O>, low: F<O>) -> F<O> {
 /// An approximate slope of atan between 0 and 1/2, where it is between 4/5 and 1.
 const SLOPE: f32 = 0.9150634;
 
-/// The angle with the tangent `small`/`large`, minus π/4 where `turned` is set, as a sum of two float32. It is negated
-/// where the highest bit of `sign` is set. Requires 0 ≤ `small` ≤ `large`, and `small` ≥ `large`/2 where `turned` is
-/// set.
+/// The angle with the tangent `small`/`large`, minus π/4 where `turned` is set, as a sum of two float32. The
+/// sum is negated where the highest bit of `sign` is set. Requires 0 ≤ `small` ≤ `large`, and `small` ≥
+/// `large`/2 where `turned` is set.
 #[inline(always)]
 fn angle<O: Ops>(o: &mut O, small: F<O>, large: F<O>, turned: O::M<f32>, sign: O::V<u32>) -> (F<O>, F<O>) {
     // (small − large)/(small + large) is the tangent of the angle minus π/4; the dividend is exact.
@@ -98,8 +98,9 @@ pub(crate) fn atan2<O: Ops>(o: &mut O, x1: F<O>, x2: F<O>) -> F<O> {
     let small = o.at_most(small, f32::MAX);
     let small = o.select::<f32>(axis, zero, small);
     let large = o.at_most(large, f32::MAX);
-    // Scaling keeps sums finite, reciprocals normal, and the remainder of a quotient above underflow, unless the
-    // quotient is subnormal, and then exact. Two zeros have the quotient 0.
+    // The operands are scaled, so that sums are finite and reciprocals are normal. The remainder of a
+    // quotient then does not underflow, unless the quotient is subnormal, and then exact. Two zeros have the
+    // quotient 0.
     let below = o.is(large, Cmp::Lt, (1u64 << 30) as f32);
     let (up, down) = (o.splat((1u64 << 63) as f32), o.splat(0.0625f32));
     let factor = o.select::<f32>(below, up, down);

@@ -35,8 +35,8 @@ fn split<O: Ops>(o: &mut O, x: F<O>) -> (F<O>, F<O>) {
     (o.sub::<f32>(e, less), f)
 }
 
-/// The exponent e of the number 2^e·(1 + f) with these bits, times 2^23, as the bits of a signed integer. `least` has
-/// the bits of the smallest 1 + f.
+/// Returns e·2^23 as the bits of a signed integer, for a number 2^e·(1 + f) with these bits. `least` has the
+/// bits of the smallest value that 1 + f may have.
 #[inline(always)]
 fn exponent_field<O: Ops>(o: &mut O, bits: O::V<u32>, least: u32) -> O::V<u32> {
     let least = o.splat(least);
@@ -69,7 +69,8 @@ fn log_rest<O: Ops>(o: &mut O, f: F<O>, more: F<O>, table: &'static [f32]) -> F<
     o.fma::<f32>(half, f, rest)
 }
 
-/// `part` plus the exponent times `unit`, as a sum of two float32. The product of an exponent and `unit` is exact.
+/// `part` plus the exponent times `unit`, as a sum of two float32. `unit` has few bits, so its product with
+/// an exponent is exact.
 #[inline(always)]
 fn beside_exponent<O: Ops>(o: &mut O, e: F<O>, unit: f32, part: F<O>) -> Sum<O> {
     let unit = unit / FIELD;
@@ -103,15 +104,16 @@ pub(crate) fn log<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
 #[inline(always)]
 fn log_to_base<O: Ops>(o: &mut O, x: F<O>, [head, tail]: [f32; 2], unit: [f32; 2]) -> F<O> {
     let (e, f) = split(o, x);
-    // f − f²/2 as a sum, in which only the square is rounded: just above 4/3, the exponent's term cancels most of it.
+    // f − f²/2 as a sum, in which only the square is rounded. Precision is needed for x just above 4/3, where
+    // the exponent's term cancels most of it.
     let half = o.mul_c(f, -0.5);
     let square = o.mul::<f32>(half, f);
     let near = o.add::<f32>(f, square);
     let kept = o.sub::<f32>(near, f);
     let lost = o.sub::<f32>(square, kept);
     let rest = log_cube(o, f, lost, &LOG_CENTRED_SINGLE);
-    // (near + rest)·unit. The rounding error of near·unit is carried along, and the exponent's term is added without
-    // rounding.
+    // Computes (near + rest)·unit plus the exponent's term. The rounding error of near·unit is carried along,
+    // and the exponent's term is added without rounding.
     let product = o.mul_c(near, unit[0]);
     let minus = o.neg::<f32>(product);
     let lost = o.fma_c(near, unit[0], minus);

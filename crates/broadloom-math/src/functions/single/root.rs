@@ -1,15 +1,15 @@
-//! The cube root of float32. Dividing the bits of x by −3 approximates the bits of y = x^(−1/3), up to a constant. From
-//! its error h = 1 − x·y³ the factor (1 − h)^(−2/3) corrects y², to 2^−17. With c = x·y², the difference x − c³ is
-//! computed almost without loss, so that the last operation is the only rounding that counts.
+//! The cube root of float32. Dividing the bits of x by −3 approximates the bits of y = x^(−1/3), up to a
+//! constant. The error of y, h = 1 − x·y³, gives the factor (1 − h)^(−2/3) that corrects y², to 2^−17. With
+//! c = x·y², the difference x − c³ is computed almost without loss, so that the last operation is the only
+//! rounding that counts.
 
 use crate::functions::coefficients::CBRT_SINGLE;
 use crate::functions::single::F;
 use crate::functions::single::float32::Float32;
 use crate::ops::{Cmp, Ops};
 
-/// 2^23 plus a 256th of the constant from which a third of x's bits is subtracted to give the bits of y. With this
-/// constant,
-/// h| is at most 0.1035.
+/// 2^23 plus a 256th of the constant from which a third of x's bits is subtracted to give the bits of y. With
+/// this constant, |h| is at most 0.1035.
 const START: f32 = 8_388_608.0 + (0x54a2_1000_u32 >> 8) as f32;
 
 /// ∛x

@@ -46,8 +46,8 @@ fn log1p_of_exp<O: Ops>(o: &mut O, d: Sum<O>) -> Sum<O> {
     let more = o.fma_c(beyond, -0.5, more);
     let more = o.fma::<f32>(cube, p, more);
     let rest = o.fma_c(square, 0.5, more);
-    // t − q, and t + 2 + q with its rounding error, which is exact, since q + q + 2 is a multiple of the sum's last
-    // place.
+    // The numerator t − q and the divisor t + 2 + q, each with its rounding error. The latter is exact, since
+    // q + q + 2 is a multiple of the sum's last place.
     let head = o.sub::<f32>(power, q);
     let hi = o.fma::<f32>(power, r, head);
     let kept = o.sub::<f32>(head, hi);

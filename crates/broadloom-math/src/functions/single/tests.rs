@@ -73,7 +73,7 @@ fn tanh_is_one_from_where_it_rounds_to_it() {
     }
 }
 
-/// Half of each of these numbers is between two float32.
+/// Half of each of these numbers is not a float32.
 #[test]
 fn subnormal_numbers_are_kept_where_the_slope_is_one() {
     for bits in [1, 2, 3, 5, 0x7f_ffff, 0x80_0001] {
@@ -86,8 +86,8 @@ fn subnormal_numbers_are_kept_where_the_slope_is_one() {
     }
 }
 
-/// Terms that nearly cancel lose the digits that the fast path has, e^x2 may be subnormal, and a sum with 0 must stay
-/// 0. Expected values: mpmath.
+/// Results of terms that nearly cancel, which lose the digits that the fast path has; of a term e^x2 that is
+/// subnormal; and of sums with 0, which must stay 0. Expected values: mpmath.
 #[test]
 fn logaddexp_keeps_what_cancels_and_what_is_small() {
     let rows: [(f32, f32, f64); 10] = [

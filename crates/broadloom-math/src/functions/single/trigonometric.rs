@@ -10,18 +10,19 @@ use crate::ops::{Cmp, Ops, Rare2};
 /// 1.5 · 2^23. Adding it to a number of magnitude below 2^22 leaves the nearest integer in the low bits.
 const INTEGER_MAGIC: f32 = 12_582_912.0;
 
-/// Angles up to this bound are reduced in float32; for larger ones the function is computed in float64, lane by lane.
+/// Angles up to this bound are reduced in float32; for larger ones the function is computed in float64, lane
+/// by lane.
 ///
-/// Up to this bound, n is below 2^17. It is the integer nearest to x·2/π, with an error of 2^−8 from the rounding of
-/// 2/π; so
-/// r| is at most 0.7907, the range of the polynomials. The error of π/2 as three float32 contributes n·2^−76, below 2^−59, and
-/// no float32 in the range is closer to a multiple of π/2 than 2^−28.
+/// Up to this bound, n is below 2^17. It is the integer nearest to x·2/π, with an error of 2^−8 from the
+/// rounding of 2/π. So |r| is at most 0.7907, the range of the polynomials. The error of π/2 as three float32
+/// contributes n·2^−76, below 2^−59, and no float32 in the range is closer to a multiple of π/2 than 2^−28.
 const WIDEST: f32 = 131_072.0;
 
 /// Added to the bits of infinity or NaN, gives those of a negative integer.
 const BEYOND_INFINITY: u32 = (1 << 31) - f32::INFINITY.to_bits();
 
-/// A reduced angle: |x| = (quadrant + 4k)·π/2 + hi + lo, where |lo| is at most half of hi's last place plus 2^−30.
+/// A reduced angle. |x| is equal to (quadrant + 4k)·π/2 + hi + lo for an integer k, and |lo| is at most half
+/// of hi's last place plus 2^−30.
 pub(super) struct Angle<O: Ops> {
     x: F<O>,
     magnitude: O::V<u32>,

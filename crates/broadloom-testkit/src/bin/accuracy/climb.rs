@@ -35,7 +35,7 @@ fn beside(function: Function, format: FloatFormat, rng: &mut Rng, [x, y]: [f64; 
         2..4 => [x, stepped(rng, y)],
         4..6 => [stepped(rng, x), stepped(rng, y)],
         _ => match function {
-            // A pair with the same or the opposite direction in the plane.
+            // A pair is a point of the plane. It is scaled, and half of the time one coordinate is negated.
             Function::Atan2 | Function::Hypot => {
                 let by = 2_f64.powi(rng.below(2 * format.precision as usize) as i32 - format.precision);
                 let [x, y] = [x, y].map(|x| round(format, x * by));

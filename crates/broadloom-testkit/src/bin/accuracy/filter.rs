@@ -7,7 +7,8 @@ use broadloom_testkit::reference::{FloatFormat, Function, Libraries, is_canonica
 
 /// The maximum relative error of a trusted value: 2^-40.
 const TOLERANCE: f64 = 1.0 / (1_u64 << 40) as f64;
-/// The tolerance in ulps of float32, which has 24 significant bits; doubled, since the value may belong to the binade below.
+/// The tolerance in ulps of float32, which has 24 significant bits. It is doubled, since the value may be in
+/// the next lower binade, where an ulp is half as large.
 pub const MARGIN: f64 = TOLERANCE * (1_u64 << 25) as f64;
 
 /// A function in two libraries, for results in a format.
@@ -20,7 +21,8 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// The filter of a function. Exists only if there are two libraries for it with many more digits than the format.
+    /// The filter of a function. It exists only if two libraries compute the function with many more digits
+    /// than the format has.
     pub fn new(function: Function, format: FloatFormat) -> Option<Filter> {
         let libraries = function.model().libraries.filter(|_| format.precision <= 24)?;
         Some(Filter { libraries, format, beyond: 2_f64.powi(format.beyond()) })
@@ -56,8 +58,9 @@ impl Filter {
         if !agreed { None } else { self.distance(value, got) }
     }
 
-    /// Whether a result of a function of one argument is the nearest number, and not within [`MARGIN`] of a tie, judged by the
-    /// target's library. An error of that library alone makes no wrong result pass, unless the result has the same error.
+    /// Whether the result of a function of one argument is the nearest number, judged by the target's library
+    /// alone. The exact value must be more than [`MARGIN`] away from a tie. A wrong result passes only if the
+    /// library has the same error.
     pub fn confirms(self, x: f64, got: f64) -> bool {
         let value = self.value(1, [x, 0.0]);
         if value.is_nan() || got.is_nan() {
@@ -69,8 +72,8 @@ impl Filter {
         self.distance(value, got).is_some_and(|ulps| ulps < 0.5 - MARGIN)
     }
 
-    /// The distance in ulps of a result from a finite value that is trusted to [`TOLERANCE`]; `None` at the end of the format's
-    /// range.
+    /// The distance in ulps of a result from a finite value, which is trusted to [`TOLERANCE`]. `None` if
+    /// either is, or may be, beyond the format's largest number.
     fn distance(self, value: f64, got: f64) -> Option<f64> {
         let slack = value.abs() * TOLERANCE;
         if got.is_infinite() || value.abs() + slack >= self.beyond {
@@ -93,10 +96,11 @@ mod tests {
     use crate::format::{from_bits, round};
     use crate::points::Points;
 
-    /// Arguments for tests: any bit patterns for a function of one, and pairs of all kinds for a function of two.
+    /// Draws arguments for tests: for a function of one argument any bit patterns, for a function of two
+    /// pairs of all kinds.
     fn arguments(function: Function, format: FloatFormat) -> Vec<[f64; 2]> {
         if function.arity() == 2 {
-            // float16 has no kinds, since all its pairs are measured.
+            // float32 is used, because pairs of float16 have no kinds: all of them are measured.
             let points = Points::new(function, FloatFormat::FLOAT32, 20_000, 5, 1);
             let mut columns = vec![Vec::new(); 2];
             points.fill(points.blocks() - 1, &mut columns);
@@ -107,7 +111,7 @@ mod tests {
         (0..4000).map(|_| [from_bits(format, rng.next()), 0.0]).collect()
     }
 
-    /// The filter must also agree where results are wrong by some ulps.
+    /// The filter must agree with the reference even for results that are wrong by some ulps.
     #[test]
     fn the_filter_agrees_with_the_reference() {
         let mut rng = Rng::new(2);
@@ -119,12 +123,12 @@ mod tests {
                     let shift = rng.below(5) as f64 - 2.0;
                     let near = round(format, filter.value(0, at));
                     let got = near * (1.0 + shift / 2_f64.powi(format.precision - 1));
-                    // The target's functions may return any NaN.
+                    // A NaN that the target's functions return may have any bits.
                     let got = if got.is_nan() { f64::NAN } else { round(format, got) };
                     let Some(claimed) = filter.error(at, got) else { continue };
                     decided += 1;
                     match judge(function, format, at[0], at[1], got) {
-                        // At a power of two, the filter uses the smaller ulp.
+                        // If the value may be a power of two, the filter uses the smaller ulp.
                         Judgement::Off { ulps, .. } => {
                             let fits =
                                 (claimed - ulps).abs() < MARGIN || (claimed - 2.0 * ulps).abs() < MARGIN;

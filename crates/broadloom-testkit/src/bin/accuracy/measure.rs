@@ -191,8 +191,8 @@ impl FunctionRun {
         executor: impl Fn() -> Result<Executor, String> + Sync,
     ) -> Findings {
         let kinds = self.points.kinds().len();
-        // For the local search, the selected pairs must not depend on the order in which blocks are measured, so no common record
-        // is used.
+        // With a local search, no common record is used: the pairs that it selects must not depend on the
+        // order in which blocks are measured.
         let record = (kinds == 0).then(|| AtomicU64::new(0));
         let is_verified = self.function.arity() == 1 && self.accuracy == Accuracy::Nearest;
         let columns = || vec![Vec::new(); self.function.arity()];
@@ -215,8 +215,9 @@ impl FunctionRun {
         blocks.reduce(|| Findings::of(kinds), Findings::merge)
     }
 
-    /// Judges the results of a block. The reference is skipped for a result whose error, by the filter, is below the worst
-    /// `leaders` of its kind or below the `record` over all blocks.
+    /// Judges the results of a block. The filter estimates the error of each result. The slow reference is
+    /// skipped if this error is below those of the worst `leaders` results of the same kind, or below the
+    /// `record` over all blocks.
     pub fn judge(
         &self,
         block: &PointBlock,
@@ -270,7 +271,7 @@ impl FunctionRun {
                     None => worst.add(Case { at, got, ulps }, leaders),
                 }
             }
-            // Next to a power of two, the filter may have used the smaller ulp.
+            // Next to a power of two, the filter may have used the smaller ulp, which doubles the error.
             if claimed.is_some_and(|claimed| {
                 (claimed - ulps).abs() > MARGIN && (claimed - 2.0 * ulps).abs() > MARGIN
             }) {

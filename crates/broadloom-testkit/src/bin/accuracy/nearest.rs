@@ -53,8 +53,8 @@ impl FunctionRun {
         }
     }
 
-    /// For negative arguments of an even or odd function: whether the results follow, bit for bit, from those of the positive
-    /// arguments, which belong to another block.
+    /// Whether the results of an even or odd function for negative arguments follow, bit for bit, from its
+    /// results for the positive arguments, which another block verifies.
     fn is_mirrored(&self, arguments: &[f64], results: &[f64], executor: &mut Executor) -> bool {
         let symmetry = self.function.model().symmetry;
         if symmetry == Symmetry::None || !arguments.iter().all(|x| x.is_sign_negative() && !x.is_nan()) {
@@ -70,9 +70,9 @@ impl FunctionRun {
         results.iter().zip(others).all(|(&got, other)| follows(got, other))
     }
 
-    /// Whether all results in the block are equal and the first and the last are the nearest number. The arguments are adjacent
-    /// and have one sign. If the function is monotonic, or is undefined on all of them, the results in between are then the
-    /// nearest too.
+    /// Whether all results of the block are equal, and the first and the last are the nearest number. The
+    /// arguments are adjacent and have one sign. If the function is monotonic, or undefined on all of them,
+    /// the results in between are then also the nearest number.
     fn is_uniform(&self, arguments: &[f64], results: &[f64]) -> bool {
         let (Some(first), Some(last)) = (results.first(), results.last()) else { return false };
         let [low, high] = [arguments[0], arguments[arguments.len() - 1]];

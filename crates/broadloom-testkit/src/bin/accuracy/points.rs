@@ -48,7 +48,8 @@ pub struct Points {
 
 /// Properties of a block, returned by [`Points::fill`].
 pub struct PointBlock {
-    /// The number of points at the start that belong to the preceding block and are only used to check the order of results.
+    /// The number of points at the block's start that belong to the preceding block. They only serve to check
+    /// the order of results.
     pub overlap: usize,
     /// Whether the arguments are in ascending order.
     pub ordered: bool,
@@ -57,7 +58,8 @@ pub struct PointBlock {
 }
 
 impl Points {
-    /// The points for a function: the whole format, or `points` points if it is too large; one in `thin` of either.
+    /// The points for a function: all numbers of the format or, if they are too many, a selection of `points`
+    /// points. Only one in `thin` of these is measured.
     pub fn new(function: Function, format: FloatFormat, points: u64, thin: u64, seed: u64) -> Points {
         let bulk = match (function.arity(), format.dtype) {
             (1, DType::Float16) => Bulk::Places(1),

@@ -33,8 +33,8 @@ pub fn page(rows: &[AccuracyRow]) -> String {
     page
 }
 
-/// A table with the maximum error for each kind of pairs, and a column for each function of two operands; empty if there are no
-/// kinds.
+/// A table of maximum errors with a row for each kind of pairs and a column for each function of two
+/// operands. Empty if there are no kinds.
 fn kinds(rows: &[&AccuracyRow]) -> String {
     let rows: Vec<&&AccuracyRow> = rows.iter().filter(|row| !row.kinds.is_empty()).collect();
     let mut names: Vec<&str> = Vec::new();

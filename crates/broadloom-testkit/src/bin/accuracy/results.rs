@@ -212,8 +212,8 @@ impl AccuracyRow {
         broken
     }
 
-    /// If the error exceeds the maximum that the stated rows have for the same function, dtype and part, describes that; else
-    /// nothing.
+    /// A message if the error exceeds the maximum in the row of `stated` for the same function, dtype and
+    /// part; `None` if it does not.
     pub fn exceeds(&self, stated: &[AccuracyRow]) -> Option<String> {
         let stated = stated.iter().find(|row| row.key() == self.key())?;
         let (ulps, most) = (self.ulps, stated.ulps);
@@ -222,7 +222,7 @@ impl AccuracyRow {
                 (&self.function, &self.dtype, self.of_part(), self.at.join(", "));
             format!("{function} of {dtype}{part}: {ulps} ulps at {at}, where {most} are stated")
         };
-        // The quick and the precise reference may round an error differently in its sixteenth digit.
+        // The two references may round an error differently in its sixteenth digit.
         (ulps > most + 1e-12).then(told)
     }
 

@@ -50,8 +50,8 @@ fn known_pairs_are_within_the_stated_maxima() {
     }
 }
 
-/// Pairs whose error once exceeded an ulp: pow multiplies the logarithm's error about a thousand times next to overflow, and
-/// partly cancelling terms of logaddexp multiply an error several times.
+/// Pairs whose error once exceeded an ulp. Next to overflow, pow multiplies the logarithm's error by about a
+/// thousand; in logaddexp, terms that partly cancel multiply an error several times.
 #[test]
 fn pairs_that_had_more_than_an_ulp_have_less() {
     let cases = [

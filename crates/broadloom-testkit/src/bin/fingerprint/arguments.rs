@@ -38,8 +38,8 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Operands from columns: each has a dtype, the extents of the whole and of the head, which differ in the first only, and the
-    /// bits.
+    /// Makes operands from columns. A column has a dtype, the extents of the whole operand and of its head (a
+    /// part with a smaller first extent), and the bits of the elements.
     fn of(columns: impl IntoIterator<Item = (DType, [Vec<usize>; 2], Vec<u64>)>) -> Arguments {
         let mut arguments = Arguments { whole: Vec::new(), head: Vec::new(), hash: Hash::new() };
         for (dtype, [whole, head], bits) in columns {
@@ -104,7 +104,7 @@ fn listed(dtypes: &[DType]) -> Vec<Vec<u64>> {
         let mut before = None;
         for (column, &dtype) in columns.iter_mut().zip(dtypes) {
             let bits = match before {
-                // The element of the preceding operand, or one within two ulp of it.
+                // The element of the preceding operand, or one at most two ulp away from it.
                 Some((same, bits)) if same == dtype && rng.chance(1, 8) => {
                     let near: u64 = bits;
                     near.wrapping_add(rng.below(5) as u64).wrapping_sub(2) & mask(dtype)
@@ -115,7 +115,7 @@ fn listed(dtypes: &[DType]) -> Vec<Vec<u64>> {
             before = Some((dtype, bits));
         }
     }
-    // The stride is the golden section of the length.
+    // The stride is the golden section of the number of elements.
     let place = |i: usize| i * 648_061 % WHOLE;
     columns.iter().map(|column| (0..WHOLE).map(|i| column[place(i)]).collect()).collect()
 }
@@ -153,7 +153,7 @@ pub fn any(rng: &mut Rng, dtype: DType) -> u64 {
     }
 }
 
-/// An element of which a million have a sum that is in range of the dtype, or nearly so: an integer is small.
+/// A random element, so small that the sum of a million of them is in range of the dtype, or nearly so.
 pub fn moderate_sum(rng: &mut Rng, dtype: DType) -> u64 {
     match dtype.kind() {
         Kind::Float => scaled(rng, dtype, 12, 14),
@@ -164,7 +164,8 @@ pub fn moderate_sum(rng: &mut Rng, dtype: DType) -> u64 {
     }
 }
 
-/// An element of which a million have a product in range of the dtype: a float near 1, or an odd integer.
+/// A random element for products of a million elements, which must be in range of the dtype: a float near 1,
+/// or an odd integer.
 pub fn moderate_product(rng: &mut Rng, dtype: DType) -> u64 {
     match dtype.kind() {
         Kind::Float => near_one(rng, dtype, 8),
@@ -173,7 +174,7 @@ pub fn moderate_product(rng: &mut Rng, dtype: DType) -> u64 {
     }
 }
 
-/// A float of either sign, with one of the `exponents` exponents from −`least` on.
+/// A float of either sign. Its exponent is one of the `exponents` integers from −`least` on.
 fn scaled(rng: &mut Rng, dtype: DType, least: u64, exponents: usize) -> u64 {
     let (width, fraction) = (8 * dtype.size() as u32, fraction(dtype));
     let bias = (1u64 << (width - fraction - 2)) - 1;

@@ -16,7 +16,8 @@ use broadloom_testkit::{Runner, differential, elements};
 
 use crate::hash::Hash;
 
-/// Named options: the interpreter, and machine code of each vector width of the target, each with some number of threads.
+/// The ways of evaluating, each a name and options: the interpreter, and machine code of each vector width of
+/// the target, each with some number of threads.
 pub struct Executors(Vec<(String, Options)>);
 
 impl Executors {
@@ -25,7 +26,8 @@ impl Executors {
         Executors::on_threads(&[1])
     }
 
-    /// The executors of this target, each with each of these numbers of threads. A name contains the number unless it is one.
+    /// The executors of this target with each of these numbers of threads. A name contains the number of
+    /// threads unless it is one.
     pub fn on_threads(threads: &[usize]) -> Executors {
         let with_threads = |&threads: &usize| {
             Runner::all().map(move |runner| {
@@ -92,7 +94,8 @@ pub fn attempt(evaluate: impl FnOnce() -> Result<Vec<Array<'static>>>) -> Attemp
     catch_unwind(AssertUnwindSafe(evaluate)).ok()
 }
 
-/// The hash of an attempt. Panics, and errors other than a division by zero, are printed with the label and the executor's name.
+/// The hash of the outcome of an evaluation. Panics, and errors other than a division by zero, are printed
+/// with the label and the executor's name.
 pub fn hash_of_attempt(done: &Attempt, label: &dyn Display, name: &str) -> Hash {
     let mut hash = Hash::new();
     match done {

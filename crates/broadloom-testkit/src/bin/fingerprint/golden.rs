@@ -13,8 +13,8 @@ use crate::hash::Hash;
 pub struct HashFormat {
     /// The comments at the top of the file.
     pub header: &'static str,
-    /// For each hash of results, the part of the arguments that it covers, as text for messages after an executor's name: ` over
-    /// the head`.
+    /// For each hash in a row, the part of the arguments that was evaluated, as text that follows an
+    /// executor's name in messages, such as ` over the head`.
     pub results: &'static [&'static str],
 }
 

@@ -41,7 +41,7 @@ enum Command {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
-    /// Evaluates the programs of such a file; prints a line of hashes for each block of programs, and one for all.
+    /// Evaluates the programs of a file; prints a line of hashes for each block of programs, and one for all.
     Programs {
         /// The file.
         file: PathBuf,
@@ -82,7 +82,7 @@ fn run(command: &Command) -> Result<(), String> {
         Command::Functions(command) => functions::hash_all(command, &mut stdout().lock())?,
         Command::Reductions(command) => reductions::hash_all(command, &mut stdout().lock())?,
     }
-    // Otherwise every executor would have the interpreter's hashes.
+    // If nothing was compiled, every executor would have the interpreter's hashes.
     if Engine::global().compiled_kernels() == 0 {
         return Err("nothing was compiled on this target".into());
     }
@@ -108,7 +108,7 @@ fn write_programs(path: &Path, first: u64, programs: u64) -> Result<(), String> 
     let written = File::create(path).and_then(|file| {
         let mut file = BufWriter::new(file);
         for number in 0..programs {
-            // The text of a program contains no empty line, so an empty line separates programs.
+            // Programs are separated by empty lines, which their texts do not contain.
             writeln!(file, "{}", numbered(first, number))?;
         }
         file.flush()

@@ -101,7 +101,8 @@ struct Ways {
     direct: Executors,
     /// Every executor on one thread, for contiguous copies of the operands.
     copies: Executors,
-    /// The names and options for evaluation in chunks: with operands read from files, and with operands in memory.
+    /// The names and options of two evaluations in chunks: one whose operands are read from files, and one
+    /// whose operands are in memory.
     chunks: [(String, Options); 2],
 }
 
@@ -129,7 +130,7 @@ impl Ways {
             if results.is_empty() {
                 results = hashes.iter().map(|(name, _)| (name.clone(), Hash::new())).collect();
             }
-            // The cases of a row have the same ways of evaluating, in the same order.
+            // All cases of a row are evaluated in the same ways, in the same order.
             results.iter_mut().zip(&hashes).for_each(|((_, total), (_, hash))| total.word(hash.bits()));
         }
         RowHashes { name: row.name.clone(), arguments, results: vec![results] }

@@ -75,7 +75,8 @@ impl<'f> Report<'f> {
         }
     }
 
-    /// Writes the file if that is the task, and fails if a row was wrong. `by` describes how rows were evaluated.
+    /// Fails if a row was wrong; otherwise writes the file if that is the task. `by` describes how rows were
+    /// evaluated.
     pub fn finish(self, by: &str, out: &mut impl Write) -> Result<(), String> {
         if self.rows == 0 {
             return Err("no line of these names".into());

@@ -23,7 +23,7 @@ pub fn base(rng: &mut Rng, size: Size) -> Vec<usize> {
     let rank = [0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 4][rng.below(12)];
     loop {
         let mut shape: Vec<usize> = (0..rank).map(|_| extent(rng, rank)).collect();
-        // Sometimes square, so that an array can be combined with its transpose.
+        // Some shapes are square, so that an array can be combined with its transpose.
         if rank == 2 && rng.chance(1, 3) {
             shape[1] = shape[0];
         }
@@ -70,8 +70,8 @@ pub fn related(rng: &mut Rng, shape: &[usize]) -> Vec<usize> {
     shape
 }
 
-/// The program with other extents (equal extents replaced by equal ones) and zeros in its arrays. Nothing if an array would have
-/// more than `most` elements. The result may be ill-typed.
+/// The program with other extents, where equal extents stay equal, and with zeros in its arrays. `None` if an
+/// array would have more than `most` elements. The result may be ill-typed.
 pub fn resized(rng: &mut Rng, program: &Program, most: usize) -> Option<Program> {
     let mut drawn: BTreeMap<usize, usize> = BTreeMap::new();
     let mut to = |extent: usize| match extent {
@@ -125,7 +125,7 @@ pub fn layout(rng: &mut Rng, wanted: &[usize]) -> (Vec<usize>, Vec<View>) {
                 let step = 1 + rng.below(3);
                 let last = shape[axis].saturating_sub(1) * step;
                 let range = PySlice { start: Some(last as isize), stop: None, step: -(step as isize) };
-                // Without elements there is no last one to start from.
+                // A reversed slice starts at the last element, so there must be one.
                 if shape[axis] > 0 {
                     shape[axis] = last + 1 + rng.below(3);
                     views.push(View::Slice([whole, vec![range]].concat()));
@@ -148,7 +148,7 @@ pub fn layout(rng: &mut Rng, wanted: &[usize]) -> (Vec<usize>, Vec<View>) {
             }
         }
     }
-    // The views were determined from the requested shape backwards.
+    // The views were chosen from the requested shape backwards, so their order is reversed here.
     views.reverse();
     (shape, views)
 }

@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// No number skipped by the search in a window is closer than the closest one that it finds.
+    /// Compares the search of a window with all of its numbers: none is closer than the closest one found.
     #[test]
     fn a_window_has_no_nearer_pair() {
         for (binade, b) in [(0, 1.3), (4, 20.1), (9, 601.7)] {
@@ -220,7 +220,8 @@ mod tests {
         std::env::var(name).ok()
     }
 
-    /// Pairs found by a short search (`BROADLOOM_WINDOWS` lengthens it) have correct results too.
+    /// The results of logaddexp are correct for the pairs that a search finds (`BROADLOOM_WINDOWS` sets its
+    /// length).
     #[test]
     fn logaddexp_is_below_an_ulp_at_the_pairs_of_a_search() {
         let windows = variable("BROADLOOM_WINDOWS").map_or(60, |n| n.parse().expect("a number"));
@@ -234,7 +235,7 @@ mod tests {
             assert!(searched > 1 << 20, "{binade}: {searched}");
             list += &format!("# 2^{binade} <= |x2|: of 2^{:.1} pairs\n", (searched as f64).log2());
             for Pair { a, b, distance } in pairs {
-                // With high probability, the closest of this many random numbers is as close.
+                // The closest of so many random numbers is, with high probability, closer than this.
                 assert!(distance < 2_f64.powi(binade - 52 - 15), "{a:e}, {b:e}: {distance:e}");
                 let got = logaddexp(a, b);
                 let (ulps, _) = error(a, b, got);
@@ -258,7 +259,7 @@ mod tests {
         let pairs = nearest_to_one();
         assert!(pairs.len() >= 100, "{}", pairs.len());
         for [a, b, value] in pairs {
-            // 0 if that is less than any number.
+            // The value must be small, and 0 if its magnitude is less than any number.
             let distance = 2_f64.powi(-90) * b.abs();
             assert!(value.abs() <= distance * b.exp(), "logaddexp({a:e}, {b:e}) = {value:e}");
             assert!(error(a, b, value).1, "logaddexp({a:e}, {b:e}) = {value:e}");

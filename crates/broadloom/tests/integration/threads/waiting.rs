@@ -55,8 +55,8 @@ thread_local! {
     static HOLDS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Other threads are slow, so that the thread that holds the lock waits for their chunks, while halves of the jobs lie in the queues of
-/// threads that wait for the lock.
+/// The other threads are slow, so that the thread that holds the lock has to wait for their chunks. At that
+/// time the queues of threads that wait for the lock contain halves of the jobs.
 #[test]
 fn a_lock_around_an_evaluation_in_a_job_of_a_pool() {
     let _watchdog = Watchdog::new("a_lock_around_an_evaluation_in_a_job_of_a_pool");

@@ -1,7 +1,8 @@
-//! Points that are known to be hard.
+//! Points at which a function is known to be hard to round correctly.
 //!
-//! Published cases are listed at the functions' declarations. A test checks that each is hard: its exact value is within 2^-40 of
-//! half an ulp from a number, or from the midpoint of two.
+//! Published cases are listed at the functions' declarations. A test checks that each is hard: the distance
+//! of its exact value from a number of the format, or from the midpoint of two, is below 2^-40 of half an
+//! ulp.
 
 use std::sync::LazyLock;
 
@@ -18,8 +19,8 @@ const PAIRS: &[[f64; 2]] = &[
     [0.9999999999999991, -0.24999999999999986],
 ];
 
-/// Pairs, as bits, at which larger errors were found than at most random pairs. They keep every run from reporting a smaller
-/// maximum.
+/// Pairs of arguments, as bits, with larger errors than nearly all random pairs. They are measured in every
+/// run, so that no run reports a smaller maximum.
 const WORST: &[(Function, FloatFormat, [u64; 2])] = &[
     (Function::Atan2, FloatFormat::FLOAT32, [0x0001_d865, 0x0003_d9d6]),
     (Function::Atan2, FloatFormat::FLOAT32, [0x0059_8231, 0x00b3_0e39]),
@@ -89,7 +90,7 @@ mod tests {
     use super::*;
     use broadloom_testkit::reference::hardness;
 
-    /// Guards against typing errors, which would turn a hard point into an ordinary one.
+    /// Checks that points listed as hard are hard; a typing error would make one ordinary.
     #[test]
     fn published_cases_are_hard() {
         for function in Function::ALL {
@@ -104,7 +105,7 @@ mod tests {
         }
     }
 
-    /// Random angles come no closer to a multiple of π/2 than about 2^-30.
+    /// Random angles are at least about 2^-30 away from a multiple of π/2; the listed ones are closer.
     #[test]
     fn multiples_are_near() {
         let near = MULTIPLES.iter().filter(|x| x.sin().abs() < 1e-14 || x.cos().abs() < 1e-14).count();

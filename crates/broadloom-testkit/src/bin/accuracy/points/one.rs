@@ -32,7 +32,8 @@ const ANCHORS: [f64; 16] = [
     1.0536712127723509e-8,
 ];
 
-/// Divided by powers of two and multiplied by integers, these are the boundaries of argument reductions and table lookups.
+/// Constants at whose multiples an implementation may begin another case, such as another step of an argument
+/// reduction or another entry of a table. The multiples are by an integer over a power of two.
 const SEAMS: [f64; 4] = [1.0, LN_2, FRAC_PI_4, LOG10_2];
 
 /// Draws an argument for a function.

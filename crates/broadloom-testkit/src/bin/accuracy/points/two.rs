@@ -52,7 +52,7 @@ const OF_PLANE: &[PairKind] = &[
         let x = scaled(rng, format.least, format.greatest);
         [x, x * scaled(rng, -format.precision - 4, format.precision + 4)]
     }),
-    // The square of the smaller operand is about half an ulp of the square of the larger one.
+    // Squared, the smaller operand is about half an ulp of the square of the larger one.
     kind("the lesser one about to count", |format, rng| {
         let x = scaled(rng, format.least, format.greatest);
         [x, x * scaled(rng, -format.precision / 2 - 2, -format.precision / 2 + 1)]
@@ -209,7 +209,8 @@ pub fn kinds(function: Function, format: FloatFormat) -> Vec<PairKind> {
     };
     let mut kinds = [&[OF_ALL], own].concat().concat();
     if function == Function::LogAddExp {
-        // Where float64 arguments cancel, only the precise reference can judge, which takes a hundred times as long.
+        // The weight of this kind of pairs is small for float64: if terms cancel, only the precise reference
+        // can judge the result, which takes a hundred times as long.
         kinds.push(PairKind { weight: if format == FloatFormat::FLOAT64 { 2 } else { 64 }, ..CANCELLING });
     }
     kinds

@@ -1,11 +1,13 @@
-//! Arrays of two to four axes, reduced along each axis and along several: rows, columns, and middle axes.
+//! Rows of hashes for arrays of two to four axes, which are reduced along each axis and along several: rows,
+//! columns, and middle axes.
 
 use broadloom::DType;
 
 use super::calls::{self, ReductionCall};
 use super::row::{Contents, HashedCase, HashedOperand, ReductionRow};
 
-/// Matrices with short and long rows and columns, below and above the extents at which the engine changes its method.
+/// The shapes of matrices with short and long rows and columns. Some are below and some above the extents at
+/// which the engine changes its method.
 const MATRICES: &[&[usize]] = &[
     &[1, 257],
     &[257, 1],
@@ -75,7 +77,7 @@ fn borrowed(axes: &[Vec<isize>]) -> Vec<&[isize]> {
     axes.iter().map(|axes| &axes[..]).collect()
 }
 
-/// A row for a call along each of these sets of axes that the function accepts, on arrays of these extents.
+/// A row for one function call on arrays of these extents, along each set of axes that the function accepts.
 fn row(
     what: &str,
     call: &ReductionCall,

@@ -1,7 +1,8 @@
-//! Element-wise expressions that are fused into the loop of a reduction, on operands of every layout.
+//! Rows of hashes for element-wise expressions that are fused into the loop of a reduction, on operands of
+//! every layout.
 //!
-//! The order of a sum follows the view's indices and not the memory, whatever is fused into it. Each row is therefore also
-//! evaluated on contiguous copies of its operands.
+//! The order of a sum follows the view's indices and not the memory, whatever is fused into it. Each row is
+//! therefore also evaluated on contiguous copies of its operands.
 
 use broadloom::DType;
 
@@ -68,8 +69,8 @@ const FIRST: usize = 1;
 const SHAPES: &[&[usize]] = &[&[37, 275], &[1039]];
 const LARGE: &[&[usize]] = &[&[257, 1031]];
 
-/// The rows: one for each layout for the first functions; for the others, one with contiguous operands and one with all layouts
-/// of views.
+/// The rows of hashes. The first functions have one row for each layout; the others have one with contiguous
+/// operands and one with all layouts of views.
 pub fn rows() -> Vec<ReductionRow> {
     let mut rows = Vec::new();
     let pairs =
@@ -106,12 +107,12 @@ fn row(
     layouts: &[[HashedLayout; 2]],
     shapes: &[&[usize]],
 ) -> Option<ReductionRow> {
-    // A NaN among the elements of a sum hides all others, so special values are used for float32 only.
+    // If an element of a sum is NaN, others have no effect, so special values are used for float32 only.
     let special = (dtype == DType::Float32).then_some(Contents::Special);
     let contents: Vec<Contents> = [call.moderate()].into_iter().chain(special).collect();
     let mut cases = Vec::new();
     for (&shape, layouts) in shapes.iter().flat_map(|shape| layouts.iter().map(move |pair| (shape, pair))) {
-        // `None` selects all axes, and so the only axis of a one-dimensional array.
+        // `None` reduces all axes, and so also the only axis of a one-dimensional array.
         let all: [Option<&[isize]>; 3] = [None, Some(&[-2]), Some(&[-1])];
         let axes = if shape.len() == 1 { &all[..1] } else { &all };
         for text in axes.iter().filter_map(|axes| call.text(body, *axes)) {

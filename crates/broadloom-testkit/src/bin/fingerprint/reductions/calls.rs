@@ -64,7 +64,8 @@ impl ReductionCall {
         }
     }
 
-    /// The text of the call for an operand along axes (`None` for all); nothing if the function does not accept these axes.
+    /// The text of the call for an operand along axes (`None` for all axes). `None` if the function does not
+    /// accept these axes.
     pub fn text(&self, x: &str, axes: Option<&[isize]>) -> Option<String> {
         let one = axes.filter(|axes| axes.len() == 1).map(|axes| axes[0]);
         match self {

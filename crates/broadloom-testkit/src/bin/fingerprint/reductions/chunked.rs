@@ -35,12 +35,12 @@ pub fn in_chunks(
         if results[number].is_some() {
             continue;
         }
-        // Results of the same shape are computed together.
+        // Results of one shape are computed together.
         let group: Vec<usize> =
             (number..roots.len()).filter(|&other| roots[other].shape() == root.shape()).collect();
         let together: Vec<&Array<'static>> = group.iter().map(|&number| &roots[number]).collect();
         let bytes = |array: &Array<'_>| array.len() * array.dtype().size();
-        // Arrays in memory need no additional memory; parts that are read from files do.
+        // Operands that are parts of files need memory; operands in memory are there already.
         let read = if from_files { operands } else { &[] };
         let total: usize = read.iter().chain(together.iter().copied()).map(bytes).sum();
         let (computed, count) = in_few(&together, &files, operands, total, options)?;
@@ -83,7 +83,7 @@ fn within(
 ) -> Result<Option<(Vec<Array<'static>>, usize)>> {
     let read =
         |parts: &[InputPart]| parts.iter().map(|part| read(operands, part)).collect::<Result<Vec<_>>>();
-    // The size of a chunk is an estimate, so its evaluation is not limited.
+    // The evaluation has no memory limit, since the size of a chunk is only an estimate.
     let unlimited = Options { max_bytes: usize::MAX, ..options.clone() };
     let inputs: Vec<&Array<'static>> = files.iter().collect();
     let mut passes = Passes::new(roots, &inputs, options)?;
@@ -135,7 +135,8 @@ mod tests {
             let operands =
                 ["x", "y"].map(|name| HashedOperand::new(name, DType::Float32, &shape, Contents::Moderate));
             let case = HashedCase { text: text.to_owned(), operands: operands.into() };
-            // The partial results for each column need more than their share of the memory, so there may be a single chunk.
+            // A reduction of columns may run in a single chunk: the partial results of all columns need more
+            // than their share of the memory.
             let least = if text.ends_with("axis=0)") { 1 } else { 2 };
             for from_files in [true, false] {
                 let done = in_chunks(&case, &case.arrays(), from_files, &Options::default());

@@ -1,6 +1,8 @@
-//! Reductions along one axis, of lengths around 16·2^k: one lane less or more, and one lane short of a full row of 16.
+//! Rows of hashes for reductions along one axis of lengths around 16·2^k: one lane less or more, and one lane
+//! short of a full row of 16.
 //!
-//! At each of these lengths the tree of a sum gets a new level, and lengths next to them end within a row of lanes.
+//! At each of these lengths the tree of a sum gets a new level, and lengths next to them end within a row of
+//! lanes.
 
 use broadloom::DType;
 

@@ -1,7 +1,8 @@
-//! Programs of several reductions along one axis that read each other's results. Their stages run in row blocks, or one after the
-//! other.
+//! Rows of hashes for programs of several reductions along one axis that read each other's results. Their
+//! stages run in row blocks, or one after the other.
 //!
-//! Some extents make a row, or the whole array, larger than 512 KiB, and others make it smaller: larger rows don't stay in cache.
+//! Some extents make a row, or the whole array, larger than 512 KiB, and others make it smaller: larger rows
+//! don't stay in cache.
 
 use broadloom::DType;
 

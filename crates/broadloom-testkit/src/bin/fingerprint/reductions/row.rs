@@ -75,15 +75,15 @@ impl std::fmt::Display for HashedCase {
 /// An array with given contents and layout.
 #[derive(Clone, Debug)]
 pub struct HashedOperand {
-    /// Its name in the text.
+    /// The operand's name in the text.
     pub name: &'static str,
     /// Its dtype.
     pub dtype: DType,
     /// Its extents.
     pub shape: Vec<usize>,
-    /// Its elements.
+    /// The kind of its elements.
     pub contents: Contents,
-    /// Its layout in memory.
+    /// The operand's layout in memory.
     pub layout: HashedLayout,
 }
 
@@ -102,8 +102,8 @@ pub enum Contents {
 }
 
 impl Contents {
-    /// The contents for a dtype: for floats, all of them, with `moderate` for ordinary numbers; for other dtypes, moderate
-    /// numbers and arbitrary bits.
+    /// The kinds of contents that are tested for a dtype: `moderate`, [`Contents::Special`] and, for floats,
+    /// [`Contents::Zeros`].
     pub fn of(dtype: DType, moderate: Contents) -> Vec<Contents> {
         match dtype.kind() {
             Kind::Float => vec![moderate, Contents::Special, Contents::Zeros],
