@@ -32,9 +32,10 @@ pub(crate) struct Places {
     pub height: f64,
 }
 
-/// The height of a box, and of a title.
+/// The height of a box, of a line of a title, and of its two lines.
 pub(crate) const HEIGHT: f64 = 40.0;
-pub(crate) const TITLE: f64 = 18.0;
+pub(crate) const LINE: f64 = 18.0;
+pub(crate) const TITLE: f64 = 2.0 * LINE - 2.0;
 /// The distance between two layers, and the additional one between bands.
 const STRIP: f64 = 34.0;
 const BAND: f64 = 24.0;
