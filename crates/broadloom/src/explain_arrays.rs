@@ -59,8 +59,8 @@ impl Array<'_> {
         self.explanation(options, code).map(|explanation| explanation.to_string())
     }
 
-    /// A description of the expression's evaluation, which can be shown as text, or by the crate `broadloom-html` as a page. With `code` it includes the
-    /// CLIF and the disassembly of each kernel.
+    /// A description of the expression's evaluation, which can be shown as text, or by the crate `broadloom-html` as a page. With
+    /// `code` it includes the CLIF and the disassembly of each kernel.
     ///
     /// # Errors
     /// The errors of [`Array::eval_with`], though nothing is computed.

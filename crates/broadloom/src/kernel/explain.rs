@@ -47,8 +47,8 @@ impl Kernel {
 }
 
 impl Call {
-    /// A description of a run, which can be shown as text, or by the crate `broadloom-html` as a page. With `code` it includes the CLIF and the
-    /// disassembly of each loop.
+    /// A description of a run, which can be shown as text, or by the crate `broadloom-html` as a page. With `code` it includes the
+    /// CLIF and the disassembly of each loop.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) if memory is refused.
