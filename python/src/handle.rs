@@ -557,7 +557,7 @@ impl Handle {
     #[pyo3(signature = (title = "broadloom", code = true))]
     fn explain_html(&self, title: &str, code: bool) -> PyResult<String> {
         let explanation = self.array.explanation(&of_evaluation(None)?, code).or_raise()?;
-        Ok(explanation.to_html(title))
+        Ok(broadloom_html::page(&explanation, title))
     }
 
     /// The numbers of operations and of moved bytes of an evaluation.

@@ -227,7 +227,7 @@ pub unsafe extern "C" fn bl_call_explain(
             BL_EXPLAIN_PLAN | BL_EXPLAIN_CODE => {
                 prepared.call.explanation(form == BL_EXPLAIN_CODE)?.to_string()
             }
-            BL_EXPLAIN_HTML => prepared.call.explanation(true)?.to_html("broadloom"),
+            BL_EXPLAIN_HTML => broadloom_html::page(&prepared.call.explanation(true)?, "broadloom"),
             _ => {
                 return Err(CallFailure::new(
                     BL_ARGUMENT,

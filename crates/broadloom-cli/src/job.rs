@@ -132,7 +132,8 @@ impl Job {
     pub fn explain_html(&self, result: usize, order: Order, title: &str) -> Result<String, Failure> {
         let mut explained = self.explained(result, order, true)?.into_iter();
         let (chunks, explanation) = explained.next().ok_or_else(|| internal("nothing is explained"))?;
-        Ok(explanation.to_html(&format!("{title} → {}", chunks.trim_end_matches("; of the first:"))))
+        let title = format!("{title} → {}", chunks.trim_end_matches("; of the first:"));
+        Ok(broadloom_html::page(&explanation, &title))
     }
 
     /// Explains the first pass over the files, if any, and the result: a sentence on the number of chunks, and the explanation of

@@ -66,6 +66,21 @@ impl Binding {
         Err(Error::new(ErrorKind::Shape, why))
     }
 
+    /// Gives the symbol of one side an extent for which both sides are equal, if the other side's is known; whether it did.
+    pub fn follow(&mut self, meeting: &Meeting) -> bool {
+        let sides = [(&meeting.left, &meeting.right), (&meeting.right, &meeting.left)];
+        sides.into_iter().any(|(open, known)| {
+            let Some(symbol) = open.symbol().filter(|symbol| self.get(symbol).is_none()) else {
+                return false;
+            };
+            let of_symbol = self.extent(known).ok().and_then(|extent| match open {
+                Dim::Derived(derived) => derived.any_symbol_for(extent),
+                _ => Some(extent),
+            });
+            of_symbol.is_some_and(|extent| self.set(symbol, extent).is_ok())
+        })
+    }
+
     /// Takes the extents of an array of these dims: symbols get theirs, those that have one must agree.
     ///
     /// # Errors
@@ -204,10 +219,10 @@ mod tests {
 
     /// Dims from a text such as `n 3`; `n+1` and `n-1` follow from n.
     fn dims(text: &str) -> Dims {
-        let dim = |text: &str| match text {
-            "n+1" => Dim::from("n").more(1).expect("a symbol"),
-            "n-1" => Dim::from("n").less(1).expect("a symbol"),
-            text => Dim::from(text),
+        let dim = |text: &str| match (text.strip_suffix("+1"), text.strip_suffix("-1")) {
+            (Some(symbol), _) => Dim::from(symbol).more(1).expect("a symbol"),
+            (_, Some(symbol)) => Dim::from(symbol).less(1).expect("a symbol"),
+            _ => Dim::from(text),
         };
         Dims::new(&text.split_whitespace().map(dim).collect::<Vec<_>>()).expect(text)
     }
@@ -229,6 +244,32 @@ mod tests {
         }
         assert!(binding.shape(&dims("m")).is_err_and(|e| e.message() == "the extent of m is not known"));
         Ok(())
+    }
+
+    #[test]
+    fn a_symbol_follows_from_the_other_side() {
+        for (left, right, follows) in [
+            ("m", "n+1", Some(11)),
+            ("n-1", "m", Some(9)),
+            ("m-1", "n+1", Some(12)),
+            ("m+1", "n", Some(9)),
+            ("m+1", "0", None),
+            ("m", "k", None),
+            ("n+1", "n", None),
+            ("m-1", "4", Some(5)),
+        ] {
+            let mut binding = Binding::default();
+            let symbol = |name| match Dim::from(name) {
+                Dim::Symbol(symbol) => symbol,
+                _ => unreachable!("a name"),
+            };
+            assert_eq!(binding.set(&symbol("n"), 10), Ok(()));
+            let side = |text| dims(text)[0].clone();
+            let meeting = Meeting { axis: -1, left: side(left), right: side(right) };
+            assert_eq!(binding.follow(&meeting), follows.is_some(), "{left} {right}");
+            assert_eq!(binding.get(&symbol("m")), follows, "{left} {right}");
+            assert!(follows.is_none() || binding.check("add", &meeting).is_ok(), "{left} {right}");
+        }
     }
 
     #[test]

@@ -57,8 +57,14 @@ impl Derived {
     /// The symbol's extent for which the extent is this one; `None` if there is none, or more than one.
     pub(crate) fn symbol_for(&self, extent: usize) -> Option<usize> {
         let is_only = self.divisor == 1 && self.at_most.is_none() && (self.minus == 0 || extent > self.plus);
-        let of_symbol = extent.checked_sub(self.plus)?.checked_add(self.minus)?;
-        Some(of_symbol).filter(|_| is_only)
+        self.any_symbol_for(extent).filter(|_| is_only)
+    }
+
+    /// One of the symbol's extents for which the extent is this one, if there are any.
+    pub(crate) fn any_symbol_for(&self, extent: usize) -> Option<usize> {
+        let sum = extent.checked_mul(self.divisor)?;
+        let of_symbol = sum.checked_sub(self.plus)?.checked_add(self.minus)?;
+        Some(of_symbol).filter(|&of_symbol| self.value(of_symbol) == extent)
     }
 
     /// `max(self - count, 0)`

@@ -10,8 +10,8 @@ use crate::engine::{Detail, Engine, Options};
 use crate::explain::Explanation;
 use crate::lower::{Lowered, Place};
 
-/// A description of how [`eval_many_with`](crate::eval_many_with) would evaluate arrays, with one explanation and one picture for
-/// all of them. With `code` it includes the CLIF and the disassembly of each kernel.
+/// A description of how [`eval_many_with`](crate::eval_many_with) would evaluate arrays, with one explanation for all of
+/// them. With `code` it includes the CLIF and the disassembly of each kernel.
 ///
 /// An array that already owns its values in row-major order is not computed by an evaluation, which shares its memory; the
 /// explanation notes that.
@@ -26,8 +26,8 @@ use crate::lower::{Lowered, Place};
 /// let explanation = explain_many(&[&root, &next], &Options::default(), false)?;
 /// assert_eq!(explanation.kernels(), 1);
 ///
-/// let picture = explanation.with_inputs([("x", &x)]).with_results(["root", "next"]).to_svg();
-/// assert!(picture.contains("float64[2] → next"));
+/// let text = explanation.with_inputs([("x", &x)]).with_results(["root", "next"]).to_string();
+/// assert!(text.contains("is written to next\n"));
 /// # Ok::<(), Error>(())
 /// ```
 ///
@@ -59,25 +59,8 @@ impl Array<'_> {
         self.explanation(options, code).map(|explanation| explanation.to_string())
     }
 
-    /// A description of the expression's evaluation, as an HTML page with a drawing of the graph, the kernels and their code; see
-    /// [`Explanation::to_html`].
-    ///
-    /// # Errors
-    /// The errors of [`Array::eval`], though nothing is computed.
-    ///
-    /// ```
-    /// use broadloom::prelude::*;
-    ///
-    /// let x = Array::from_vec(vec![1.0_f32, 2.0]);
-    /// assert!((&x * 2 + 1).explain_html()?.contains("<svg"));
-    /// # Ok::<(), Error>(())
-    /// ```
-    pub fn explain_html(&self) -> Result<String> {
-        Ok(self.explanation(&Options::default(), true)?.to_html("broadloom"))
-    }
-
-    /// A description of the expression's evaluation, which can be shown as text or as an HTML page. With `code` it includes the
-    /// CLIF and the disassembly of each kernel.
+    /// A description of the expression's evaluation, which can be shown as text, or by the crate `broadloom-html` as a page. With
+    /// `code` it includes the CLIF and the disassembly of each kernel.
     ///
     /// # Errors
     /// The errors of [`Array::eval_with`], though nothing is computed.

@@ -130,7 +130,7 @@
 //!
 //! | feature | | what it adds | crates | seconds |
 //! | --- | --- | --- | --- | --- |
-//! | none | | everything but the rows below; the interpreter runs it, with the same bits | 53 | 355 |
+//! | none | | everything but the rows below; the interpreter runs it, with the same bits | 50 | 355 |
 //! | `jit` | default | machine code, through Cranelift: x86-64 with AVX and FMA, aarch64 | + 32 | + 208 |
 //! | `gdb` | | with `jit`: machine code has names in GDB and LLDB ([`Profiling`]) | + 3 | + 6 |
 //! | `ndarray` | | arrays and views of the crate ndarray as operands and results | + 4 | + 10 |
@@ -163,7 +163,7 @@ mod create;
 mod display;
 mod engine;
 mod eval;
-mod explain;
+pub mod explain;
 mod explain_arrays;
 mod expr;
 pub mod functions;

@@ -537,7 +537,7 @@ def test_values_and_nulls_of_a_chain_are_one_loop() -> None:
     assert "plan (1 kernel, 0 temporaries" in plan
     # A loop over the elements, which adds and counts, and one over the one result.
     plan = str(bl.explain(bl.arrow.fill_null((x * y - 1).mean(), 0.0)))
-    assert "plan (2 kernels, 2 temporaries" in plan and "stage 1 over []" in plan
+    assert "plan (2 kernels, 2 temporaries" in plan and "kernel 1 over []" in plan
 
 
 def test_kleenes_logic_without_a_null() -> None:

@@ -344,7 +344,7 @@ fn options_have_their_effect() {
             "--force",
         ]);
         assert!(plan.starts_with("float32[3] in one chunk\n"), "{plan}");
-        assert!(plan.contains("multiply") && plan.contains("stage 0"), "{plan}");
+        assert!(plan.contains("multiply") && plan.contains("kernel 0"), "{plan}");
         assert!(plan.contains("  # x\n") && plan.contains("v0 reads x, contiguous"), "{plan}");
         assert!(!plan.contains("input 0"), "{plan}");
     }

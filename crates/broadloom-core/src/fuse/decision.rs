@@ -155,7 +155,7 @@ impl fmt::Display for Decision {
                 write!(f, "it is one value for a whole row of {reader:?}, computed once per row")
             }
             Why::Combined => {
-                f.write_str("it combines elements, and what reads it is computed in a later stage")
+                f.write_str("it combines elements, and what reads it is computed in a later kernel")
             }
             Why::Shared { loops, .. } => write!(
                 f,

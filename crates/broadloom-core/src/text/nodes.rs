@@ -6,7 +6,6 @@ use broadloom_ir::HostDeclaration;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::ASTYPE;
 use super::parameters::{ARANGE, INDICES};
 use super::print;
 use crate::graph::{Graph, Leaf};
@@ -61,22 +60,6 @@ pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
         NodeKind::Count { axes, to, .. } => format!("count({first}, axis={axes}, dtype={to})"),
         NodeKind::Index { axis, .. } => format!("{INDICES}({first}, axis={axis})"),
     })
-}
-
-/// The name of a node's function, conversion or view, in a word or two; `None` for a leaf.
-pub fn label<A, L, F>(kind: &NodeKind<A, L, F>, function: impl FnOnce(&F) -> String) -> Option<String> {
-    match kind {
-        NodeKind::Leaf(_) => None,
-        NodeKind::Apply { op, .. } => Some(op.to_string()),
-        NodeKind::Host { function: of, .. } => Some(function(of)),
-        NodeKind::Cast { .. } => Some(ASTYPE.to_owned()),
-        NodeKind::View { view, .. } => Some(view.to_string()),
-        NodeKind::DynamicView { view, .. } => Some(print::dynamic_view("", view).to_string()),
-        NodeKind::Reduce { reduction, axes, .. } => Some(format!("{reduction} {axes}")),
-        NodeKind::Scan { scan, axis, .. } => Some(format!("{scan} {axis}")),
-        NodeKind::Count { .. } => Some("count".to_owned()),
-        NodeKind::Index { .. } => Some(INDICES.to_owned()),
-    }
 }
 
 /// Formats one line per node, in the [text language](crate::text): `n2: float32[3,4] = n0 * n1`.

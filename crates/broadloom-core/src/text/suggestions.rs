@@ -2,6 +2,10 @@
 //!
 //! The work is bounded by the number of candidates, whatever the length of the names.
 
+use std::cmp::Reverse;
+
+use strsim::{levenshtein, osa_distance};
+
 /// The maximum length of names that are compared, in characters. No function or dtype has a longer one.
 const LONGEST: usize = 64;
 
@@ -10,10 +14,9 @@ const MOST: usize = 1000;
 
 /// The candidate of which `name` is most likely a misspelling, if one is close.
 ///
-/// A candidate is close if at most a third of the name's letters (but at least one) are inserted, deleted, replaced or
-/// swapped with the adjacent letter. A swap counts slightly less, and a change of case counts a fifth. Of equally close
-/// candidates the first one is returned. Names of more than 64 characters have no suggestions, and only the first
-/// thousand candidates are compared.
+/// A candidate is close if, apart from case, at most a third of the name's letters (but at least one) are inserted, deleted, replaced
+/// or swapped with the adjacent letter. Of equally close candidates those with more swaps come first, and of these the first one is
+/// returned. Names of more than 64 characters have no suggestions, and only the first thousand candidates are compared.
 ///
 /// ```
 /// use broadloom_core::text::nearest;
@@ -21,59 +24,24 @@ const MOST: usize = 1000;
 /// assert_eq!(nearest("frobnicate", ["sin", "sqrt", "square"].into_iter()), None);
 /// ```
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
-    let name: Vec<char> = name.chars().take(LONGEST + 1).collect();
-    if name.is_empty() || name.len() > LONGEST {
+    let length = |name: &str| name.chars().take(LONGEST + 1).count();
+    let letters = length(name);
+    if !(1..=LONGEST).contains(&letters) {
         return None;
     }
-    let limit = LETTER * (name.len() / 3).max(1);
-    let mut best: Option<(usize, &str)> = None;
-    for candidate in candidates.take(MOST) {
-        let letters: Vec<char> = candidate.chars().take(LONGEST + 1).collect();
-        let bound = best.map_or(limit, |(cost, _)| cost - 1);
-        if letters.is_empty()
-            || letters.len() > LONGEST
-            || LETTER * name.len().abs_diff(letters.len()) > bound
-        {
-            continue;
+    // If every letter were replaced (`x` for `y`), it would be another name, not a misspelling.
+    let limit = (letters / 3).max(1).min(letters.saturating_sub(1));
+    let name = name.to_ascii_lowercase();
+    let near = candidates.take(MOST).filter_map(|candidate| {
+        let others = length(candidate);
+        // At least as many letters as one name is longer are inserted or deleted.
+        if others > LONGEST || others.abs_diff(letters) > limit {
+            return None;
         }
-        let cost = distance(&name, &letters);
-        // If every letter were replaced (`x` for `y`), it would be another name, not a misspelling.
-        if cost <= bound && cost < LETTER * name.len() {
-            best = Some((cost, candidate));
-            if cost == 0 {
-                break;
-            }
-        }
-    }
-    best.map(|(_, candidate)| candidate.to_owned())
-}
-
-/// The cost of inserting, deleting or replacing a letter. Swaps and changes of case cost less.
-const LETTER: usize = 5;
-
-/// The minimum total cost of edits from `a` to `b`: insertions, deletions, substitutions, and swaps of adjacent letters
-/// ("optimal string alignment").
-fn distance(a: &[char], b: &[char]) -> usize {
-    let width = b.len() + 1;
-    let mut before = vec![0; width];
-    let mut above: Vec<usize> = (0..width).map(|j| j * LETTER).collect();
-    let mut row = vec![0; width];
-    for i in 1..=a.len() {
-        row[0] = i * LETTER;
-        for j in 1..width {
-            let (x, y) = (a[i - 1], b[j - 1]);
-            let replace = match x == y {
-                true => 0,
-                false if x.eq_ignore_ascii_case(&y) => 1,
-                false => LETTER,
-            };
-            row[j] = (above[j - 1] + replace).min(above[j] + LETTER).min(row[j - 1] + LETTER);
-            if i > 1 && j > 1 && x == b[j - 2] && a[i - 2] == y {
-                row[j] = row[j].min(before[j - 2] + LETTER - 1);
-            }
-        }
-        std::mem::swap(&mut before, &mut above);
-        std::mem::swap(&mut above, &mut row);
-    }
-    above[b.len()]
+        let other = candidate.to_ascii_lowercase();
+        let edits = osa_distance(&name, &other);
+        // Without swaps, each of them is two edits.
+        (edits <= limit).then(|| (edits, Reverse(levenshtein(&name, &other)), candidate))
+    });
+    near.min_by_key(|(edits, swaps, _)| (*edits, *swaps)).map(|(.., candidate)| candidate.to_owned())
 }

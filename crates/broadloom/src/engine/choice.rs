@@ -237,13 +237,13 @@ impl fmt::Display for Why<'_> {
             Why::Faster => f.write_str("its precompiled loops are faster here than machine code"),
             Why::Pays { compile, regret } => write!(
                 f,
-                "compiling takes about {} and pays, since the runs up to this one would take about {} longer without it",
+                "compiling takes about {}, and machine code saves about {} in the runs up to this one",
                 time(compile),
                 time(regret)
             ),
             Why::DoesNotPay { compile, regret } => write!(
                 f,
-                "compiling takes about {} and does not pay yet, since the runs up to this one would take only about {} less with it",
+                "compiling takes about {}, and machine code would save only about {} in the runs up to this one",
                 time(compile),
                 time(regret)
             ),

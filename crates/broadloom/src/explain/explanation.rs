@@ -1,9 +1,9 @@
-//! The data of an explanation, from which its text and its page are generated.
+//! The findings of an explanation: graphs, stages and executors, of which [`Details`](crate::explain::Details) are the plain data.
 //!
 //! An [`Explanation`] is reproducible on one machine for one state of the engine: it has no addresses and no measured times, and
 //! its order is fixed.
 
-use broadloom_core::fuse::{Decision, Source, Stage, Target};
+use broadloom_core::fuse::{Decision, Stage};
 use broadloom_core::graph::{Graph, NodeId, NodeKind};
 use broadloom_core::kernel::{Code, Depth, Inst};
 use broadloom_core::rewrite::Firing;
@@ -20,8 +20,9 @@ use rustc_hash::FxHashSet;
 /// A description of an evaluation: the typed graph, the rewritten graph, the kernels and the reasons for their division, the
 /// executor of each and the reason, their traffic and operations; on request their code.
 ///
-/// Its `Display` is text for people, whose form may change in any version. [`Explanation::to_html`] is a page with the same
-/// contents. Both are the same for the same expressions, options and state of the engine's caches.
+/// Its `Display` is text for people, whose form may change in any version. [`Explanation::details`] has the same contents as data, of
+/// which the crate `broadloom-html` makes pages and pictures. All are the same for the same expressions, options and state of the
+/// engine's caches.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -31,7 +32,6 @@ use rustc_hash::FxHashSet;
 /// let explanation = (&x * &x + 1).explanation(&Options::default(), false)?;
 /// assert!(explanation.to_string().contains("multiply.float32"));
 /// assert_eq!((explanation.kernels(), explanation.operations(), explanation.bytes()), (1, 6, 24));
-/// assert!(explanation.to_html("x * x + 1").starts_with("<!DOCTYPE html>"));
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -148,33 +148,6 @@ impl Explanation {
         }
         live
     }
-
-    pub(super) fn source(&self, source: Source) -> String {
-        match source {
-            Source::Slot(slot) => name_or(self.inputs.get(slot as usize), source),
-            Source::Temp(_) | Source::Index => source.to_string(),
-        }
-    }
-
-    pub(super) fn target(&self, target: Target) -> String {
-        match target {
-            Target::Root(root) => self.result(self.numbers.get(root as usize).copied().unwrap_or_default()),
-            Target::Temp(_) => target.to_string(),
-        }
-    }
-
-    /// The name of a result, or its number.
-    pub(super) fn result(&self, number: usize) -> String {
-        name_or(self.outputs.get(number), format_args!("result {number}"))
-    }
-
-    /// A line about stages that run block by block, and one for each array that owns its values already.
-    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
-        let shared = |&number: &usize| {
-            format!("{} is in memory already: it is shared, and nothing runs for it", self.result(number))
-        };
-        self.blocks.iter().cloned().chain(self.settled.iter().map(shared))
-    }
 }
 
 /// What the op `canonical_nan` does, for readers who know NaN from NumPy.
@@ -239,14 +212,18 @@ impl Step {
         self.stage.combined_by().count()
     }
 
-    /// The index space, and the shape that its elements are reduced to.
+    /// The index space, and the shape to which its elements are combined, or the axis along which they are scanned.
     pub(super) fn space(&self) -> String {
+        let shape = &self.stage.shape;
+        if let Some((_, axis)) = self.stage.scan() {
+            return format!("{shape}, scanned along axis {axis}");
+        }
         let outputs = self.stage.kernel.outputs.iter().zip(self.stage.results());
         let combined =
             { outputs }.find(|(output, _)| output.sink != Sink::Store).map(|(_, (_, shape))| shape);
         match combined {
-            None => self.stage.shape.to_string(),
-            Some(shape) => format!("{}, combined to {shape}", self.stage.shape),
+            None => shape.to_string(),
+            Some(combined) => format!("{shape}, combined to {combined}"),
         }
     }
 
@@ -258,21 +235,6 @@ impl Step {
             _ => format!(", {} per element", time(ns / elements as f64)),
         };
         format!("an estimated {} on one for {}{each}", time(ns), counted(elements as u64, "element"))
-    }
-
-    pub(super) fn executor(&self) -> &'static str {
-        match &self.run {
-            Some(run) if run.folds => "no kernel",
-            Some(run) if run.jit => "jit",
-            Some(_) => "interpreter",
-            None => "nothing",
-        }
-    }
-
-    /// The vectors of its machine code, if machine code runs it.
-    pub(super) fn vectors(&self) -> Option<String> {
-        let run = self.run.as_ref().filter(|run| run.jit)?;
-        Some(vectors(run.width, run.narrowed.as_deref()))
     }
 }
 

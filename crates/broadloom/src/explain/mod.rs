@@ -1,10 +1,11 @@
-//! Explanations of evaluations: as text, and as a page with the graph drawn.
+//! Explanations of evaluations: their data, and their text. The crate `broadloom-html` makes pages and pictures of them.
 
-mod draw;
+mod details;
 mod explanation;
-mod html;
-mod layers;
 mod text;
 
+pub use details::{
+    Details, ExplainedInput, ExplainedKernel, ExplainedNode, ExplainedOutput, ExplainedRun, NodeRole,
+};
 pub use explanation::Explanation;
 pub(crate) use explanation::{Run, Step};

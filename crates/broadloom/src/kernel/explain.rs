@@ -3,7 +3,6 @@
 //! Making an [`Explanation`] of a kernel runs nothing, and changes neither the kernel nor the measurements of previous runs,
 //! which it shows.
 
-use broadloom_core::binding::Binding;
 use broadloom_core::{Dim, Layout, Result, Shape};
 use smallvec::SmallVec;
 
@@ -16,7 +15,8 @@ const EXTENT: usize = 1000;
 
 impl Kernel {
     /// A description of a run of the kernel, as text for people; its form may change in any version. Dynamic dimensions are
-    /// assumed to be 1000, and a dynamic rank (`...`) to have no axes; [`Call::explanation`] uses the actual extents.
+    /// assumed to be 1000, or what follows from others if slices of them are broadcast, and a dynamic rank (`...`) to have no axes;
+    /// [`Call::explanation`] uses the actual extents.
     ///
     /// # Errors
     /// The errors of [`Kernel::bind`], since the assumed extents may exceed the options' limits.
@@ -29,16 +29,12 @@ impl Kernel {
     /// let kernel = Kernel::new(&[&(&x * 2)], &[&x], &Options::default())?;
     /// assert!(kernel.explain()?.contains("v0 reads x, contiguous"));
     ///
-    /// let page = kernel.bind(&[("n", 1_000_000)])?.explanation(true)?.to_html("twice");
-    /// assert!(page.contains("float32[1000000]"));
+    /// let explanation = kernel.bind(&[("n", 1_000_000)])?.explanation(true)?;
+    /// assert!(explanation.to_string().contains("float32[1000000]"));
     /// # Ok::<(), Error>(())
     /// ```
     pub fn explain(&self) -> Result<String> {
-        let mut binding = Binding::default();
-        for symbol in self.symbols() {
-            // A symbol that occurs again has this extent already.
-            let _ = binding.set(symbol, EXTENT);
-        }
+        let binding = self.0.template.assumed(self.symbols(), EXTENT);
         let layouts = self.0.inputs.iter().map(|port| {
             let named = port.dims.iter().filter(|dim| **dim != Dim::Rest);
             let extents: SmallVec<[usize; 8]> =
@@ -51,8 +47,8 @@ impl Kernel {
 }
 
 impl Call {
-    /// A description of a run, which can be shown as text or as an HTML page. With `code` it includes the CLIF and the
-    /// disassembly of each loop.
+    /// A description of a run, which can be shown as text, or by the crate `broadloom-html` as a page. With `code` it includes the
+    /// CLIF and the disassembly of each loop.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) if memory is refused.

@@ -8,7 +8,7 @@ use broadloom_core::node::NodeKind;
 use broadloom_core::shape::MAX_RANK;
 use broadloom_core::structure::{Entry, KeyLeaf, OwnedStructure, Structure};
 use broadloom_core::symbol::Meeting;
-use broadloom_core::{Dims, Error, ErrorKind, Layout, Result, Scalar, Shape};
+use broadloom_core::{Dim, Dims, Error, ErrorKind, Layout, Result, Scalar, Shape, Symbol};
 use broadloom_mem::HostFunction;
 
 use crate::array::Array;
@@ -82,6 +82,22 @@ impl Template {
         let mut binding = Binding::default();
         inputs.into_iter().try_for_each(|(dims, shape)| binding.meet(dims, shape))?;
         self.meetings.iter().try_for_each(|(function, meeting)| binding.check(function, meeting))
+    }
+
+    /// Extents for symbols that may be broadcast as the expressions ask: each the given one, or what follows from another's.
+    pub(crate) fn assumed<'s>(&'s self, symbols: impl Iterator<Item = &'s Symbol>, extent: usize) -> Binding {
+        let sides = self.meetings.iter().flat_map(|(_, meeting)| [&meeting.left, &meeting.right]);
+        // Those of slices come first: a slice may be bounded, and what is broadcast with it has to follow.
+        let sliced = sides.filter(|dim| matches!(dim, Dim::Derived(_))).filter_map(Dim::symbol);
+        let follow = |binding: &mut Binding| while self.meetings.iter().any(|(_, m)| binding.follow(m)) {};
+        let mut binding = Binding::default();
+        follow(&mut binding);
+        for symbol in sliced.chain(symbols) {
+            // A symbol that has an extent keeps it.
+            let _ = binding.set(symbol, extent);
+            follow(&mut binding);
+        }
+        binding
     }
 
     /// The input of planning for the nodes of [`Template::bind`].

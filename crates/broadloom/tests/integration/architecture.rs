@@ -47,13 +47,15 @@ const ARROWS: &[(&str, &[&str])] = &[
             "broadloom-mem",
         ],
     ),
-    ("broadloom-capi", &["broadloom", "broadloom-math", "broadloom-mem"]),
-    ("broadloom-python", &["broadloom", "broadloom-mem"]),
+    // It shows the data of an explanation, which a program without pages need not build.
+    ("broadloom-html", &["broadloom", "broadloom-ir", "broadloom-mem"]),
+    ("broadloom-capi", &["broadloom", "broadloom-html", "broadloom-math", "broadloom-mem"]),
+    ("broadloom-python", &["broadloom", "broadloom-html", "broadloom-mem"]),
     (
         "broadloom-bench",
         &["broadloom", "broadloom-clif", "broadloom-core", "broadloom-math", "broadloom-mem"],
     ),
-    ("broadloom-cli", &["broadloom", "broadloom-core", "broadloom-math", "broadloom-mem"]),
+    ("broadloom-cli", &["broadloom", "broadloom-core", "broadloom-html", "broadloom-math", "broadloom-mem"]),
 ];
 
 /// The crates that may hold unsafe code; the others forbid it.

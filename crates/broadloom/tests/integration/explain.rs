@@ -5,6 +5,7 @@ use std::process::Command;
 
 use broadloom::prelude::*;
 use broadloom::{Executor, Explanation, IntDivision, Kernel, Options, explain_many};
+use broadloom_html::{page, picture};
 
 /// The chosen executor depends on the target; the interpreter runs everywhere.
 fn options() -> Options {
@@ -50,10 +51,10 @@ graph (4 nodes after rewriting; result n7):
   n4: float32[2,3] = n0 + n3
   n7: float32[2,3] = square(n4)  # one bit pattern for every NaN
 plan (1 kernel, 0 temporaries; 60 B moved, 12 operations):
-stage 0 over [2,3]:
+kernel 0 over [2,3]:
   v0 reads input 0, contiguous, element by element
   v1 reads input 1, strides [0, 1], packed into rows of elements
-  v4 is written to result 0
+  v4 is written to the result
   kernel e620398547430eecc9a9a74ee22a64bc (v0: float32, v1: float32)
     v2 = add.float32 v0, v1
     v3 = square.float32 v2
@@ -123,7 +124,7 @@ fn operations_and_bytes() {
     assert_eq!((e.kernels(), e.operations(), e.bytes()), (1, 2000 + 50, 4 * (2000 + 50 + 2000)));
     let nothing = explained(&(ones(&[0, 4]) + 1));
     assert_eq!((nothing.operations(), nothing.bytes()), (0, 0));
-    assert!(nothing.to_string().contains("stage 0 has no elements: nothing runs"), "{nothing}");
+    assert!(nothing.to_string().contains("kernel 0 has no elements: nothing runs"), "{nothing}");
 }
 
 /// An expression with two kernels, a temporary, views, several uses of a node, and functions with a slow path.
@@ -140,7 +141,7 @@ fn the_same_in_every_process() {
     let said = || {
         let e = varied().explanation(&Options { threads: Some(1), ..Options::default() }, true);
         let e = e.expect("an expression");
-        format!("{e}{}", e.to_html("varied"))
+        format!("{e}{}", page(&e, "varied"))
     };
     if std::env::var_os(CHILD).is_some() {
         println!("<<{}>>", said());
@@ -181,7 +182,7 @@ fn the_page_is_well_formed_and_stands_alone() {
     // The second is in memory already, the third is a view of what is.
     for array in [varied(), ones(&[3]), ones(&[3, 2]).t(), ones(&[0]) + 1, Array::scalar(1.5)] {
         let e = array.explanation(&options(), true).expect("an expression");
-        let page = e.to_html("a page");
+        let page = page(&e, "a page");
         let document = parse(&page);
         let names: BTreeSet<&str> = document.descendants().map(|node| node.tag_name().name()).collect();
         assert!(names.contains("svg") && !names.contains("script"), "{names:?}");
@@ -193,7 +194,7 @@ fn the_page_is_well_formed_and_stands_alone() {
             }
         }
         assert!(!page.contains("url(") && !page.contains("@import"));
-        assert!(parse(&e.to_svg()).root_element().has_tag_name(("http://www.w3.org/2000/svg", "svg")));
+        assert!(parse(&picture(&e)).root_element().has_tag_name(("http://www.w3.org/2000/svg", "svg")));
     }
 }
 
@@ -207,7 +208,7 @@ fn every_node_is_drawn_once() {
         let (_, after) = after.split_once('\n').expect("its nodes");
         let nodes = after.lines().take_while(|line| line.starts_with("  "));
         let mut nodes: Vec<&str> = nodes.filter_map(|line| Some(line.split_once(':')?.0.trim())).collect();
-        let drawn = boxes(&e.to_html("x"));
+        let drawn = boxes(&page(&e, "x"));
         let mut drawn: Vec<&str> = drawn.iter().filter_map(|title| Some(title.split_once(':')?.0)).collect();
         nodes.sort_unstable();
         drawn.sort_unstable();
@@ -221,7 +222,7 @@ fn hostile_titles_are_text() {
     let e = explained(&(ones(&[3]) + 1));
     for title in ["</title><script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>", "&lt; & <!-- ]]>"]
     {
-        let page = e.to_html(title);
+        let page = page(&e, title);
         let document = parse(&page);
         let found =
             document.descendants().find(|node| node.has_tag_name("title")).and_then(|node| node.text());
@@ -245,10 +246,27 @@ fn kernels_are_explained_without_memory() -> Result<()> {
     assert!(text.contains(&format!("is written to {hostile}\n")) && text.contains("[3,1000]"), "{text}");
     let explanation = kernel.bind(&[("n", 5)])?.explanation(true)?;
     assert!(explanation.to_string().contains("over [3,5]"), "{explanation}");
-    let page = explanation.to_html("x");
+    let page = page(&explanation, "x");
     assert!(!parse(&page).descendants().any(|node| node.has_tag_name("script")));
     assert!(boxes(&page).iter().any(|title| title.contains(hostile)), "{page}");
     Ok(())
+}
+
+/// Extents are assumed that broadcast: what is added to a slice has the slice's extent.
+#[test]
+fn kernels_of_slices_are_explained() {
+    for (text, space) in [
+        ("x: float64[m]; y: float64[n]; x[1:] + y", "[999]"),
+        ("y: float64[n]; x: float64[m]; y + x[1:]", "[999]"),
+        ("x: float64[n]; y: float64[m]; x[::2] * y", "[500]"),
+        ("x: float64[n]; y: float64[m]; z: float64[k]; y + x[:5] * z[2:]", "[5]"),
+        ("x: float64[n]; y: float64[5]; x[1:] - y", "[5]"),
+        ("x: float64[m]; y: float64[n]; cumulative_sum(y, include_initial=true) * x", "[1001]"),
+    ] {
+        let kernel = Kernel::parse(text, &options()).unwrap_or_else(|e| panic!("{text}: {}", e.render()));
+        let told = kernel.explain().unwrap_or_else(|e| panic!("{text}: {e}"));
+        assert!(told.contains(&format!(" over {space}:\n")), "{text}: {told}");
+    }
 }
 
 /// Several arrays are one explanation and one picture: what they share is there once, and each result is named.
@@ -263,11 +281,11 @@ fn several_arrays_are_explained_together() -> Result<()> {
     assert_eq!((both.kernels(), both.operations()), (1, 4 * 12));
     let text = both.to_string();
     assert_eq!(text.matches("= sqrt(").count(), 2, "once in each graph: {text}");
-    let picture = both.to_svg();
+    let picture = broadloom_html::picture(&both);
     assert!(picture.contains("→ result 0") && picture.contains("→ result 1"), "{picture}");
 
     let named = both.with_inputs([("x", &x), ("y", &y)]).with_results(["twice", "grown"]);
-    let (text, picture) = (named.to_string(), named.to_svg());
+    let (text, picture) = (named.to_string(), broadloom_html::picture(&named));
     assert!(text.contains("is written to twice\n") && text.contains("is written to grown\n"), "{text}");
     assert!(picture.contains("→ twice") && picture.contains("→ grown"), "{picture}");
     for gone in ["input 0", "input 1", "result 0", "result 1"] {
@@ -315,12 +333,12 @@ fn large_graphs_are_drawn_as_kernels() {
     let long = (0..9000).fold(x.clone(), |y, i| y * &x + i);
     let e = explained(&long);
     assert!(e.kernels() > 1);
-    let drawn = boxes(&e.to_html("long"));
+    let drawn = boxes(&page(&e, "long"));
     assert_eq!(drawn.iter().filter(|title| title.starts_with("kernel ")).count(), e.kernels());
     assert!(drawn.len() <= e.kernels() + 1, "{drawn:?}");
 
     let turns = (0..300).fold(ones(&[3, 2]), |y, _| (y + 1).t().reshape(&[3, 2]).expect("6"));
-    let page = explained(&turns).to_html("turns");
+    let page = page(&explained(&turns), "turns");
     assert!(boxes(&page).is_empty() && page.contains("too many to draw"));
 }
 
@@ -329,7 +347,7 @@ fn large_graphs_are_drawn_as_kernels() {
 #[test]
 fn shared_parts_of_edges_are_drawn_once() {
     let y = ones(&[4]);
-    let picture = explained(&(0..6).fold(ones(&[4]), |x, _| (x * &y).exp())).to_svg();
+    let picture = picture(&explained(&(0..6).fold(ones(&[4]), |x, _| (x * &y).exp())));
     let document = parse(&picture);
     let paths = document.descendants().filter_map(|node| node.attribute("d"));
     let curves: Vec<&str> =
@@ -345,7 +363,7 @@ fn the_picture_in_the_readme_is_current() {
     let (nir, red) = (band().astype(DType::Float32), band().astype(DType::Float32));
     let index = (&nir - &red) / (&nir + &red);
     let explained = explained(&where_(index.greater(0.2), &index, 0.0));
-    let picture = explained.with_inputs([("nir", &nir), ("red", &red)]).to_svg() + "\n";
+    let picture = picture(&explained.with_inputs([("nir", &nir), ("red", &red)])) + "\n";
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/explain.svg");
     if std::env::var_os("BROADLOOM_BLESS").is_some_and(|value| value == "1") {
         std::fs::write(path, &picture).expect("written");
@@ -356,15 +374,15 @@ fn the_picture_in_the_readme_is_current() {
     );
 }
 
-/// A reduction is a stage of its own: what it combines, to what shape and in which order is said, and why what reads it is
-/// another stage.
+/// A reduction is a kernel of its own: what it combines, to what shape and in which order is said, and why what reads it is
+/// another kernel.
 #[test]
 fn reductions_are_explained() -> Result<()> {
     let x = ones(&[2, 3]);
     let centred = &x - x.mean(Over::axis(-1).keep_dims())?;
     let text = portable(&explained(&centred));
     // Whether rows run in blocks depends on the caches.
-    let (plan, blocks) = text.split_once("note: stages ").expect("a note about rows");
+    let (plan, blocks) = text.split_once("note: kernels ").expect("a note about rows");
     assert!(blocks.starts_with("run one after the other"), "{blocks}");
     assert_eq!(
         plan.split_once("\ngraph (5 ").expect("the graph after rewriting").1,
@@ -376,7 +394,7 @@ fn reductions_are_explained() -> Result<()> {
   n3: float32[2,1] = n1 / n2
   n4: float32[2,3] = n0 - n3  # one bit pattern for every NaN
 plan (2 kernels, 1 temporary; 88 B moved, 18 operations):
-stage 0 over [2,3], combined to [2]:
+kernel 0 over [2,3], combined to [2]:
   v0 reads input 0, contiguous, element by element
   sum(v0, axis=(1,)) is written to temporary 0
   kernel 1b1c9cc7f2c312e38fa0492c0f2b0b1f (v0: float32)
@@ -384,10 +402,10 @@ stage 0 over [2,3], combined to [2]:
   each of 2 results is combined of 3 elements; sum in the canonical order of 16 lanes
   elements are combined where they are in memory, result by result
   for each element 0 instructions, 1 combination; reads 24 B, writes 8 B, 6 operations
-stage 1 over [2,3]:
+kernel 1 over [2,3]:
   v0 reads input 0, contiguous, element by element
   v1 reads temporary 0, strides [1, 0], packed into rows of elements
-  v5 is written to result 0
+  v5 is written to the result
   kernel 24e75ba2aceb44c9434baa51f9098a8f (v0: float32, v1: float32, v2: scalar float32)
     v3 = divide.float32 v1, v2
     v4 = subtract.float32 v0, v3
@@ -395,13 +413,13 @@ stage 1 over [2,3]:
     return v5
   for each element 2 instructions; reads 32 B, writes 24 B, 12 operations
 note: n3 (float32[2,1]) is fused: it is one value for a whole row of n4, computed once per row
-note: n1 (float32[2,1]) is materialised: it combines elements, and what reads it is computed in a later stage
+note: n1 (float32[2,1]) is materialised: it combines elements, and what reads it is computed in a later kernel
 "
     );
     Ok(())
 }
 
-/// Reductions that share a loop are outputs of one stage; what is combined where it is in memory needs no kernel.
+/// Reductions that share a loop are outputs of one kernel; what is combined where it is in memory needs no code.
 #[test]
 fn reductions_that_share_a_loop_are_explained_together() -> Result<()> {
     let x = ones(&[40, 30]);
@@ -410,7 +428,7 @@ fn reductions_that_share_a_loop_are_explained_together() -> Result<()> {
     let text = e.to_string();
     assert_eq!(e.kernels(), 1);
     for line in [
-        "stage 0 over [40,30], combined to [30]:\n",
+        "kernel 0 over [40,30], combined to [30]:\n",
         "  sum(v0, axis=(0,)) is written to result 0\n",
         "  max(v0, axis=(0,)) is written to result 1\n",
         "  each of 30 results is combined of 40 elements; sum in the canonical order of 16 lanes; max in any order, which gives \
@@ -422,17 +440,34 @@ fn reductions_that_share_a_loop_are_explained_together() -> Result<()> {
     }
     let all = explained(&x.sum(())?).to_string();
     assert!(all.contains("elements are combined where they are in memory, result by result\n"), "{all}");
-    assert!(all.contains("stage 0 has no kernel to run: elements are combined where"), "{all}");
-    assert!(!all.contains("runs on") && !all.contains("to compile"), "{all}");
+    assert!(
+        all.contains(
+            "kernel 0 runs on a built-in loop: the elements are read from memory, and none is computed"
+        ),
+        "{all}"
+    );
+    assert!(!all.contains("runs on the") && !all.contains("to compile"), "{all}");
     assert_eq!(explained(&x.sum(())?).executors().collect::<Vec<_>>(), [None]);
+    let (page, picture) = (page(&explained(&x.sum(())?), "sum"), picture(&explained(&x.sum(())?)));
+    assert!(
+        page.contains("Runs on a <b>built-in loop</b>") && !page.contains("Nothing is computed"),
+        "{page}"
+    );
+    assert!(picture.contains(">kernel 0: built-in loop, 4.8 kB<"), "{picture}");
+    // The only result has no number.
+    assert!(
+        picture.contains("float32[] → result<") && all.contains("is written to the result\n"),
+        "{picture}{all}"
+    );
     assert_eq!(e.executors().collect::<Vec<_>>(), [Some(Executor::Interp)]);
     let nothing = explained(&ones(&[0, 4]).sum(0)?).to_string();
-    assert!(nothing.contains("stage 0 has no elements: its results are those of nothing"), "{nothing}");
+    assert!(nothing.contains("kernel 0 has no elements: its results are those of nothing"), "{nothing}");
     let scan = explained(&x.cumulative_sum(Some(1), None, true)?).to_string();
     assert!(
-        scan.contains("cumulative_sum(v0, axis=1, include_initial=true) is written to result 0"),
+        scan.contains("cumulative_sum(v0, axis=1, include_initial=true) is written to the result"),
         "{scan}"
     );
+    assert!(scan.contains("kernel 0 over [40,30], scanned along axis 1:\n"), "{scan}");
     Ok(())
 }
 
@@ -443,7 +478,7 @@ fn reductions_are_drawn() -> Result<()> {
     let e = (&x - x.max(Over::axis(-1).keep_dims())?).exp();
     let softmax = &e / e.sum(Over::axis(-1).keep_dims())?;
     let explained = explained(&softmax);
-    let page = explained.to_html("softmax");
+    let page = page(&explained, "softmax");
     let drawn = boxes(&page);
     for title in ["max over axis 1", "sum over axis 1"] {
         assert!(drawn.iter().any(|drawn| drawn.contains(title)), "{drawn:?}");

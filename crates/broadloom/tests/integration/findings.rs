@@ -106,7 +106,7 @@ fn a_kernel_keeps_to_the_limit_of_bytes() {
 #[test]
 fn an_expression_larger_than_memory_is_explained() {
     let huge = Array::zeros(&[1 << 38], DType::Float64).expect("lazy") + 1;
-    assert!(huge.explain().expect("explained").contains("stage 0"));
+    assert!(huge.explain().expect("explained").contains("kernel 0"));
 }
 
 /// The starts of slices without elements added up beyond what an offset holds.

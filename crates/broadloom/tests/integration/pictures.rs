@@ -2,6 +2,7 @@
 
 use broadloom::prelude::*;
 use broadloom::{Executor, Explanation, Options, explain_many};
+use broadloom_html::picture;
 use broadloom_testkit::differential;
 use broadloom_testkit::random::{Size, program};
 use roxmltree::{Document, Node};
@@ -158,7 +159,7 @@ fn options() -> Options {
 
 /// Asserts that nothing is crossed, and returns the numbers of edges and of titles.
 fn check(explanation: &Explanation, what: &str) -> (usize, usize) {
-    let svg = explanation.to_svg();
+    let svg = picture(explanation);
     let image = Image::of(&svg);
     let faults = image.faults();
     assert!(faults.is_empty(), "{what}: {}\n{svg}", faults.join("\n"));
@@ -234,7 +235,7 @@ fn a_canonical_nan_is_in_the_box_of_its_operation() -> Result<()> {
     let sign = (&x - 1).signbit();
     for (array, operations) in [(&x - 1, 1), (sign, 2), ((&x / 3).t() * 2, 2)] {
         let explanation = array.explanation(&options(), false)?;
-        let (svg, text) = (explanation.to_svg(), explanation.to_string());
+        let (svg, text) = (picture(&explanation), explanation.to_string());
         assert!(!svg.contains("canonical"), "{svg}");
         let graphs = text.split_once("plan (").expect("a plan").0;
         assert!(!graphs.contains("canonical"), "{text}");

@@ -127,7 +127,7 @@ fn address_space() {
             ),
             "{shown}"
         );
-        assert!(huge_and_turned().explain().is_ok_and(|text| text.contains("stage 1")));
+        assert!(huge_and_turned().explain().is_ok_and(|text| text.contains("kernel 1")));
         small_things_are_right("printing");
     });
 }

@@ -335,8 +335,11 @@ fn explain_says_what_runs_in_blocks_and_why_not() -> Result<()> {
     let says = |x: &Array<'_>, what: &str| -> Result<()> {
         let explanation = x.explanation(&Options::default(), false)?;
         let text = explanation.to_string();
-        assert!(text.contains(&format!("note: stages {what}")), "{what}: {text}");
-        assert!(explanation.to_html("y").contains(&format!("stages {}", what.trim_end())), "{what}");
+        assert!(text.contains(&format!("note: kernels {what}")), "{what}: {text}");
+        assert!(
+            broadloom_html::page(&explanation, "y").contains(&format!("kernels {}", what.trim_end())),
+            "{what}"
+        );
         Ok(())
     };
     let x = numbers(DType::Float32, &[1000, 1000])?;

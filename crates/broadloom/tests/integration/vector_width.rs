@@ -66,9 +66,9 @@ fn explanations_tell_the_width() -> Result<()> {
     let x = Array::from_vec(vec![1.0_f64; 100]);
     for asked in [None].into_iter().chain(VectorWidth::ALL.map(Some)) {
         let told = (&x * &x).explanation(&jit(asked), true)?;
-        let (text, page) = (told.to_string(), told.to_html("squares"));
-        let line = text.lines().find(|line| line.starts_with("stage 0 has vectors of ")).expect("a line");
-        let (bits, why) = line["stage 0 has vectors of ".len()..].split_once(" bits").expect("bits");
+        let (text, page) = (told.to_string(), broadloom_html::page(&told, "squares"));
+        let line = text.lines().find(|line| line.starts_with("kernel 0 has vectors of ")).expect("a line");
+        let (bits, why) = line["kernel 0 has vectors of ".len()..].split_once(" bits").expect("bits");
         let asked_bits = asked.unwrap_or(VectorWidth::target()).bits();
         match why.strip_prefix(", no wider: ") {
             None => assert_eq!((bits.parse(), why), (Ok(asked_bits), "")),
@@ -79,7 +79,7 @@ fn explanations_tell_the_width() -> Result<()> {
         }
         assert!(text.contains(&format!("elements, vectors of {bits} bits")), "{text}");
         assert!(page.contains(&format!("It has vectors of {bits} bits")), "{page}");
-        assert!(told.to_svg().contains(&format!("jit ({bits} bits)")));
+        assert!(broadloom_html::picture(&told).contains(&format!("jit ({bits} bits)")));
     }
     let interpreted = Options { executor: Executor::Interp, ..jit(None) };
     assert!(!(&x * &x).explanation(&interpreted, false)?.to_string().contains("vectors of"));
@@ -129,7 +129,7 @@ fn stores_past_the_caches() -> Result<()> {
         let told = root.explanation(&jit(width), false)?.to_string();
         let streams =
             cfg!(feature = "jit") && width != VectorWidth::W128 && cache == Caches::of_target().last;
-        assert!(!streams || told.contains("stage 0 uses non-temporal stores"), "{told}");
+        assert!(!streams || told.contains("kernel 0 uses non-temporal stores"), "{told}");
     }
     Ok(())
 }

@@ -34,7 +34,7 @@ pub(crate) enum Apart {
 
 impl fmt::Display for Apart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("stages run one after the other, not row block by row block: ")?;
+        f.write_str("kernels run one after the other, not row block by row block: ")?;
         match self {
             Apart::Axes => f.write_str("they share no outer axes along which nothing is combined"),
             Apart::CanFail => f.write_str("one of them calls a host function that may fail"),

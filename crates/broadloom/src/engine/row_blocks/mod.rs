@@ -74,7 +74,7 @@ impl fmt::Display for RowBlocks {
         let (rows, count) = (self.cut.rows, self.cut.count());
         write!(
             f,
-            "stages {} run row block by row block, {} of {} at a time: {temporaries} {} in cache",
+            "kernels {} run row block by row block, {} of {} at a time: {temporaries} {} in cache",
             stages.join(", "),
             figures::count(rows as u64),
             figures::counted(count as u64, "row"),

@@ -1,7 +1,7 @@
 //! Places the nodes of a graph in layers, with the method of Sugiyama, Tagawa and Toda.
 //!
 //! Boxes are given with operands first, each in a band, and edges go down; bands are below each other, and boxes of a layer never
-//! overlap. The title of a band has a layer of its own. Edges are vertical inside layers, away from what is there, and bend only
+//! overlap. The title of a band has a layer of its own, in which edges to the band's boxes pass to the right of it. Edges are vertical inside layers, away from what is there, and bend only
 //! between layers, so that no edge crosses a box or a title. The same input gives the same picture, and time and memory are
 //! bounded by boxes × layers.
 
@@ -32,9 +32,10 @@ pub(crate) struct Places {
     pub height: f64,
 }
 
-/// The height of a box, and of a title.
+/// The height of a box, of a line of a title, and of its two lines.
 pub(crate) const HEIGHT: f64 = 40.0;
-pub(crate) const TITLE: f64 = 18.0;
+pub(crate) const LINE: f64 = 18.0;
+pub(crate) const TITLE: f64 = 2.0 * LINE - 2.0;
 /// The distance between two layers, and the additional one between bands.
 const STRIP: f64 = 34.0;
 const BAND: f64 = 24.0;
@@ -77,18 +78,22 @@ pub(crate) fn place(items: &[Item], edges: &[(usize, usize)], titles: &[f64]) ->
     let mut rows: Vec<Vec<usize>> = vec![Vec::new(); layers.rows.len()];
     spots.iter().enumerate().for_each(|(i, spot)| rows[spot.layer].push(i));
     order(&spots, &mut rows);
-    settle(&mut spots, &rows);
-    let titled: Vec<Option<(usize, f64)>> = (0..titles.len())
+    // Each title is before the first edge of its layer that leads to a box of its band.
+    let mut above: Vec<(usize, Vec<usize>)> = Vec::new();
+    let titled: Vec<Option<usize>> = (0..titles.len())
         .map(|band| {
             let layer = layers.titles[band]?;
-            let inside = items.iter().zip(&spots).filter(|(item, _)| item.band == band && !item.loose);
-            let extent = extent(inside.map(|(_, spot)| spot));
-            Some((layer, between(rows[layer].iter().map(|&i| spots[i].x), extent, titles[band])))
+            let boxes = (0..items.len()).filter(|&i| items[i].band == band && !items[i].loose).collect();
+            above.push((spots.len(), boxes));
+            let leads = |&i: &usize| ends(&spots, i, items.len()).any(|to| items[to].band == band);
+            let place = rows[layer].iter().position(leads).unwrap_or(0);
+            rows[layer].insert(place, spots.len());
+            spots.push(Spot { layer, width: titles[band], x: 0.0, up: Vec::new(), down: Vec::new() });
+            Some(spots.len() - 1)
         })
         .collect();
-    let (left, right) = titled.iter().zip(titles).fold(extent(&spots), |(left, right), (at, width)| {
-        at.map_or((left, right), |(_, x)| (left.min(x), right.max(x + width)))
-    });
+    settle(&mut spots, &rows, &above);
+    let (left, right) = extent(&spots);
     let (left, right) = (left.min(0.0), right.max(0.0));
     let x = |i: usize| spots[i].x - left + MARGIN;
     let top = |i: usize| (x(i), layers.rows[spots[i].layer].0);
@@ -96,10 +101,7 @@ pub(crate) fn place(items: &[Item], edges: &[(usize, usize)], titles: &[f64]) ->
     let part = |pair: &[usize]| [bottom(pair[0]), top(pair[1])];
     Places {
         boxes: (0..items.len()).map(|i| (x(i), top(i).1 + HEIGHT / 2.0)).collect(),
-        titles: titled
-            .iter()
-            .map(|at| at.map(|(layer, x)| (x - left + MARGIN, layers.rows[layer].0)))
-            .collect(),
+        titles: titled.iter().map(|at| at.map(|i| (x(i) - spots[i].width / 2.0, top(i).1))).collect(),
         routes: routes.iter().map(|route| route.windows(2).map(part).collect()).collect(),
         width: right - left + 2.0 * MARGIN,
         height: layers.rows.last().map_or(0.0, |(top, height)| top + height) + MARGIN,
@@ -113,24 +115,18 @@ fn extent<'s>(spots: impl IntoIterator<Item = &'s Spot>) -> (f64, f64) {
     })
 }
 
-/// The left edge of a title between the edges that cross its layer: where it sticks out least from the boxes below it, and there
-/// as near to their left edge as possible.
-fn between(crossing: impl Iterator<Item = f64>, (left, right): (f64, f64), width: f64) -> f64 {
-    let mut bounds: Vec<f64> = crossing.chain([f64::NEG_INFINITY, f64::INFINITY]).collect();
-    bounds.sort_by(f64::total_cmp);
-    let mut best = (f64::INFINITY, left);
-    for pair in bounds.windows(2) {
-        let (least, most) = (pair[0] + GAP / 2.0, pair[1] - GAP / 2.0 - width);
-        if least > most {
-            continue;
+/// The boxes to which the edges through a spot lead; the first `boxes` spots are boxes.
+fn ends(spots: &[Spot], spot: usize, boxes: usize) -> impl Iterator<Item = usize> {
+    let mut waiting = spots[spot].down.clone();
+    std::iter::from_fn(move || {
+        while let Some(next) = waiting.pop() {
+            if next < boxes {
+                return Some(next);
+            }
+            waiting.extend(&spots[next].down);
         }
-        let x = left.clamp(least, most);
-        let cost = (left - x).max(0.0) + (x + width - right).max(0.0) + 0.01 * (x - left).abs();
-        if cost < best.0 {
-            best = (cost, x);
-        }
-    }
-    best.1
+        None
+    })
 }
 
 /// The layers: each box is as low as its operands require and no lower, and the first `titles` bands have titles.
@@ -219,8 +215,9 @@ fn order(spots: &[Spot], rows: &mut [Vec<usize>]) {
     }
 }
 
-/// Moves the boxes of each layer towards their linked spots, as near as the order and the gaps allow.
-fn settle(spots: &mut [Spot], rows: &[Vec<usize>]) {
+/// Moves the boxes of each layer towards their linked spots, and titles to the left edges of the boxes that they are above, as near as
+/// the order and the gaps allow.
+fn settle(spots: &mut [Spot], rows: &[Vec<usize>], titles: &[(usize, Vec<usize>)]) {
     for row in rows {
         let mut x = 0.0;
         for &i in row {
@@ -239,6 +236,9 @@ fn settle(spots: &mut [Spot], rows: &[Vec<usize>]) {
                     // The layer that was moved previously counts more.
                     let (up, below) = (spots[i].up.iter(), spots[i].down.iter());
                     let near = |j: &usize| spots[*j].x;
+                    if let Some((_, boxes)) = titles.iter().find(|(title, _)| *title == i) {
+                        return extent(boxes.iter().map(|&j| &spots[j])).0 + spots[i].width / 2.0;
+                    }
                     let (first, second) = match down {
                         true => (mean(up.map(near)), mean(below.map(near))),
                         false => (mean(below.map(near)), mean(up.map(near))),
@@ -330,15 +330,20 @@ mod tests {
         assert!(place(&[], &[], &[]).boxes.is_empty());
     }
 
-    /// A title is at the left edge of its boxes, unless an edge crosses there.
+    /// A title is at the left edge of its boxes; an edge that would cross it passes to the right.
     #[test]
-    fn a_title_is_between_edges() {
-        let at = |crossing: &[f64], width| between(crossing.iter().copied(), (0.0, 200.0), width);
-        assert_eq!(at(&[], 90.0), 0.0);
-        assert_eq!(at(&[50.0], 90.0), 58.0);
-        assert_eq!(at(&[10.0, 190.0], 90.0), 18.0);
-        assert_eq!(at(&[100.0], 100.0), -8.0);
-        assert_eq!(at(&[50.0, 150.0], 190.0), -148.0);
+    fn a_title_is_beside_edges() {
+        let mut items = items(&[0; 4]);
+        items[0].loose = true;
+        let alone = place(&items[1..], &[(0, 1), (1, 2)], &[90.0]);
+        let title = alone.titles[0].expect("a title");
+        let left = alone.boxes[0].0 - items[1].width / 2.0;
+        assert!((title.0 - left).abs() < 2.0, "{alone:?}");
+        let places = place(&items, &[(0, 1), (1, 2), (2, 3)], &[90.0]);
+        let title = places.titles[0].expect("a title");
+        let edge = places.routes[0][0][1];
+        assert!(edge.1 == title.1 && edge.0 >= title.0 + 90.0 + GAP - 1.0, "{places:?}");
+        assert!(title.0 > places.boxes[1].0 - 100.0, "{places:?}");
     }
 
     #[test]

@@ -3,19 +3,16 @@
 //! Each node that a result needs is drawn once, in the first kernel that computes it. A graph of too many nodes is drawn as its
 //! kernels, and one of too many kernels is not drawn.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
-use broadloom_core::Op;
-use broadloom_core::fuse::{Source, Target};
-use broadloom_core::graph::{Leaf, NodeId, NodeKind};
-use broadloom_core::text::nodes::label;
+use broadloom::Explanation;
+use broadloom::explain::{Details, NodeRole};
 use broadloom_ir::figures::{bytes, count, counted};
 use broadloom_mem::FloatEnv;
 use maud::{Markup, PreEscaped, html};
-use rustc_hash::FxHashMap;
 
-use crate::explain::explanation::{Explanation, ONE_NAN};
-use crate::explain::layers::{self, HEIGHT, Item, Places, Point, TITLE};
+use crate::layers::{self, HEIGHT, Item, LINE, Places, Point, TITLE};
 
 /// Maximum number of boxes in a picture.
 const MAX_BOXES: usize = 250;
@@ -29,8 +26,8 @@ const PADDING: f64 = 12.0;
 /// Number of colours, used in turn.
 const COLOURS: usize = 8;
 
-/// The style sheet of the page and the picture: classes `k0` … `k7` are the colours of kernels.
-pub(crate) const STYLE: &str = include_str!("graph.css");
+/// The style sheet of the picture: classes `k0` … `k7` are the colours of kernels.
+const STYLE: &str = include_str!("picture.css");
 
 /// A box with two lines.
 struct Shown {
@@ -45,177 +42,145 @@ struct Shown {
 struct Drawing {
     boxes: Vec<Shown>,
     edges: Vec<(usize, usize)>,
-    /// A title for each kernel.
-    frames: Vec<String>,
+    /// A title of two lines for each kernel.
+    frames: Vec<[String; 2]>,
 }
 
-impl Explanation {
-    /// The graph of the kernels as an SVG image.
-    pub fn to_svg(&self) -> String {
-        let _ieee = FloatEnv::ieee();
-        picture(self).into_string()
-    }
+/// The graph of the kernels as an SVG image.
+///
+/// ```
+/// use broadloom::prelude::*;
+/// use broadloom::{Options, explain_many};
+///
+/// let x = Array::from_vec(vec![3.0_f64, 4.0]);
+/// let squared = x.square();
+/// let explanation = explain_many(&[&squared.sqrt(), &(&squared + 1)], &Options::default(), false)?;
+/// let named = explanation.with_inputs([("x", &x)]).with_results(["root", "next"]);
+/// assert!(broadloom_html::picture(&named).contains("float64[2] → next"));
+/// # Ok::<(), Error>(())
+/// ```
+pub fn picture(explanation: &Explanation) -> String {
+    let _ieee = FloatEnv::ieee();
+    drawn(&explanation.details()).into_string()
 }
 
 /// Draws the graph, or the kernels, or a note that it is too large.
-pub(crate) fn picture(e: &Explanation) -> Markup {
-    let (live, shown) = (e.live(), e.shown());
-    let nodes = e.graph.ids().filter(|id| live[id.index()] && shown[id.index()] == *id).count();
+pub(crate) fn drawn(e: &Details) -> Markup {
+    let nodes = e.nodes.len();
     if nodes == 0 {
         return text_only("nothing is computed");
     }
     let drawing = if nodes <= MAX_BOXES { graph(e) } else { kernels(e) };
     if drawing.boxes.len() > MAX_BOXES {
-        let (n, k) = (count(nodes as u64), counted(e.stages.len() as u64, "kernel"));
+        let (n, k) = (count(nodes as u64), counted(e.kernels.len() as u64, "kernel"));
         return text_only(&format!("{n} nodes in {k}: too many to draw"));
     }
     render(&drawing)
 }
 
-/// A drawing of every live node with its operands.
-fn graph(e: &Explanation) -> Drawing {
-    let (live, shown) = (e.live(), e.shown());
-    let kernel_of = assign(e, &live);
-    let mut has_one_nan = vec![false; live.len()];
-    for (id, to) in e.graph.ids().zip(&shown) {
-        has_one_nan[to.index()] |= live[id.index()] && id != *to;
-    }
-    let mut number: FxHashMap<NodeId, usize> = FxHashMap::default();
-    let mut drawing = Drawing { boxes: Vec::new(), edges: Vec::new(), frames: frames(e) };
-    for id in e.graph.ids().filter(|id| live[id.index()]) {
-        let node = e.graph.node(id);
-        // A canonical NaN is in the box of the operation before it, which says so.
-        if shown[id.index()] != id {
-            number.insert(id, number[&shown[id.index()]]);
-            continue;
+/// A drawing of every node with its operands.
+fn graph(e: &Details) -> Drawing {
+    let kernel_of = assign(e);
+    let frames = (0..e.kernels.len()).map(|i| frame(e, i)).collect();
+    let mut drawing = Drawing { boxes: Vec::new(), edges: Vec::new(), frames };
+    for (to, node) in e.nodes.iter().enumerate() {
+        let mut type_line = node.type_name.clone();
+        let mut title = format!("{}: {} {type_line}", node.name, node.what);
+        if node.has_one_nan {
+            title += ", one bit pattern for every NaN";
         }
-        let (class, what) = match &node.kind {
-            NodeKind::Leaf(Leaf::Input { slot, layout, .. }) => {
-                let how = if layout.is_contiguous() { "" } else { ", strided" };
-                ("input", e.source(Source::Slot(*slot)) + how)
-            }
-            NodeKind::Leaf(Leaf::Index { .. }) => ("const", e.source(Source::Index)),
-            NodeKind::Leaf(Leaf::Const { value, .. }) => ("const", value.to_string()),
-            NodeKind::Reduce { reduction, axes, .. } => {
-                let numbers: Vec<String> = axes.iter().map(|axis| axis.to_string()).collect();
-                let axes = if numbers.len() == 1 { "axis" } else { "axes" };
-                ("op", format!("{reduction} over {axes} {}", numbers.join(", ")))
-            }
-            NodeKind::Scan { scan, axis, .. } => ("op", format!("{scan} along axis {axis}")),
-            kind => {
-                let class = if kind.is_computed() { "op" } else { "view" };
-                (class, label(kind, |function| function.name().to_owned()).unwrap_or_default())
-            }
-        };
-        let results = e.roots.iter().enumerate().filter(|(_, root)| shown[root.index()] == id);
-        let results: Vec<String> = results.map(|(i, _)| e.target(Target::Root(i as u32))).collect();
-        let mut type_line = format!("{}{}", node.dtype, node.shape);
-        let mut title = format!("{id:?}: {what} {type_line}");
-        if has_one_nan[id.index()] || matches!(node.kind, NodeKind::Apply { op: Op::CanonicalNan, .. }) {
-            title = format!("{title}, {ONE_NAN}");
-        }
+        let results = node.results.join(", ");
         if !results.is_empty() {
-            type_line = format!("{type_line} → {}", results.join(", "));
-            title = format!("{title}, {}", results.join(", "));
+            type_line = format!("{type_line} → {results}");
+            title = format!("{title}, {results}");
         }
-        let (kernel, loose) = (kernel_of[id.index()], matches!(class, "input" | "const"));
-        number.insert(id, drawing.boxes.len());
-        let to = drawing.boxes.len();
-        let mut from: Vec<usize> = node.kind.operands().map(|arg| number[arg]).collect();
+        let class = match node.role {
+            _ if !results.is_empty() => "result",
+            NodeRole::Input => "input",
+            NodeRole::Constant => "const",
+            NodeRole::View => "view",
+            NodeRole::Operation => "op",
+        };
+        let is_loose = matches!(node.role, NodeRole::Input | NodeRole::Constant);
+        let mut from = node.operands.clone();
         from.dedup();
         drawing.edges.extend(from.into_iter().map(|from| (from, to)));
         drawing.boxes.push(Shown {
             title,
-            class: if results.is_empty() { class } else { "result" },
-            lines: [what, type_line],
-            kernel: (!loose).then_some(kernel),
-            band: kernel,
+            class,
+            lines: [node.what.clone(), type_line],
+            kernel: (!is_loose).then_some(kernel_of[to]),
+            band: kernel_of[to],
         });
     }
     drawing
 }
 
 /// The kernel of each node: the first that computes it, or the first that reads it.
-fn assign(e: &Explanation, live: &[bool]) -> Vec<usize> {
-    let last = e.stages.len().saturating_sub(1);
-    let mut kernel_of: Vec<usize> = vec![usize::MAX; live.len()];
-    for (kernel, step) in e.stages.iter().enumerate() {
-        for id in &step.nodes {
-            kernel_of[id.index()] = kernel_of[id.index()].min(kernel);
-        }
-    }
-    for (kernel, step) in e.stages.iter().enumerate() {
-        for target in &step.stage.outputs {
-            if let Target::Root(root) = target {
-                let of = &mut kernel_of[e.roots[*root as usize].index()];
-                *of = (*of).min(kernel);
-            }
-        }
-    }
+fn assign(e: &Details) -> Vec<usize> {
+    let last = e.kernels.len().saturating_sub(1);
+    let mut kernel_of: Vec<usize> = e.nodes.iter().map(|node| node.kernel.unwrap_or(usize::MAX)).collect();
     // Readers come after their operands: views, inputs and constants belong to the first of their readers.
-    for id in e.graph.ids().rev().filter(|id| live[id.index()]) {
-        let own = kernel_of[id.index()].min(last);
-        kernel_of[id.index()] = own;
-        for arg in e.graph.node(id).kind.operands() {
-            if !e.graph.node(*arg).kind.is_computed() {
-                kernel_of[arg.index()] = kernel_of[arg.index()].min(own);
-            }
+    for (i, node) in e.nodes.iter().enumerate().rev() {
+        kernel_of[i] = kernel_of[i].min(last);
+        for &operand in node.operands.iter().filter(|&&operand| e.nodes[operand].role != NodeRole::Operation)
+        {
+            kernel_of[operand] = kernel_of[operand].min(kernel_of[i]);
         }
     }
     // Edges go down, even if rewriting has moved a view.
-    for id in e.graph.ids().filter(|id| live[id.index()]) {
-        let below = e.graph.node(id).kind.operands().map(|a| kernel_of[a.index()]).max().unwrap_or(0);
-        kernel_of[id.index()] = kernel_of[id.index()].max(below);
+    for (i, node) in e.nodes.iter().enumerate() {
+        let above = node.operands.iter().map(|&operand| kernel_of[operand]).max().unwrap_or(0);
+        kernel_of[i] = kernel_of[i].max(above);
     }
     kernel_of
 }
 
 /// A drawing with a box per kernel, and the inputs and temporaries between them.
-fn kernels(e: &Explanation) -> Drawing {
+fn kernels(e: &Details) -> Drawing {
     let mut drawing = Drawing { boxes: Vec::new(), edges: Vec::new(), frames: Vec::new() };
-    let (mut inputs, mut temps): (FxHashMap<u32, usize>, FxHashMap<u32, usize>) = Default::default();
-    for (i, step) in e.stages.iter().enumerate() {
+    let mut inputs: HashMap<usize, usize> = HashMap::new();
+    // The box of each kernel.
+    let mut place = Vec::new();
+    for (i, kernel) in e.kernels.iter().enumerate() {
         let mut from = Vec::new();
-        for input in &step.stage.inputs {
-            from.extend(match input.source {
-                Source::Temp(t) => temps.get(&t).copied(),
-                Source::Index => None,
-                Source::Slot(s) => Some(*inputs.entry(s).or_insert_with(|| {
-                    let what = e.source(input.source);
-                    let lines = [what.clone(), input.layout.shape.to_string()];
-                    drawing.boxes.push(Shown { title: what, class: "input", lines, kernel: None, band: i });
+        for input in &kernel.inputs {
+            from.extend(input.kernel.map(|writer| place[writer]));
+            from.extend(input.number.map(|number| {
+                *inputs.entry(number).or_insert_with(|| {
+                    let lines = [input.source.clone(), input.shape.clone()];
+                    let title = input.source.clone();
+                    drawing.boxes.push(Shown { title, class: "input", lines, kernel: None, band: i });
                     drawing.boxes.len() - 1
-                })),
-            });
+                })
+            }));
         }
         from.sort_unstable();
         from.dedup();
         let to = drawing.boxes.len();
+        place.push(to);
         drawing.edges.extend(from.into_iter().map(|from| (from, to)));
-        for target in &step.stage.outputs {
-            if let Target::Temp(t) = target {
-                temps.insert(*t, to);
-            }
-        }
-        let title = frame(e, i);
-        let combines: String = step.stage.combined_by().map(|name| format!(", {name}")).collect();
-        let instructions = counted(step.instructions().iter().sum::<usize>() as u64, "instruction");
+        let title = frame(e, i).join(" ");
+        let combines: String = kernel.combines.iter().map(|name| format!(", {name}")).collect();
+        let instructions = counted(kernel.instructions.iter().sum::<usize>() as u64, "instruction");
         let lines = [format!("kernel {i}"), format!("{instructions}{combines}")];
         drawing.boxes.push(Shown { title, class: "op", lines, kernel: Some(i), band: i });
     }
     drawing
 }
 
-fn frames(e: &Explanation) -> Vec<String> {
-    (0..e.stages.len()).map(|i| frame(e, i)).collect()
-}
-
-fn frame(e: &Explanation, i: usize) -> String {
-    let step = &e.stages[i];
-    let moved = (step.read as u64).saturating_add(step.written as u64);
-    let run = step.run.as_ref().filter(|run| run.jit);
-    let vectors = run.map_or_else(String::new, |run| format!(" ({} bits)", run.width));
-    format!("kernel {i} over {}: {}{vectors}, {}", step.space(), step.executor(), bytes(moved))
+/// The two lines over a kernel: its executor and traffic, and its index space.
+fn frame(e: &Details, i: usize) -> [String; 2] {
+    let kernel = &e.kernels[i];
+    let moved = bytes(kernel.read.saturating_add(kernel.written));
+    let executor = match &kernel.run {
+        None => "nothing".to_owned(),
+        Some(run) => match run.width {
+            Some(width) => format!("{} ({width} bits)", run.executor),
+            None => run.executor.to_owned(),
+        },
+    };
+    [format!("kernel {i}: {executor}, {moved}"), format!("over {}", kernel.space)]
 }
 
 fn render(drawing: &Drawing) -> Markup {
@@ -227,7 +192,9 @@ fn render(drawing: &Drawing) -> Markup {
             Item { width: columns as f64 * CHAR + 22.0, band: shown.band, loose: shown.kernel.is_none() }
         })
         .collect();
-    let titles: Vec<f64> = drawing.frames.iter().map(|name| columns(name) as f64 * TITLE_CHAR).collect();
+    let wide =
+        |lines: &[String; 2]| lines.iter().map(|line| columns(line)).max().unwrap_or(0) as f64 * TITLE_CHAR;
+    let titles: Vec<f64> = drawing.frames.iter().map(wide).collect();
     let places = layers::place(&items, &drawing.edges, &titles);
     let frames = around(drawing, &items, &titles, &places);
     let width = places.width;
@@ -241,8 +208,12 @@ fn render(drawing: &Drawing) -> Markup {
                 }
             }
             @for route in routes(&items, drawing, &places) { path class="edge" d=(curve(route)) {} }
-            @for (name, at) in drawing.frames.iter().zip(&places.titles) {
-                @if let Some(at) = at { text class="name" x=(n(at.0)) y=(n(at.1 + TITLE - 5.0)) { (name) } }
+            @for (lines, at) in drawing.frames.iter().zip(&places.titles) {
+                @if let Some(at) = at {
+                    @for (line, below) in lines.iter().zip([LINE, TITLE]) {
+                        text class="name" x=(n(at.0)) y=(n(at.1 + below - 5.0)) { (line) }
+                    }
+                }
             }
             @for ((shown, item), at) in drawing.boxes.iter().zip(&items).zip(&places.boxes) {
                 g class=(format!("node {} {}", shown.class, shown.kernel.map_or(String::new(), colour))) {

@@ -1,0 +1,451 @@
+//! An explanation as plain data: the lines, names and figures of its text, for programs that show them in other ways.
+//!
+//! A canonical NaN is no node of its own here: the operation before it says that it has one.
+
+use broadloom_core::fuse::{Source, Target, describe};
+use broadloom_core::graph::{Graph, Leaf, NodeId, NodeKind};
+use broadloom_core::rewrite::Firing;
+use broadloom_core::text::nodes::computation;
+use broadloom_core::{DType, Op};
+use broadloom_ir::VectorWidth;
+use broadloom_ir::figures::bytes;
+use broadloom_ir::loop_plan::{Access, AccessClass};
+use broadloom_mem::{FloatEnv, Listing};
+use rustc_hash::FxHashMap;
+
+use crate::explain::explanation::{Explanation, ONE_NAN, Run, Step, name_or, vectors};
+
+/// The contents of an [`Explanation`]. Lines are those of its text, whose form may change in any version.
+///
+/// ```
+/// use broadloom::Options;
+/// use broadloom::explain::NodeRole;
+/// use broadloom::prelude::*;
+///
+/// let x = Array::from_vec(vec![1.0_f32, 2.0, 3.0]);
+/// let details = (&x * &x).sum(())?.explanation(&Options::default(), false)?.details();
+/// let names: Vec<&str> = details.nodes.iter().map(|node| &*node.what).collect();
+/// assert_eq!(names, ["input 0", "multiply", "sum over axis 0"]);
+/// assert_eq!((details.nodes[0].role, &details.nodes[2].operands), (NodeRole::Input, &vec![1]));
+/// assert_eq!(details.kernels[0].space, "[3], combined to []");
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Details {
+    /// The subject, in a line; empty for arrays.
+    pub about: String,
+    /// A line for each node of the typed graph, before rewriting.
+    pub typed: Vec<String>,
+    /// The names of the results' nodes in the typed graph.
+    pub typed_results: Vec<String>,
+    /// The rules that were applied, a line each.
+    pub rules: Vec<String>,
+    /// The nodes after rewriting that the results need, operands first.
+    pub nodes: Vec<ExplainedNode>,
+    /// The names of the results' nodes after rewriting.
+    pub results: Vec<String>,
+    /// The number of temporaries between the kernels.
+    pub temporaries: usize,
+    /// The kernels, in the order in which they run.
+    pub kernels: Vec<ExplainedKernel>,
+    /// The reasons why nodes were fused or materialised, a line each.
+    pub decisions: Vec<String>,
+    /// A line about kernels that run row block by row block, and one for each array that is in memory already.
+    pub notes: Vec<String>,
+}
+
+/// The role of a node in a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeRole {
+    /// An array in memory.
+    Input,
+    /// A constant, or generated numbers.
+    Constant,
+    /// Another view of its operand's elements, which costs nothing.
+    View,
+    /// A function, a conversion, a reduction or a scan.
+    Operation,
+}
+
+/// A node of the graph after rewriting.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ExplainedNode {
+    /// The name by which lines refer to it, such as `n4`.
+    pub name: String,
+    /// Its role.
+    pub role: NodeRole,
+    /// The name of its function or of the input, or the constant.
+    pub what: String,
+    /// Its dtype and shape.
+    pub type_name: String,
+    /// Its line in the text.
+    pub line: String,
+    /// The positions of its operands in the list of nodes.
+    pub operands: Vec<usize>,
+    /// The names of the results that it is.
+    pub results: Vec<String>,
+    /// Whether its NaNs are given one bit pattern.
+    pub has_one_nan: bool,
+    /// The first kernel that computes it, or writes it as a result.
+    pub kernel: Option<usize>,
+}
+
+/// A kernel, with its chosen executor.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ExplainedKernel {
+    /// Its index space, and the shape to which elements are combined or the axis along which they are scanned.
+    pub space: String,
+    /// The arrays that it reads.
+    pub inputs: Vec<ExplainedInput>,
+    /// The arrays that it writes.
+    pub outputs: Vec<ExplainedOutput>,
+    /// The lines of its body.
+    pub body: Vec<String>,
+    /// The names of its reductions and scans.
+    pub combines: Vec<String>,
+    /// The ways in which it reduces or scans elements, a line each.
+    pub combining: Vec<String>,
+    /// The numbers of instructions that are computed once per call, once per row, and once per element.
+    pub instructions: [usize; 3],
+    /// The number of operations on elements.
+    pub operations: u64,
+    /// The bytes that it reads.
+    pub read: u64,
+    /// The bytes that it writes.
+    pub written: u64,
+    /// Its chosen executor; `None` for a kernel without elements.
+    pub run: Option<ExplainedRun>,
+    /// Its code, if requested: texts with their titles.
+    pub code: Vec<(String, String)>,
+    /// The reason why there is no code, if code was requested.
+    pub no_code: Option<String>,
+}
+
+/// An array that a kernel reads.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ExplainedInput {
+    /// Its name in the kernel's body.
+    pub value: String,
+    /// Its dtype.
+    pub dtype: DType,
+    /// The shape in which it is read.
+    pub shape: String,
+    /// The name of its memory.
+    pub source: String,
+    /// The number of the caller's array, if it is one.
+    pub number: Option<usize>,
+    /// The kernel that wrote it, if it is a temporary.
+    pub kernel: Option<usize>,
+    /// Its layout.
+    pub layout: String,
+    /// How its elements are read.
+    pub access: &'static str,
+}
+
+/// An array that a kernel writes.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ExplainedOutput {
+    /// Its value in the kernel's body.
+    pub value: String,
+    /// The dtype of the elements.
+    pub dtype: DType,
+    /// The name of the result or temporary.
+    pub target: String,
+}
+
+/// The chosen executor of a kernel. Times are estimates, in nanoseconds on one thread.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ExplainedRun {
+    /// The name of the executor: `jit`, `interpreter`, or `built-in loop`.
+    pub executor: &'static str,
+    /// Whether it is a built-in loop, which combines elements of memory and computes none.
+    pub is_built_in: bool,
+    /// The reason why it was chosen.
+    pub why: String,
+    /// The number of threads.
+    pub threads: usize,
+    /// The estimated time, and that of each element, in words.
+    pub estimate: String,
+    /// The time of the chosen executor.
+    pub time: f64,
+    /// The time of the interpreter.
+    pub interpreted: f64,
+    /// The time of machine code.
+    pub compiled: f64,
+    /// The time to compile.
+    pub compile: f64,
+    /// The vector width of machine code, if that runs.
+    pub width: Option<VectorWidth>,
+    /// The vectors of machine code, in words, and the reason why they are not wider.
+    pub vectors: Option<String>,
+    /// Whether its stores are non-temporal.
+    pub streams: bool,
+}
+
+impl Explanation {
+    /// The contents as plain data.
+    pub fn details(&self) -> Details {
+        // Figures are scaled with floats, in the default environment.
+        let _ieee = FloatEnv::ieee();
+        let (typed, typed_roots) = &self.typed;
+        let shown = self.shown();
+        let name = |id: &NodeId| format!("{id:?}");
+        let rule = |&Firing { at, rule, gives }: &Firing| match shown[gives.index()] {
+            node if node == gives => format!("{at:?}: {rule}, gives {gives:?}"),
+            node => format!("{at:?}: {rule}, in {node:?}"),
+        };
+        let is_settled = |&number: &usize| {
+            let name = self.result(number, "the result");
+            format!("{name} is in memory already: it is shared, and nothing runs for it")
+        };
+        Details {
+            about: self.about.clone(),
+            typed: self.lines(typed),
+            typed_results: typed_roots.iter().map(name).collect(),
+            rules: self.firings.iter().map(rule).collect(),
+            nodes: self.nodes(&shown),
+            results: self.roots.iter().map(|root| name(&shown[root.index()])).collect(),
+            temporaries: self.temps.len(),
+            kernels: self.explained_kernels(),
+            decisions: { self.decisions.iter() }
+                .map(|decision| decision.renamed(|id| shown[id.index()]).to_string())
+                .collect(),
+            notes: self.blocks.iter().cloned().chain(self.settled.iter().map(is_settled)).collect(),
+        }
+    }
+
+    /// The lines of the nodes of a graph; inputs have their names.
+    fn lines(&self, graph: &Graph) -> Vec<String> {
+        let text = graph.to_string();
+        let lines = text.lines().zip(graph.ids());
+        let named = |(line, id): (&str, NodeId)| {
+            let NodeKind::Leaf(Leaf::Input { slot, .. }) = graph.node(id).kind else {
+                return line.to_owned();
+            };
+            let number = format!("input {slot}");
+            line.replacen(&number, &name_or(self.inputs.get(slot as usize), &number), 1)
+        };
+        lines.map(named).collect()
+    }
+
+    fn nodes(&self, shown: &[NodeId]) -> Vec<ExplainedNode> {
+        let live = self.live();
+        let mut has_one_nan = vec![false; live.len()];
+        for (id, to) in self.graph.ids().zip(shown).filter(|(id, _)| live[id.index()]) {
+            let is_one = matches!(self.graph.node(id).kind, NodeKind::Apply { op: Op::CanonicalNan, .. });
+            has_one_nan[to.index()] |= is_one;
+        }
+        let mut kernel_of = vec![None; live.len()];
+        for (kernel, step) in self.stages.iter().enumerate().rev() {
+            let roots = step.stage.outputs.iter().filter_map(|target| match target {
+                Target::Root(root) => Some(self.roots[*root as usize]),
+                Target::Temp(_) => None,
+            });
+            step.nodes.iter().copied().chain(roots).for_each(|id| {
+                kernel_of[shown[id.index()].index()] = Some(kernel);
+            });
+        }
+        let mut position = vec![0; live.len()];
+        let mut nodes = Vec::new();
+        for (line, id) in self.lines(&self.graph).into_iter().zip(self.graph.ids()) {
+            if !live[id.index()] || shown[id.index()] != id {
+                continue;
+            }
+            position[id.index()] = nodes.len();
+            let node = self.graph.node(id);
+            let type_name = format!("{}{}", node.dtype, node.shape);
+            let operand = |arg: &NodeId| format!("{:?}", shown[arg.index()]);
+            let mut line = match computation(&node.kind, operand, |function| function.name()) {
+                Some(value) => format!("{id:?}: {type_name} = {value}"),
+                None => line,
+            };
+            if has_one_nan[id.index()] {
+                line = format!("{line}  # {ONE_NAN}");
+            }
+            let (role, what) = self.what(&node.kind);
+            let results = self.roots.iter().zip(&self.numbers);
+            let results = results.filter(|(root, _)| shown[root.index()] == id);
+            nodes.push(ExplainedNode {
+                name: format!("{id:?}"),
+                role,
+                what,
+                type_name,
+                line,
+                operands: node.kind.operands().map(|arg| position[shown[arg.index()].index()]).collect(),
+                results: results.map(|(_, &number)| self.result(number, "result")).collect(),
+                has_one_nan: has_one_nan[id.index()],
+                kernel: kernel_of[id.index()],
+            });
+        }
+        nodes
+    }
+
+    /// The role of a node, and its name in a word or two.
+    fn what(&self, kind: &NodeKind) -> (NodeRole, String) {
+        match kind {
+            NodeKind::Leaf(Leaf::Input { slot, layout, .. }) => {
+                let how = if layout.is_contiguous() { "" } else { ", strided" };
+                (NodeRole::Input, self.source(Source::Slot(*slot)) + how)
+            }
+            NodeKind::Leaf(Leaf::Index { .. }) => (NodeRole::Constant, Source::Index.to_string()),
+            NodeKind::Leaf(Leaf::Const { value, .. }) => (NodeRole::Constant, value.to_string()),
+            kind if kind.is_computed() => (NodeRole::Operation, label(kind)),
+            kind => (NodeRole::View, label(kind)),
+        }
+    }
+
+    fn explained_kernels(&self) -> Vec<ExplainedKernel> {
+        let mut writer: FxHashMap<u32, usize> = FxHashMap::default();
+        let mut kernels = Vec::with_capacity(self.stages.len());
+        for (number, step) in self.stages.iter().enumerate() {
+            let stage = &step.stage;
+            let inputs = (0..stage.inputs.len()).map(|j| self.input(step, j, &writer)).collect();
+            let outputs = stage.outputs.iter().enumerate();
+            let outputs = outputs.map(|(j, &target)| ExplainedOutput {
+                value: stage.written(j),
+                dtype: stage.kernel.dtype(stage.kernel.outputs[j].value),
+                target: match target {
+                    Target::Root(root) => self.result(self.numbers[root as usize], "the result"),
+                    Target::Temp(_) => target.to_string(),
+                },
+            });
+            let outputs = outputs.collect();
+            for target in &stage.outputs {
+                if let Target::Temp(temp) = target {
+                    writer.insert(*temp, number);
+                }
+            }
+            let (code, no_code) = match &step.code {
+                None => (Vec::new(), None),
+                Some(Ok(code)) => (listings(code), None),
+                Some(Err(why)) => (Vec::new(), Some(why.clone())),
+            };
+            kernels.push(ExplainedKernel {
+                space: step.space(),
+                inputs,
+                outputs,
+                body: step.body(),
+                combines: stage.combined_by().map(str::to_owned).collect(),
+                combining: step.combining.clone(),
+                instructions: step.instructions(),
+                operations: step.operations(),
+                read: step.read as u64,
+                written: step.written as u64,
+                run: step.run.as_ref().map(|run| explained_run(run, step)),
+                code,
+                no_code,
+            });
+        }
+        kernels
+    }
+
+    /// An input of a kernel, given the kernels that write temporaries.
+    fn input(&self, step: &Step, j: usize, writer: &FxHashMap<u32, usize>) -> ExplainedInput {
+        let input = &step.stage.inputs[j];
+        let (value, dtype) = step.stage.read(j);
+        let (number, kernel) = match input.source {
+            Source::Slot(slot) => (Some(slot as usize), None),
+            Source::Temp(temp) => (None, writer.get(&temp).copied()),
+            Source::Index => (None, None),
+        };
+        let access = match step.access.get(j) {
+            Some(AccessClass::Uniform) => "one element for a row",
+            Some(AccessClass::Packed) => "packed into rows of elements",
+            Some(AccessClass::Stepped(Access::Reversed)) => "element by element, backwards",
+            Some(AccessClass::Stepped(_)) => "every second element",
+            Some(AccessClass::Contiguous) | None => "element by element",
+        };
+        ExplainedInput {
+            value,
+            dtype,
+            shape: input.layout.shape.to_string(),
+            source: self.source(input.source),
+            number,
+            kernel,
+            layout: describe(&input.layout),
+            access,
+        }
+    }
+
+    fn source(&self, source: Source) -> String {
+        match source {
+            Source::Slot(slot) => name_or(self.inputs.get(slot as usize), source),
+            Source::Temp(_) | Source::Index => source.to_string(),
+        }
+    }
+
+    /// The name of a result; without a name its number, or the words for it if it is the only one.
+    fn result(&self, number: usize, only: &str) -> String {
+        let name = self.outputs.get(number);
+        match self.numbers.len() + self.settled.len() {
+            1 => name_or(name, only),
+            _ => name_or(name, format_args!("result {number}")),
+        }
+    }
+}
+
+/// The name of a node's function, conversion or view, in a word or two.
+fn label(kind: &NodeKind) -> String {
+    match kind {
+        NodeKind::Apply { op, .. } => op.to_string(),
+        NodeKind::Host { function, .. } => function.name().to_owned(),
+        NodeKind::View { view, .. } => view.to_string(),
+        NodeKind::Reduce { reduction, axes, .. } => {
+            let numbers: Vec<String> = axes.iter().map(|axis| axis.to_string()).collect();
+            let axes = if numbers.len() == 1 { "axis" } else { "axes" };
+            format!("{reduction} over {axes} {}", numbers.join(", "))
+        }
+        NodeKind::Scan { scan, axis, .. } => format!("{scan} along axis {axis}"),
+        NodeKind::Cast { .. } => "astype".to_owned(),
+        NodeKind::Count { .. } => "count".to_owned(),
+        NodeKind::Index { .. } => "indices".to_owned(),
+        // Leaves have names or values, and no graph has the other.
+        NodeKind::Leaf(_) | NodeKind::DynamicView { .. } => String::new(),
+    }
+}
+
+fn explained_run(run: &Run, step: &Step) -> ExplainedRun {
+    let time = if run.jit { run.compiled } else { run.interpreted };
+    ExplainedRun {
+        executor: match run {
+            Run { folds: true, .. } => "built-in loop",
+            Run { jit: true, .. } => "jit",
+            Run { .. } => "interpreter",
+        },
+        is_built_in: run.folds,
+        why: match run.folds {
+            true => "the elements are read from memory, and none is computed".to_owned(),
+            false => run.why.clone(),
+        },
+        threads: run.threads,
+        estimate: step.estimate(time),
+        time,
+        interpreted: run.interpreted,
+        compiled: run.compiled,
+        compile: run.compile,
+        width: run.jit.then_some(run.width),
+        vectors: run.jit.then(|| vectors(run.width, run.narrowed.as_deref())),
+        streams: run.streams,
+    }
+}
+
+/// The listings of a kernel's code, each with a title.
+fn listings(code: &Listing) -> Vec<(String, String)> {
+    let machine_code = format!(
+        "machine code ({} with constants, blocks of {} elements, {})",
+        bytes(code.bytes as u64),
+        code.lanes,
+        vectors(code.width, code.narrowed.as_deref())
+    );
+    vec![
+        ("primitives, by loop level".to_owned(), code.primitives.clone()),
+        ("CLIF".to_owned(), code.clif.clone()),
+        (machine_code, code.assembly.clone()),
+    ]
+}
