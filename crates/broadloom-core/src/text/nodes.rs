@@ -38,7 +38,7 @@ pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
     let first = operands.first().map_or("", AsRef::as_ref);
     Some(match kind {
         NodeKind::Leaf(_) => return None,
-        NodeKind::Apply { op, .. } => print::apply(*op, &operands).to_string(),
+        NodeKind::Apply { op, accuracy, .. } => print::apply_at(*op, *accuracy, &operands).to_string(),
         NodeKind::Host { function: of, .. } => print::call(function(of).as_ref(), &operands).to_string(),
         NodeKind::Cast { to, .. } => print::cast(first, *to).to_string(),
         NodeKind::View { view, .. } => print::view(first, view).to_string(),
@@ -67,7 +67,7 @@ pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
 pub fn label<A, L, F>(kind: &NodeKind<A, L, F>, function: impl FnOnce(&F) -> String) -> Option<String> {
     match kind {
         NodeKind::Leaf(_) => None,
-        NodeKind::Apply { op, .. } => Some(op.to_string()),
+        NodeKind::Apply { op, accuracy, .. } => Some(op.name_at(*accuracy).to_owned()),
         NodeKind::Host { function: of, .. } => Some(function(of)),
         NodeKind::Cast { .. } => Some(ASTYPE.to_owned()),
         NodeKind::View { view, .. } => Some(view.to_string()),

@@ -26,8 +26,7 @@ pub mod half_path {
     /// For functions of many primitives: computed over sections of a tile, which are kept as float32 in the L1 cache.
     #[derive(Clone, Copy, Debug)]
     pub enum Long {}
-    /// For functions without conversions: they operate on the bits, round their own results, have hand-written loops,
-    /// or have no float16 instance.
+    /// For functions without conversions: they operate on the bits, round their own results, or have hand-written loops.
     #[derive(Clone, Copy, Debug)]
     pub enum Own {}
 }

@@ -40,7 +40,7 @@ pub use hyperbolic::{Acosh, Asinh, Atanh, Cosh, Sinh, Tanh};
 pub use inverse_trigonometric::{Acos, Asin, Atan, Atan2};
 pub use log_add_exp::LogAddExp;
 pub use logarithm::{Log, Log1p, Log2, Log10};
-pub use nearest::*;
+pub use nearest::Nearest;
 pub use power::{Hypot, Pow};
 pub use root::Cbrt;
 pub use rounding::*;
