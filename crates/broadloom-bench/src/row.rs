@@ -320,9 +320,10 @@ fn operations(roots: &[Array<'_>]) -> Result<(f64, bool), BenchError> {
     let (mut sum, mut estimated) = (0.0, false);
     for id in typed.graph.ids() {
         let node = typed.graph.node(id);
-        if let NodeKind::Apply { op, args } = &node.kind {
-            let operand = args.last().map_or(node.dtype, |&arg| typed.graph.node(arg).dtype);
-            sum += f64::from(Code::Apply(*op, operand).cost()) * node.shape.elements() as f64;
+        if let NodeKind::Apply { op, accuracy, args } = &node.kind {
+            let dtype = args.last().map_or(node.dtype, |&arg| typed.graph.node(arg).dtype);
+            sum += f64::from(Code::Apply { op: *op, accuracy: *accuracy, dtype }.cost())
+                * node.shape.elements() as f64;
             estimated |= op.has(Law::Approximate);
         }
     }

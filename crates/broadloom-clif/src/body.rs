@@ -275,7 +275,7 @@ impl Body {
         }
         let operands = &args[..inst.args().len()];
         match inst.code {
-            kernel::Code::Apply(op, dtype) => {
+            kernel::Code::Apply { dtype, .. } => {
                 if let Some(site) = site {
                     // The divisor is checked for zero at the loop level of the result, even if it is computed
                     // further out: a divisor of zero counts only if there is an element to divide.
@@ -283,8 +283,7 @@ impl Body {
                     let code = Code::CheckDivisor(site);
                     self.append(code, dtype, [args[1], Var(0), Var(0), Var(0)], 0, level);
                 }
-                let recording = recording::of(op, dtype).ok_or_else(undefined)?;
-                self.inline(recording, operands)
+                self.inline(inst.code.recording().ok_or_else(undefined)?, operands)
             }
             kernel::Code::Cast(from, to) => self.inline(recording::of_cast(from, to), operands),
             kernel::Code::Host(callee) => {

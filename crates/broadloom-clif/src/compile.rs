@@ -444,15 +444,8 @@ fn host_isa(regalloc: &str) -> Result<OwnedTargetIsa> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use broadloom_ir::DType;
     use broadloom_ir::kernel::{self, Inst, ValueId};
-    use broadloom_ir::{DType, Op};
-
-    pub(crate) fn codes() -> impl Iterator<Item = kernel::Code> {
-        let ops = Op::ALL.iter().flat_map(|&op| op.dtypes().iter().map(move |&d| kernel::Code::Apply(op, d)));
-        let casts =
-            DType::ALL.iter().flat_map(|&a| DType::ALL.iter().map(move |&b| kernel::Code::Cast(a, b)));
-        ops.chain(casts)
-    }
 
     /// A kernel that computes one instruction and also copies an input of another dtype, so that lanes of two widths
     /// occur.
@@ -476,7 +469,7 @@ pub(crate) mod tests {
         let mut builder = cranelift_codegen::isa::lookup_by_name(triple).expect("a back end of this build");
         features.iter().for_each(|f| builder.enable(f).expect("a feature"));
         let isa = builder.finish(flags("backtracking").expect("settings")).expect("an instruction set");
-        for code in codes() {
+        for code in kernel::Code::all() {
             for other in [DType::Bool, DType::Float32, DType::Int64] {
                 let kernel = mixed(code, other);
                 for all in [Access::Contiguous, Access::Splat] {

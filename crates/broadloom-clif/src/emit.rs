@@ -518,7 +518,7 @@ mod tests {
 
     /// A kernel that applies an op `length` times, each time to the previous result.
     fn chain(op: Op, dtype: DType, length: u32) -> Kernel {
-        let inst = |i| Inst { code: Code::Apply(op, dtype), args: [ValueId(i), ValueId(0), ValueId(0)] };
+        let inst = |i| Inst { code: Code::apply(op, dtype), args: [ValueId(i), ValueId(0), ValueId(0)] };
         Kernel {
             inputs: vec![dtype],
             body: (0..length).map(inst).collect(),
@@ -534,7 +534,7 @@ mod tests {
             let mut kernel = chain(op, DType::Float32, length);
             kernel.outputs.clear();
             for i in 0..outputs {
-                let code = Code::Apply(Op::CanonicalNan, DType::Float32);
+                let code = Code::apply(Op::CanonicalNan, DType::Float32);
                 kernel.body.push(Inst { code, args: [ValueId(length - i); 3] });
                 kernel.outputs.push(ValueId(length + 1 + i).into());
             }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use broadloom_ir::kernel::Kernel;
+use broadloom_ir::kernel::{self, Kernel};
 use broadloom_ir::{DType, Purpose};
 use broadloom_mem::Access;
 use broadloom_wide::{Code, Convention, Level};
@@ -14,7 +14,7 @@ use capstone::arch::x86::{ArchMode, X86OperandType};
 use capstone::arch::{BuildsCapstone, DetailsArchInsn};
 use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind, Register};
 
-use crate::compile::tests::{codes, mixed};
+use crate::compile::tests::mixed;
 use crate::emit::Helpers;
 use crate::repertoire;
 use broadloom_ir::VectorWidth;
@@ -210,7 +210,7 @@ fn another_disassembler_reads_the_same() {
         .into_iter()
         .flat_map(|width| [Convention::SystemV, Convention::Windows].map(|convention| (width, convention)));
     for target in targets {
-        let kernels = codes().flat_map(|code| {
+        let kernels = kernel::Code::all().flat_map(|code| {
             [
                 (DType::Float32, Access::Contiguous),
                 (DType::UInt8, Access::Contiguous),

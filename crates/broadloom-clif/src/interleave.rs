@@ -140,9 +140,9 @@ mod tests {
         let inst = |code, args: [u32; 3]| Inst { code, args: args.map(ValueId) };
         let body = vec![
             inst(Code::Cast(from, through), [0, 0, 0]),
-            inst(Code::Apply(Op::Add, through), [1, 1, 0]),
+            inst(Code::apply(Op::Add, through), [1, 1, 0]),
             inst(Code::Cast(through, from), [2, 0, 0]),
-            inst(Code::Apply(Op::Less, through), [1, 2, 0]),
+            inst(Code::apply(Op::Less, through), [1, 2, 0]),
         ];
         let outputs = outputs.iter().map(|&o| ValueId(o).into()).collect();
         Kernel { inputs: vec![from], body, outputs, ..Kernel::default() }

@@ -25,7 +25,7 @@ impl Leaf {
     pub fn new(reduction: Reduction, dtype: DType, width: VectorWidth) -> Result<Leaf> {
         let none = || Error::new(ErrorKind::Internal, format!("{reduction} combines no two elements"));
         let inst = Inst {
-            code: kernel::Code::Apply(reduction.op().ok_or_else(none)?, dtype),
+            code: kernel::Code::apply(reduction.op().ok_or_else(none)?, dtype),
             args: [ValueId(0), ValueId(1), ValueId(0)],
         };
         let kernel = Kernel {

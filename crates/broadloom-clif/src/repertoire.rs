@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use broadloom_ir::kernel::Kernel;
+use broadloom_ir::kernel::{Code, Kernel};
 use broadloom_ir::{CodePlan, DType, Purpose};
 use broadloom_mem::Access;
 use broadloom_wide::Intrinsic;
@@ -16,7 +16,7 @@ use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::Configurable;
 use cranelift_frontend::FunctionBuilderContext;
 
-use crate::compile::tests::{codes, mixed};
+use crate::compile::tests::mixed;
 use crate::compile::{X86_64_AT_LEAST, flags};
 use crate::constants::TableEntry;
 use crate::emit::{self, Helpers, Variant};
@@ -131,7 +131,7 @@ fn is_known(function: &Function, inst: Inst, width: VectorWidth) -> bool {
 /// purposes.
 fn each_function(mut f: impl FnMut(VectorWidth, &Function)) {
     for width in [VectorWidth::W256, VectorWidth::W512] {
-        for code in codes() {
+        for code in Code::all() {
             for other in [DType::Bool, DType::UInt8, DType::Float32, DType::Int64] {
                 let kernel = mixed(code, other);
                 for (all, purpose) in [

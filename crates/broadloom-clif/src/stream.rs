@@ -139,7 +139,7 @@ mod tests {
     /// A kernel with two outputs: x + x, and x as int8.
     fn kernel() -> Kernel {
         let x = [ValueId(0); 3];
-        let add = Inst { code: Code::Apply(Op::Add, DType::Int32), args: x };
+        let add = Inst { code: Code::apply(Op::Add, DType::Int32), args: x };
         let cast = Inst { code: Code::Cast(DType::Int32, DType::Int8), args: x };
         Kernel {
             inputs: vec![DType::Int32],

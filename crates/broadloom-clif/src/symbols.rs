@@ -49,8 +49,8 @@ pub(crate) fn name(kernel: &Kernel) -> String {
     for inst in &kernel.body {
         let op = match inst.code {
             // This op is not the user's, but added when a kernel is built.
-            Code::Apply(Op::CanonicalNan, _) => continue,
-            Code::Apply(op, _) => op.name(),
+            Code::Apply { op: Op::CanonicalNan, .. } => continue,
+            Code::Apply { op, accuracy, .. } => op.name_at(accuracy),
             Code::Cast(..) => "astype",
             Code::Host(_) => "host",
         };
@@ -135,7 +135,7 @@ pub(crate) mod tests {
     /// The kernel `y * y`, where y is x doubled `adds` times. Its hash is different for each number of times.
     pub fn kernel(adds: usize) -> Kernel {
         let inst = |op, a, b| Inst {
-            code: Code::Apply(op, DType::Float32),
+            code: Code::apply(op, DType::Float32),
             args: [ValueId(a), ValueId(b), ValueId(0)],
         };
         let mut body: Vec<Inst> = (0..adds as u32).map(|i| inst(Op::Add, i, i)).collect();

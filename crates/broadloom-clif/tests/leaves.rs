@@ -8,7 +8,7 @@ use broadloom_mem::{Access, ExecutableKernel};
 
 /// a·b, the square of a, and b, as they are combined.
 fn kernel(dtype: DType, reduction: Reduction) -> Kernel {
-    let inst = |op, args| Inst { code: Code::Apply(op, dtype), args };
+    let inst = |op, args| Inst { code: Code::apply(op, dtype), args };
     let [a, b] = [0, 1].map(ValueId);
     Kernel {
         inputs: vec![dtype; 2],
@@ -40,7 +40,7 @@ fn leaves(code: &Compiled, inputs: &[Vec<u8>], outputs: &mut [Vec<u8>], count: u
 /// The smaller one where that is b, else a: what is compared has a mask.
 fn masked(dtype: DType) -> Kernel {
     let [a, b, condition] = [0, 1, 2].map(ValueId);
-    let inst = |op, args| Inst { code: Code::Apply(op, dtype), args };
+    let inst = |op, args| Inst { code: Code::apply(op, dtype), args };
     Kernel {
         inputs: vec![dtype; 2],
         body: vec![inst(Op::Greater, [a, b, a]), inst(Op::Where, [condition, b, a])],
@@ -161,7 +161,7 @@ fn the_longer_a_body_the_fewer_rows() -> Result<()> {
     for width in VectorWidth::of_target().filter(|&width| width > VectorWidth::W128) {
         let mut levels = Vec::new();
         for length in 1..=70 {
-            let inst = |i| Inst { code: Code::Apply(Op::Add, DType::Float64), args: [i, 0, 0].map(ValueId) };
+            let inst = |i| Inst { code: Code::apply(Op::Add, DType::Float64), args: [i, 0, 0].map(ValueId) };
             let kernel = Kernel {
                 inputs: vec![DType::Float64],
                 body: (0..length).map(inst).collect(),

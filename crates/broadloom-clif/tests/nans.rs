@@ -12,7 +12,7 @@ const STEPS: u32 = 8;
 
 /// x·a + a so many times, and what it is after half of them.
 fn kernel(dtype: DType) -> Kernel {
-    let inst = |op, args: [u32; 3]| Inst { code: Code::Apply(op, dtype), args: args.map(ValueId) };
+    let inst = |op, args: [u32; 3]| Inst { code: Code::apply(op, dtype), args: args.map(ValueId) };
     let mut body = Vec::new();
     for i in 0..STEPS {
         body.push(inst(Op::Multiply, [2 * i, 0, 0]));

@@ -14,7 +14,7 @@ const LINE: usize = 64;
 
 /// a + b, which is cheap enough for rows in two pieces, and a·b + a many times, which isn't.
 fn kernels(dtype: DType) -> [Kernel; 2] {
-    let inst = |op, args: [u32; 3]| Inst { code: Code::Apply(op, dtype), args: args.map(ValueId) };
+    let inst = |op, args: [u32; 3]| Inst { code: Code::apply(op, dtype), args: args.map(ValueId) };
     let mut body = Vec::new();
     for i in 0..8 {
         body.push(inst(Op::Multiply, [1 + 2 * i, 1, 0]));

@@ -71,7 +71,7 @@ fn pairs_of_instructions() {
 fn slices_of_another_kernel() {
     use broadloom_ir::kernel::{Code, Inst, ValueId};
     use broadloom_ir::{DType, ErrorKind, Op};
-    let add = Inst { code: Code::Apply(Op::Add, DType::Float32), args: [ValueId(0), ValueId(1), ValueId(0)] };
+    let add = Inst { code: Code::apply(Op::Add, DType::Float32), args: [ValueId(0), ValueId(1), ValueId(0)] };
     let kernel = Kernel {
         inputs: vec![DType::Float32; 2],
         body: vec![add],
@@ -131,7 +131,7 @@ fn an_output_that_is_an_input() {
     use broadloom_mem::{AliasPolicy, Nest, Scratch, View, ViewMut};
     use std::ops::ControlFlow;
 
-    let doubled = Inst { code: Code::Apply(Op::Add, DType::Int32), args: [ValueId(0); 3] };
+    let doubled = Inst { code: Code::apply(Op::Add, DType::Int32), args: [ValueId(0); 3] };
     let kernel = Kernel {
         inputs: vec![DType::Int32],
         body: vec![doubled],

@@ -8,7 +8,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use broadloom_ir::op::Law;
-use broadloom_ir::{Axes, DType, Error, ErrorKind, Op, Result, Scalar, fold};
+use broadloom_ir::{Accuracy, Axes, DType, Error, ErrorKind, Op, Result, Scalar, fold};
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
@@ -28,16 +28,6 @@ pub enum IntDivision {
     Zero,
     /// The evaluation fails.
     Error,
-}
-
-/// The accuracy of float32 functions whose results are approximated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Accuracy {
-    /// Results within a fraction of an ulp, computed with as many lanes as possible.
-    #[default]
-    Fast,
-    /// The float32 nearest to the exact result.
-    Nearest,
 }
 
 /// The options that are part of an evaluation's meaning. No other option changes a bit of a result.
@@ -253,8 +243,8 @@ impl Graph {
             NodeKind::Leaf(Leaf::Input { dtype, layout, .. }) => (*dtype, layout.shape.clone()),
             NodeKind::Leaf(Leaf::Index { layout }) => (DType::Int64, layout.shape.clone()),
             NodeKind::Leaf(Leaf::Const { value, .. }) => (value.dtype, Shape::scalar()),
-            NodeKind::Apply { op, args } => {
-                let result = args.last().and_then(|&arg| op.result(self.node(arg).dtype));
+            NodeKind::Apply { op, accuracy, args } => {
+                let result = args.last().and_then(|&arg| op.result_at(*accuracy, self.node(arg).dtype));
                 let wrong =
                     || Error::new(ErrorKind::Internal, format!("{op} of operands that it does not take"));
                 (result.ok_or_else(wrong)?, self.broadcast(op.name(), args)?)
@@ -314,14 +304,14 @@ impl Graph {
     /// [`ErrorKind::Limit`] for too many nodes.
     pub fn insert(&mut self, mut kind: NodeKind, dtype: DType, shape: Shape) -> Result<NodeId> {
         match &mut kind {
-            NodeKind::Apply { op, args } if self.semantics.contract => {
+            NodeKind::Apply { op, args, .. } if self.semantics.contract => {
                 // The order of factors does not affect contraction, that of a sum's operands does.
                 if op.has(Law::Commutative) && *op != Op::Add {
                     args.sort();
                 }
             }
-            NodeKind::Apply { op, args } => {
-                if let Some(value) = self.fold(*op, args) {
+            NodeKind::Apply { op, accuracy, args } => {
+                if let Some(value) = self.fold(*op, *accuracy, args) {
                     return self.constant(value, None);
                 }
                 if op.has(Law::Commutative) {
@@ -373,13 +363,13 @@ impl Graph {
         self.intern(kind, dtype, shape)
     }
 
-    /// The value of an op whose operands are constants; `None` if its evaluation may fail, or if no op computes it as
-    /// accurately as the semantics require.
-    fn fold(&mut self, op: Op, args: &Args<NodeId>) -> Option<Scalar> {
+    /// The value of an op whose operands are constants; `None` if its evaluation may fail, or if the op has no
+    /// definition as accurate as the semantics require.
+    fn fold(&mut self, op: Op, accuracy: Accuracy, args: &Args<NodeId>) -> Option<Scalar> {
         if self.faults(op, args) {
             return None;
         }
-        let op = self.as_accurate(op, args)?;
+        let accuracy = self.as_accurate(op, accuracy, args)?;
         let mut values: SmallVec<[Scalar; 3]> = SmallVec::new();
         let mut from_slot = false;
         for &arg in args.iter() {
@@ -387,7 +377,7 @@ impl Graph {
             from_slot |= slot.is_some();
             values.push(value);
         }
-        let value = fold::apply(op, &values)?;
+        let value = fold::apply_at(op, accuracy, &values)?;
         self.depends_on_values |= from_slot;
         Some(value)
     }
@@ -408,7 +398,7 @@ impl Graph {
         if self.nodes.len() >= MAX_NODES {
             return Err(Error::new(ErrorKind::Limit, format!("more than {MAX_NODES} nodes in one graph")));
         }
-        let own = matches!(&kind, NodeKind::Apply { op, args } if self.faults(*op, args));
+        let own = matches!(&kind, NodeKind::Apply { op, args, .. } if self.faults(*op, args));
         let faults = own || kind.operands().any(|&arg| self.node(arg).faults);
         let id = NodeId::new(self.nodes.len());
         self.nodes.push(Node { kind, dtype, shape, faults });

@@ -21,7 +21,9 @@ pub mod symbol;
 pub mod text;
 pub mod verify;
 
-pub use broadloom_ir::{DType, Error, ErrorKind, HostDeclaration, Kernel, Kind, Literal, Op, Result, Scalar};
+pub use broadloom_ir::{
+    Accuracy, DType, Error, ErrorKind, HostDeclaration, Kernel, Kind, Literal, Op, Result, Scalar,
+};
 pub use broadloom_ir::{error, fold, for_each_op, kernel, op, scalar};
 pub use broadloom_ir::{is_printable, printable, printable_lines};
 pub use fuse::Plan;

@@ -9,7 +9,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use broadloom_ir::{Axes, DType, HostDeclaration, Op, Reduction, Scan};
+use broadloom_ir::{Accuracy, Axes, DType, HostDeclaration, Op, Reduction, Scan};
 
 use crate::indices::DynamicView;
 use crate::layout::View;
@@ -113,6 +113,8 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
     Apply {
         /// The function.
         op: Op,
+        /// The accuracy of the function. Rewriting sets it from the graph's semantics; it is fast in all other nodes.
+        accuracy: Accuracy,
         /// The operands of the function.
         args: Args<A>,
     },
@@ -206,7 +208,7 @@ pub struct Before<A> {
 impl<A, L, F> NodeKind<A, L, F> {
     /// A node that applies a function to operands.
     pub fn apply(op: Op, args: impl IntoIterator<Item = A>) -> NodeKind<A, L, F> {
-        NodeKind::Apply { op, args: args.into_iter().collect() }
+        NodeKind::Apply { op, accuracy: Accuracy::Fast, args: args.into_iter().collect() }
     }
 
     /// The operands in order; none for a leaf.
@@ -297,7 +299,9 @@ impl<A, L, F> NodeKind<A, L, F> {
     ) -> Result<NodeKind<B, M, G>, E> {
         Ok(match self {
             NodeKind::Leaf(of) => NodeKind::Leaf(leaf(of)?),
-            NodeKind::Apply { op, args } => NodeKind::Apply { op: *op, args: args.try_map(operand)? },
+            NodeKind::Apply { op, accuracy, args } => {
+                NodeKind::Apply { op: *op, accuracy: *accuracy, args: args.try_map(operand)? }
+            }
             NodeKind::Host { function: of, args } => {
                 NodeKind::Host { args: args.try_map(operand)?, function: function(of) }
             }
@@ -343,7 +347,7 @@ impl<A, L, F> NodeKind<A, L, F> {
     /// The operands, if the node applies the op `wanted`.
     pub fn args_of(&self, wanted: Op) -> Option<&Args<A>> {
         match self {
-            NodeKind::Apply { op, args } if *op == wanted => Some(args),
+            NodeKind::Apply { op, args, .. } if *op == wanted => Some(args),
             _ => None,
         }
     }

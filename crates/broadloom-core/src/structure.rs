@@ -14,7 +14,8 @@ use std::sync::Arc;
 use broadloom_ir::scalar::Class;
 use broadloom_ir::{DType, Error, ErrorKind, Op, Result, Scalar};
 
-use crate::graph::{Accuracy, Graph, Leaf, Semantics};
+use crate::Accuracy;
+use crate::graph::{Graph, Leaf, Semantics};
 use crate::layout::Layout;
 use crate::node::{MAX_OPERANDS, NodeId, NodeKind};
 use crate::shape::Shape;
@@ -369,7 +370,7 @@ mod tests {
         let (g, h) = (f("f"), f("f"));
         let view = |view| NodeKind::View { arg: NodeId::new(0), view: Arc::new(view) };
         let shape = |extents: &[usize]| Shape::new(extents).expect("small");
-        let apply = |op, of: &[usize]| NodeKind::Apply { op, args: args(of) };
+        let apply = |op, of: &[usize]| NodeKind::Apply { op, accuracy: Accuracy::Fast, args: args(of) };
         let dynamic = |view| NodeKind::DynamicView { arg: NodeId::new(0), view: Arc::new(view) };
         let cut = |from: &[isize], has_rest| {
             let range = |&start| Indices::Range { start: Some(start), stop: None, step: 1 };
@@ -441,7 +442,7 @@ mod tests {
 
     #[test]
     fn depth_and_rank_are_those_of_the_longest_way_and_the_largest_layout() {
-        let apply = |of: &[usize]| NodeKind::Apply { op: Op::Add, args: args(of) };
+        let apply = |of: &[usize]| NodeKind::Apply { op: Op::Add, accuracy: Accuracy::Fast, args: args(of) };
         let nodes = [memory(0, &[2, 3]), memory(1, &[3]), apply(&[0, 1]), apply(&[2, 1]), apply(&[0, 0])];
         let roots = [NodeId::new(4)];
         assert_eq!(Structure { nodes: &nodes, roots: &roots }.depth_and_rank(), (2, 2));

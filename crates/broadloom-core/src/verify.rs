@@ -1,7 +1,7 @@
 //! The verifier of graphs, which checks these properties. It runs in debug builds and in tests.
 //!
 //! - each operand is an earlier node
-//! - the operands of an op have the dtype that it takes, and the node has the dtype of its result
+//! - the operands of an op have the dtype that it takes at its accuracy, and the node has the dtype of its result
 //! - the shapes of an op's operands broadcast to the node's shape
 //! - the operands of a host function have the dtypes of its signature, and the node has that of its result
 //! - a conversion has the shape of its operand, and another dtype
@@ -45,14 +45,14 @@ fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
         NodeKind::Leaf(Leaf::Const { value, .. }) => {
             expect(value.dtype == node.dtype && node.shape.rank() == 0, "constant of another type")
         }
-        NodeKind::Apply { op, args } => {
+        NodeKind::Apply { op, accuracy, args } => {
             expect(args.iter().count() == op.operands(), "wrong number of operands")?;
             let operand = args.last().map_or(node.dtype, |&arg| graph.node(arg).dtype);
             for (i, &arg) in args.iter().enumerate() {
                 let wanted = if op.arity() == Arity::Choice && i == 0 { DType::Bool } else { operand };
                 expect(graph.node(arg).dtype == wanted, "operands of different dtypes")?;
             }
-            expect(op.result(operand) == Some(node.dtype), "wrong result dtype")?;
+            expect(op.result_at(*accuracy, operand) == Some(node.dtype), "wrong result dtype")?;
             expect(broadcasts(graph, args, &node.shape), "wrong result shape")
         }
         NodeKind::Host { function, args } => {
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
     use crate::layout::{Layout, View};
     use crate::node::NodeKind::{Apply, Cast};
-    use crate::{HostDeclaration, Op, Scalar};
+    use crate::{Accuracy, HostDeclaration, Op, Scalar};
     use std::sync::Arc;
 
     type Build<'t> = dyn Fn(&mut Graph, [NodeId; 3]) -> Result<NodeId> + 't;
@@ -128,36 +128,31 @@ mod tests {
         let f = HostDeclaration::new("f", &[DType::Float32], DType::Int8, 1).expect("a name");
         let one = |id: NodeId| -> Args<NodeId> { [id].into_iter().collect() };
         let two = |a: NodeId, b: NodeId| -> Args<NodeId> { [a, b].into_iter().collect() };
+        let apply = |op, args: &[NodeId]| NodeKind::apply(op, args.iter().copied());
         let cases: Vec<(&str, Box<Build<'_>>)> = vec![
-            (
-                "",
-                Box::new(|g, [x, y, _]| {
-                    g.insert(Apply { op: Op::Add, args: two(x, y) }, DType::Float32, f32s.clone())
-                }),
-            ),
+            ("", Box::new(|g, [x, y, _]| g.insert(apply(Op::Add, &[x, y]), DType::Float32, f32s.clone()))),
             (
                 "different dtypes",
-                Box::new(|g, [x, _, n]| {
-                    g.insert(Apply { op: Op::Add, args: two(x, n) }, DType::Float32, f32s.clone())
-                }),
+                Box::new(|g, [x, _, n]| g.insert(apply(Op::Add, &[x, n]), DType::Float32, f32s.clone())),
+            ),
+            (
+                "result dtype",
+                Box::new(|g, [x, y, _]| g.insert(apply(Op::Less, &[x, y]), DType::Float32, f32s.clone())),
             ),
             (
                 "result dtype",
                 Box::new(|g, [x, y, _]| {
-                    g.insert(Apply { op: Op::Less, args: two(x, y) }, DType::Float32, f32s.clone())
+                    let sum = Apply { op: Op::Add, accuracy: Accuracy::Nearest, args: two(x, y) };
+                    g.insert(sum, DType::Float32, f32s.clone())
                 }),
             ),
             (
                 "result shape",
-                Box::new(|g, [x, y, _]| {
-                    g.insert(Apply { op: Op::Add, args: two(x, y) }, DType::Float32, row.clone())
-                }),
+                Box::new(|g, [x, y, _]| g.insert(apply(Op::Add, &[x, y]), DType::Float32, row.clone())),
             ),
             (
                 "number of operands",
-                Box::new(|g, [x, ..]| {
-                    g.insert(Apply { op: Op::Add, args: one(x) }, DType::Float32, f32s.clone())
-                }),
+                Box::new(|g, [x, ..]| g.insert(apply(Op::Add, &[x]), DType::Float32, f32s.clone())),
             ),
             (
                 "other dtypes",

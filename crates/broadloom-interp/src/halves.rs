@@ -39,7 +39,7 @@ macro_rules! table {
 pub fn tile_loop(code: Code, nan: NanBits) -> Option<TileLoop> {
     match code {
         _ if !converts_halves() => None,
-        Code::Apply(op @ (Op::Add | Op::Subtract | Op::Multiply), DType::Float16)
+        Code::Apply { op: op @ (Op::Add | Op::Subtract | Op::Multiply), dtype: DType::Float16, .. }
             if nan == NanBits::Unread =>
         {
             short2::<Each>(op, true, nan)
@@ -50,9 +50,11 @@ pub fn tile_loop(code: Code, nan: NanBits) -> Option<TileLoop> {
         Code::Cast(DType::Float32, DType::Float16) if nan == NanBits::Unread => {
             Some(|_, args, out| narrow_halves(elements::<f32>(args[0]), elements_mut::<f16>(out)))
         }
-        Code::Apply(Op::Clip, DType::Float16) => Some(vectors::<Clipped, Each, Each, Each>),
-        Code::Apply(Op::FloorDivide, DType::Float16) => Some(vectors::<FloorOfQuotient, Each, Each, Nothing>),
-        Code::Apply(op, DType::Float16) => by_path(op),
+        Code::Apply { op: Op::Clip, dtype: DType::Float16, .. } => Some(vectors::<Clipped, Each, Each, Each>),
+        Code::Apply { op: Op::FloorDivide, dtype: DType::Float16, .. } => {
+            Some(vectors::<FloorOfQuotient, Each, Each, Nothing>)
+        }
+        Code::Apply { op, dtype: DType::Float16, .. } => by_path(op),
         Code::Cast(DType::Float16, to) => from_half(to),
         Code::Cast(from, DType::Float16) => into_half(from),
         _ => None,

@@ -45,8 +45,10 @@ pub fn defined_loop(code: Code, nan: NanBits) -> Result<TileLoop> {
         return Ok(short);
     }
     match code {
-        Code::Apply(op, dtype) => op::dispatch(op, dtype, Pick)
-            .ok_or_else(|| Error::new(ErrorKind::Internal, format!("{op} does not take {dtype}"))),
+        Code::Apply { op, accuracy, dtype } => op::dispatch(op, accuracy, dtype, Pick).ok_or_else(|| {
+            let name = op.name_at(accuracy);
+            Error::new(ErrorKind::Internal, format!("{name} does not take {dtype}"))
+        }),
         Code::Cast(from, to) => Ok(op::dispatch_cast(from, to, Pick)),
         Code::Host(_) => Err(Error::new(ErrorKind::Internal, "a host function has no loop")),
     }
@@ -67,8 +69,8 @@ fn short_loop(code: Code) -> Option<TileLoop> {
         };
     }
     Some(match code {
-        Code::Apply(op, DType::Float32) => short!(f32, op),
-        Code::Apply(op, DType::Float64) => short!(f64, op),
+        Code::Apply { op, dtype: DType::Float32, .. } => short!(f32, op),
+        Code::Apply { op, dtype: DType::Float64, .. } => short!(f64, op),
         Code::Cast(DType::Float32, DType::Float64) => tile1::<One<Conversion, f64>, f32>,
         Code::Cast(DType::Float64, DType::Float32) => tile1::<One<Conversion, f32>, f64>,
         _ => return None,

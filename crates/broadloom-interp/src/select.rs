@@ -92,7 +92,7 @@ pub(crate) fn loops(
 /// If an instruction only makes the NaN of another instruction's result canonical, returns the index of that other instruction,
 /// provided that it has no other reader and its own loop can do so.
 fn closed(kernel: &Kernel, uses: &[u32], inst: &Inst) -> Option<usize> {
-    let Code::Apply(Op::CanonicalNan, _) = inst.code else { return None };
+    let Code::Apply { op: Op::CanonicalNan, .. } = inst.code else { return None };
     let Definition::Inst(inner) = kernel.definition(inst.args[0]) else { return None };
     let code = kernel.body[inner].code;
     let has_loop = code.leaves_nan_open() && !matches!(code, Code::Host(_));
@@ -132,13 +132,13 @@ impl Selection<'_> {
             return Ok(selected(Work::Host(function.clone()), false));
         }
         let per_element = !self.is_uniform(self.kernel.value(i));
-        if let (Code::Apply(op, dtype), &[a, b], true) = (inst.code, inst.args(), per_element)
+        if let (Code::Apply { op, dtype, .. }, &[a, b], true) = (inst.code, inst.args(), per_element)
             && let Some(with) =
                 fused::with_uniform(op, dtype, [a, b].map(|v| self.is_uniform(v)), self.nan[i])
         {
             return Ok(selected(Work::Loop(with.run), true).ordered(&with));
         }
-        if let (Code::Apply(Op::Fma, dtype), true) = (inst.code, per_element) {
+        if let (Code::Apply { op: Op::Fma, dtype, .. }, true) = (inst.code, per_element) {
             let uniform = inst.args.map(|v| self.is_uniform(v));
             if let Some(with) = fused::fused_sum(dtype, uniform, [false; 2], self.nan[i]) {
                 return Ok(selected(Work::Loop(with.run), true).ordered(&with));
@@ -150,7 +150,7 @@ impl Selection<'_> {
     /// Selects the fused loop of an instruction together with an operand of it that has no other reader, if there is such a loop.
     fn pair(&self, i: usize) -> Option<Selected> {
         let outer = &self.kernel.body[i];
-        let Code::Apply(op, dtype) = outer.code else { return None };
+        let Code::Apply { op, dtype, .. } = outer.code else { return None };
         let candidates = match op {
             Op::Where => 1,
             Op::Fma => 3,
@@ -164,7 +164,8 @@ impl Selection<'_> {
             if self.uses[id.index()] != 1 || self.is_uniform(id) || !is_single {
                 return None;
             }
-            let Inst { code: Code::Apply(inner_op, inner_dtype), args: [a, b, _] } = self.kernel.body[inner]
+            let Inst { code: Code::Apply { op: inner_op, dtype: inner_dtype, .. }, args: [a, b, _] } =
+                self.kernel.body[inner]
             else {
                 return None;
             };

@@ -50,7 +50,7 @@ fn agree(name: &str, loops: [TileLoop; 2], columns: &[(DType, Vec<u64>)], out: D
 fn functions_give_what_their_definitions_give() {
     let mut tried = 0;
     for &op in Op::ALL {
-        let code = Code::Apply(op, DType::Float16);
+        let code = Code::apply(op, DType::Float16);
         let Some(converting) = halves_loop(code, NanBits::Read) else { continue };
         tried += 1;
         let defined = defined_loop(code, NanBits::Read).expect("a function of float16");
@@ -77,7 +77,7 @@ fn flagged_lanes_are_mended() {
         let bits: Vec<u64> = (0..1 << 16).map(|i| u64::from(f(i).to_bits())).collect();
         (DType::Float16, column(DType::Float16, &bits))
     });
-    let code = Code::Apply(Op::LogAddExp, DType::Float16);
+    let code = Code::apply(Op::LogAddExp, DType::Float16);
     let defined = defined_loop(code, NanBits::Read).expect("a function of float16");
     let converting = halves_loop(code, NanBits::Read).unwrap_or(defined);
     agree("logaddexp", [converting, defined], &columns, DType::Float16);

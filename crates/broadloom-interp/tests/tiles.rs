@@ -13,7 +13,7 @@ use broadloom_mem::{
 /// A kernel of the outputs a·b + s, a·b + s > a, b and s: two that are computed, two that are copied.
 fn kernel() -> Kernel {
     let inst =
-        |op, a, b| Inst { code: Code::Apply(op, DType::Float32), args: [ValueId(a), ValueId(b), ValueId(0)] };
+        |op, a, b| Inst { code: Code::apply(op, DType::Float32), args: [ValueId(a), ValueId(b), ValueId(0)] };
     Kernel {
         inputs: vec![DType::Float32; 3],
         params: vec![],
@@ -113,7 +113,7 @@ fn every_output_of_rows_of_any_length_anywhere() {
 #[test]
 fn outputs_in_place_are_not_streamed_and_right() {
     let inst =
-        |op, a, b| Inst { code: Code::Apply(op, DType::Float32), args: [ValueId(a), ValueId(b), ValueId(0)] };
+        |op, a, b| Inst { code: Code::apply(op, DType::Float32), args: [ValueId(a), ValueId(b), ValueId(0)] };
     let kernel = Kernel {
         inputs: vec![DType::Float32; 2],
         body: vec![inst(Op::Subtract, 0, 1), inst(Op::Multiply, 2, 0)],

@@ -11,7 +11,7 @@ use crate::tuning::code::{
     CHEAP, LONG_CHAIN, MOST_UNROLLED, SHORT_BODY, SINGLE_PASS_ABOVE_COST, SINGLE_PASS_ABOVE_PRIMITIVES,
     TABLE_ABOVE, TESTED_FOR_NAN,
 };
-use crate::{DType, VectorWidth, recording};
+use crate::{DType, VectorWidth};
 
 /// The use of the outputs of machine code (stored, streamed or reduced), which determines whether the code has a second function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -226,10 +226,9 @@ fn allocator(kernel: &Kernel, sizes: &Sizes) -> Allocator {
 
 /// The number of primitives in a kernel's body before equal ones are merged (GVN).
 fn primitives(kernel: &Kernel) -> usize {
-    let of = |code: Code| match code {
-        Code::Apply(op, dtype) => recording::of(op, dtype).map_or(0, |body| body.insts().len()),
-        Code::Cast(from, to) => recording::of_cast(from, to).insts().len(),
-        Code::Host(_) => code.instructions() as usize,
+    let of = |code: Code| match code.recording() {
+        Some(body) => body.insts().len(),
+        None => code.instructions() as usize,
     };
     kernel.body.iter().map(|inst| of(inst.code)).sum()
 }
@@ -242,7 +241,7 @@ mod tests {
 
     /// A kernel that applies an op `length` times in a row, each time to the previous result.
     fn chain(op: Op, dtype: DType, length: u32) -> Kernel {
-        let inst = |i| Inst { code: Code::Apply(op, dtype), args: [ValueId(i), ValueId(0), ValueId(0)] };
+        let inst = |i| Inst { code: Code::apply(op, dtype), args: [ValueId(i), ValueId(0), ValueId(0)] };
         Kernel {
             inputs: vec![dtype],
             body: (0..length).map(inst).collect(),

@@ -4,16 +4,22 @@
 
 use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary};
 
+use crate::accuracy::Accuracy;
 use crate::op::{self, Op, Visitor};
 use crate::scalar::Scalar;
 
 /// Applies an op to constant operands. `None` if the op does not take their number or dtypes.
 pub fn apply(op: Op, operands: &[Scalar]) -> Option<Scalar> {
+    apply_at(op, Accuracy::Fast, operands)
+}
+
+/// Applies an op with an accuracy, which it may not have for the operands' dtype; the result is `None` then.
+pub fn apply_at(op: Op, accuracy: Accuracy, operands: &[Scalar]) -> Option<Scalar> {
     let dtype = operands.last()?.dtype;
     if operands.len() != op.operands() {
         return None;
     }
-    let value = op::dispatch(op, dtype, Fold(operands)).flatten()?;
+    let value = op::dispatch(op, accuracy, dtype, Fold(operands)).flatten()?;
     Some(if op.leaves_nan_open() { canonical(value) } else { value })
 }
 
@@ -31,7 +37,7 @@ fn canonical(x: Scalar) -> Scalar {
     if !x.is_nan() {
         return x;
     }
-    op::dispatch(Op::CanonicalNan, x.dtype, Fold(&[x])).flatten().unwrap_or(x)
+    apply(Op::CanonicalNan, &[x]).unwrap_or(x)
 }
 
 struct Fold<'a>(&'a [Scalar]);

@@ -8,6 +8,7 @@ use std::fmt;
 use broadloom_math::DType;
 use sha2::{Digest, Sha256};
 
+use crate::accuracy::Accuracy;
 use crate::host::{HostDeclaration, HostSignature};
 use crate::op::Op;
 use crate::recording::{self, Recording};
@@ -34,8 +35,15 @@ impl fmt::Debug for ValueId {
 /// The operation of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// An op, applied to operands of the given dtype.
-    Apply(Op, DType),
+    /// A function, applied to operands of a dtype.
+    Apply {
+        /// The function.
+        op: Op,
+        /// The accuracy of the function; fast if it is not approximate.
+        accuracy: Accuracy,
+        /// The dtype of the operands.
+        dtype: DType,
+    },
     /// A conversion from the first dtype to the second.
     Cast(DType, DType),
     /// A call of one of the host functions in [`Kernel::functions`].
@@ -52,19 +60,34 @@ pub struct Callee {
 }
 
 impl Code {
+    /// The op, applied with the accuracy that it has by default.
+    pub const fn apply(op: Op, dtype: DType) -> Code {
+        Code::Apply { op, accuracy: Accuracy::Fast, dtype }
+    }
+
+    /// All applications, for each dtype and accuracy that the ops have, and all conversions.
+    pub fn all() -> impl Iterator<Item = Code> {
+        let dtypes = |op| DType::ALL.iter().map(move |&dtype| (op, dtype));
+        let pairs = Op::ALL.iter().flat_map(move |&op| dtypes(op));
+        let applied =
+            pairs.flat_map(|(op, dtype)| Accuracy::ALL.map(|accuracy| Code::Apply { op, accuracy, dtype }));
+        let casts = DType::ALL.iter().flat_map(|&a| DType::ALL.iter().map(move |&b| Code::Cast(a, b)));
+        applied.filter(|code| code.result().is_some()).chain(casts)
+    }
+
     /// The number of operands.
     pub fn operands(self) -> usize {
         match self {
-            Code::Apply(op, _) => op.operands(),
+            Code::Apply { op, .. } => op.operands(),
             Code::Cast(..) => 1,
             Code::Host(callee) => callee.signature.operands().len(),
         }
     }
 
-    /// The result's dtype; `None` for an op that doesn't take the dtype.
+    /// The result's dtype; `None` for an op that doesn't take the dtype, or not with this accuracy.
     pub fn result(self) -> Option<DType> {
         match self {
-            Code::Apply(op, dtype) => op.result(dtype),
+            Code::Apply { op, accuracy, dtype } => op.result_at(accuracy, dtype),
             Code::Cast(_, to) => Some(to),
             Code::Host(callee) => Some(callee.signature.result()),
         }
@@ -76,24 +99,35 @@ impl Code {
     /// If a host function has no such operand.
     pub fn operand(self, i: usize) -> DType {
         match self {
-            Code::Apply(Op::Where, _) if i == 0 => DType::Bool,
-            Code::Apply(_, dtype) | Code::Cast(dtype, _) => dtype,
+            Code::Apply { op: Op::Where, .. } if i == 0 => DType::Bool,
+            Code::Apply { dtype, .. } | Code::Cast(dtype, _) => dtype,
             Code::Host(callee) => callee.signature.operands()[i],
         }
     }
 
     /// Whether the operation can fail by a division by zero: an integer division or remainder.
     pub fn faults(self) -> bool {
-        matches!(self, Code::Apply(op, dtype) if op.faults(dtype))
+        matches!(self, Code::Apply { op, dtype, .. } if op.faults(dtype))
     }
 
     /// Whether the operation can compute a NaN whose bits are unspecified, so that [`Op::CanonicalNan`] has to replace it before
     /// the bits are read.
     pub fn leaves_nan_open(self) -> bool {
         match self {
-            Code::Apply(op, dtype) => op.leaves_nan_open() && op.result(dtype).is_some_and(DType::is_float),
+            Code::Apply { op, dtype, .. } => {
+                op.leaves_nan_open() && op.result(dtype).is_some_and(DType::is_float)
+            }
             Code::Cast(from, to) => from.is_float() && to.is_float() && from != to,
             Code::Host(callee) => callee.signature.result().is_float(),
+        }
+    }
+
+    /// The primitives of the operation; `None` for a host function, and for an op that doesn't take the dtype.
+    pub fn recording(self) -> Option<&'static Recording> {
+        match self {
+            Code::Apply { op, accuracy, dtype } => recording::of(op, accuracy, dtype),
+            Code::Cast(from, to) => Some(recording::of_cast(from, to)),
+            Code::Host(_) => None,
         }
     }
 
@@ -101,20 +135,15 @@ impl Code {
     /// instruction.
     pub fn cost(self) -> u32 {
         match self {
-            Code::Apply(op, dtype) => recording::of(op, dtype).map_or(0, Recording::cost),
-            Code::Cast(from, to) => recording::of_cast(from, to).cost(),
             Code::Host(callee) => callee.signature.cost(),
+            code => code.recording().map_or(0, Recording::cost),
         }
     }
 
     /// The approximate latency in machine code, in cycles, counted from the [recording] of the op's primitives; 0 for host
     /// functions, whose latency is unknown.
     pub fn latency(self) -> u32 {
-        match self {
-            Code::Apply(op, dtype) => recording::of(op, dtype).map_or(0, Recording::latency),
-            Code::Cast(from, to) => recording::of_cast(from, to).latency(),
-            Code::Host(_) => 0,
-        }
+        self.recording().map_or(0, Recording::latency)
     }
 
     /// The approximate number of vector instructions per element in machine code.
@@ -283,7 +312,7 @@ impl Kernel {
     pub fn fault_sites(&self) -> impl Iterator<Item = (usize, Op)> {
         self.body.iter().enumerate().filter(|_| self.checks_division).filter_map(|(i, inst)| {
             match inst.code {
-                Code::Apply(op, _) if inst.code.faults() => Some((i, op)),
+                Code::Apply { op, .. } if inst.code.faults() => Some((i, op)),
                 _ => None,
             }
         })
@@ -335,10 +364,11 @@ impl Kernel {
         word(self.body.len());
         for inst in &self.body {
             match inst.code {
-                Code::Apply(op, dtype) => {
+                Code::Apply { op, accuracy, dtype } => {
                     // Ops are hashed by name, which does not change with the order of the op table.
-                    word(op.name().len());
-                    op.name().bytes().for_each(|b| word(b.into()));
+                    let name = op.name_at(accuracy);
+                    word(name.len());
+                    name.bytes().for_each(|b| word(b.into()));
                     word(dtype as usize);
                 }
                 Code::Cast(from, to) => [0, from as usize, to as usize].into_iter().for_each(&mut word),
@@ -416,7 +446,9 @@ impl fmt::Display for Kernel {
             let args: Vec<String> = inst.args().iter().map(|a| format!("{a:?}")).collect();
             write!(f, "  {:?} = ", self.value(i))?;
             match inst.code {
-                Code::Apply(op, dtype) => writeln!(f, "{op}.{dtype} {}", args.join(", "))?,
+                Code::Apply { op, accuracy, dtype } => {
+                    writeln!(f, "{}.{dtype} {}", op.name_at(accuracy), args.join(", "))?
+                }
                 Code::Cast(from, to) => writeln!(f, "astype.{from}.{to} {}", args.join(", "))?,
                 Code::Host(callee) => match self.functions.get(callee.function as usize) {
                     Some(function) => writeln!(f, "host {function} {}", args.join(", "))?,
@@ -435,7 +467,7 @@ mod tests {
 
     fn triad() -> Kernel {
         let inst = |op, a, b| Inst {
-            code: Code::Apply(op, DType::Float32),
+            code: Code::apply(op, DType::Float32),
             args: [ValueId(a), ValueId(b), ValueId(0)],
         };
         Kernel {
@@ -457,7 +489,7 @@ mod tests {
     fn the_latency_is_that_of_the_longest_chain() {
         let mut k = triad();
         let inst = |op, args: [u32; 2]| Inst {
-            code: Code::Apply(op, DType::Float32),
+            code: Code::apply(op, DType::Float32),
             args: [ValueId(args[0]), ValueId(args[1]), ValueId(0)],
         };
         let sum = k.body[1].code.latency();
@@ -487,7 +519,12 @@ mod tests {
             |k| k.inputs.push(DType::Float32),
             |k| k.inputs[0] = DType::Float64,
             |k| k.params[0] = DType::Int32,
-            |k| k.body[0].code = Code::Apply(Op::Subtract, DType::Float32),
+            |k| k.body[0].code = Code::apply(Op::Subtract, DType::Float32),
+            |k| k.body[0].code = Code::apply(Op::Hypot, DType::Float32),
+            |k| {
+                let (op, dtype) = (Op::Hypot, DType::Float32);
+                k.body[0].code = Code::Apply { op, accuracy: Accuracy::Nearest, dtype };
+            },
             |k| k.body[0].code = Code::Cast(DType::Float32, DType::Float32),
             |k| k.body[0].args[1] = ValueId(0),
             |k| k.outputs.push(ValueId(3).into()),

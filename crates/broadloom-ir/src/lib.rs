@@ -6,6 +6,7 @@
 //! inference and fusion are in `broadloom-core`, which executors do not import.
 #![forbid(unsafe_code)]
 
+mod accuracy;
 pub mod canonical;
 pub mod code_plan;
 pub mod error;
@@ -25,6 +26,7 @@ pub mod tuning;
 pub mod verify;
 mod width;
 
+pub use accuracy::Accuracy;
 pub use broadloom_math::{DType, Kind};
 pub use code_plan::{CodePlan, Purpose};
 pub use error::{Error, ErrorKind, Result};

@@ -1,6 +1,6 @@
 //! The op table, with one row per function. From the rows of [`for_each_op!`](crate::for_each_op) everything that lists functions
 //! is generated: the enum [`Op`], its properties, and [`dispatch`], which calls an executor's visitor with the generic function
-//! of `broadloom-math` for an op and a dtype. If an op has no function, or if some executor can't instantiate a function,
+//! of `broadloom-math` for an op, an accuracy and a dtype. If an op has no function, or if some executor can't instantiate a function,
 //! compilation fails.
 
 use std::fmt;
@@ -8,62 +8,64 @@ use std::ops::Range;
 
 use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary, f16, functions};
 
+use crate::accuracy::Accuracy;
+
 /// Calls `$callback!` with one row per op:
 /// `(Variant, "name", arity, dtypes, [laws], "doc")`.
 ///
 /// - arity: `unary`, `binary`, `ternary`, or `choice` (a bool, and two operands of one dtype)
-/// - dtypes: `any`, `numeric`, `integer`, `bitlike` (integer and bool), `floating`, `boolean`, `single` (float32)
+/// - dtypes: `any`, `numeric`, `integer`, `bitlike` (integer and bool), `floating`, `boolean`
 /// - laws: `commutative`; `faults` (an integer division by zero can be an error); `moves` (propagates NaN bits); `canonical`
 ///   (every NaN result has the canonical bits); `reads_sign` (reads the sign bit of its last operand, even of a NaN); `divides`
-///   (integer operands are converted to float64); `approximate` (a float result may not be the nearest); `internal` (users can't
-///   name it)
+///   (integer operands are converted to float64); `approximate` (a float result may not be the nearest); `nearest` (the function of
+///   float32 has a second definition, `functions::Nearest` of its type, whose result is); `internal` (users can't name it)
 #[macro_export]
 macro_rules! for_each_op {
     ($callback:ident) => {
         $callback! {
             (Abs, "abs", unary, numeric, [moves], "Absolute value; the least integer of a signed dtype stays as it is.")
-            (Acos, "acos", unary, floating, [approximate], "The angle whose cosine is x, in [0, π]; NaN outside [−1, 1].")
-            (Acosh, "acosh", unary, floating, [approximate], "Inverse hyperbolic cosine; NaN below 1.")
+            (Acos, "acos", unary, floating, [approximate, nearest], "The angle whose cosine is x, in [0, π]; NaN outside [−1, 1].")
+            (Acosh, "acosh", unary, floating, [approximate, nearest], "Inverse hyperbolic cosine; NaN below 1.")
             (Add, "add", binary, numeric, [commutative], "Sum; integers wrap.")
-            (Asin, "asin", unary, floating, [approximate], "The angle whose sine is x, in [−π/2, π/2]; NaN outside [−1, 1].")
-            (Asinh, "asinh", unary, floating, [approximate], "Inverse hyperbolic sine.")
-            (Atan, "atan", unary, floating, [approximate], "The angle whose tangent is x, in [−π/2, π/2].")
+            (Asin, "asin", unary, floating, [approximate, nearest], "The angle whose sine is x, in [−π/2, π/2]; NaN outside [−1, 1].")
+            (Asinh, "asinh", unary, floating, [approximate, nearest], "Inverse hyperbolic sine.")
+            (Atan, "atan", unary, floating, [approximate, nearest], "The angle whose tangent is x, in [−π/2, π/2].")
             (Atan2, "atan2", binary, floating, [approximate], "The angle of the point (x2, x1), in [−π, π].")
-            (Atanh, "atanh", unary, floating, [approximate], "Inverse hyperbolic tangent; ±infinity at ±1, NaN beyond.")
+            (Atanh, "atanh", unary, floating, [approximate, nearest], "Inverse hyperbolic tangent; ±infinity at ±1, NaN beyond.")
             (BitwiseAnd, "bitwise_and", binary, bitlike, [commutative], "Bitwise and.")
             (BitwiseInvert, "bitwise_invert", unary, bitlike, [], "Every bit inverted; not, for bool.")
             (BitwiseLeftShift, "bitwise_left_shift", binary, integer, [], "Left shift; 0 for a count outside 0…width−1.")
             (BitwiseOr, "bitwise_or", binary, bitlike, [commutative], "Bitwise or.")
             (BitwiseRightShift, "bitwise_right_shift", binary, integer, [], "Arithmetic right shift; 0, or −1 for a negative value, for a count outside 0…width−1.")
             (BitwiseXor, "bitwise_xor", binary, bitlike, [commutative], "Bitwise exclusive or.")
-            (Cbrt, "cbrt", unary, floating, [approximate], "Cube root.")
+            (Cbrt, "cbrt", unary, floating, [approximate, nearest], "Cube root.")
             (Ceil, "ceil", unary, numeric, [], "The least integral value not less than x.")
             (Clip, "clip", ternary, numeric, [canonical], "minimum(maximum(x, lo), hi); NaN in any operand gives NaN.")
             (CopySign, "copysign", binary, floating, [moves, reads_sign], "x1 with the sign bit of x2, a stored NaN's included.")
-            (Cos, "cos", unary, floating, [approximate], "Cosine of an angle in radians, of any size.")
-            (Cosh, "cosh", unary, floating, [approximate], "Hyperbolic cosine.")
+            (Cos, "cos", unary, floating, [approximate, nearest], "Cosine of an angle in radians, of any size.")
+            (Cosh, "cosh", unary, floating, [approximate, nearest], "Hyperbolic cosine.")
             (Divide, "divide", binary, floating, [divides], "Quotient; integers are converted to float64 first.")
             (Equal, "equal", binary, any, [commutative], "x1 == x2.")
-            (Erf, "erf", unary, floating, [approximate], "Error function: 2/√π times the integral of exp(−t²) from 0 to x.")
-            (Erfc, "erfc", unary, floating, [approximate], "1 − erf(x), without a loss of digits where that is small.")
-            (Exp, "exp", unary, floating, [approximate], "e to the power x.")
-            (Exp2, "exp2", unary, floating, [approximate], "2 to the power x.")
-            (ExpM1, "expm1", unary, floating, [approximate], "exp(x) − 1, without a loss of digits near 0.")
+            (Erf, "erf", unary, floating, [approximate, nearest], "Error function: 2/√π times the integral of exp(−t²) from 0 to x.")
+            (Erfc, "erfc", unary, floating, [approximate, nearest], "1 − erf(x), without a loss of digits where that is small.")
+            (Exp, "exp", unary, floating, [approximate, nearest], "e to the power x.")
+            (Exp2, "exp2", unary, floating, [approximate, nearest], "2 to the power x.")
+            (ExpM1, "expm1", unary, floating, [approximate, nearest], "exp(x) − 1, without a loss of digits near 0.")
             (Floor, "floor", unary, numeric, [], "The greatest integral value not greater than x.")
             (FloorDivide, "floor_divide", binary, numeric, [faults], "Floor of the quotient; of floats, of the rounded quotient. Integer x/0 is 0, MIN/−1 wraps.")
             (Fma, "fma", ternary, floating, [], "x1·x2 + x3, rounded once.")
             (Greater, "greater", binary, numeric, [], "x1 > x2.")
             (GreaterEqual, "greater_equal", binary, numeric, [], "x1 >= x2.")
-            (Hypot, "hypot", binary, floating, [commutative, approximate], "The square root of x1² + x2², without overflow on the way.")
+            (Hypot, "hypot", binary, floating, [commutative, approximate, nearest], "The square root of x1² + x2², without overflow on the way.")
             (IsFinite, "isfinite", unary, numeric, [], "Whether x is neither infinite nor NaN.")
             (IsInf, "isinf", unary, numeric, [], "Whether x is infinite.")
             (IsNan, "isnan", unary, numeric, [], "Whether x is NaN.")
             (Less, "less", binary, numeric, [], "x1 < x2.")
             (LessEqual, "less_equal", binary, numeric, [], "x1 <= x2.")
-            (Log, "log", unary, floating, [approximate], "Natural logarithm; −infinity at 0, NaN below.")
-            (Log1p, "log1p", unary, floating, [approximate], "log(1 + x), without a loss of digits near 0.")
-            (Log2, "log2", unary, floating, [approximate], "Logarithm to base 2.")
-            (Log10, "log10", unary, floating, [approximate], "Logarithm to base 10.")
+            (Log, "log", unary, floating, [approximate, nearest], "Natural logarithm; −infinity at 0, NaN below.")
+            (Log1p, "log1p", unary, floating, [approximate, nearest], "log(1 + x), without a loss of digits near 0.")
+            (Log2, "log2", unary, floating, [approximate, nearest], "Logarithm to base 2.")
+            (Log10, "log10", unary, floating, [approximate, nearest], "Logarithm to base 10.")
             (LogAddExp, "logaddexp", binary, floating, [commutative, approximate], "log(exp(x1) + exp(x2)), without overflow on the way.")
             (LogicalAnd, "logical_and", binary, boolean, [commutative], "Both.")
             (LogicalNot, "logical_not", unary, boolean, [], "Not.")
@@ -82,40 +84,17 @@ macro_rules! for_each_op {
             (Round, "round", unary, numeric, [], "The nearest integral value, ties to even.")
             (Sign, "sign", unary, numeric, [canonical], "−1, 0 or 1; NaN for NaN.")
             (SignBit, "signbit", unary, floating, [reads_sign], "Whether the sign bit is set, a stored NaN's included.")
-            (Sin, "sin", unary, floating, [approximate], "Sine of an angle in radians, of any size.")
-            (Sinh, "sinh", unary, floating, [approximate], "Hyperbolic sine.")
+            (Sin, "sin", unary, floating, [approximate, nearest], "Sine of an angle in radians, of any size.")
+            (Sinh, "sinh", unary, floating, [approximate, nearest], "Hyperbolic sine.")
             (Sqrt, "sqrt", unary, floating, [canonical], "Square root, correctly rounded.")
             (Square, "square", unary, numeric, [], "x·x; integers wrap.")
             (Subtract, "subtract", binary, numeric, [], "Difference; integers wrap.")
-            (Tan, "tan", unary, floating, [approximate], "Tangent of an angle in radians, of any size.")
-            (Tanh, "tanh", unary, floating, [approximate], "Hyperbolic tangent.")
+            (Tan, "tan", unary, floating, [approximate, nearest], "Tangent of an angle in radians, of any size.")
+            (Tanh, "tanh", unary, floating, [approximate, nearest], "Hyperbolic tangent.")
             (TruncDivide, "trunc_divide", binary, integer, [faults], "Quotient without its fraction (ONNX Div on integers); x/0 is 0, MIN/−1 wraps.")
             (Trunc, "trunc", unary, numeric, [], "The integer part, toward zero.")
             (Where, "where", choice, any, [moves], "x2 where the condition holds, else x3.")
             (CanonicalNan, "canonical_nan", unary, floating, [canonical, internal], "x, any NaN made the positive quiet one without payload: put after arithmetic whose NaN's bits can be read.")
-            (NearestAcos, "nearest_acos", unary, single, [internal], "acos of float32, rounded to nearest.")
-            (NearestAcosh, "nearest_acosh", unary, single, [internal], "acosh of float32, rounded to nearest.")
-            (NearestAsin, "nearest_asin", unary, single, [internal], "asin of float32, rounded to nearest.")
-            (NearestAsinh, "nearest_asinh", unary, single, [internal], "asinh of float32, rounded to nearest.")
-            (NearestAtan, "nearest_atan", unary, single, [internal], "atan of float32, rounded to nearest.")
-            (NearestAtanh, "nearest_atanh", unary, single, [internal], "atanh of float32, rounded to nearest.")
-            (NearestCbrt, "nearest_cbrt", unary, single, [internal], "cbrt of float32, rounded to nearest.")
-            (NearestCos, "nearest_cos", unary, single, [internal], "cos of float32, rounded to nearest.")
-            (NearestCosh, "nearest_cosh", unary, single, [internal], "cosh of float32, rounded to nearest.")
-            (NearestErf, "nearest_erf", unary, single, [internal], "erf of float32, rounded to nearest.")
-            (NearestErfc, "nearest_erfc", unary, single, [internal], "erfc of float32, rounded to nearest.")
-            (NearestExp, "nearest_exp", unary, single, [internal], "exp of float32, rounded to nearest.")
-            (NearestExp2, "nearest_exp2", unary, single, [internal], "exp2 of float32, rounded to nearest.")
-            (NearestExpM1, "nearest_expm1", unary, single, [internal], "expm1 of float32, rounded to nearest.")
-            (NearestHypot, "nearest_hypot", binary, single, [commutative, internal], "hypot of float32, rounded to nearest.")
-            (NearestLog, "nearest_log", unary, single, [internal], "log of float32, rounded to nearest.")
-            (NearestLog1p, "nearest_log1p", unary, single, [internal], "log1p of float32, rounded to nearest.")
-            (NearestLog2, "nearest_log2", unary, single, [internal], "log2 of float32, rounded to nearest.")
-            (NearestLog10, "nearest_log10", unary, single, [internal], "log10 of float32, rounded to nearest.")
-            (NearestSin, "nearest_sin", unary, single, [internal], "sin of float32, rounded to nearest.")
-            (NearestSinh, "nearest_sinh", unary, single, [internal], "sinh of float32, rounded to nearest.")
-            (NearestTan, "nearest_tan", unary, single, [internal], "tan of float32, rounded to nearest.")
-            (NearestTanh, "nearest_tanh", unary, single, [internal], "tanh of float32, rounded to nearest.")
         }
     };
 }
@@ -150,6 +129,8 @@ pub enum Law {
     Divides,
     /// A float result may not be correctly rounded, but its error is less than one unit in the last place.
     Approximate,
+    /// The op is approximate, and has a second definition for float32 whose results are correctly rounded.
+    Nearest,
     /// The op is inserted by the compiler, and users can't name it.
     Internal,
 }
@@ -191,6 +172,9 @@ macro_rules! law {
     (approximate) => {
         Law::Approximate
     };
+    (nearest) => {
+        Law::Nearest
+    };
     (internal) => {
         Law::Internal
     };
@@ -204,7 +188,6 @@ macro_rules! class {
     (bitlike, $then:ident $args:tt) => { $then!($args Bool:bool Int8:i8 Int16:i16 Int32:i32 Int64:i64 UInt8:u8 UInt16:u16 UInt32:u32 UInt64:u64) };
     (floating, $then:ident $args:tt) => { $then!($args Float16:f16 Float32:f32 Float64:f64) };
     (boolean, $then:ident $args:tt) => { $then!($args Bool:bool) };
-    (single, $then:ident $args:tt) => { $then!($args Float32:f32) };
 }
 
 macro_rules! dtype_list {
@@ -219,6 +202,15 @@ macro_rules! by_dtype {
             _ => None,
         }
     };
+}
+
+/// Visits the correctly rounded definition of a function with the law `nearest`, if the dtype is float32.
+macro_rules! nearest {
+    (($op:ident $arity:ident $dtype:ident $visitor:ident) nearest $($laws:ident)*) => {
+        ($dtype == DType::Float32).then(|| $visitor.$arity::<functions::Nearest<functions::$op>, f32>())
+    };
+    ($args:tt $law:ident $($laws:ident)*) => { nearest!($args $($laws)*) };
+    ($args:tt) => { None };
 }
 
 macro_rules! define_ops {
@@ -237,6 +229,14 @@ macro_rules! define_ops {
             /// The name in the Array API standard.
             pub const fn name(self) -> &'static str {
                 match self { $(Op::$op => $name,)* }
+            }
+
+            /// The name of an application of the op with an accuracy: `sin`, or `nearest_sin`.
+            pub const fn name_at(self, accuracy: Accuracy) -> &'static str {
+                match (accuracy, self) {
+                    (Accuracy::Fast, op) => op.name(),
+                    $((Accuracy::Nearest, Op::$op) => concat!("nearest_", $name),)*
+                }
             }
 
             /// The number and types of the op's operands.
@@ -264,12 +264,13 @@ macro_rules! define_ops {
             const OP: Op = Op::$op;
         })*
 
-        /// Calls the visitor with the generic function of an op and the Rust type of a dtype.
+        /// Calls the visitor with the generic function of an op at an accuracy, and the Rust type of a dtype.
         ///
-        /// Returns `None` if the op doesn't take the dtype.
-        pub fn dispatch<V: Visitor>(op: Op, dtype: DType, visitor: V) -> Option<V::Out> {
-            match op {
-                $(Op::$op => class!($class, by_dtype ($op $arity dtype visitor)),)*
+        /// Returns `None` if the op doesn't take the dtype, or has no definition of this accuracy for it.
+        pub fn dispatch<V: Visitor>(op: Op, accuracy: Accuracy, dtype: DType, visitor: V) -> Option<V::Out> {
+            match (accuracy, op) {
+                $((Accuracy::Fast, Op::$op) => class!($class, by_dtype ($op $arity dtype visitor)),)*
+                $((Accuracy::Nearest, Op::$op) => nearest!(($op $arity dtype visitor) $($law)*),)*
             }
         }
     };
@@ -278,8 +279,12 @@ for_each_op!(define_ops);
 
 /// A type of `broadloom-math` that implements a function of the table.
 pub trait Row {
-    /// The op that the function implements.
+    /// The op that the function implements, with whichever accuracy.
     const OP: Op;
+}
+
+impl<F: Row> Row for functions::Nearest<F> {
+    const OP: Op = F::OP;
 }
 
 /// An executor's code for the ops, generic over the function. [`dispatch`] calls the method for the function's arity.
@@ -368,7 +373,12 @@ impl Op {
 
     /// The dtype of the result for operands of `dtype`; `None` if the op doesn't take this dtype.
     pub fn result(self, dtype: DType) -> Option<DType> {
-        dispatch(self, dtype, ResultOf)
+        self.result_at(Accuracy::Fast, dtype)
+    }
+
+    /// The dtype of the result for operands of `dtype`; `None` if the op has no definition of this accuracy for the dtype.
+    pub fn result_at(self, accuracy: Accuracy, dtype: DType) -> Option<DType> {
+        dispatch(self, accuracy, dtype, ResultOf)
     }
 
     /// Whether the op, on operands of `dtype`, can fail by a division by zero.
@@ -446,16 +456,24 @@ mod tests {
         both.map(|bits| Scalar { dtype, bits }).collect()
     }
 
+    /// The definitions of an op, each by its accuracy and dtype.
+    fn definitions(op: Op) -> impl Iterator<Item = (Accuracy, DType)> {
+        let all =
+            Accuracy::ALL.into_iter().flat_map(|accuracy| DType::ALL.iter().map(move |&d| (accuracy, d)));
+        all.filter(move |&(accuracy, dtype)| op.result_at(accuracy, dtype).is_some())
+    }
+
     /// The binary ops that commute for all pairs of edge-case values are those with the law `commutative`.
     #[test]
     fn what_commutes_is_commutative() {
         for op in Op::ALL.iter().copied().filter(|op| op.arity() == Arity::Binary) {
             let mut commutes = true;
-            for &dtype in op.dtypes() {
+            for (accuracy, dtype) in definitions(op) {
                 let values = edge_cases(dtype);
                 for (i, &a) in values.iter().enumerate() {
                     for &b in &values[i..] {
-                        let [x, y] = [[a, b], [b, a]].map(|pair| fold::apply(op, &pair).expect("takes both"));
+                        let [x, y] = [[a, b], [b, a]]
+                            .map(|pair| fold::apply_at(op, accuracy, &pair).expect("takes both"));
                         assert!(
                             x == y || !op.has(Law::Commutative),
                             "{op} of {a:?} and {b:?}: {x:?} and {y:?}"
@@ -515,8 +533,8 @@ mod tests {
     fn approximate_functions_take_floats_and_no_nan_sign() {
         for op in Op::ALL.iter().copied().filter(|op| op.has(Law::Approximate)) {
             assert!(!op.has(Law::Moves) && !op.has(Law::ReadsSign) && !op.has(Law::Faults), "{op}");
-            for dtype in [DType::Float16, DType::Float32, DType::Float64] {
-                assert_eq!(op.result(dtype), Some(dtype), "{op}");
+            for (accuracy, dtype) in definitions(op).filter(|(_, dtype)| dtype.is_float()) {
+                assert_eq!(op.result_at(accuracy, dtype), Some(dtype), "{op}");
                 let values = edge_cases(dtype);
                 let flip = |x: Scalar| match x.is_nan() {
                     true => Scalar { bits: x.bits ^ 1 << (8 * dtype.size() - 1), ..x },
@@ -524,8 +542,9 @@ mod tests {
                 };
                 for &a in &values {
                     for &b in &values[..if op.operands() == 1 { 1 } else { values.len() }] {
-                        let [there, back] = [[a, b], [flip(a), flip(b)]]
-                            .map(|args| fold::apply(op, &args[..op.operands()]).expect("takes both"));
+                        let [there, back] = [[a, b], [flip(a), flip(b)]].map(|args| {
+                            fold::apply_at(op, accuracy, &args[..op.operands()]).expect("takes both")
+                        });
                         assert_eq!(there, back, "{op} of {a:?} and {b:?}");
                     }
                 }

@@ -1,6 +1,6 @@
 //! Recordings: the bodies of the op table's functions and of the conversions between dtypes, as SSA over the primitives.
 //!
-//! A body is recorded once per process, op and dtype, on first use: the generic definition in `broadloom-math` is run on an
+//! A body is recorded once per process, op, accuracy and dtype, on first use: the generic definition in `broadloom-math` is run on an
 //! instance that records the primitives instead of computing. Compilers lower the primitives, and an op's cost is the sum of
 //! theirs, so neither compilers nor the cost model have code for individual functions.
 
@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use broadloom_math::record::{Inst, Recorder, Sink, Var};
 use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary};
 
+use crate::accuracy::Accuracy;
 use crate::op::{self, Op, Visitor};
 
 /// The body of a function for operands of one dtype. Values are numbered: first the operands, then the result of each
@@ -65,17 +66,18 @@ impl fmt::Display for Recording {
     }
 }
 
-/// The body of an op for operands of a dtype; `None` if the op doesn't take the dtype.
-pub fn of(op: Op, dtype: DType) -> Option<&'static Recording> {
+/// The body of an op of an accuracy for operands of a dtype; `None` if there is no such definition.
+pub fn of(op: Op, accuracy: Accuracy, dtype: DType) -> Option<&'static Recording> {
+    const OPS: usize = Op::ALL.len();
     const DTYPES: usize = DType::ALL.len();
-    static TABLE: [OnceLock<Option<Recording>>; Op::ALL.len() * DTYPES] =
-        [const { OnceLock::new() }; Op::ALL.len() * DTYPES];
+    static TABLE: [[[OnceLock<Option<Recording>>; DTYPES]; OPS]; Accuracy::ALL.len()] =
+        [const { [const { [const { OnceLock::new() }; DTYPES] }; OPS] }; _];
     let record = || {
         let mut list = List::of(op.operands());
-        let result = op::dispatch(op, dtype, Record(&mut list))?;
+        let result = op::dispatch(op, accuracy, dtype, Record(&mut list))?;
         Some(list.finish(result))
     };
-    TABLE[op as usize * DTYPES + dtype as usize].get_or_init(record).as_ref()
+    TABLE[accuracy as usize][op as usize][dtype as usize].get_or_init(record).as_ref()
 }
 
 /// The body of the conversion from one dtype to another.
@@ -178,19 +180,20 @@ mod tests {
 
     #[test]
     fn a_recording_is_its_definition_in_text() {
-        let maximum = of(Op::Maximum, DType::Int32).expect("takes int32").to_string();
+        let maximum = of(Op::Maximum, Accuracy::Fast, DType::Int32).expect("takes int32").to_string();
         assert_eq!(maximum, "p2: mask(int32) = cmp_gt p0, p1\np3: int32 = select p2, p0, p1\nreturn p3\n");
-        let positive = of(Op::Positive, DType::Int32).expect("takes int32");
+        let positive = of(Op::Positive, Accuracy::Fast, DType::Int32).expect("takes int32");
         assert_eq!((positive.insts().len(), positive.to_string().as_str()), (0, "return p0\n"));
-        assert!(of(Op::Sin, DType::Int32).is_none());
+        assert!(of(Op::Sin, Accuracy::Fast, DType::Int32).is_none());
     }
 
     /// Each value is defined before its first use, and each is used.
     #[test]
     fn recordings_are_in_order_and_have_no_dead_values() {
-        let ops = Op::ALL.iter().flat_map(|&op| op.dtypes().iter().filter_map(move |&d| of(op, d)));
+        let pairs = Op::ALL.iter().flat_map(|&op| DType::ALL.iter().map(move |&dtype| (op, dtype)));
+        let ops = pairs.flat_map(|(op, dtype)| Accuracy::ALL.map(|accuracy| of(op, accuracy, dtype)));
         let casts = DType::ALL.iter().flat_map(|&a| DType::ALL.iter().map(move |&b| of_cast(a, b)));
-        for recording in ops.chain(casts) {
+        for recording in ops.flatten().chain(casts) {
             let mut read = vec![false; recording.operands() + recording.insts().len()];
             read[recording.result().index()] = true;
             for (i, inst) in recording.insts().iter().enumerate() {

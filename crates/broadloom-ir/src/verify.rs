@@ -64,7 +64,7 @@ mod tests {
     use crate::reduction::Reduction;
 
     fn add(a: u32, b: u32) -> Inst {
-        Inst { code: Code::Apply(Op::Add, DType::Float32), args: [ValueId(a), ValueId(b), ValueId(0)] }
+        Inst { code: Code::apply(Op::Add, DType::Float32), args: [ValueId(a), ValueId(b), ValueId(0)] }
     }
 
     #[test]
@@ -104,7 +104,7 @@ mod tests {
             vec![HostDeclaration::new("g", &[DType::Float32, DType::Int8], DType::Bool, 1).expect("a name")];
         assert!(kernel(&other).expect_err("broken").to_string().contains("a call of another function"));
         assert!(
-            broken(|k| k.body[0].code = Code::Apply(Op::LogicalAnd, DType::Float32))
+            broken(|k| k.body[0].code = Code::apply(Op::LogicalAnd, DType::Float32))
                 .contains("does not take")
         );
     }

@@ -120,7 +120,7 @@ fn closed(kernel: &mut Kernel, last: ValueId) -> ValueId {
     if !code.leaves_nan_open() {
         return last;
     }
-    let canonical = Code::Apply(Op::CanonicalNan, kernel.dtype(last));
+    let canonical = Code::apply(Op::CanonicalNan, kernel.dtype(last));
     kernel.body.push(Inst { code: canonical, args: [last, ValueId(0), ValueId(0)] });
     ValueId(last.0 + 1)
 }
@@ -166,15 +166,9 @@ fn run_kernel(
     outs.iter().zip(&dtypes).map(|(out, &dtype)| scalars(dtype, as_bytes(out, n * dtype.size()))).collect()
 }
 
-fn codes() -> impl Iterator<Item = Code> {
-    let ops = Op::ALL.iter().flat_map(|&op| op.dtypes().iter().map(move |&d| Code::Apply(op, d)));
-    let casts = DType::ALL.iter().flat_map(|&a| DType::ALL.iter().map(move |&b| Code::Cast(a, b)));
-    ops.chain(casts)
-}
-
 fn expected(code: Code, args: &[Scalar]) -> Scalar {
     match code {
-        Code::Apply(op, _) => fold::apply(op, args).expect("defined"),
+        Code::Apply { op, accuracy, .. } => fold::apply_at(op, accuracy, args).expect("defined"),
         Code::Cast(_, to) => fold::cast(args[0], to),
         Code::Host(callee) => panic!("{callee:?} has no scalar instance"),
     }
@@ -211,7 +205,7 @@ fn check(subject: Subject<'_>, code: Code, columns: &[Vec<Scalar>], splat: &[boo
 /// # Panics
 /// If a bit differs from the scalar instance.
 pub fn every_code_gives_the_scalar_instances_bits(subject: Subject<'_>) {
-    for code in codes() {
+    for code in Code::all() {
         let columns = columns(code);
         check(subject, code, &columns, &vec![false; columns.len()]);
     }
@@ -222,7 +216,7 @@ pub fn every_code_gives_the_scalar_instances_bits(subject: Subject<'_>) {
 /// # Panics
 /// If a bit differs from the scalar instance.
 pub fn operands_that_serve_a_whole_row(subject: Subject<'_>) {
-    for code in codes().filter(|c| c.operands() > 1) {
+    for code in Code::all().filter(|c| c.operands() > 1) {
         let whole = columns(code);
         for splat_at in 0..whole.len() {
             let mut splat = vec![false; whole.len()];
@@ -310,7 +304,7 @@ fn kernel_of_pair(
 ) -> Kernel {
     let inst = |op, args: &[u32]| {
         let args = std::array::from_fn(|i| ValueId(args.get(i).copied().unwrap_or(0)));
-        Inst { code: Code::Apply(op, dtype), args }
+        Inst { code: Code::apply(op, dtype), args }
     };
     let mut kernel = Kernel {
         inputs: vec![dtype; inputs],
@@ -332,7 +326,7 @@ fn kernel_of_pair(
 /// # Panics
 /// If another byte is written.
 pub fn any_byte_but_0_is_true(subject: Subject<'_>) {
-    let not = Inst { code: Code::Apply(Op::LogicalNot, DType::Bool), args: [ValueId(0); 3] };
+    let not = Inst { code: Code::apply(Op::LogicalNot, DType::Bool), args: [ValueId(0); 3] };
     let kernel = Kernel {
         inputs: vec![DType::Bool],
         body: vec![not],
@@ -362,18 +356,18 @@ pub fn any_byte_but_0_is_true(subject: Subject<'_>) {
 /// If a bit differs from the scalar instance.
 pub fn every_length_and_tail(subject: Subject<'_>) {
     let codes = [
-        Code::Apply(Op::Add, DType::Float32),
-        Code::Apply(Op::Remainder, DType::Float64),
-        Code::Apply(Op::FloorDivide, DType::Int32),
-        Code::Apply(Op::Less, DType::Float16),
-        Code::Apply(Op::Exp, DType::Float32),
-        Code::Apply(Op::Sin, DType::Float32),
-        Code::Apply(Op::Cos, DType::Float32),
-        Code::Apply(Op::Sin, DType::Float64),
-        Code::Apply(Op::Tan, DType::Float16),
-        Code::Apply(Op::Pow, DType::Float32),
-        Code::Apply(Op::Pow, DType::Int16),
-        Code::Apply(Op::Where, DType::UInt8),
+        Code::apply(Op::Add, DType::Float32),
+        Code::apply(Op::Remainder, DType::Float64),
+        Code::apply(Op::FloorDivide, DType::Int32),
+        Code::apply(Op::Less, DType::Float16),
+        Code::apply(Op::Exp, DType::Float32),
+        Code::apply(Op::Sin, DType::Float32),
+        Code::apply(Op::Cos, DType::Float32),
+        Code::apply(Op::Sin, DType::Float64),
+        Code::apply(Op::Tan, DType::Float16),
+        Code::apply(Op::Pow, DType::Float32),
+        Code::apply(Op::Pow, DType::Int16),
+        Code::apply(Op::Where, DType::UInt8),
         Code::Cast(DType::Int8, DType::Float64),
         Code::Cast(DType::Float64, DType::Bool),
     ];

@@ -11,7 +11,7 @@ use broadloom_core::node::Args;
 use broadloom_core::op::Arity;
 use broadloom_core::rewrite::contract;
 use broadloom_core::scalar::Class;
-use broadloom_core::{DType, Dims, Error, ErrorKind, Literal, Op, Result, Scalar, Shape, View};
+use broadloom_core::{Accuracy, DType, Dims, Error, ErrorKind, Literal, Op, Result, Scalar, Shape, View};
 use broadloom_core::{fold, infer};
 use broadloom_ir::{Axes, Reduction, Scan};
 use broadloom_mem::{FloatEnv, HostFunction};
@@ -48,7 +48,12 @@ pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<
     }
     let args = typed_operands(operands, |i| signature.operand(op, i))?;
     let dims = signature.dims.map(Arc::new);
-    Ok(Array::with_dims(Kind::Apply { op, args }, signature.result, signature.shape, dims))
+    Ok(Array::with_dims(
+        Kind::Apply { op, accuracy: Accuracy::Fast, args },
+        signature.result,
+        signature.shape,
+        dims,
+    ))
 }
 
 /// The dtypes to which the op converts these operands.

@@ -117,7 +117,6 @@ macro_rules! about {
 /// Generates a method, a free function and their `try_` twins from a row of the op table.
 macro_rules! function {
     ($arity:ident $class:ident [internal] $op:ident $name:literal $doc:literal) => {};
-    ($arity:ident $class:ident [commutative, internal] $op:ident $name:literal $doc:literal) => {};
     (unary $class:ident $laws:tt $op:ident $name:literal $doc:literal) => { paste! {
         impl<'a> Array<'a> {
             #[doc = about!(unary $class $laws $doc)]

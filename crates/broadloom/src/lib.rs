@@ -194,7 +194,8 @@ mod views;
 mod weak;
 
 pub use array::{Array, Operand};
-pub use broadloom_core::graph::{Accuracy, IntDivision, Semantics};
+pub use broadloom_core::Accuracy;
+pub use broadloom_core::graph::{IntDivision, Semantics};
 pub use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Kind, Literal, Op, Promotion, Result, Symbol};
 pub use broadloom_ir::VectorWidth;
 pub use broadloom_math::f16;

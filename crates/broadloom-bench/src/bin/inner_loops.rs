@@ -61,7 +61,7 @@ const TYPES: [(DType, &str); 2] = [(DType::Float32, "float"), (DType::Float64, "
 impl TimedExpression {
     fn kernel(&self, dtype: DType) -> Kernel {
         let inst = |&(op, [x, y]): &(Op, [u32; 2])| Inst {
-            code: Code::Apply(op, dtype),
+            code: Code::apply(op, dtype),
             args: [x, y, 0].map(ValueId),
         };
         Kernel {

@@ -123,7 +123,7 @@ fn functions() -> broadloom_core::Kernel {
 }
 
 fn inst(op: Op, args: [u32; 3]) -> Inst {
-    Inst { code: Code::Apply(op, DType::Float32), args: args.map(ValueId) }
+    Inst { code: Code::apply(op, DType::Float32), args: args.map(ValueId) }
 }
 
 /// A kernel with two float32 inputs; its result is the value of the last instruction.

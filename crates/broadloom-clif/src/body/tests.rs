@@ -4,7 +4,7 @@ use super::*;
 
 fn body(dtype: DType, ops: &[(Op, [u32; 2])], access: &[Access], width: VectorWidth) -> Body {
     let inst = |&(op, [a, b]): &(Op, [u32; 2])| kernel::Inst {
-        code: kernel::Code::Apply(op, dtype),
+        code: kernel::Code::apply(op, dtype),
         args: [a, b, 0].map(ValueId),
     };
     let inputs = access.len();
@@ -25,7 +25,7 @@ fn by_param(op: Op, dtype: DType, short: bool) -> Body {
         inputs: vec![dtype],
         params: vec![dtype],
         short_reciprocals: vec![short],
-        body: vec![kernel::Inst { code: kernel::Code::Apply(op, dtype), args }],
+        body: vec![kernel::Inst { code: kernel::Code::apply(op, dtype), args }],
         outputs: vec![ValueId(2).into()],
         ..Kernel::default()
     };

@@ -186,7 +186,7 @@ fn zero_divisors_of_the_row_only() {
     use broadloom_ir::{DType, Op};
     // The int32 lanes of a block take two vectors, and a short row may have no element in the second one.
     for (dtype, size) in [(DType::Int8, 1), (DType::Int32, 4), (DType::Int64, 8)] {
-        let code = Code::Apply(Op::FloorDivide, dtype);
+        let code = Code::apply(Op::FloorDivide, dtype);
         let kernel = Kernel {
             inputs: vec![dtype, dtype],
             body: vec![Inst { code, args: [ValueId(0), ValueId(1), ValueId(0)] }],
@@ -230,7 +230,7 @@ fn whole_blocks_past_the_caches() {
     let kernel = Kernel {
         inputs: vec![DType::Int32],
         body: vec![
-            inst(Code::Apply(Op::Add, DType::Int32), 0),
+            inst(Code::apply(Op::Add, DType::Int32), 0),
             inst(Code::Cast(DType::Int32, DType::Int8), 1),
             inst(Code::Cast(DType::Int32, DType::Int64), 1),
         ],

@@ -38,7 +38,7 @@ fn expected(a: i128, d: i128) -> [i128; 3] {
 
 fn check(dtype: DType, scalar: Scalar, numbers: &[u64], width: VectorWidth) {
     let ops = [Op::TruncDivide, Op::FloorDivide, Op::Remainder];
-    let body = ops.map(|op| (Code::Apply(op, dtype), [0, 1, 0])).to_vec();
+    let body = ops.map(|op| (Code::apply(op, dtype), [0, 1, 0])).to_vec();
     let kernel = Kernel {
         params: vec![dtype],
         short_reciprocals: vec![scalar.has_short_reciprocal()],
@@ -100,8 +100,8 @@ fn divisors_that_were_of_the_other_sign() {
                 let scalar = Scalar { dtype: from, bits: d };
                 let body = vec![
                     (Code::Cast(from, to), [1, 0, 0]),
-                    (Code::Apply(Op::FloorDivide, to), [0, 2, 0]),
-                    (Code::Apply(Op::Remainder, to), [0, 2, 0]),
+                    (Code::apply(Op::FloorDivide, to), [0, 2, 0]),
+                    (Code::apply(Op::Remainder, to), [0, 2, 0]),
                 ];
                 let kernel = Kernel {
                     params: vec![from],

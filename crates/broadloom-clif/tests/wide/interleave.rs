@@ -42,7 +42,7 @@ enum PairCase {
 impl PairCase {
     fn kernel(self, narrow: DType, wide: DType) -> Kernel {
         let (widen, back) = (Code::Cast(narrow, wide), Code::Cast(wide, narrow));
-        let apply = |op| Code::Apply(op, wide);
+        let apply = |op| Code::apply(op, wide);
         let mut body = vec![
             (widen, [0, 0, 0]),
             (widen, [1, 0, 0]),
@@ -64,7 +64,7 @@ impl PairCase {
                 vec![
                     (apply(Op::Less), [3, 4, 0]),
                     (apply(Op::Where), [8, 6, 7]),
-                    (Code::Apply(Op::Less, narrow), [0, 1, 0]),
+                    (Code::apply(Op::Less, narrow), [0, 1, 0]),
                     (apply(Op::Where), [10, 9, 3]),
                     (back, [11, 0, 0]),
                 ],

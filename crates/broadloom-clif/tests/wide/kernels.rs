@@ -61,7 +61,7 @@ pub fn kernel(inputs: Vec<DType>, body: Vec<(Code, [u32; 3])>, outputs: &[u32]) 
 /// A kernel that adds where its dtype can, else copies; with several vectors to a block, since it is short.
 fn short(dtype: DType) -> Kernel {
     let op = if dtype == DType::Bool { Op::LogicalXor } else { Op::Add };
-    kernel(vec![dtype, dtype], vec![(Code::Apply(op, dtype), [0, 1, 0])], &[2, 0])
+    kernel(vec![dtype, dtype], vec![(Code::apply(op, dtype), [0, 1, 0])], &[2, 0])
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn every_pair_of_dtypes() {
 #[test]
 fn quotients_of_parts() {
     for &dtype in DType::ALL.iter().filter(|&&d| Op::FloorDivide.dtypes().contains(&d)) {
-        let divide = kernel(vec![dtype, dtype], vec![(Code::Apply(Op::FloorDivide, dtype), [0, 1, 0])], &[2]);
+        let divide = kernel(vec![dtype, dtype], vec![(Code::apply(Op::FloorDivide, dtype), [0, 1, 0])], &[2]);
         for width in VectorWidth::of_target() {
             at_the_wall(&divide, &[Access::Contiguous; 2], width);
         }

@@ -31,7 +31,7 @@ fn kernel((a, b, work, outputs): WidthCase) -> Kernel {
     };
     let x = if a == work { 0 } else { push(Code::Cast(a, work), 0, 0) };
     let y = if b == work { 1 } else { push(Code::Cast(b, work), 1, 0) };
-    let difference = push(Code::Apply(Op::Subtract, work), x, y);
+    let difference = push(Code::apply(Op::Subtract, work), x, y);
     let results = outputs.iter().map(|&to| match to == work {
         true => ValueId(difference),
         false => ValueId(push(Code::Cast(work, to), difference, 0)),

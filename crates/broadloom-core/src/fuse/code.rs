@@ -14,9 +14,9 @@ pub fn of(graph: &Graph, node: &Node, place: impl FnOnce(&HostDeclaration) -> u3
         NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } | NodeKind::Index { .. } => {
             None
         }
-        NodeKind::Apply { op, args } => {
-            let operand = args.last().map_or(node.dtype, |&arg| graph.node(arg).dtype);
-            Some(Code::Apply(*op, operand))
+        NodeKind::Apply { op, accuracy, args } => {
+            let dtype = args.last().map_or(node.dtype, |&arg| graph.node(arg).dtype);
+            Some(Code::Apply { op: *op, accuracy: *accuracy, dtype })
         }
         NodeKind::Host { function, .. } => {
             Some(Code::Host(Callee { function: place(function), signature: function.signature() }))

@@ -249,7 +249,7 @@ mod tests {
                 ref other => panic!("{other:?}"),
             };
             // The cost of exp per element by its recording; the temporary costs 20 000 for a kernel, and 8 per element.
-            let exp = u64::from(Code::Apply(Op::Exp, DType::Float32).cost());
+            let exp = u64::from(Code::apply(Op::Exp, DType::Float32).cost());
             assert_eq!((recompute, store), (exp * 100 * (rows as u64 - 1), 20_000 + 8 * 100));
             assert_eq!(
                 (why.materialises(), plan.stages.len()),

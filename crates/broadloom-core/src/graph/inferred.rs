@@ -1,7 +1,7 @@
 //! Builds graphs from operands that are not typed yet, for tests: they are promoted, converted and broadcast like
 //! handles.
 
-use broadloom_ir::{DType, HostDeclaration, Literal, Op, Result};
+use broadloom_ir::{Accuracy, DType, HostDeclaration, Literal, Op, Result};
 use smallvec::SmallVec;
 
 use super::{Graph, NodeId, NodeKind};
@@ -31,7 +31,7 @@ impl Graph {
     pub fn apply(&mut self, op: Op, args: &[Arg]) -> Result<NodeId> {
         let signature = infer::apply(op, &self.operands(args), Promotion::Strict)?;
         let args = self.typed(args, |i| signature.operand(op, i))?;
-        self.insert(NodeKind::Apply { op, args }, signature.result, signature.shape)
+        self.insert(NodeKind::Apply { op, accuracy: Accuracy::Fast, args }, signature.result, signature.shape)
     }
 
     /// Adds a call of a host function. The operands must have exactly its dtypes, and are broadcast. The function is

@@ -1,11 +1,11 @@
-//! Replaces approximate functions by ones that give the nearest float32, if the semantics of a graph require it.
+//! Applies approximate functions so that they give the nearest float32, if the semantics of a graph require it.
 //!
-//! A function that has no such replacement is refused here, before anything is compiled, so that no result silently has
+//! A function that has no such definition is refused here, before anything is compiled, so that no result silently has
 //! another accuracy. It is refused whether rules apply or not, and only if a root needs it.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, NodeId, NodeKind};
-use crate::op::Op;
+use crate::op::{Law, Op};
 use broadloom_math::DType;
 
 /// The name that is reported instead of a rule's.
@@ -14,13 +14,12 @@ pub(super) const NEAREST: &str = "approximate function of float32 -> the one tha
 /// The node that computes `id` with the requested accuracy; `id` itself if it does so already.
 ///
 /// # Errors
-/// [`ErrorKind::DType`] if there is no op of that accuracy for the dtype.
+/// [`ErrorKind::DType`] if the op has no definition of that accuracy for the dtype.
 pub(super) fn nearest(graph: &mut Graph, id: NodeId) -> Result<NodeId> {
-    let NodeKind::Apply { op, args } = &graph.node(id).kind else { return Ok(id) };
-    let (op, args) = (*op, *args);
-    match graph.as_accurate(op, &args) {
-        Some(same) if same == op => Ok(id),
-        Some(nearest) => graph.push(NodeKind::Apply { op: nearest, args }),
+    let NodeKind::Apply { op, accuracy, args } = graph.node(id).kind else { return Ok(id) };
+    match graph.as_accurate(op, accuracy, &args) {
+        Some(same) if same == accuracy => Ok(id),
+        Some(accuracy) => graph.push(NodeKind::Apply { op, accuracy, args }),
         None => Err(refused(op, graph.node(id).dtype)),
     }
 }
@@ -30,7 +29,7 @@ fn refused(op: Op, dtype: DType) -> Error {
     let why =
         format!("{op} of {dtype} is not known to give the nearest {dtype}, as accuracy = nearest asks for");
     let help = match (dtype, op) {
-        (DType::Float64, _) if op.nearest().is_some() => {
+        (DType::Float64, _) if op.has(Law::Nearest) => {
             format!("there is a {op} of float32 that does; or evaluate it with accuracy = fast")
         }
         (_, Op::Pow) => {
@@ -46,7 +45,8 @@ fn refused(op: Op, dtype: DType) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::{Accuracy, Semantics};
+    use crate::Accuracy;
+    use crate::graph::Semantics;
     use crate::layout::Layout;
     use crate::op::Arity;
     use crate::rewrite::{self, Rules};
@@ -67,15 +67,15 @@ mod tests {
         graph.push(NodeKind::apply(op, args))
     }
 
-    /// The op of a root, or of the operand that a root makes canonical.
-    fn root_op(graph: &Graph, root: NodeId) -> Option<Op> {
+    /// The op and the accuracy of a root, or of the operand that a root makes canonical.
+    fn root_op(graph: &Graph, root: NodeId) -> Option<(Op, Accuracy)> {
         let op_of = |id: NodeId| match &graph.node(id).kind {
-            NodeKind::Apply { op, args } => Some((*op, *args.get(0)?)),
+            NodeKind::Apply { op, accuracy, args } => Some((*op, *accuracy, *args.get(0)?)),
             _ => None,
         };
         match op_of(root)? {
-            (Op::CanonicalNan, arg) => op_of(arg).map(|(op, _)| op),
-            (op, _) => Some(op),
+            (Op::CanonicalNan, _, arg) => op_of(arg).map(|(op, accuracy, _)| (op, accuracy)),
+            (op, accuracy, _) => Some((op, accuracy)),
         }
     }
 
@@ -98,9 +98,9 @@ mod tests {
                     if op.is_nearest(dtype, None) {
                         let (out, roots, _) = found?;
                         assert_eq!(root_op(&out, roots[0]), left, "{op} {dtype}");
-                    } else if let Some(other) = op.nearest().filter(|_| dtype == DType::Float32) {
+                    } else if op.has(Law::Nearest) && dtype == DType::Float32 {
                         let (out, roots, firings) = found?;
-                        assert_eq!(root_op(&out, roots[0]), Some(other), "{op} {dtype}");
+                        assert_eq!(root_op(&out, roots[0]), Some((op, Accuracy::Nearest)), "{op} {dtype}");
                         assert!(
                             firings.iter().any(|firing| firing.rule == NEAREST && firing.at == root),
                             "{op}"

@@ -35,7 +35,7 @@ pub fn contraction<'n, A, L: 'n, F: 'n>(
     kind: impl Fn(&'n A) -> &'n NodeKind<A, L, F>,
     is_two: impl Fn(&'n A) -> bool,
 ) -> Option<Contraction<&'n A>> {
-    let NodeKind::Apply { op: op @ (Op::Add | Op::Subtract), args } = node else { return None };
+    let NodeKind::Apply { op: op @ (Op::Add | Op::Subtract), args, .. } = node else { return None };
     let (left, right) = (args.get(0)?, args.get(1)?);
     let (first, side, addend) = match product(left, &kind, &is_two) {
         Some(first) => (first, 0, right),
@@ -82,7 +82,7 @@ fn product<'n, A, L: 'n, F: 'n>(
         Some(inner) => (inner, true),
         None => (node, false),
     };
-    let NodeKind::Apply { op, args } = kind(node) else { return None };
+    let NodeKind::Apply { op, args, .. } = kind(node) else { return None };
     let first = args.get(0)?;
     let second = match op {
         Op::Multiply => args.get(1)?,

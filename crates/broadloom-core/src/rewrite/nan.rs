@@ -33,7 +33,7 @@ impl Marks {
             let is_read = read[id.index()];
             let mut reads = |a: &NodeId| read[a.index()] = true;
             match kind {
-                NodeKind::Apply { op, args } => {
+                NodeKind::Apply { op, args, .. } => {
                     if op.has(Law::ReadsSign) {
                         args.last().into_iter().for_each(&mut reads);
                     }

@@ -37,7 +37,7 @@ pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
     let first = operands.first().map_or("", AsRef::as_ref);
     Some(match kind {
         NodeKind::Leaf(_) => return None,
-        NodeKind::Apply { op, .. } => print::apply(*op, &operands).to_string(),
+        NodeKind::Apply { op, accuracy, .. } => print::apply_at(*op, *accuracy, &operands).to_string(),
         NodeKind::Host { function: of, .. } => print::call(function(of).as_ref(), &operands).to_string(),
         NodeKind::Cast { to, .. } => print::cast(first, *to).to_string(),
         NodeKind::View { view, .. } => print::view(first, view).to_string(),

@@ -14,7 +14,7 @@ use super::parameters::ARANGE;
 use crate::indices::{DynamicView, Indices};
 use crate::layout::{Slice, View};
 use crate::op::Arity;
-use crate::{DType, Kind, Literal, Op, Scalar};
+use crate::{Accuracy, DType, Kind, Literal, Op, Scalar};
 
 /// Prints a typed constant: `float32(0.5)`.
 ///
@@ -127,6 +127,12 @@ fn commas(
 /// assert_eq!(apply(Op::Negative, &["3"]).to_string(), "negative(3)");
 /// ```
 pub fn apply(op: Op, operands: &[impl AsRef<str>]) -> impl fmt::Display {
+    apply_at(op, Accuracy::Fast, operands)
+}
+
+/// Prints the application of a function with an accuracy: `nearest_sin(x)`. Rewriting alone makes a function more accurate, so
+/// such a text does not parse.
+pub fn apply_at(op: Op, accuracy: Accuracy, operands: &[impl AsRef<str>]) -> impl fmt::Display {
     fmt::from_fn(move |f| match (op.arity(), symbol(op), operands) {
         (Arity::Binary, Some(symbol), [left, right]) => {
             write!(f, "{} {symbol} {}", left.as_ref(), right.as_ref())
@@ -134,7 +140,7 @@ pub fn apply(op: Op, operands: &[impl AsRef<str>]) -> impl fmt::Display {
         // A sign before a number would be parsed as part of the number.
         (Arity::Unary, Some(symbol), [x]) if !is_literal(x.as_ref()) => write!(f, "{symbol}{}", x.as_ref()),
         _ => {
-            write!(f, "{op}")?;
+            f.write_str(op.name_at(accuracy))?;
             // Arguments need no parentheses around a literal's sign, as operands of operators do.
             let plain = operands.iter().map(|x| match x.as_ref().strip_prefix('(') {
                 Some(inner) => inner.trim_end_matches(')'),

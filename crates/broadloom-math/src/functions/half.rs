@@ -29,7 +29,7 @@ pub mod half_path {
     #[derive(Clone, Copy, Debug)]
     pub enum Long {}
     /// The path of functions that are not computed by converting to float32: they operate on the bits, round
-    /// their own results, have hand-written loops, or have no float16 instance.
+    /// their own results, or have hand-written loops.
     #[derive(Clone, Copy, Debug)]
     pub enum Own {}
 }

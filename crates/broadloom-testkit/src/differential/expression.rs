@@ -33,7 +33,7 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
             }
             NodeKind::Leaf(Leaf::Index { layout }) => Step::Input(numbers(layout)),
             NodeKind::Leaf(Leaf::Const { value, .. }) => Step::Constant(value.dtype, value.bits),
-            NodeKind::Apply { op, args } => {
+            NodeKind::Apply { op, args, .. } => {
                 Step::Apply(*op, args.iter().map(|arg| Arg::Step(arg.index())).collect())
             }
             NodeKind::Host { function, .. } => {

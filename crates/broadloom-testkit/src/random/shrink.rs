@@ -3,8 +3,9 @@
 //! Every candidate is well typed. Each accepted change reduces the measure that belongs to it (the number of computing steps, of
 //! elements, or of distinct bits), so that shrinking terminates.
 
+use broadloom_core::Accuracy;
 use broadloom_core::Promotion;
-use broadloom_core::graph::{Accuracy, IntDivision};
+use broadloom_core::graph::IntDivision;
 
 use super::program::{Arg, Program, Step, View};
 

@@ -15,7 +15,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use broadloom_core::graph::{Accuracy, IntDivision, Semantics};
+use broadloom_core::Accuracy;
+use broadloom_core::graph::{IntDivision, Semantics};
 use broadloom_core::indices::Indices;
 use broadloom_core::text::{
     self, GeneratorCall, Input, Item, Library, Meaning, Module, ParseOptions, ReductionCall, TextError, print,

@@ -101,9 +101,9 @@ pub fn host_functions_among_ops(subject: Subject<'_>) {
     let [f, g] = functions.each_ref().map(|f| kernel.callee(f.declaration()));
     kernel.body = vec![
         inst(f, &[0, 1, 2]),
-        inst(Code::Apply(Op::Multiply, DType::Float64), &[3, 3]),
+        inst(Code::apply(Op::Multiply, DType::Float64), &[3, 3]),
         inst(g, &[4]),
-        inst(Code::Apply(Op::Where, DType::UInt8), &[5, 1, 1]),
+        inst(Code::apply(Op::Where, DType::UInt8), &[5, 1, 1]),
         inst(f, &[0, 6, 5]),
     ];
     for n in 1..=70 {

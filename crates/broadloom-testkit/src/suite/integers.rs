@@ -47,7 +47,7 @@ pub fn quotients_next_to_integers(subject: Subject<'_>) {
             let multiple = bits.number().wrapping_mul(divisor);
             scalar(dtype, multiple.wrapping_add(bits.next() % 3).wrapping_sub(1))
         };
-        let code = Code::Apply(op, dtype);
+        let code = Code::apply(op, dtype);
         let divisors: Vec<u64> = (0..20_000).map(|_| bits.number()).collect();
         let x = divisors.iter().map(|&d| near(&mut bits, d)).collect();
         check(subject, code, &[x, divisors.iter().map(|&d| scalar(dtype, d)).collect()], &[false; 2]);
@@ -71,7 +71,7 @@ pub fn shifts_by_every_count(subject: Subject<'_>) {
     {
         let counts: Vec<Scalar> = (0..3000u64).map(|i| scalar(dtype, (i % 70).wrapping_sub(3))).collect();
         let x = counts.iter().map(|_| scalar(dtype, bits.next())).collect();
-        check(subject, Code::Apply(op, dtype), &[x, counts], &[false; 2]);
+        check(subject, Code::apply(op, dtype), &[x, counts], &[false; 2]);
     }
 }
 

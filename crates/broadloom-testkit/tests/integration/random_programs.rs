@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use broadloom_core::graph::{Accuracy, IntDivision, Semantics};
+use broadloom_core::Accuracy;
+use broadloom_core::graph::{IntDivision, Semantics};
 use broadloom_core::{DType, Literal, Op, Promotion};
 use broadloom_testkit::random::{
     Arg, Program, PySlice, Rng, Size, Step, Tensor, Type, View, program, shrink, type_of,

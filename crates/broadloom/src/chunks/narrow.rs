@@ -287,7 +287,7 @@ impl<'a> Nodes<'a> {
         let mut faults = vec![false; self.list.len()];
         let mut found = vec![false; self.list.len()];
         for (node, array) in self.iter() {
-            faults[node] = matches!(&array.0.kind, Kind::Apply { op, args } if
+            faults[node] = matches!(&array.0.kind, Kind::Apply { op, args, .. } if
                 args.last().is_some_and(|divisor| op.faults(divisor.dtype())));
             let is_slice =
                 matches!(&array.0.kind, Kind::View { view, .. } if matches!(**view, View::Slice(_)));

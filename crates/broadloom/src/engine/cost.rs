@@ -112,7 +112,7 @@ impl Estimate {
             let (cost, width) =
                 (f64::from(inst.code.cost()), inst.code.operand(inst.code.operands() - 1).size());
             let half = match inst.code {
-                Code::Apply(_, dtype) => dtype == DType::Float16,
+                Code::Apply { dtype, .. } => dtype == DType::Float16,
                 Code::Cast(from, to) => from == DType::Float16 || to == DType::Float16,
                 Code::Host(_) => false,
             };
@@ -148,7 +148,7 @@ impl Estimate {
 
 /// Whether the interpreter computes this instruction in the loop of the previous one.
 fn is_in_a_loop(code: Code) -> bool {
-    matches!(code, Code::Apply(Op::CanonicalNan, _))
+    matches!(code, Code::Apply { op: Op::CanonicalNan, .. })
 }
 
 /// The estimated cost of one run of a stage on one thread, in nanoseconds.

@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
+use broadloom_core::Accuracy;
 use broadloom_core::Promotion;
-use broadloom_core::graph::{Accuracy, IntDivision, MAX_NODES, Semantics};
+use broadloom_core::graph::{IntDivision, MAX_NODES, Semantics};
 use broadloom_core::rewrite::Rules;
 use broadloom_core::shape::MAX_RANK;
 use broadloom_ir::VectorWidth;

@@ -393,7 +393,7 @@ impl Explanation {
 /// The name of a node's function, conversion or view, in a word or two.
 fn label(kind: &NodeKind) -> String {
     match kind {
-        NodeKind::Apply { op, .. } => op.to_string(),
+        NodeKind::Apply { op, accuracy, .. } => op.name_at(*accuracy).to_owned(),
         NodeKind::Host { function, .. } => function.name().to_owned(),
         NodeKind::View { view, .. } => view.to_string(),
         NodeKind::Reduce { reduction, axes, .. } => {

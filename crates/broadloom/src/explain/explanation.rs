@@ -122,7 +122,7 @@ impl Explanation {
     /// every kernel that has the one has both.
     pub(super) fn shown(&self) -> Vec<NodeId> {
         let operation = |id: NodeId| match &self.graph.node(id).kind {
-            NodeKind::Apply { op: Op::CanonicalNan, args } => args.last().copied(),
+            NodeKind::Apply { op: Op::CanonicalNan, args, .. } => args.last().copied(),
             _ => None,
         };
         let computed = |of: &NodeId| self.graph.node(*of).kind.is_computed();
@@ -154,7 +154,7 @@ impl Explanation {
 pub(super) const ONE_NAN: &str = "one bit pattern for every NaN";
 
 fn is_canonical_nan(inst: &Inst) -> bool {
-    matches!(inst.code, Code::Apply(Op::CanonicalNan, _))
+    matches!(inst.code, Code::Apply { op: Op::CanonicalNan, .. })
 }
 
 /// The name, in one line; if there is none, the alternative.

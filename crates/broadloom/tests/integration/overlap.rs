@@ -57,7 +57,7 @@ fn indices(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
 /// `out = (a - b) * a`, in uint32; `a` of another width is converted first.
 fn kernel(a: DType) -> Kernel {
     let binary =
-        |op, x, y| Inst { code: Code::Apply(op, DType::UInt32), args: [ValueId(x), ValueId(y), ValueId(0)] };
+        |op, x, y| Inst { code: Code::apply(op, DType::UInt32), args: [ValueId(x), ValueId(y), ValueId(0)] };
     let cast = Inst { code: Code::Cast(a, DType::UInt32), args: [ValueId(0); 3] };
     let body = match a {
         DType::UInt32 => vec![binary(Op::Subtract, 0, 1), binary(Op::Multiply, 2, 0)],

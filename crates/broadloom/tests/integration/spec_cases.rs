@@ -12,9 +12,6 @@ macro_rules! call {
     ($arity:ident [internal] $name:literal $args:ident) => {
         panic!("{} is not a function", $name)
     };
-    ($arity:ident [commutative, internal] $name:literal $args:ident) => {
-        panic!("{} is not a function", $name)
-    };
     (unary $laws:tt $name:literal $args:ident) => {
         pastey::paste!(functions::[<try_ $name>])(&$args[0])
     };

@@ -35,7 +35,7 @@ type IntegerFunction = unsafe extern "C" fn(*const u8, *const u8, *const u8, *mu
 /// The rows: a name, the name of the C loop, the kernel, and its parameters.
 fn table() -> Vec<(&'static str, &'static str, Kernel, Vec<u64>)> {
     use DType::{Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
-    let apply = |op, dtype| Code::Apply(op, dtype);
+    let apply = |op, dtype| Code::apply(op, dtype);
     let blend = |d| {
         let at = if d == UInt8 { 0 } else { 4 };
         let mut body = vec![];

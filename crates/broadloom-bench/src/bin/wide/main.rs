@@ -53,7 +53,7 @@ impl KernelDraft {
     fn op(&mut self, op: Op, args: &[ValueId]) -> ValueId {
         let mut all = [ValueId(0); 3];
         all[..args.len()].copy_from_slice(args);
-        self.kernel.body.push(Inst { code: Code::Apply(op, self.dtype), args: all });
+        self.kernel.body.push(Inst { code: Code::apply(op, self.dtype), args: all });
         ValueId(self.kernel.values() as u32 - 1)
     }
 }
@@ -203,7 +203,7 @@ fn compile_times() -> Result<(), Box<dyn Error>> {
 /// Prints the nanoseconds per element of integer and float16 kernels, at each vector width.
 fn others() -> Result<(), Box<dyn Error>> {
     use DType::{Float16, Float32, Int32, UInt8, UInt16};
-    let apply = |op, dtype| Code::Apply(op, dtype);
+    let apply = |op, dtype| Code::apply(op, dtype);
     let division = [(apply(Op::FloorDivide, Int32), [0, 1, 0]), (apply(Op::Remainder, Int32), [0, 1, 0])];
     let triad = |d| [(apply(Op::Multiply, d), [0, 1, 0]), (apply(Op::Add, d), [3, 2, 0])];
     // (a·α + b·(255 − α)) // 255 in uint16.

@@ -1,17 +1,11 @@
 //! The nearest float32 to √(x1² + x2²), exact ties included. docs/nearest.md has the proof.
 
 use crate::functions::compare::magnitude;
-use crate::functions::declare_half_path;
 use crate::functions::float64::Float64;
-use crate::functions::nearest::tie;
+use crate::functions::nearest::{Nearest, tie};
+use crate::functions::power::Hypot;
 use crate::host::Scalar;
 use crate::ops::{Binary, Cmp, Ops, Rare2};
-
-/// The nearest float32 to √(x1² + x2²)
-#[derive(Clone, Copy, Debug)]
-pub struct NearestHypot;
-
-declare_half_path!(Own: NearestHypot);
 
 /// The number of correct bits of the float64 root: the sum is rounded once, at 2^−53, and its root once more.
 const GOOD: u32 = 51;
@@ -26,7 +20,7 @@ fn root<O: Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>) -> O::V<f64> {
     o.sqrt::<f64>(sum)
 }
 
-impl Binary<f32> for NearestHypot {
+impl Binary<f32> for Nearest<Hypot> {
     type Out = f32;
     #[inline(always)]
     fn call<O: Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>) -> O::V<f32> {
@@ -84,7 +78,7 @@ mod tests {
     use super::*;
 
     fn hypot(x1: f32, x2: f32) -> f32 {
-        NearestHypot::call(&mut Scalar, x1, x2)
+        <Nearest<Hypot>>::call(&mut Scalar, x1, x2)
     }
 
     /// The largest integer whose square is at most `x`.

@@ -14,7 +14,6 @@ mod tie;
 
 use std::marker::PhantomData;
 
-use crate::functions::declare_half_path;
 use crate::functions::error_function::{Erf, Erfc, erf_of_magnitude, erfc};
 use crate::functions::exponential::{Exp, Exp2, ExpM1, expm1};
 use crate::functions::float64::Near;
@@ -30,7 +29,9 @@ use crate::ops::{Ops, Rare2, Unary};
 
 use hard::HardCases;
 
-pub use hypot::NearestHypot;
+/// The function `F` of float32, correctly rounded
+#[derive(Clone, Copy, Debug)]
+pub struct Nearest<F>(PhantomData<F>);
 
 /// The slow path of `F`: the function in full float64 precision, or the listed result of a hard case.
 struct Slow<F>(PhantomData<F>);
@@ -74,17 +75,11 @@ fn erfc_of_single<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f64> {
     erfc::<O, Near>(o, x)
 }
 
-/// Declares functions of one argument from their definitions in [`Near`] precision. Each row names the number of bits
+/// Defines functions of one argument from their definitions in [`Near`] precision. Each row names the number of bits
 /// to which the value is correct.
 macro_rules! nearest {
-    ($($(#[$doc:meta])* $name:ident = $of:ident: $way:ident $core:expr, $bits:literal;)*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug)]
-        pub struct $name;
-
-        declare_half_path!(Own: $name);
-
-        impl Unary<f32> for $name {
+    ($($of:ident: $way:ident $core:expr, $bits:literal;)*) => {$(
+        impl Unary<f32> for Nearest<$of> {
             type Out = f32;
             #[inline(always)]
             fn call<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32> {
@@ -132,49 +127,27 @@ macro_rules! nearest {
 }
 
 nearest! {
-    /// The nearest float32 to the inverse cosine
-    NearestAcos = Acos: normal acos::<O, Near>, 42;
-    /// The nearest float32 to the inverse hyperbolic cosine
+    Acos: normal acos::<O, Near>, 42;
     // Just above 1, x + √(x² − 1) exceeds 1 by as little as 2^−11, and its logarithm loses bits.
-    NearestAcosh = Acosh: normal acosh::<O, Near>, 40;
-    /// The nearest float32 to the inverse sine
-    NearestAsin = Asin: normal asin::<O, Near>, 42;
-    /// The nearest float32 to the inverse hyperbolic sine
-    NearestAsinh = Asinh: normal asinh::<O, Near>, 42;
-    /// The nearest float32 to the inverse tangent
-    NearestAtan = Atan: normal atan::<O, Near>, 42;
-    /// The nearest float32 to the inverse hyperbolic tangent
-    NearestAtanh = Atanh: normal atanh::<O, Near>, 42;
-    /// The nearest float32 to the cube root
-    NearestCbrt = Cbrt: normal cbrt::<O, Near>, 42;
-    /// The nearest float32 to the cosine
-    NearestCos = Cos: reaching near_cos::<O>, 42;
-    /// The nearest float32 to the hyperbolic cosine
-    NearestCosh = Cosh: normal cosh::<O, Near>, 42;
-    /// The nearest float32 to the error function
-    NearestErf = Erf: odd erf_of_single::<O>, 42;
-    /// The nearest float32 to 1 minus the error function
-    NearestErfc = Erfc: subnormal erfc_of_single::<O>, 42;
-    /// The nearest float32 to e^x
-    NearestExp = Exp: subnormal exponential::exp::<O>, 42;
-    /// The nearest float32 to 2^x
-    NearestExp2 = Exp2: subnormal exponential::exp2::<O>, 42;
-    /// The nearest float32 to e^x − 1
-    NearestExpM1 = ExpM1: normal expm1::<O, Near>, 42;
-    /// The nearest float32 to the natural logarithm
-    NearestLog = Log: normal log::<O, Near>, 42;
-    /// The nearest float32 to log(1 + x)
-    NearestLog1p = Log1p: normal log1p::<O, Near>, 42;
-    /// The nearest float32 to the logarithm to base 2
-    NearestLog2 = Log2: normal log2::<O, Near>, 42;
-    /// The nearest float32 to the logarithm to base 10
-    NearestLog10 = Log10: normal log10::<O, Near>, 42;
-    /// The nearest float32 to the sine
-    NearestSin = Sin: reaching near_sin::<O>, 42;
-    /// The nearest float32 to the hyperbolic sine
-    NearestSinh = Sinh: normal sinh::<O, Near>, 42;
-    /// The nearest float32 to the tangent
-    NearestTan = Tan: reaching near_tan::<O>, 42;
-    /// The nearest float32 to the hyperbolic tangent
-    NearestTanh = Tanh: normal tanh::<O, Near>, 42;
+    Acosh: normal acosh::<O, Near>, 40;
+    Asin: normal asin::<O, Near>, 42;
+    Asinh: normal asinh::<O, Near>, 42;
+    Atan: normal atan::<O, Near>, 42;
+    Atanh: normal atanh::<O, Near>, 42;
+    Cbrt: normal cbrt::<O, Near>, 42;
+    Cos: reaching near_cos::<O>, 42;
+    Cosh: normal cosh::<O, Near>, 42;
+    Erf: odd erf_of_single::<O>, 42;
+    Erfc: subnormal erfc_of_single::<O>, 42;
+    Exp: subnormal exponential::exp::<O>, 42;
+    Exp2: subnormal exponential::exp2::<O>, 42;
+    ExpM1: normal expm1::<O, Near>, 42;
+    Log: normal log::<O, Near>, 42;
+    Log1p: normal log1p::<O, Near>, 42;
+    Log2: normal log2::<O, Near>, 42;
+    Log10: normal log10::<O, Near>, 42;
+    Sin: reaching near_sin::<O>, 42;
+    Sinh: normal sinh::<O, Near>, 42;
+    Tan: reaching near_tan::<O>, 42;
+    Tanh: normal tanh::<O, Near>, 42;
 }

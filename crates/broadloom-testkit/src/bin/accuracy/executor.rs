@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
-use broadloom_core::{DType, Op};
+use broadloom_core::{Accuracy, DType, Op};
 use broadloom_core::{Error, ErrorKind};
 use broadloom_interp::Interpreter;
 use broadloom_ir::{Purpose, VectorWidth};
@@ -33,40 +33,10 @@ pub enum Which {
     Jit512,
 }
 
-/// The choice among the functions of one name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Accuracy {
-    /// The one that is used by default.
-    Fast,
-    /// The one of float32 that gives the nearest float32.
-    Nearest,
-}
-
-impl Accuracy {
-    /// Both variants.
-    pub const ALL: [Accuracy; 2] = [Accuracy::Fast, Accuracy::Nearest];
-
-    /// The name of the option.
-    pub fn name(self) -> &'static str {
-        match self {
-            Accuracy::Fast => "fast",
-            Accuracy::Nearest => "nearest",
-        }
-    }
-
-    /// The op of a function in this variant, if it exists.
-    pub fn op(self, function: Function) -> Option<Op> {
-        let op = Op::from_name(function.name())?;
-        match self {
-            Accuracy::Fast => Some(op),
-            Accuracy::Nearest => op.nearest(),
-        }
-    }
-
-    /// Whether the function has this variant for the dtype.
-    pub fn has(self, function: Function, dtype: DType) -> bool {
-        self.op(function).is_some_and(|op| op.result(dtype).is_some())
-    }
+/// The function as a kernel applies it; `None` if it has no definition of this accuracy for the dtype.
+pub fn code(function: Function, accuracy: Accuracy, dtype: DType) -> Option<Code> {
+    let code = Code::Apply { op: Op::from_name(function.name())?, accuracy, dtype };
+    code.result().map(|_| code)
 }
 
 impl Which {
@@ -160,7 +130,7 @@ impl Executor {
         dtype: DType,
     ) -> Result<Executor, String> {
         let name = function.name();
-        let op = accuracy.op(function).ok_or_else(|| format!("{name}: no such function"))?;
+        let code = code(function, accuracy, dtype).ok_or_else(|| format!("{name}: no such function"))?;
         let arity = function.arity();
         let mut args = [ValueId(0); 3];
         (0..arity).for_each(|i| args[i] = ValueId(i as u32));
@@ -168,8 +138,8 @@ impl Executor {
             inputs: vec![dtype; arity],
             // The body that rewriting produces for this function.
             body: vec![
-                Inst { code: Code::Apply(op, dtype), args },
-                Inst { code: Code::Apply(Op::CanonicalNan, dtype), args: [ValueId(arity as u32); 3] },
+                Inst { code, args },
+                Inst { code: Code::apply(Op::CanonicalNan, dtype), args: [ValueId(arity as u32); 3] },
             ],
             outputs: vec![ValueId(arity as u32 + 1).into()],
             ..Kernel::default()

@@ -28,7 +28,8 @@ use broadloom_testkit::reference::{FloatFormat, Function};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use executor::{Accuracy, Which};
+use broadloom_core::Accuracy;
+use executor::Which;
 use measure::{FunctionRun, MeasuredRun};
 use points::Points;
 use results::AccuracyRow;
@@ -46,10 +47,10 @@ struct AccuracyArguments {
     /// The dtypes to measure: float16, float32, float64; all, if none is named.
     #[arg(long, value_delimiter = ',')]
     dtype: Vec<String>,
-    /// Which of the functions to measure: those that are used by default, those that give the nearest float32; both, if
+    /// The accuracies to measure: fast, as functions are by default, and nearest, which gives the nearest float32; both, if
     /// neither is named.
-    #[arg(long, value_enum, value_delimiter = ',')]
-    accuracy: Vec<Accuracy>,
+    #[arg(long, value_delimiter = ',')]
+    accuracy: Vec<String>,
     /// Measure a thin-th of the points.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     thin: u64,
@@ -105,13 +106,15 @@ fn run(arguments: &AccuracyArguments) -> Result<Vec<String>, String> {
         .num_threads(arguments.threads)
         .build_global()
         .map_err(|error| error.to_string())?;
-    let accuracies = if arguments.accuracy.is_empty() { &Accuracy::ALL[..] } else { &arguments.accuracy };
+    let accuracies = chosen(&arguments.accuracy, &Accuracy::ALL, |a| a.name().to_string())?;
     let all = formats.iter().flat_map(|&format| accuracies.iter().map(move |&accuracy| (format, accuracy)));
     let stated =
         if arguments.write { Vec::new() } else { results::read(&arguments.docs.join("accuracy.json"))? };
     let mut broken = Vec::new();
     for (format, accuracy) in all {
-        for &function in functions.iter().filter(|&&function| accuracy.has(function, format.dtype)) {
+        for &function in
+            functions.iter().filter(|&&function| executor::code(function, accuracy, format.dtype).is_some())
+        {
             let points = Points::new(function, format, arguments.points, arguments.thin, arguments.seed);
             let run = FunctionRun { function, format, points, which: arguments.executor, accuracy };
             let started = Instant::now();

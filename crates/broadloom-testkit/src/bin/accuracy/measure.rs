@@ -12,10 +12,11 @@ use indicatif::ProgressBar;
 use rayon::prelude::*;
 
 use crate::exact;
-use crate::executor::{Accuracy, Executor, Which};
+use crate::executor::{Executor, Which};
 use crate::filter::{Filter, MARGIN};
 use crate::leaders::{self, Case, Leaders, OF_BLOCK};
 use crate::points::{PointBlock, Points};
+use broadloom_core::Accuracy;
 
 /// One in this many points that the filter could decide is judged by the reference as well.
 pub const AUDIT: usize = 1009;

@@ -4,8 +4,8 @@
 
 use std::fmt::Write;
 
-use crate::executor::Accuracy;
 use crate::results::{AccuracyRow, CANCELLING};
+use broadloom_core::Accuracy;
 
 const HEAD: &str = include_str!("report.md");
 

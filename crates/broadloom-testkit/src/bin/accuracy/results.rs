@@ -8,10 +8,10 @@ use std::path::Path;
 use broadloom_testkit::reference::{FloatFormat, Function, Model};
 use serde_json::{Value, json};
 
-use crate::executor::Accuracy;
 use crate::format::{decimal, hex};
 use crate::leaders::Case;
 use crate::measure::{FunctionRun, MeasuredRun, Tally};
+use broadloom_core::Accuracy;
 
 /// The part of the points at which the terms of logaddexp cancel.
 pub const CANCELLING: &str = "cancelling";

@@ -166,10 +166,10 @@ fn groups() -> Vec<SharedArguments> {
     all
 }
 
-/// A function in its default variant, and in the nearest variant if that differs.
+/// A function of the accuracy that it has by default, and of the nearest if it has that.
 fn rows_of_op(op: Op, dtype: DType) -> impl Iterator<Item = NamedExpressions> {
     let row = move || NamedExpressions::new(format!("{op} {dtype}"), move |x| Ok(vec![Array::apply(op, x)?]));
-    let has_nearest = op.nearest().is_some_and(|nearest| nearest.result(dtype).is_some());
+    let has_nearest = op.result_at(Accuracy::Nearest, dtype).is_some();
     let nearest = Semantics { accuracy: Accuracy::Nearest, ..Semantics::default() };
     std::iter::once(row()).chain(has_nearest.then(|| row().with("nearest", nearest)))
 }
