@@ -2,9 +2,8 @@
 //!
 //! Everything in the list comes from the op table, type inference or the parser, so that it can't become outdated.
 
-use broadloom::text::signature;
-use broadloom::{DType, Kind, Op};
-use broadloom_core::op::Law;
+use broadloom::Op;
+use broadloom::listing::{gives, signature, takes};
 use broadloom_core::text::{self as language, ParseOptions};
 
 use crate::args::OpsArgs;
@@ -98,33 +97,6 @@ fn operators() -> Vec<(String, String)> {
     binary.chain(unary).filter_map(function).collect()
 }
 
-/// The dtypes that a function accepts, as text.
-fn takes(op: Op) -> String {
-    let mut dtypes = op.dtypes().to_vec();
-    if op.has(Law::Divides) {
-        dtypes.extend(DType::ALL.iter().filter(|dtype| dtype.is_integer()));
-    }
-    kinds(&dtypes)
-}
-
-/// The kinds of these dtypes. A function that accepts one dtype of a kind accepts all of them.
-fn kinds(dtypes: &[DType]) -> String {
-    let has = |kind: Kind| dtypes.iter().any(|dtype| dtype.kind() == kind);
-    let names = [(Kind::Bool, "bool"), (Kind::Signed, "integer"), (Kind::Float, "float")];
-    names.iter().filter(|(kind, _)| has(*kind)).map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
-}
-
-/// The dtype of a function's result, as text.
-fn gives(op: Op) -> &'static str {
-    let is_bool = |dtype: &DType| *dtype != DType::Bool && op.result(*dtype) == Some(DType::Bool);
-    match op {
-        _ if op.dtypes().iter().any(is_bool) => "bool",
-        _ if op.has(Law::Divides) => "float",
-        _ if op.has(Law::Approximate) => "the same ≈",
-        _ => "the same",
-    }
-}
-
 /// The list as columns of text, for a terminal.
 fn plain() -> String {
     let mut text = columns(&rows());
@@ -199,19 +171,6 @@ fn markdown() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_kind_is_taken_whole_or_not_at_all() {
-        for op in Op::public() {
-            for kind in [Kind::Bool, Kind::Signed, Kind::Unsigned, Kind::Float] {
-                let mut of_kind = DType::ALL.iter().filter(|dtype| dtype.kind() == kind);
-                let taken = of_kind.clone().filter(|dtype| op.dtypes().contains(dtype)).count();
-                assert!(taken == 0 || of_kind.all(|dtype| op.dtypes().contains(dtype)), "{op}");
-            }
-            let takes = |kind| op.dtypes().iter().any(|dtype: &DType| dtype.kind() == kind);
-            assert_eq!(takes(Kind::Signed), takes(Kind::Unsigned), "{op}");
-        }
-    }
 
     #[test]
     fn every_operator_stands_for_a_function() {

@@ -195,6 +195,9 @@ mod weak;
 
 pub use array::{Array, Operand};
 pub use broadloom_core::graph::{Accuracy, IntDivision, Semantics};
+pub use broadloom_core::listing;
+pub use broadloom_core::parameter::{Parameter, ParameterKind};
+pub use broadloom_core::reductions::{ReductionCall, ReductionFunction};
 pub use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Kind, Literal, Op, Promotion, Result, Symbol};
 pub use broadloom_ir::VectorWidth;
 pub use broadloom_math::f16;

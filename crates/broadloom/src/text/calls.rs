@@ -1,6 +1,7 @@
 //! Calls in a text that have options, applied to arrays.
 
-use broadloom_core::text::{Element, GeneratorCall, ReductionCall, ReductionName};
+use broadloom_core::reductions::{ReductionCall, ReductionFunction};
+use broadloom_core::text::{Element, GeneratorCall};
 use broadloom_core::{DType, Error, ErrorKind, Literal, Result, Scalar, fold};
 
 use crate::array::Array;
@@ -10,6 +11,7 @@ use crate::reductions::Over;
 
 /// A reduction with the options given in the text.
 pub(super) fn reduce<'a>(call: &ReductionCall, args: &[Array<'a>]) -> Result<Array<'a>> {
+    use ReductionFunction as Name;
     let x = args.first().ok_or_else(internal)?;
     let mut over = call.axis.as_deref().map_or_else(Over::all, Over::axes);
     if call.keepdims {
@@ -21,31 +23,31 @@ pub(super) fn reduce<'a>(call: &ReductionCall, args: &[Array<'a>]) -> Result<Arr
     }
     let axis = call.axis.as_deref().and_then(<[isize]>::first).copied();
     let (correction, initial) = (call.correction, call.include_initial);
-    match call.name {
-        ReductionName::Sum => x.sum(over),
-        ReductionName::Prod => x.prod(over),
-        ReductionName::Max => x.max(over),
-        ReductionName::Min => x.min(over),
-        ReductionName::Mean => x.mean(over),
-        ReductionName::Var => x.var(over, correction),
-        ReductionName::Std => x.std(over, correction),
-        ReductionName::Any => x.any(over),
-        ReductionName::All => x.all(over),
-        ReductionName::ArgMax => x.argmax(over),
-        ReductionName::ArgMin => x.argmin(over),
-        ReductionName::CountNonzero => x.count_nonzero(over),
-        ReductionName::Count => x.count(&over),
-        ReductionName::VecDot => x.vecdot(args.get(1).ok_or_else(internal)?, axis.unwrap_or(-1)),
-        ReductionName::VectorNorm => x.vector_norm(over, call.ord),
-        ReductionName::CumulativeSum => x.cumulative_sum(axis, call.dtype, initial),
-        ReductionName::CumulativeProd => x.cumulative_prod(axis, call.dtype, initial),
-        ReductionName::NanSum => x.nansum(over),
-        ReductionName::NanProd => x.nanprod(over),
-        ReductionName::NanMean => x.nanmean(over),
-        ReductionName::NanMin => x.nanmin(over),
-        ReductionName::NanMax => x.nanmax(over),
-        ReductionName::NanVar => x.nanvar(over, correction),
-        ReductionName::NanStd => x.nanstd(over, correction),
+    match call.function {
+        Name::Sum => x.sum(over),
+        Name::Prod => x.prod(over),
+        Name::Max => x.max(over),
+        Name::Min => x.min(over),
+        Name::Mean => x.mean(over),
+        Name::Var => x.var(over, correction),
+        Name::Std => x.std(over, correction),
+        Name::Any => x.any(over),
+        Name::All => x.all(over),
+        Name::ArgMax => x.argmax(over),
+        Name::ArgMin => x.argmin(over),
+        Name::CountNonzero => x.count_nonzero(over),
+        Name::Count => x.count(&over),
+        Name::VecDot => x.vecdot(args.get(1).ok_or_else(internal)?, axis.unwrap_or(-1)),
+        Name::VectorNorm => x.vector_norm(over, call.ord),
+        Name::CumulativeSum => x.cumulative_sum(axis, call.dtype, initial),
+        Name::CumulativeProd => x.cumulative_prod(axis, call.dtype, initial),
+        Name::NanSum => x.nansum(over),
+        Name::NanProd => x.nanprod(over),
+        Name::NanMean => x.nanmean(over),
+        Name::NanMin => x.nanmin(over),
+        Name::NanMax => x.nanmax(over),
+        Name::NanVar => x.nanvar(over, correction),
+        Name::NanStd => x.nanstd(over, correction),
         name => {
             let why = format!("{}: a function of the text that arrays do not have", name.name());
             Err(Error::new(ErrorKind::Internal, why))
