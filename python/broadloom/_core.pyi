@@ -82,8 +82,8 @@ class Handle:
         dtype: npt.DTypeLike | None = None,
         correction: float = 0.0,
         numpy_promotion: bool = False,
+        ord: float = 2.0,
     ) -> Handle: ...
-    def vector_norm(self, axes: Sequence[int] | None = None, keepdims: bool = False, ord: float = 2.0) -> Handle: ...
     def cumulative(
         self, name: str, axis: int | None = None, dtype: npt.DTypeLike | None = None, include_initial: bool = False
     ) -> Handle: ...

@@ -2,8 +2,8 @@
 //!
 //! Everything in the list comes from the op table, type inference or the parser, so that it can't become outdated.
 
-use broadloom::Op;
 use broadloom::listing::{gives, signature, takes};
+use broadloom::{Literal, Op, ReductionFunction};
 use broadloom_core::text::{self as language, ParseOptions};
 
 use crate::args::OpsArgs;
@@ -22,7 +22,19 @@ struct ListedFunction {
     operators: Vec<String>,
     takes: String,
     gives: &'static str,
-    doc: &'static str,
+    /// The cells of the columns that only the page has.
+    more: Vec<String>,
+    doc: String,
+}
+
+/// Functions that take other arguments than operands.
+struct ListedGroup {
+    heading: &'static str,
+    /// What the page says of the group.
+    words: &'static str,
+    /// The names of the columns that only this group has.
+    columns: &'static [&'static str],
+    rows: Vec<ListedFunction>,
 }
 
 fn rows() -> Vec<ListedFunction> {
@@ -37,7 +49,8 @@ fn rows() -> Vec<ListedFunction> {
                 .collect(),
             takes: takes(op),
             gives: gives(op),
-            doc: op.doc(),
+            more: Vec::new(),
+            doc: op.doc().to_owned(),
         })
         .collect();
     rows.extend(language::built_ins().filter(|function| function.name == language::ASTYPE).map(row));
@@ -45,26 +58,34 @@ fn rows() -> Vec<ListedFunction> {
     rows
 }
 
-/// The functions that take other arguments than operands, in groups: a heading, a sentence of the page about the group, and the
-/// rows.
-fn groups() -> [(&'static str, &'static str, Vec<ListedFunction>); 3] {
+/// The functions that take other arguments than operands, in groups.
+fn groups() -> [ListedGroup; 3] {
     let of = |is_one: fn(&language::BuiltIn) -> bool| {
         language::built_ins().filter(|function| is_one(function)).map(row).collect()
     };
     [
-        (
-            "Of the elements along axes",
-            "The elements along `axis`, one or several such as `(0, 1)`, are combined to one; of all axes unless it is given. \
-             `…` is a default that the operand decides. Sums and products of floats are added in one order, which no layout \
-             and no number of threads changes; those of float16 are added as float32 and rounded once.",
-            of(language::BuiltIn::is_reduction),
-        ),
-        (
-            "Arrays of numbers",
-            "They are computed where they are read, and take no memory. Their arguments are numbers in the text.",
-            of(language::BuiltIn::is_generator),
-        ),
-        ("Views", "They move no element. Axes, extents and indices are numbers in the text.", of(is_view)),
+        ListedGroup {
+            heading: "Of the elements along axes",
+            words: "The elements along `axis`, one or several such as `(0, 1)`, are combined to one; of all axes unless it is \
+                    given. `…` is a default that the operand decides. `of nothing` is the result for no elements, and \
+                    `order` the elements of which any order gives the same bits. Sums and products of floats are added in one \
+                    order, which no layout and no number of threads changes; those of float16 are added as float32 and rounded \
+                    once.",
+            columns: &["of nothing", "order"],
+            rows: of(language::BuiltIn::is_reduction),
+        },
+        ListedGroup {
+            heading: "Arrays of numbers",
+            words: "They are computed where they are read, and take no memory. Their arguments are numbers in the text.",
+            columns: &[],
+            rows: of(language::BuiltIn::is_generator),
+        },
+        ListedGroup {
+            heading: "Views",
+            words: "They move no element. Axes, extents and indices are numbers in the text.",
+            columns: &[],
+            rows: of(is_view),
+        },
     ]
 }
 
@@ -79,8 +100,22 @@ fn row(function: &'static language::BuiltIn) -> ListedFunction {
         operators: Vec::new(),
         takes: function.takes.to_owned(),
         gives: function.gives,
-        doc: function.doc,
+        more: function.reduction().map(of_elements).unwrap_or_default(),
+        doc: match function.reduction().and_then(ReductionFunction::composition) {
+            Some(composition) => format!("{} It is `{composition}`.", function.doc),
+            None => function.doc.to_owned(),
+        },
     }
+}
+
+/// The result of a reduction for no elements, and of which elements the order is free.
+fn of_elements(function: ReductionFunction) -> Vec<String> {
+    let of_nothing = match function.identity() {
+        None => "error".to_owned(),
+        Some(Literal::Float(x)) if x.is_nan() => "nan".to_owned(),
+        Some(identity) => identity.to_string(),
+    };
+    vec![of_nothing, function.order().words().to_owned()]
 }
 
 /// Each operator, with the name of the function that it calls.
@@ -100,8 +135,8 @@ fn operators() -> Vec<(String, String)> {
 /// The list as columns of text, for a terminal.
 fn plain() -> String {
     let mut text = columns(&rows());
-    for (.., rows) in groups() {
-        text += &format!("\n{}", columns(&rows));
+    for group in groups() {
+        text += &format!("\n{}", columns(&group.rows));
     }
     text
 }
@@ -157,12 +192,15 @@ fn markdown() -> String {
             row.doc.replace('|', "\\|")
         );
     }
-    for (heading, words, rows) in groups() {
+    for ListedGroup { heading, words, columns, rows } in groups() {
+        let more: String = columns.iter().map(|name| format!(" {name} |")).collect();
+        let rule = " --- |".repeat(columns.len());
         text += &format!(
-            "\n## {heading}\n\n{words}\n\n| function | takes | gives | |\n| --- | --- | --- | --- |\n"
+            "\n## {heading}\n\n{words}\n\n| function | takes | gives |{more} |\n| --- | --- | --- |{rule} --- |\n"
         );
         for row in rows {
-            text += &format!("| `{}` | {} | {} | {} |\n", row.call, row.takes, row.gives, row.doc);
+            let more: String = row.more.iter().map(|cell| format!(" {cell} |")).collect();
+            text += &format!("| `{}` | {} | {} |{more} {} |\n", row.call, row.takes, row.gives, row.doc);
         }
     }
     text

@@ -16,11 +16,9 @@ use crate::{DType, Kind, Literal};
 /// Calls `$callback!` with one row per function:
 /// `(Variant, name, (PARAMETER, …), takes, gives, identity, order, [computation], "doc")`.
 ///
-/// - takes: `any`, `numeric`, `floating`
-/// - gives: `same`; `accumulated` (int64 or uint64 of integers, and floats in their own dtype); `boolean`; `index` (int64);
-///   `chosen` (the parameter `dtype`)
+/// - takes and gives: variants of [`TakenDTypes`](crate::reductions::TakenDTypes) and [`GivenDType`](crate::reductions::GivenDType)
 /// - identity: the result for no elements, by default parameters; for a scan its initial element; `none` if that is an error
-/// - order: `free` (the same bits in any order of the elements), `integers` (only of integers), `fixed`
+/// - order: a variant of [`ElementOrder`](crate::reductions::ElementOrder)
 /// - computation: `[reduction Variant]` or `[scan Variant]` for a node of that kind, `[count]`, or the equivalent expression of
 ///   other functions, in which `x` has one axis
 ///
@@ -29,58 +27,58 @@ use crate::{DType, Kind, Literal};
 macro_rules! for_each_reduction {
     ($callback:ident) => {
         $callback! {
-            (Sum, sum, (X, AXES, DTYPE, KEEPDIMS), numeric, accumulated, 0, integers, [reduction Sum],
-                "The sum. Integers are added as int64 or uint64, floats in their own dtype.")
-            (Prod, prod, (X, AXES, DTYPE, KEEPDIMS), numeric, accumulated, 1, integers, [reduction Prod],
+            (Sum, sum, (X, AXES, DTYPE, KEEPDIMS), Numeric, Accumulated, 0, FreeOfIntegers, [reduction Sum],
+                "The sum. Integers are added as int64 or uint64, and wrap; floats in their own dtype.")
+            (Prod, prod, (X, AXES, DTYPE, KEEPDIMS), Numeric, Accumulated, 1, FreeOfIntegers, [reduction Prod],
                 "The product, with the dtypes of the sum.")
-            (Max, max, (X, NAMED_AXES, KEEPDIMS), numeric, same, none, free, [reduction Max],
+            (Max, max, (X, NAMED_AXES, KEEPDIMS), Numeric, Same, none, Free, [reduction Max],
                 "The maximum, NaN if an element is NaN; −0 is less than +0.")
-            (Min, min, (X, NAMED_AXES, KEEPDIMS), numeric, same, none, free, [reduction Min],
+            (Min, min, (X, NAMED_AXES, KEEPDIMS), Numeric, Same, none, Free, [reduction Min],
                 "The minimum, NaN if an element is NaN; −0 is less than +0.")
-            (Any, any, (X, AXES, KEEPDIMS), any, boolean, false, free, [reduction Any],
+            (Any, any, (X, AXES, KEEPDIMS), Any, Bool, false, Free, [reduction Any],
                 "Whether any element is true or not 0.")
-            (All, all, (X, AXES, KEEPDIMS), any, boolean, true, free, [reduction All],
+            (All, all, (X, AXES, KEEPDIMS), Any, Bool, true, Free, [reduction All],
                 "Whether all elements are true or not 0.")
-            (Mean, mean, (X, AXES, KEEPDIMS), floating, same, nan, fixed, ["sum(x) / count(x)"],
+            (Mean, mean, (X, AXES, KEEPDIMS), Floating, Same, nan, Fixed, ["sum(x) / count(x)"],
                 "The sum, divided by the number of elements.")
-            (Var, var, (X, AXES, CORRECTION, KEEPDIMS), floating, same, nan, fixed,
-                ["sum(square(x - mean(x))) / (count(x) - correction)"],
+            (Var, var, (X, AXES, CORRECTION, KEEPDIMS), Floating, Same, nan, Fixed,
+                ["sum(square(x - mean(x))) / where(count(x) > correction, count(x) - correction, nan)"],
                 "The sum of the squared differences from the mean, divided by n - correction.")
-            (Std, std, (X, AXES, CORRECTION, KEEPDIMS), floating, same, nan, fixed, ["sqrt(var(x))"],
+            (Std, std, (X, AXES, CORRECTION, KEEPDIMS), Floating, Same, nan, Fixed, ["sqrt(var(x))"],
                 "The square root of the variance.")
-            (ArgMax, argmax, (X, AXES, KEEPDIMS), numeric, index, none, fixed, [reduction ArgMax],
+            (ArgMax, argmax, (X, AXES, KEEPDIMS), Numeric, Int64, none, Fixed, [reduction ArgMax],
                 "The index of the maximum: the first of equals, the first NaN before all numbers.")
-            (ArgMin, argmin, (X, AXES, KEEPDIMS), numeric, index, none, fixed, [reduction ArgMin],
+            (ArgMin, argmin, (X, AXES, KEEPDIMS), Numeric, Int64, none, Fixed, [reduction ArgMin],
                 "The index of the minimum: the first of equals, the first NaN before all numbers.")
-            (CountNonzero, count_nonzero, (X, AXES, KEEPDIMS), any, index, 0, free, ["sum(astype(astype(x, bool), int64))"],
+            (CountNonzero, count_nonzero, (X, AXES, KEEPDIMS), Any, Int64, 0, Free, ["sum(astype(astype(x, bool), int64))"],
                 "How many elements are true or not 0; NaNs are counted.")
-            (VectorNorm, vector_norm, (X, NAMED_AXES, KEEPDIMS, ORD), floating, same, 0, fixed,
+            (VectorNorm, vector_norm, (X, NAMED_AXES, KEEPDIMS, ORD), Floating, Same, 0, Fixed,
                 ["sum(abs(x) ** ord) ** (1 / ord)"],
                 "The norm. ord=inf and ord=-inf give the largest and the smallest abs(x), ord=0 how many are not 0.")
-            (NanSum, nansum, (X, AXES, DTYPE, KEEPDIMS), numeric, accumulated, 0, integers, ["sum(where(isnan(x), 0, x))"],
+            (NanSum, nansum, (X, AXES, DTYPE, KEEPDIMS), Numeric, Accumulated, 0, FreeOfIntegers, ["sum(where(isnan(x), 0, x))"],
                 "The sum of the elements that are not NaN.")
-            (NanProd, nanprod, (X, AXES, DTYPE, KEEPDIMS), numeric, accumulated, 1, integers, ["prod(where(isnan(x), 1, x))"],
+            (NanProd, nanprod, (X, AXES, DTYPE, KEEPDIMS), Numeric, Accumulated, 1, FreeOfIntegers, ["prod(where(isnan(x), 1, x))"],
                 "The product of the elements that are not NaN.")
-            (NanMax, nanmax, (X, AXES, KEEPDIMS), numeric, same, none, free,
+            (NanMax, nanmax, (X, AXES, KEEPDIMS), Numeric, Same, none, Free,
                 ["where(all(isnan(x)), nan, max(where(isnan(x), -inf, x)))"],
                 "The maximum of the elements that are not NaN; NaN if there are none.")
-            (NanMin, nanmin, (X, AXES, KEEPDIMS), numeric, same, none, free,
+            (NanMin, nanmin, (X, AXES, KEEPDIMS), Numeric, Same, none, Free,
                 ["where(all(isnan(x)), nan, min(where(isnan(x), inf, x)))"],
                 "The minimum of the elements that are not NaN; NaN if there are none.")
-            (NanMean, nanmean, (X, AXES, KEEPDIMS), floating, same, nan, fixed, ["nansum(x) / count_nonzero(~isnan(x))"],
+            (NanMean, nanmean, (X, AXES, KEEPDIMS), Floating, Same, nan, Fixed, ["nansum(x) / count_nonzero(~isnan(x))"],
                 "The mean of the elements that are not NaN; NaN if there are none.")
-            (NanVar, nanvar, (X, AXES, CORRECTION, KEEPDIMS), floating, same, nan, fixed,
-                ["sum(where(isnan(x), 0, square(x - nanmean(x)))) / (count_nonzero(~isnan(x)) - correction)"],
+            (NanVar, nanvar, (X, AXES, CORRECTION, KEEPDIMS), Floating, Same, nan, Fixed,
+                ["n = count_nonzero(~isnan(x)); sum(where(isnan(x), 0, square(x - nanmean(x)))) / where(n > correction, n - correction, nan)"],
                 "The variance of the elements that are not NaN.")
-            (NanStd, nanstd, (X, AXES, CORRECTION, KEEPDIMS), floating, same, nan, fixed, ["sqrt(nanvar(x))"],
+            (NanStd, nanstd, (X, AXES, CORRECTION, KEEPDIMS), Floating, Same, nan, Fixed, ["sqrt(nanvar(x))"],
                 "The standard deviation of the elements that are not NaN.")
-            (Count, count, (X, AXES, COUNT_DTYPE), any, chosen, 0, free, [count],
+            (Count, count, (X, AXES, COUNT_DTYPE), Any, Chosen, 0, Free, [count],
                 "How many elements are reduced to one: the product of the extents.")
-            (VecDot, vecdot, (X1, X2, LAST_AXIS), numeric, same, 0, integers, ["sum(x1 * x2)"],
+            (VecDot, vecdot, (X1, X2, LAST_AXIS), Numeric, Same, 0, FreeOfIntegers, ["sum(x1 * x2)"],
                 "The sum of the products along an axis; x1 and x2 broadcast.")
-            (CumulativeSum, cumulative_sum, (X, AXIS, DTYPE, INITIAL), numeric, accumulated, 0, fixed, [scan Sum],
+            (CumulativeSum, cumulative_sum, (X, AXIS, DTYPE, INITIAL), Numeric, Accumulated, 0, Fixed, [scan Sum],
                 "Each element added to those before it; after 0, if the initial element is included.")
-            (CumulativeProd, cumulative_prod, (X, AXIS, DTYPE, INITIAL), numeric, accumulated, 1, fixed, [scan Prod],
+            (CumulativeProd, cumulative_prod, (X, AXIS, DTYPE, INITIAL), Numeric, Accumulated, 1, Fixed, [scan Prod],
                 "Each element multiplied by those before it; after 1, if the initial element is included.")
         }
     };
@@ -212,36 +210,6 @@ pub enum Computation {
     Composed(&'static str),
 }
 
-macro_rules! takes {
-    (any) => {
-        TakenDTypes::Any
-    };
-    (numeric) => {
-        TakenDTypes::Numeric
-    };
-    (floating) => {
-        TakenDTypes::Floating
-    };
-}
-
-macro_rules! gives {
-    (same) => {
-        GivenDType::Same
-    };
-    (accumulated) => {
-        GivenDType::Accumulated
-    };
-    (boolean) => {
-        GivenDType::Bool
-    };
-    (index) => {
-        GivenDType::Int64
-    };
-    (chosen) => {
-        GivenDType::Chosen
-    };
-}
-
 macro_rules! identity {
     (none) => {
         None
@@ -257,18 +225,6 @@ macro_rules! identity {
     };
     ($number:literal) => {
         Some(Literal::Int($number))
-    };
-}
-
-macro_rules! order {
-    (free) => {
-        ElementOrder::Free
-    };
-    (integers) => {
-        ElementOrder::FreeOfIntegers
-    };
-    (fixed) => {
-        ElementOrder::Fixed
     };
 }
 
@@ -316,12 +272,12 @@ macro_rules! define_reductions {
 
             /// The dtypes that the function takes.
             pub const fn takes(self) -> TakenDTypes {
-                match self { $(ReductionFunction::$function => takes!($takes),)* }
+                match self { $(ReductionFunction::$function => TakenDTypes::$takes,)* }
             }
 
             /// The dtype of the result.
             pub const fn gives(self) -> GivenDType {
-                match self { $(ReductionFunction::$function => gives!($gives),)* }
+                match self { $(ReductionFunction::$function => GivenDType::$gives,)* }
             }
 
             /// The result for no elements, by default parameters, or the initial element of a scan; `None` if that is an error.
@@ -331,7 +287,7 @@ macro_rules! define_reductions {
 
             /// Whether the bits of the result depend on the order of the elements, by default parameters.
             pub const fn order(self) -> ElementOrder {
-                match self { $(ReductionFunction::$function => order!($order),)* }
+                match self { $(ReductionFunction::$function => ElementOrder::$order,)* }
             }
 
             /// How the function is computed.

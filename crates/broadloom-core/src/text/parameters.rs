@@ -62,9 +62,17 @@ impl BuiltIn {
         shown.join(", ")
     }
 
+    /// The function of the table of reductions, if it is one.
+    pub fn reduction(&self) -> Option<ReductionFunction> {
+        match self.action {
+            Action::Reduction(function) => Some(function),
+            Action::Astype | Action::View(_) | Action::Generator(_) => None,
+        }
+    }
+
     /// Whether the function is a reduction, or a scan, which gives one element for each prefix.
     pub fn is_reduction(&self) -> bool {
-        matches!(self.action, Action::Reduction(_))
+        self.reduction().is_some()
     }
 
     /// Whether the function generates an array without an operand, or from the indices of one.

@@ -1,59 +1,11 @@
-//! Calls in a text that have options, applied to arrays.
+//! Calls in a text that generate arrays.
 
-use broadloom_core::reductions::{ReductionCall, ReductionFunction};
 use broadloom_core::text::{Element, GeneratorCall};
 use broadloom_core::{DType, Error, ErrorKind, Literal, Result, Scalar, fold};
 
 use crate::array::Array;
 use crate::create::repeated;
 use crate::generated::{self, NoRange};
-use crate::reductions::Over;
-
-/// A reduction with the options given in the text.
-pub(super) fn reduce<'a>(call: &ReductionCall, args: &[Array<'a>]) -> Result<Array<'a>> {
-    use ReductionFunction as Name;
-    let x = args.first().ok_or_else(internal)?;
-    let mut over = call.axis.as_deref().map_or_else(Over::all, Over::axes);
-    if call.keepdims {
-        over = over.keep_dims();
-    }
-    // The resolver gives this option only to functions that have it.
-    if let Some(dtype) = call.dtype {
-        over = over.dtype(dtype);
-    }
-    let axis = call.axis.as_deref().and_then(<[isize]>::first).copied();
-    let (correction, initial) = (call.correction, call.include_initial);
-    match call.function {
-        Name::Sum => x.sum(over),
-        Name::Prod => x.prod(over),
-        Name::Max => x.max(over),
-        Name::Min => x.min(over),
-        Name::Mean => x.mean(over),
-        Name::Var => x.var(over, correction),
-        Name::Std => x.std(over, correction),
-        Name::Any => x.any(over),
-        Name::All => x.all(over),
-        Name::ArgMax => x.argmax(over),
-        Name::ArgMin => x.argmin(over),
-        Name::CountNonzero => x.count_nonzero(over),
-        Name::Count => x.count(&over),
-        Name::VecDot => x.vecdot(args.get(1).ok_or_else(internal)?, axis.unwrap_or(-1)),
-        Name::VectorNorm => x.vector_norm(over, call.ord),
-        Name::CumulativeSum => x.cumulative_sum(axis, call.dtype, initial),
-        Name::CumulativeProd => x.cumulative_prod(axis, call.dtype, initial),
-        Name::NanSum => x.nansum(over),
-        Name::NanProd => x.nanprod(over),
-        Name::NanMean => x.nanmean(over),
-        Name::NanMin => x.nanmin(over),
-        Name::NanMax => x.nanmax(over),
-        Name::NanVar => x.nanvar(over, correction),
-        Name::NanStd => x.nanstd(over, correction),
-        name => {
-            let why = format!("{}: a function of the text that arrays do not have", name.name());
-            Err(Error::new(ErrorKind::Internal, why))
-        }
-    }
-}
 
 /// An array generated from indices. Floats are computed in float64, and converted once.
 pub(super) fn generate<'a>(call: &GeneratorCall, args: &[Array<'a>]) -> Result<Array<'a>> {

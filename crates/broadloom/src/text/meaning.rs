@@ -106,7 +106,7 @@ impl<'a> Meaning for Arrays<'_, 'a> {
     }
 
     fn reduce(&mut self, call: &ReductionCall, args: &[Array<'a>]) -> Result<Array<'a>> {
-        calls::reduce(call, args)
+        Array::reduce(call, args)
     }
 
     fn generate(&mut self, call: &GeneratorCall, args: &[Array<'a>]) -> Result<Array<'a>> {
