@@ -351,7 +351,7 @@ def vector_norm(
     """
     handle = handle_of(x)
     axes = None if axis is None else list(several_axes("vector_norm", axis, handle.ndim))
-    return Array._of(handle.vector_norm(axes, keepdims, float(ord)))
+    return Array._of(handle.reduce("vector_norm", axes, keepdims, ord=float(ord)))
 
 
 def _matrices(name: str, x: Array) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use broadloom::{Array, Dim, Literal, Over, Promotion, Range, with_promotion};
+use broadloom::{Array, Dim, Literal, Promotion, Range, ReductionCall, ReductionFunction, with_promotion};
 use numpy::{PyArrayDescr, PyUntypedArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -100,6 +100,13 @@ impl Handle {
         Handle { array, work: self.work.then(), origin, by_numpy: self.by_numpy }
     }
 
+    /// The result of a reduction or scan of this handle.
+    fn reduced(&self, call: &ReductionCall, mode: Promotion) -> PyResult<Handle> {
+        let made = with_promotion(mode, || Array::reduce(call, std::slice::from_ref(&self.array)));
+        let about = self.about(call.function.name(), call.axis.as_deref());
+        Ok(self.then(made.or_raise_about(&about)?))
+    }
+
     /// The promotion rule of a function applied to this handle.
     fn rule(&self, py: Python<'_>) -> PyResult<Promotion> {
         let by_numpy = self.by_numpy || current(py)?.by_numpy;
@@ -142,18 +149,6 @@ impl Handle {
         self.check_lenders(py)?;
         compute(py, progress, |control| self.array.eval_watched(&options, control))
     }
-}
-
-/// The axes and options of a reduction.
-fn over(axes: Option<Vec<isize>>, keepdims: bool, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<Over> {
-    let mut over = axes.map_or_else(Over::all, |axes| Over::axes(&axes));
-    if keepdims {
-        over = over.keep_dims();
-    }
-    if let Some(dtype) = dtype {
-        over = over.dtype(dtype::extract(dtype)?);
-    }
-    Ok(over)
 }
 
 #[pymethods]
@@ -347,7 +342,7 @@ impl Handle {
     }
 
     /// The reduction with this name.
-    #[pyo3(signature = (name, axes = None, keepdims = false, dtype = None, correction = 0.0, numpy_promotion = false))]
+    #[pyo3(signature = (name, axes = None, keepdims = false, dtype = None, correction = 0.0, numpy_promotion = false, ord = 2.0))]
     #[expect(clippy::too_many_arguments, reason = "the arguments of Python's reductions")]
     fn reduce(
         &self,
@@ -358,49 +353,16 @@ impl Handle {
         dtype: Option<&Bound<'_, PyAny>>,
         correction: f64,
         numpy_promotion: bool,
-    ) -> PyResult<Handle> {
-        let (x, over) = (&self.array, over(axes.clone(), keepdims, dtype)?);
-        let mode = if numpy_promotion { Promotion::NumPy } else { self.rule(py)? };
-        let made = with_promotion(mode, || match name {
-            "sum" => Some(x.sum(over)),
-            "prod" => Some(x.prod(over)),
-            "max" => Some(x.max(over)),
-            "min" => Some(x.min(over)),
-            "mean" => Some(x.mean(over)),
-            "var" => Some(x.var(over, correction)),
-            "std" => Some(x.std(over, correction)),
-            "any" => Some(x.any(over)),
-            "all" => Some(x.all(over)),
-            "argmax" => Some(x.argmax(over)),
-            "argmin" => Some(x.argmin(over)),
-            "count_nonzero" => Some(x.count_nonzero(over)),
-            "nansum" => Some(x.nansum(over)),
-            "nanprod" => Some(x.nanprod(over)),
-            "nanmax" => Some(x.nanmax(over)),
-            "nanmin" => Some(x.nanmin(over)),
-            "nanmean" => Some(x.nanmean(over)),
-            "nanvar" => Some(x.nanvar(over, correction)),
-            "nanstd" => Some(x.nanstd(over, correction)),
-            _ => None,
-        });
-        let made = made.ok_or_else(|| PyValueError::new_err(format!("there is no reduction `{name}`")))?;
-        let axes = axes.as_deref();
-        let about = self.about(name, axes);
-        Ok(self.then(made.or_raise_about(&about)?))
-    }
-
-    /// The vector norm along axes.
-    #[pyo3(signature = (axes = None, keepdims = false, ord = 2.0))]
-    fn vector_norm(
-        &self,
-        py: Python<'_>,
-        axes: Option<Vec<isize>>,
-        keepdims: bool,
         ord: f64,
     ) -> PyResult<Handle> {
-        let over = over(axes, keepdims, None)?;
-        let made = with_promotion(self.rule(py)?, || self.array.vector_norm(over, ord));
-        Ok(self.then(made.or_raise()?))
+        let dtype = dtype.map(dtype::extract).transpose()?;
+        let function = ReductionFunction::from_name(name).filter(|function| function.has("keepdims"));
+        let function =
+            function.ok_or_else(|| PyValueError::new_err(format!("there is no reduction `{name}`")))?;
+        let axis = axes.as_deref().map(SmallVec::from_slice);
+        let call = ReductionCall { axis, keepdims, dtype, correction, ord, ..ReductionCall::new(function) };
+        let mode = if numpy_promotion { Promotion::NumPy } else { self.rule(py)? };
+        self.reduced(&call, mode)
     }
 
     /// The handle of `cumulative_sum` or `cumulative_prod`.
@@ -414,15 +376,12 @@ impl Handle {
         include_initial: bool,
     ) -> PyResult<Handle> {
         let dtype = dtype.map(dtype::extract).transpose()?;
-        let made = with_promotion(self.rule(py)?, || match name {
-            "cumulative_sum" => Some(self.array.cumulative_sum(axis, dtype, include_initial)),
-            "cumulative_prod" => Some(self.array.cumulative_prod(axis, dtype, include_initial)),
-            _ => None,
-        });
-        let made =
-            made.ok_or_else(|| PyValueError::new_err(format!("there is no cumulative function `{name}`")))?;
-        let about = self.about(name, axis.as_ref().map(std::slice::from_ref));
-        Ok(self.then(made.or_raise_about(&about)?))
+        let function = ReductionFunction::from_name(name).filter(|function| function.is_scan());
+        let function = function
+            .ok_or_else(|| PyValueError::new_err(format!("there is no cumulative function `{name}`")))?;
+        let axis = axis.map(|axis| SmallVec::from_slice(&[axis]));
+        let call = ReductionCall { axis, dtype, include_initial, ..ReductionCall::new(function) };
+        self.reduced(&call, self.rule(py)?)
     }
 
     /// The dot products of vectors along an axis.

@@ -23,6 +23,7 @@ mod origin;
 mod repeat;
 mod run;
 mod table;
+mod tables;
 mod trace;
 mod work;
 
@@ -57,6 +58,8 @@ mod _core {
     use super::options::{
         Context, default_threads, engine_info, set_context_variable, set_promotion, set_semantics,
     };
+    #[pymodule_export]
+    use super::tables::{functions, reductions};
     #[pymodule_export]
     use super::trace::{abandon_trace, begin_trace, capture, end_trace};
 }

@@ -1,9 +1,12 @@
 """Tests the extension module: shared memory, kernels on NumPy's arrays, and errors as exceptions."""
 
+import functools
+
 import numpy as np
 import pytest
 
 import broadloom as bl
+from broadloom import _core
 from broadloom._core import Handle, Kernel
 
 
@@ -56,3 +59,56 @@ def test_a_kernel_runs_on_arrays_of_any_layout() -> None:
     out = np.zeros((8, 3))[::2]
     kernel.run([x, y], out=out)
     assert np.array_equal(out, x - y)
+
+
+def test_the_table_of_functions_is_what_the_engine_applies() -> None:
+    table = {row["name"]: row for row in _core.functions()}
+    assert table["clip"]["operands"] == ["x", "lo", "hi"]
+    assert (table["exp"]["takes"], table["exp"]["gives"], table["exp"]["laws"]) == (
+        "float",
+        "the same ≈",
+        ["approximate"],
+    )
+    samples = {"bool": True, "integer": 1, "float": 0.5}
+    dtypes = {"bool": np.bool_, "integer": np.int32, "float": np.float32}
+    for name, row in table.items():
+        for kind, value in samples.items():
+            operands = [Handle.full((), value, dtypes[kind])] * len(row["operands"])
+            if name == "where":
+                operands[0] = Handle.full((), True, np.bool_)
+            if kind in row["takes"].split(", "):
+                given = dtypes[kind]
+                if row["gives"] == "bool":
+                    given = np.bool_
+                elif row["gives"] == "float" and kind != "float":
+                    given = np.float64
+                assert _core.apply(name, *operands).dtype == given, name
+            else:
+                with pytest.raises(TypeError):
+                    _core.apply(name, *operands)
+
+
+def test_the_table_of_reductions_is_what_handles_reduce_by() -> None:
+    nothing = Handle.from_numpy(np.zeros(0))
+    seen = set()
+    for row in _core.reductions():
+        parameters = {parameter["name"]: parameter for parameter in row["parameters"]}
+        if "keepdims" in parameters:
+            assert (parameters["keepdims"]["kind"], parameters["keepdims"]["default"]) == ("bool", "false")
+            result = functools.partial(nothing.reduce, row["name"])
+        elif row["is_scan"]:
+            result = functools.partial(nothing.cumulative, row["name"], include_initial=True)
+        else:
+            continue
+        seen.add(row["name"])
+        if row["identity"] is None:
+            with pytest.raises(ValueError):
+                result()
+        else:
+            np.testing.assert_equal(result().evaluate().to_numpy().item(), row["identity"], row["name"])
+    assert {"sum", "nanvar", "vector_norm", "argmin", "cumulative_prod"} <= seen
+    for name in ("count", "vecdot", "cumulative_sum", "median"):
+        with pytest.raises(ValueError, match=f"there is no reduction `{name}`"):
+            nothing.reduce(name)
+    with pytest.raises(ValueError, match="there is no cumulative function `sum`"):
+        nothing.cumulative("sum")

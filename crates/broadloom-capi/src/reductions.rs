@@ -1,9 +1,12 @@
 //! Reductions and scans of a builder's values.
 //!
-//! Each function corresponds to the method of `broadloom::Array` with the same name, and gives the same errors. Negative axes
-//! count from the end.
+//! The codes number the functions of broadloom's table of reductions, in its order; a test compares their names. Each function
+//! gives the errors of `broadloom::Array`. Negative axes count from the end.
 
-use broadloom::{Array, Over};
+use std::slice;
+
+use broadloom::{Array, ReductionCall, ReductionFunction};
+use smallvec::SmallVec;
 
 use crate::argument::many;
 use crate::builder::{Builder, BuilderParts, add, bl_builder, bl_value};
@@ -60,62 +63,43 @@ pub const BL_SCAN_SUM: u32 = 0;
 /// The product so far.
 pub const BL_SCAN_PROD: u32 = 1;
 
-/// The reduction of a value; an error if there is a parameter and the reduction takes none.
-fn reduce(
-    code: bl_reduction,
-    x: &Array<'static>,
-    over: Over,
-    parameter: Option<f64>,
-) -> Answer<Array<'static>> {
-    let (correction, order) = (parameter.unwrap_or(0.0), parameter.unwrap_or(2.0));
-    match code {
-        BL_REDUCE_VAR => return Ok(x.var(over, correction)?),
-        BL_REDUCE_STD => return Ok(x.std(over, correction)?),
-        BL_REDUCE_NANVAR => return Ok(x.nanvar(over, correction)?),
-        BL_REDUCE_NANSTD => return Ok(x.nanstd(over, correction)?),
-        BL_REDUCE_VECTOR_NORM => return Ok(x.vector_norm(over, order)?),
-        _ => {}
-    }
-    let method: fn(&Array<'static>, Over) -> broadloom::Result<Array<'static>> = match code {
-        BL_REDUCE_SUM => |x, over| x.sum(over),
-        BL_REDUCE_PROD => |x, over| x.prod(over),
-        BL_REDUCE_MAX => |x, over| x.max(over),
-        BL_REDUCE_MIN => |x, over| x.min(over),
-        BL_REDUCE_ANY => |x, over| x.any(over),
-        BL_REDUCE_ALL => |x, over| x.all(over),
-        BL_REDUCE_MEAN => |x, over| x.mean(over),
-        BL_REDUCE_ARGMAX => |x, over| x.argmax(over),
-        BL_REDUCE_ARGMIN => |x, over| x.argmin(over),
-        BL_REDUCE_COUNT_NONZERO => |x, over| x.count_nonzero(over),
-        BL_REDUCE_NANSUM => |x, over| x.nansum(over),
-        BL_REDUCE_NANPROD => |x, over| x.nanprod(over),
-        BL_REDUCE_NANMAX => |x, over| x.nanmax(over),
-        BL_REDUCE_NANMIN => |x, over| x.nanmin(over),
-        BL_REDUCE_NANMEAN => |x, over| x.nanmean(over),
-        other => {
-            return Err(CallFailure::new(BL_ARGUMENT, format!("{other} is not the code of a reduction")));
-        }
+/// The functions of the table that have a code: reductions of one operand that can keep their axes.
+fn reductions() -> impl Iterator<Item = ReductionFunction> {
+    ReductionFunction::ALL.iter().copied().filter(|function| function.has("keepdims"))
+}
+
+/// The functions of the table that have a code of a scan.
+fn scans() -> impl Iterator<Item = ReductionFunction> {
+    ReductionFunction::ALL.iter().copied().filter(|function| function.is_scan())
+}
+
+/// The call of a reduction; an error if there is a parameter and the reduction takes none.
+fn call(code: bl_reduction, parameter: Option<f64>) -> Answer<ReductionCall> {
+    let Some(function) = reductions().nth(code as usize) else {
+        return Err(CallFailure::new(BL_ARGUMENT, format!("{code} is not the code of a reduction")));
     };
-    match parameter {
-        None => Ok(method(x, over)?),
-        Some(_) => {
-            Err(CallFailure::new(BL_ARGUMENT, format!("the reduction of the code {code} has no parameter")))
+    let mut call = ReductionCall::new(function);
+    match (parameter, call.number_mut()) {
+        (None, _) => {}
+        (Some(parameter), Some(number)) => *number = parameter,
+        (Some(_), None) => {
+            let why = format!("the reduction of the code {code} has no parameter");
+            return Err(CallFailure::new(BL_ARGUMENT, why));
         }
     }
+    Ok(call)
 }
 
 /// The axes of a C array; all axes if the array is null.
 ///
 /// # Safety
 /// As for [`many`].
-unsafe fn over(axes: *const isize, count: usize, keep_dims: i32) -> Answer<Over> {
-    let over = if axes.is_null() && count == 0 {
-        Over::all()
-    } else {
-        // SAFETY: the caller guarantees what `many` requires.
-        Over::axes(unsafe { many(axes, count, "the pointer to the axes") }?)
-    };
-    Ok(if keep_dims != 0 { over.keep_dims() } else { over })
+unsafe fn axes_of<'a>(axes: *const isize, count: usize) -> Answer<Option<&'a [isize]>> {
+    if axes.is_null() && count == 0 {
+        return Ok(None);
+    }
+    // SAFETY: the caller guarantees what `many` requires.
+    unsafe { many(axes, count, "the pointer to the axes") }.map(Some)
 }
 
 /// Adds a reduction of a value.
@@ -130,9 +114,12 @@ unsafe fn add_reduction(
     out: *mut bl_value,
 ) -> bl_status {
     let make = |builder: &Builder, parts: &mut BuilderParts| {
-        // SAFETY: `over` accepts null; the safety section requires that `count` axes are readable otherwise.
-        let over = unsafe { over(axes, count, keep_dims) }?;
-        reduce(code, builder.value(parts, value)?, over, parameter)
+        // SAFETY: `axes_of` accepts null; the safety section requires that `count` axes are readable otherwise.
+        let axes = unsafe { axes_of(axes, count) }?;
+        let x = builder.value(parts, value)?;
+        let axis = axes.map(SmallVec::from_slice);
+        let call = ReductionCall { axis, keepdims: keep_dims != 0, ..call(code, parameter)? };
+        Ok(Array::reduce(&call, slice::from_ref(x))?)
     };
     // SAFETY: `add` requires of `out` what this function's safety section says.
     unsafe { add(handle, out, make) }
@@ -194,11 +181,12 @@ pub unsafe extern "C" fn bl_builder_scan(
 ) -> bl_status {
     let make = |builder: &Builder, parts: &mut BuilderParts| {
         let x = builder.value(parts, value)?;
-        match scan {
-            BL_SCAN_SUM => Ok(x.cumulative_sum(Some(axis), None, include_initial != 0)?),
-            BL_SCAN_PROD => Ok(x.cumulative_prod(Some(axis), None, include_initial != 0)?),
-            other => Err(CallFailure::new(BL_ARGUMENT, format!("{other} is not the code of a scan"))),
-        }
+        let Some(function) = scans().nth(scan as usize) else {
+            return Err(CallFailure::new(BL_ARGUMENT, format!("{scan} is not the code of a scan")));
+        };
+        let (axis, include_initial) = (Some(SmallVec::from_slice(&[axis])), include_initial != 0);
+        let call = ReductionCall { axis, include_initial, ..ReductionCall::new(function) };
+        Ok(Array::reduce(&call, slice::from_ref(x))?)
     };
     // SAFETY: `add` requires of `out` what this function's safety section says.
     unsafe { add(handle, out, make) }
@@ -223,4 +211,45 @@ pub unsafe extern "C" fn bl_builder_vecdot(
     };
     // SAFETY: `add` requires of `out` what this function's safety section says.
     unsafe { add(handle, out, make) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The constants of the header with this prefix, without it, with their values.
+    fn constants(prefix: &str) -> Vec<(String, usize)> {
+        let header = include_str!("../include/broadloom.h");
+        let constant = |line: &str| {
+            let (name, value) = line.strip_prefix("#define ")?.strip_prefix(prefix)?.split_once(' ')?;
+            Some((name.to_lowercase(), value.parse().expect("a number")))
+        };
+        header.lines().filter_map(constant).collect()
+    }
+
+    #[test]
+    fn codes_number_the_rows_of_the_table() {
+        let numbered = |names: Vec<&str>| -> Vec<(String, usize)> {
+            names.into_iter().enumerate().map(|(code, name)| (name.to_owned(), code)).collect()
+        };
+        let names = reductions().map(ReductionFunction::name).collect();
+        assert_eq!(constants("BL_REDUCE_"), numbered(names));
+        let short = |scan: ReductionFunction| scan.name().strip_prefix("cumulative_").expect("a scan");
+        assert_eq!(constants("BL_SCAN_"), numbered(scans().map(short).collect()));
+    }
+
+    #[test]
+    fn a_parameter_is_the_correction_or_the_order() {
+        for function in reductions() {
+            let code = reductions().position(|other| other == function).expect("has a code") as u32;
+            let plain = call(code, None).expect("no parameter");
+            assert_eq!(plain, ReductionCall::new(function));
+            match (call(code, Some(7.5)), function.has("correction"), function.has("ord")) {
+                (Ok(call), true, false) => assert_eq!(call, ReductionCall { correction: 7.5, ..plain }),
+                (Ok(call), false, true) => assert_eq!(call, ReductionCall { ord: 7.5, ..plain }),
+                (Err(_), false, false) => {}
+                (call, ..) => panic!("{function}: {:?}", call.is_ok()),
+            }
+        }
+    }
 }

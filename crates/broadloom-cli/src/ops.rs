@@ -2,9 +2,8 @@
 //!
 //! Everything in the list comes from the op table, type inference or the parser, so that it can't become outdated.
 
-use broadloom::text::signature;
-use broadloom::{DType, Kind, Op};
-use broadloom_core::op::Law;
+use broadloom::listing::{gives, signature, takes};
+use broadloom::{Literal, Op, ReductionFunction};
 use broadloom_core::text::{self as language, ParseOptions};
 
 use crate::args::OpsArgs;
@@ -23,7 +22,19 @@ struct ListedFunction {
     operators: Vec<String>,
     takes: String,
     gives: &'static str,
-    doc: &'static str,
+    /// The cells of the columns that only the page has.
+    more: Vec<String>,
+    doc: String,
+}
+
+/// Functions that take other arguments than operands.
+struct ListedGroup {
+    heading: &'static str,
+    /// What the page says of the group.
+    words: &'static str,
+    /// The names of the columns that only this group has.
+    columns: &'static [&'static str],
+    rows: Vec<ListedFunction>,
 }
 
 fn rows() -> Vec<ListedFunction> {
@@ -38,7 +49,8 @@ fn rows() -> Vec<ListedFunction> {
                 .collect(),
             takes: takes(op),
             gives: gives(op),
-            doc: op.doc(),
+            more: Vec::new(),
+            doc: op.doc().to_owned(),
         })
         .collect();
     rows.extend(language::built_ins().filter(|function| function.name == language::ASTYPE).map(row));
@@ -46,26 +58,34 @@ fn rows() -> Vec<ListedFunction> {
     rows
 }
 
-/// The functions that take other arguments than operands, in groups: a heading, a sentence of the page about the group, and the
-/// rows.
-fn groups() -> [(&'static str, &'static str, Vec<ListedFunction>); 3] {
+/// The functions that take other arguments than operands, in groups.
+fn groups() -> [ListedGroup; 3] {
     let of = |is_one: fn(&language::BuiltIn) -> bool| {
         language::built_ins().filter(|function| is_one(function)).map(row).collect()
     };
     [
-        (
-            "Of the elements along axes",
-            "The elements along `axis`, one or several such as `(0, 1)`, are combined to one; of all axes unless it is given. \
-             `…` is a default that the operand decides. Sums and products of floats are added in one order, which no layout \
-             and no number of threads changes; those of float16 are added as float32 and rounded once.",
-            of(language::BuiltIn::is_reduction),
-        ),
-        (
-            "Arrays of numbers",
-            "They are computed where they are read, and take no memory. Their arguments are numbers in the text.",
-            of(language::BuiltIn::is_generator),
-        ),
-        ("Views", "They move no element. Axes, extents and indices are numbers in the text.", of(is_view)),
+        ListedGroup {
+            heading: "Of the elements along axes",
+            words: "The elements along `axis`, one or several such as `(0, 1)`, are combined to one; of all axes unless it is \
+                    given. `…` is a default that the operand decides. `of nothing` is the result for no elements, and \
+                    `order` the elements of which any order gives the same bits. Sums and products of floats are added in one \
+                    order, which no layout and no number of threads changes; those of float16 are added as float32 and rounded \
+                    once.",
+            columns: &["of nothing", "order"],
+            rows: of(language::BuiltIn::is_reduction),
+        },
+        ListedGroup {
+            heading: "Arrays of numbers",
+            words: "They are computed where they are read, and take no memory. Their arguments are numbers in the text.",
+            columns: &[],
+            rows: of(language::BuiltIn::is_generator),
+        },
+        ListedGroup {
+            heading: "Views",
+            words: "They move no element. Axes, extents and indices are numbers in the text.",
+            columns: &[],
+            rows: of(is_view),
+        },
     ]
 }
 
@@ -80,8 +100,22 @@ fn row(function: &'static language::BuiltIn) -> ListedFunction {
         operators: Vec::new(),
         takes: function.takes.to_owned(),
         gives: function.gives,
-        doc: function.doc,
+        more: function.reduction().map(of_elements).unwrap_or_default(),
+        doc: match function.reduction().and_then(ReductionFunction::composition) {
+            Some(composition) => format!("{} It is `{composition}`.", function.doc),
+            None => function.doc.to_owned(),
+        },
     }
+}
+
+/// The result of a reduction for no elements, and of which elements the order is free.
+fn of_elements(function: ReductionFunction) -> Vec<String> {
+    let of_nothing = match function.identity() {
+        None => "error".to_owned(),
+        Some(Literal::Float(x)) if x.is_nan() => "nan".to_owned(),
+        Some(identity) => identity.to_string(),
+    };
+    vec![of_nothing, function.order().words().to_owned()]
 }
 
 /// Each operator, with the name of the function that it calls.
@@ -98,38 +132,11 @@ fn operators() -> Vec<(String, String)> {
     binary.chain(unary).filter_map(function).collect()
 }
 
-/// The dtypes that a function accepts, as text.
-fn takes(op: Op) -> String {
-    let mut dtypes = op.dtypes().to_vec();
-    if op.has(Law::Divides) {
-        dtypes.extend(DType::ALL.iter().filter(|dtype| dtype.is_integer()));
-    }
-    kinds(&dtypes)
-}
-
-/// The kinds of these dtypes. A function that accepts one dtype of a kind accepts all of them.
-fn kinds(dtypes: &[DType]) -> String {
-    let has = |kind: Kind| dtypes.iter().any(|dtype| dtype.kind() == kind);
-    let names = [(Kind::Bool, "bool"), (Kind::Signed, "integer"), (Kind::Float, "float")];
-    names.iter().filter(|(kind, _)| has(*kind)).map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
-}
-
-/// The dtype of a function's result, as text.
-fn gives(op: Op) -> &'static str {
-    let is_bool = |dtype: &DType| *dtype != DType::Bool && op.result(*dtype) == Some(DType::Bool);
-    match op {
-        _ if op.dtypes().iter().any(is_bool) => "bool",
-        _ if op.has(Law::Divides) => "float",
-        _ if op.has(Law::Approximate) => "the same ≈",
-        _ => "the same",
-    }
-}
-
 /// The list as columns of text, for a terminal.
 fn plain() -> String {
     let mut text = columns(&rows());
-    for (.., rows) in groups() {
-        text += &format!("\n{}", columns(&rows));
+    for group in groups() {
+        text += &format!("\n{}", columns(&group.rows));
     }
     text
 }
@@ -185,12 +192,15 @@ fn markdown() -> String {
             row.doc.replace('|', "\\|")
         );
     }
-    for (heading, words, rows) in groups() {
+    for ListedGroup { heading, words, columns, rows } in groups() {
+        let more: String = columns.iter().map(|name| format!(" {name} |")).collect();
+        let rule = " --- |".repeat(columns.len());
         text += &format!(
-            "\n## {heading}\n\n{words}\n\n| function | takes | gives | |\n| --- | --- | --- | --- |\n"
+            "\n## {heading}\n\n{words}\n\n| function | takes | gives |{more} |\n| --- | --- | --- |{rule} --- |\n"
         );
         for row in rows {
-            text += &format!("| `{}` | {} | {} | {} |\n", row.call, row.takes, row.gives, row.doc);
+            let more: String = row.more.iter().map(|cell| format!(" {cell} |")).collect();
+            text += &format!("| `{}` | {} | {} |{more} {} |\n", row.call, row.takes, row.gives, row.doc);
         }
     }
     text
@@ -199,19 +209,6 @@ fn markdown() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_kind_is_taken_whole_or_not_at_all() {
-        for op in Op::public() {
-            for kind in [Kind::Bool, Kind::Signed, Kind::Unsigned, Kind::Float] {
-                let mut of_kind = DType::ALL.iter().filter(|dtype| dtype.kind() == kind);
-                let taken = of_kind.clone().filter(|dtype| op.dtypes().contains(dtype)).count();
-                assert!(taken == 0 || of_kind.all(|dtype| op.dtypes().contains(dtype)), "{op}");
-            }
-            let takes = |kind| op.dtypes().iter().any(|dtype: &DType| dtype.kind() == kind);
-            assert_eq!(takes(Kind::Signed), takes(Kind::Unsigned), "{op}");
-        }
-    }
 
     #[test]
     fn every_operator_stands_for_a_function() {

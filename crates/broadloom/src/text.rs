@@ -45,7 +45,7 @@
 
 use crate::array::Array;
 
-pub use broadloom_core::text::{ParseOptions, Span, TextError, TextPlace, is_name, signature};
+pub use broadloom_core::text::{ParseOptions, Span, TextError, TextPlace, is_name};
 pub use library::Library;
 pub use print::{Printed, print};
 pub use program::{Input, Program};

@@ -9,12 +9,14 @@ use smallvec::SmallVec;
 
 use super::Span;
 use super::ast::{Ast, AstId, AstKind, AstNode};
-use super::call::{Call, Element, GeneratorCall, ReductionCall};
+use super::call::{Call, Element, GeneratorCall};
 use super::error::TextError;
 use super::number::brief;
-use super::parameters::{Action, BuiltIn, GeneratorName, Parameter, ParameterKind, ReductionName, ViewName};
+use super::parameters::{Action, BuiltIn, GeneratorName, ViewName};
 use super::slips;
 use super::suggestions::nearest;
+use crate::parameter::{Parameter, ParameterKind};
+use crate::reductions::{ReductionCall, ReductionFunction};
 use crate::{DType, ErrorKind, Literal, Op};
 
 /// The arguments of a call, each with its name, if it has one, and the index of the parameter to which it belongs, if
@@ -122,7 +124,7 @@ impl Bound<'_> {
                 self.dtype("dtype")?.map(Call::Astype).ok_or_else(|| error(self.name, "no dtype is given"))
             }
             Action::View(name) => self.view(name),
-            Action::Reduction(name) => self.reduction(name).map(Call::Reduction),
+            Action::Reduction(function) => self.reduction(function).map(Call::Reduction),
             Action::Generator(name) => self.generator(name).map(Call::Generator),
         }
     }
@@ -138,8 +140,8 @@ impl Bound<'_> {
         Ok(Call::View { name, list, axis, index: self.integer("index")?.unwrap_or_default() })
     }
 
-    fn reduction(&self, name: ReductionName) -> Result<ReductionCall, TextError> {
-        let mut call = ReductionCall::new(name);
+    fn reduction(&self, function: ReductionFunction) -> Result<ReductionCall, TextError> {
+        let mut call = ReductionCall::new(function);
         call.axis = self.integers("axis")?.or(call.axis);
         call.keepdims = self.flag("keepdims")?.unwrap_or(call.keepdims);
         call.include_initial = self.flag("include_initial")?.unwrap_or(call.include_initial);

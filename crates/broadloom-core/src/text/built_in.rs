@@ -7,7 +7,6 @@ use std::sync::LazyLock;
 use super::parameters::{BuiltIn, built_ins};
 use super::source::Constant;
 use crate::Op;
-use crate::op::Arity;
 
 /// Looks up a constant that applies if nothing else is bound to its name. `inf` and `nan` are not among them: they are
 /// literals, and no names.
@@ -16,17 +15,6 @@ pub(super) fn constant(name: &str) -> Option<Constant> {
         "e" => Some(Constant::E),
         "pi" => Some(Constant::Pi),
         _ => None,
-    }
-}
-
-/// The parameters of an op, as its documentation names them.
-pub fn signature(op: Op) -> &'static str {
-    match op.arity() {
-        Arity::Unary => "x",
-        Arity::Binary => "x1, x2",
-        Arity::Ternary if op == Op::Clip => "x, lo, hi",
-        Arity::Ternary => "x1, x2, x3",
-        Arity::Choice => "condition, x2, x3",
     }
 }
 

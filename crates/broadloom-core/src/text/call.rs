@@ -4,44 +4,9 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::parameters::{ReductionName, ViewName};
+use super::parameters::ViewName;
+use crate::reductions::ReductionCall;
 use crate::{DType, Literal, Scalar};
-
-/// A reduction as written in the text, with unchecked axes. Options that the function does not have are set to their
-/// defaults.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ReductionCall {
-    /// The name of the function.
-    pub name: ReductionName,
-    /// The axes; `None` for all of them. A function of a single axis has at most one.
-    pub axis: Option<SmallVec<[isize; 4]>>,
-    /// Whether reduced axes are kept with an extent of 1.
-    pub keepdims: bool,
-    /// The dtype of the accumulator and of the result; `None` to derive it from the operand's.
-    pub dtype: Option<DType>,
-    /// The correction of a variance, which is subtracted from the number of elements.
-    pub correction: f64,
-    /// The order of a norm.
-    pub ord: f64,
-    /// Whether a cumulative sum or product begins with that of no elements.
-    pub include_initial: bool,
-}
-
-impl ReductionCall {
-    /// A call of the function with all options at their defaults.
-    pub fn new(name: ReductionName) -> ReductionCall {
-        let last = || SmallVec::from_slice(&[-1]);
-        ReductionCall {
-            name,
-            axis: (name == ReductionName::VecDot).then(last),
-            keepdims: false,
-            dtype: (name == ReductionName::Count).then_some(DType::Int64),
-            correction: 0.0,
-            ord: 2.0,
-            include_initial: false,
-        }
-    }
-}
 
 /// A call of a function that generates elements from their indices, with unchecked numbers and extents.
 #[derive(Clone, Debug, PartialEq)]

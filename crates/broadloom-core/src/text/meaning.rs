@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::Span;
 use super::ast::{Ast, AstId, AstKind, AstNode, Item, Statement, Type};
 use super::built_in::{built_in, constant};
-use super::call::{Call, GeneratorCall, ReductionCall};
+use super::call::{Call, GeneratorCall};
 use super::error::{TextError, limit};
 use super::module::{Input, Module};
 use super::number::brief;
@@ -16,6 +16,7 @@ use super::parameters::ViewName;
 use super::slips;
 use super::source::{Constant, Def, Function, Reference, Source};
 use super::suggestions::nearest;
+use crate::reductions::ReductionCall;
 use crate::{DType, ErrorKind, Literal, Op, Result, Scalar};
 
 /// A change of shape as written in the text, with unchecked extents, axes and indices.

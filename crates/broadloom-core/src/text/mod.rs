@@ -36,8 +36,7 @@ mod tests;
 
 pub use ast::{Ast, AstId, AstKind, AstNode, Body, Extent, Item, Keyword, Statement, Type};
 pub use broadloom_ir::TextPlace;
-pub use built_in::signature;
-pub use call::{Element, GeneratorCall, ReductionCall};
+pub use call::{Element, GeneratorCall};
 pub use error::{Span, TextError};
 pub use lex::is_name;
 pub use library::Library;
@@ -46,6 +45,6 @@ pub use module::{Input, Module, Output};
 pub use number::brief;
 pub use operator::symbol;
 pub use options::ParseOptions;
-pub use parameters::{ASTYPE, BuiltIn, Parameter, ParameterKind, ReductionName, built_ins};
+pub use parameters::{ASTYPE, BuiltIn, built_ins};
 pub use parse::parse;
 pub use suggestions::nearest;

@@ -1,71 +1,10 @@
-//! The functions that take more than operands (the conversion, the changes of shape, the reductions, and those that
-//! generate arrays), with their parameters in one table.
+//! The functions of the language that take more than operands: the conversion, the changes of shape, those that generate
+//! arrays, and the [reductions](crate::reductions), which have a table of their own.
 //!
-//! The resolver, its messages, the lists of functions and the documentation are generated from the rows. Names and
-//! defaults are those of the Array API standard, 2024.12.
+//! The resolver, its messages, the lists of functions and the documentation are generated from the rows.
 
-/// The kind of argument that a parameter takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParameterKind {
-    /// An array, which is a positional argument.
-    Operand,
-    /// An integer.
-    Integer,
-    /// A list of integers.
-    List,
-    /// An integer or a list of integers, as for axes or extents.
-    Integers,
-    /// `true` or `false`.
-    Bool,
-    /// The name of a dtype.
-    DType,
-    /// A number.
-    Number,
-    /// A number or a bool, optionally with a dtype such as `float32(0.5)`.
-    Element,
-}
-
-/// A parameter of a function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parameter {
-    /// The name of the parameter, as written before `=`.
-    pub name: &'static str,
-    /// The kind of the parameter's argument.
-    pub kind: ParameterKind,
-    /// The default as text, or `…` if it depends on the operand; `None` if the argument is required.
-    pub default: Option<&'static str>,
-    /// Whether the argument may be given by position, without its name.
-    pub is_positional: bool,
-}
-
-impl Parameter {
-    const fn operand(name: &'static str) -> Parameter {
-        Parameter { name, kind: ParameterKind::Operand, default: None, is_positional: true }
-    }
-
-    const fn required(name: &'static str, kind: ParameterKind) -> Parameter {
-        Parameter { name, kind, default: None, is_positional: true }
-    }
-
-    const fn optional(name: &'static str, kind: ParameterKind, default: &'static str) -> Parameter {
-        Parameter { name, kind, default: Some(default), is_positional: false }
-    }
-
-    /// Makes the parameter positional.
-    const fn by_place(self) -> Parameter {
-        Parameter { is_positional: true, ..self }
-    }
-
-    /// The parameter as shown in messages and lists: `x`, `[axis, …]`, `keepdims=false`.
-    pub fn shown(&self) -> String {
-        match (self.default, self.kind, self.name) {
-            (Some(default), ..) => format!("{}={default}", self.name),
-            (None, ParameterKind::List, "axes") => "[axis, …]".to_owned(),
-            (None, ParameterKind::List, _) => "[extent, …]".to_owned(),
-            (None, ..) => self.name.to_owned(),
-        }
-    }
-}
+use crate::parameter::{DTYPE, Parameter, ParameterKind, X};
+use crate::reductions::ReductionFunction;
 
 /// A function that changes a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +35,7 @@ pub(super) enum GeneratorName {
 pub(super) enum Action {
     Astype,
     View(ViewName),
-    Reduction(ReductionName),
+    Reduction(ReductionFunction),
     Generator(GeneratorName),
 }
 
@@ -123,9 +62,17 @@ impl BuiltIn {
         shown.join(", ")
     }
 
+    /// The function of the table of reductions, if it is one.
+    pub fn reduction(&self) -> Option<ReductionFunction> {
+        match self.action {
+            Action::Reduction(function) => Some(function),
+            Action::Astype | Action::View(_) | Action::Generator(_) => None,
+        }
+    }
+
     /// Whether the function is a reduction, or a scan, which gives one element for each prefix.
     pub fn is_reduction(&self) -> bool {
-        matches!(self.action, Action::Reduction(_))
+        self.reduction().is_some()
     }
 
     /// Whether the function generates an array without an operand, or from the indices of one.
@@ -138,21 +85,6 @@ impl BuiltIn {
     }
 }
 
-const X: Parameter = Parameter::operand("x");
-const X1: Parameter = Parameter::operand("x1");
-const X2: Parameter = Parameter::operand("x2");
-/// The axes to reduce; all axes by default.
-const NAMED_AXES: Parameter = Parameter::optional("axis", ParameterKind::Integers, "…");
-const AXES: Parameter = NAMED_AXES.by_place();
-/// A single axis. By default all elements are taken, or the operand must have one axis only.
-const AXIS: Parameter = Parameter::optional("axis", ParameterKind::Integer, "…").by_place();
-const LAST_AXIS: Parameter = Parameter::optional("axis", ParameterKind::Integer, "-1").by_place();
-const KEEPDIMS: Parameter = Parameter::optional("keepdims", ParameterKind::Bool, "false");
-const DTYPE: Parameter = Parameter::optional("dtype", ParameterKind::DType, "…");
-const CORRECTION: Parameter = Parameter::optional("correction", ParameterKind::Number, "0");
-const ORD: Parameter = Parameter::optional("ord", ParameterKind::Number, "2");
-const INITIAL: Parameter = Parameter::optional("include_initial", ParameterKind::Bool, "false");
-const COUNT_DTYPE: Parameter = Parameter::optional("dtype", ParameterKind::DType, "int64");
 const FLOAT_DTYPE: Parameter = Parameter::optional("dtype", ParameterKind::DType, "float64");
 const START: Parameter = Parameter::required("start", ParameterKind::Number);
 const STOP: Parameter = Parameter::required("stop", ParameterKind::Number);
@@ -209,91 +141,27 @@ views! {
     "index_axis" IndexAxis ("axis" Integer, "index" Integer) "The elements at one index of an axis, without the axis.";
 }
 
-macro_rules! reductions {
-    ($($name:literal $variant:ident ($($parameter:ident),*) $takes:literal => $gives:literal $doc:literal;)*) => {
-        /// A function that reduces or scans the elements along axes.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum ReductionName {
-            $(
-                #[doc = $doc]
-                $variant,
-            )*
-        }
-
-        impl ReductionName {
-            /// All of these functions.
-            pub const ALL: &[ReductionName] = &[$(ReductionName::$variant),*];
-
-            /// The name of the function.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(ReductionName::$variant => $name,)*
-                }
-            }
-        }
-
-        static REDUCTIONS: &[BuiltIn] = &[$(BuiltIn {
-            name: $name,
-            parameters: &[$($parameter),*],
-            takes: $takes,
-            gives: $gives,
-            doc: $doc,
-            action: Action::Reduction(ReductionName::$variant),
-        }),*];
-    };
+/// A function of the table of reductions, as the language has it.
+const fn reduction(function: ReductionFunction) -> BuiltIn {
+    BuiltIn {
+        name: function.name(),
+        parameters: function.parameters(),
+        takes: function.takes().words(),
+        gives: function.gives().words(),
+        doc: function.doc(),
+        action: Action::Reduction(function),
+    }
 }
 
-reductions! {
-    "sum" Sum (X, AXES, DTYPE, KEEPDIMS) "integer, float" => "int64, uint64, float"
-        "The sum; of nothing 0. Integers are added as int64 or uint64, floats in their own dtype.";
-    "prod" Prod (X, AXES, DTYPE, KEEPDIMS) "integer, float" => "int64, uint64, float"
-        "The product; of nothing 1.";
-    "max" Max (X, NAMED_AXES, KEEPDIMS) "integer, float" => "the same"
-        "The maximum, NaN if an element is NaN; of nothing an error.";
-    "min" Min (X, NAMED_AXES, KEEPDIMS) "integer, float" => "the same"
-        "The minimum, NaN if an element is NaN; of nothing an error.";
-    "mean" Mean (X, AXES, KEEPDIMS) "float" => "the same"
-        "The sum, divided by the number of elements.";
-    "var" Var (X, AXES, CORRECTION, KEEPDIMS) "float" => "the same"
-        "The sum of the squared differences from the mean, divided by n - correction.";
-    "std" Std (X, AXES, CORRECTION, KEEPDIMS) "float" => "the same"
-        "The square root of the variance.";
-    "any" Any (X, AXES, KEEPDIMS) "bool, integer, float" => "bool"
-        "Whether any element is true or not 0; of nothing false.";
-    "all" All (X, AXES, KEEPDIMS) "bool, integer, float" => "bool"
-        "Whether all elements are true or not 0; of nothing true.";
-    "argmax" ArgMax (X, AXES, KEEPDIMS) "integer, float" => "int64"
-        "The index of the maximum: the first of equals, the first NaN before all numbers.";
-    "argmin" ArgMin (X, AXES, KEEPDIMS) "integer, float" => "int64"
-        "The index of the minimum: the first of equals, the first NaN before all numbers.";
-    "count_nonzero" CountNonzero (X, AXES, KEEPDIMS) "bool, integer, float" => "int64"
-        "How many elements are true or not 0.";
-    "count" Count (X, AXES, COUNT_DTYPE) "bool, integer, float" => "dtype"
-        "How many elements are reduced to one: the product of the extents.";
-    "vecdot" VecDot (X1, X2, LAST_AXIS) "integer, float" => "the same"
-        "The sum of the products along an axis; x1 and x2 broadcast.";
-    "vector_norm" VectorNorm (X, NAMED_AXES, KEEPDIMS, ORD) "float" => "the same"
-        "The norm: sum(abs(x) ** ord) ** (1 / ord); of inf and -inf the largest and the smallest abs(x), of 0 how many are not 0.";
-    "cumulative_sum" CumulativeSum (X, AXIS, DTYPE, INITIAL) "integer, float" => "int64, uint64, float"
-        "Each element added to those before it; after 0, if the initial element is included.";
-    "cumulative_prod" CumulativeProd (X, AXIS, DTYPE, INITIAL) "integer, float" => "int64, uint64, float"
-        "Each element multiplied by those before it; after 1, if the initial element is included.";
-    "nansum" NanSum (X, AXES, DTYPE, KEEPDIMS) "integer, float" => "int64, uint64, float"
-        "The sum of the elements that are not NaN.";
-    "nanprod" NanProd (X, AXES, DTYPE, KEEPDIMS) "integer, float" => "int64, uint64, float"
-        "The product of the elements that are not NaN.";
-    "nanmean" NanMean (X, AXES, KEEPDIMS) "float" => "the same"
-        "The mean of the elements that are not NaN; NaN if there are none.";
-    "nanmin" NanMin (X, AXES, KEEPDIMS) "integer, float" => "the same"
-        "The minimum of the elements that are not NaN; NaN if there are none.";
-    "nanmax" NanMax (X, AXES, KEEPDIMS) "integer, float" => "the same"
-        "The maximum of the elements that are not NaN; NaN if there are none.";
-    "nanvar" NanVar (X, AXES, CORRECTION, KEEPDIMS) "float" => "the same"
-        "The variance of the elements that are not NaN.";
-    "nanstd" NanStd (X, AXES, CORRECTION, KEEPDIMS) "float" => "the same"
-        "The square root of that variance.";
-}
+static REDUCTIONS: [BuiltIn; ReductionFunction::ALL.len()] = {
+    let mut rows = [reduction(ReductionFunction::ALL[0]); ReductionFunction::ALL.len()];
+    let mut at = 1;
+    while at < rows.len() {
+        rows[at] = reduction(ReductionFunction::ALL[at]);
+        at += 1;
+    }
+    rows
+};
 
 macro_rules! generators {
     ($($name:tt $variant:ident ($($parameter:ident),*) => $gives:literal $doc:literal;)*) => {
@@ -335,5 +203,5 @@ generators! {
 /// assert_eq!(sum.as_deref(), Some("x, axis=…, dtype=…, keepdims=false"));
 /// ```
 pub fn built_ins() -> impl Iterator<Item = &'static BuiltIn> {
-    [&CONVERSION].into_iter().chain(VIEWS).chain(REDUCTIONS).chain(GENERATORS)
+    [&CONVERSION].into_iter().chain(VIEWS).chain(&REDUCTIONS).chain(GENERATORS)
 }

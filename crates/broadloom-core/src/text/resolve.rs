@@ -9,16 +9,18 @@ use std::collections::hash_map::Entry;
 use super::Span;
 use super::ast::{Ast, AstId, AstKind, AstNode, Body, Statement};
 use super::bind::{arguments, bind, counted};
-use super::built_in::{Named, built_in, built_in_names, constant, signature};
+use super::built_in::{Named, built_in, built_in_names, constant};
 use super::call::Call;
 use super::error::TextError;
 use super::library::Library;
 use super::number::brief;
-use super::parameters::{ASTYPE, ParameterKind};
+use super::parameters::ASTYPE;
 use super::slips;
 use super::source::{Def, Function, Reference, Source};
 use super::suggestions::nearest;
 use crate::ErrorKind;
+use crate::listing::signature;
+use crate::parameter::ParameterKind;
 
 /// Resolves a text. Also returns the first use of each name that the text does not declare.
 pub(super) fn resolve(ast: Ast, library: &Library) -> Result<(Source, Vec<AstId>), TextError> {

@@ -2,9 +2,10 @@
 //!
 //! A call is evaluated to its own text with every option that is not the default, so that rows show what was understood.
 
+use broadloom_core::parameter::ParameterKind;
+use broadloom_core::reductions::{ReductionCall, ReductionFunction};
 use broadloom_core::text::{
-    GeneratorCall, Input, Library, Meaning, Module, ParameterKind, ParseOptions, ReductionCall,
-    ReductionName, TextError, View, built_ins, evaluate,
+    GeneratorCall, Input, Library, Meaning, Module, ParseOptions, TextError, View, built_ins, evaluate,
 };
 use broadloom_core::{DType, Error, ErrorKind, Literal, Op, Result, Scalar};
 use broadloom_ir::{Reduction, Scan};
@@ -31,8 +32,8 @@ impl Meaning for Words {
         Ok(format!("{view:?} of {x}"))
     }
     fn reduce(&mut self, call: &ReductionCall, args: &[String]) -> Result<String> {
-        let ReductionCall { name, axis, keepdims, dtype, correction, ord, include_initial } = call;
-        let plain = ReductionCall::new(*name);
+        let ReductionCall { function, axis, keepdims, dtype, correction, ord, include_initial } = call;
+        let plain = ReductionCall::new(*function);
         let mut words = args.to_vec();
         let mut option = |is_plain: bool, words_of: String| {
             if !is_plain {
@@ -45,7 +46,7 @@ impl Meaning for Words {
         option(*correction == plain.correction, format!("correction={correction}"));
         option(*ord == plain.ord, format!("ord={ord}"));
         option(!include_initial, "include_initial".to_owned());
-        Ok(format!("{}({})", name.name(), words.join(", ")))
+        Ok(format!("{function}({})", words.join(", ")))
     }
     fn generate(&mut self, call: &GeneratorCall, args: &[String]) -> Result<String> {
         let words = match call {
@@ -300,7 +301,7 @@ fn defaults_are_those_of_the_table() {
             checked += 1;
         }
     }
-    assert!(checked > ReductionName::ALL.len(), "{checked}");
+    assert!(checked > ReductionFunction::ALL.len(), "{checked}");
 }
 
 #[test]

@@ -5,8 +5,9 @@
 
 use std::path::Path;
 
+use broadloom_core::reductions::ReductionCall;
 use broadloom_core::text::{
-    GeneratorCall, Input, Library, Meaning, Module, ParseOptions, ReductionCall, TextError, View, evaluate,
+    GeneratorCall, Input, Library, Meaning, Module, ParseOptions, TextError, View, evaluate,
 };
 use broadloom_core::{DType, Error, ErrorKind, Literal, Op, Promotion, Result, Scalar, Shape, infer};
 

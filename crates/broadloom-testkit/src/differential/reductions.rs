@@ -1,47 +1,29 @@
 //! Maps the reductions of a program to those of the library.
 
-use broadloom::text::expression;
-use broadloom::{Array, Over, Result};
+use std::slice;
 
-use crate::reduction::{Cumulative, Function, Reduction};
+use broadloom::{Array, Error, ErrorKind, ReductionCall, ReductionFunction, Result};
+
+use crate::reduction::{Cumulative, Reduction};
+
+/// A call of the library's function with this name, with the defaults of its parameters.
+fn call(name: &str) -> Result<ReductionCall> {
+    let unknown = || Error::new(ErrorKind::Name, format!("the library has no reduction `{name}`"));
+    ReductionFunction::from_name(name).map(ReductionCall::new).ok_or_else(unknown)
+}
 
 /// The reduction of an array.
 pub(super) fn reduce(x: &Array<'static>, r: &Reduction) -> Result<Array<'static>> {
-    let over = || {
-        let axes = r.axes.as_deref().map_or_else(Over::all, Over::axes);
-        let kept = if r.keepdims { axes.keep_dims() } else { axes };
-        r.dtype.map_or(kept.clone(), |dtype| kept.dtype(dtype))
-    };
-    match r.function {
-        Function::Sum => x.sum(over()),
-        Function::Prod => x.prod(over()),
-        Function::Max => x.max(over()),
-        Function::Min => x.min(over()),
-        Function::Mean => x.mean(over()),
-        Function::Var => x.var(over(), r.correction),
-        Function::Std => x.std(over(), r.correction),
-        Function::Any => x.any(over()),
-        Function::All => x.all(over()),
-        Function::ArgMax => x.argmax(over()),
-        Function::ArgMin => x.argmin(over()),
-        Function::CountNonzero => x.count_nonzero(over()),
-        // The library has `count` in the text language only.
-        Function::Count => Ok(expression(&r.text("x"), &[("x", x.clone())])?),
-        Function::VectorNorm => x.vector_norm(over(), r.ord),
-        Function::NanSum => x.nansum(over()),
-        Function::NanProd => x.nanprod(over()),
-        Function::NanMean => x.nanmean(over()),
-        Function::NanMin => x.nanmin(over()),
-        Function::NanMax => x.nanmax(over()),
-        Function::NanVar => x.nanvar(over(), r.correction),
-        Function::NanStd => x.nanstd(over(), r.correction),
-    }
+    let plain = call(r.function.name())?;
+    let axis = r.axes.as_deref().map(Into::into);
+    let (keepdims, dtype) = (r.keepdims, r.dtype.or(plain.dtype));
+    let call = ReductionCall { axis, keepdims, dtype, correction: r.correction, ord: r.ord, ..plain };
+    Array::reduce(&call, slice::from_ref(x))
 }
 
 /// The cumulative sum or product of an array.
 pub(super) fn scan(x: &Array<'static>, scan: &Cumulative) -> Result<Array<'static>> {
-    match scan.is_product {
-        true => x.cumulative_prod(scan.axis, scan.dtype, scan.include_initial),
-        false => x.cumulative_sum(scan.axis, scan.dtype, scan.include_initial),
-    }
+    let axis = scan.axis.map(|axis| [axis].as_slice().into());
+    let (dtype, include_initial) = (scan.dtype, scan.include_initial);
+    Array::reduce(&ReductionCall { axis, dtype, include_initial, ..call(scan.name())? }, slice::from_ref(x))
 }

@@ -18,8 +18,9 @@ use std::str::FromStr;
 use broadloom_core::Accuracy;
 use broadloom_core::graph::{IntDivision, Semantics};
 use broadloom_core::indices::Indices;
+use broadloom_core::reductions::ReductionCall;
 use broadloom_core::text::{
-    self, GeneratorCall, Input, Item, Library, Meaning, Module, ParseOptions, ReductionCall, TextError, print,
+    self, GeneratorCall, Input, Item, Library, Meaning, Module, ParseOptions, TextError, print,
 };
 use broadloom_core::{DType, Dim, Error, ErrorKind, Literal, Op, Promotion, Scalar};
 
@@ -288,7 +289,7 @@ impl Meaning for Steps {
     }
 
     fn reduce(&mut self, call: &ReductionCall, args: &[Arg]) -> broadloom_core::Result<Arg> {
-        let name = call.name.name();
+        let name = call.function.name();
         let of = args.iter().map(|arg| step(arg, name)).collect::<broadloom_core::Result<Vec<usize>>>()?;
         let axis = call.axis.as_ref().and_then(|axes| axes.first().copied());
         let axes = call.axis.as_ref().map(|axes| axes.to_vec());

@@ -1,6 +1,7 @@
 //! The call of a reduction with its arguments, as plain data.
 
 use broadloom_core::DType;
+use broadloom_core::reductions::ReductionFunction;
 
 /// Declares the reductions of one array: variant, name, and the parameters besides axes and `keepdims`.
 macro_rules! reductions {
@@ -53,15 +54,19 @@ impl Function {
         Function::ALL.iter().copied().find(|function| function.name() == name)
     }
 
+    /// Whether the library's function has a parameter with this name.
+    fn has(self, parameter: &str) -> bool {
+        ReductionFunction::from_name(self.name()).is_some_and(|function| function.has(parameter))
+    }
+
     /// Whether the function has a parameter for the dtype of its result.
     pub fn takes_dtype(self) -> bool {
-        use Function::*;
-        matches!(self, Sum | Prod | NanSum | NanProd | Count)
+        self.has("dtype")
     }
 
     /// Whether the function has a parameter for the correction of the divisor.
     pub fn takes_correction(self) -> bool {
-        matches!(self, Function::Var | Function::Std | Function::NanVar | Function::NanStd)
+        self.has("correction")
     }
 
     /// Whether it searches along one axis or all axes, but not along several.

@@ -1,10 +1,8 @@
 //! Reductions of the elements along axes.
 //!
-//! A reduction is lazy and fused: the elements of `(&a - &b).square().sum(())` are added as they are computed, and never stored.
-//! Sums and products are computed pairwise, in an order that depends only on the number of elements: the bits are the same for
-//! every layout, executor and number of threads, and the error grows with the logarithm of the number of elements
-//! (`docs/conformance.md`). A few reductions are node kinds; means, variances and norms are composed of these and of element-wise
-//! functions.
+//! [`broadloom_core::reductions`] has the table of them. A few are node kinds; means, variances and norms are composed of these
+//! and of element-wise functions. [`Array::reduce`] applies a row of the table, for the text language and for C and Python, and
+//! the methods go through it too.
 //!
 //! ```
 //! use broadloom::prelude::*;
@@ -21,6 +19,7 @@
 //! ```
 
 mod extremes;
+mod methods;
 mod moments;
 mod nan;
 mod norms;
@@ -37,93 +36,28 @@ use crate::promote::promotion;
 
 pub use over::Over;
 
-impl<'a> Array<'a> {
-    /// The sum of the elements along axes.
-    ///
-    /// Floats keep their dtype; float16 is added in float32 and rounded once. Integers become int64 or uint64, and wrap. With
-    /// [`Over::dtype`] elements are converted first. The sum of no elements is 0.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Shape`] for axes that the array does not have or that are named twice; [`ErrorKind::DType`] for bools, unless
-    /// promotion is [`Promotion::NumPy`], which converts them to int64.
-    ///
-    /// ```
-    /// use broadloom::prelude::*;
-    ///
-    /// let x = Array::from([[1_i8, 2, 3], [100, 100, 100]]);
-    /// assert_eq!(x.sum(())?.item::<i64>()?, 306);
-    /// assert_eq!(x.sum(-1)?.to_vec::<i64>()?, [6, 300]);
-    /// assert_eq!(x.sum(Over::axes(&[0, 1]).keep_dims())?.shape(), [1, 1]);
-    /// # Ok::<(), Error>(())
-    /// ```
-    pub fn sum(&self, over: impl Into<Over>) -> Result<Array<'a>> {
-        self.accumulated("sum", Reduction::Sum, &over.into())
-    }
+/// A sum or product, computed in the accumulator's dtype and rounded once to the result's dtype.
+fn accumulated<'a>(name: &str, reduction: Reduction, x: &Array<'a>, over: &Over) -> Result<Array<'a>> {
+    let axes = over.resolve(name, x)?;
+    let (x, result) = accumulated_from(name, x, over.result_dtype())?;
+    let reduced = expr::reduce(reduction, &x, axes, over.keeps_dims())?;
+    Ok(expr::cast(reduced, result))
+}
 
-    /// The product of the elements along axes. The dtypes are those of [`Array::sum`]. The product of no elements is 1.
-    ///
-    /// # Errors
-    /// The errors of [`Array::sum`].
-    pub fn prod(&self, over: impl Into<Over>) -> Result<Array<'a>> {
-        self.accumulated("prod", Reduction::Prod, &over.into())
-    }
+/// Whether any element is true, or all are.
+fn bools<'a>(reduction: Reduction, x: &Array<'a>, over: &Over) -> Result<Array<'a>> {
+    let axes = over.resolve(reduction.name(), x)?;
+    over.without_dtype(reduction.name())?;
+    let bools = expr::cast(expr::typed(x)?, DType::Bool);
+    expr::reduce(reduction, &bools, axes, over.keeps_dims())
+}
 
-    /// Whether any element along axes is true, that is, not 0; false for no elements.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Shape`] for axes that the array does not have or that are named twice.
-    pub fn any(&self, over: impl Into<Over>) -> Result<Array<'a>> {
-        self.of_bools("any", Reduction::Any, &over.into())
-    }
-
-    /// Whether all elements along axes are true, that is, not 0; true for no elements.
-    ///
-    /// # Errors
-    /// The errors of [`Array::any`].
-    pub fn all(&self, over: impl Into<Over>) -> Result<Array<'a>> {
-        self.of_bools("all", Reduction::All, &over.into())
-    }
-
-    /// The number of elements along axes that are not 0, as an int64. NaNs are counted.
-    ///
-    /// # Errors
-    /// The errors of [`Array::any`].
-    ///
-    /// ```
-    /// use broadloom::prelude::*;
-    ///
-    /// let x = Array::from_vec(vec![0.0_f32, -0.0, f32::NAN, 2.0]);
-    /// assert_eq!(x.count_nonzero(())?.item::<i64>()?, 2);
-    /// # Ok::<(), Error>(())
-    /// ```
-    pub fn count_nonzero(&self, over: impl Into<Over>) -> Result<Array<'a>> {
-        let over = over.into();
-        let axes = over.resolve("count_nonzero", self)?;
-        over.without_dtype("count_nonzero")?;
-        let ones = expr::cast(expr::cast(expr::typed(self)?, DType::Bool), DType::Int64);
-        expr::reduce(Reduction::Sum, &ones, axes, over.keeps_dims())
-    }
-
-    /// The number of elements along axes, as int64 or in the requested dtype.
-    pub(crate) fn count(&self, over: &Over) -> Result<Array<'a>> {
-        let axes = over.resolve("count", self)?;
-        Ok(expr::count(&expr::typed(self)?, axes, over.result_dtype().unwrap_or(DType::Int64)))
-    }
-
-    fn of_bools(&self, name: &str, reduction: Reduction, over: &Over) -> Result<Array<'a>> {
-        let axes = over.resolve(name, self)?;
-        over.without_dtype(name)?;
-        let bools = expr::cast(expr::typed(self)?, DType::Bool);
-        expr::reduce(reduction, &bools, axes, over.keeps_dims())
-    }
-
-    /// A sum or product, computed in the accumulator's dtype and rounded once to the result's dtype.
-    fn accumulated(&self, name: &str, reduction: Reduction, over: &Over) -> Result<Array<'a>> {
-        let axes = over.resolve(name, self)?;
-        let (x, result) = accumulated_from(name, self, over.result_dtype())?;
-        let reduced = expr::reduce(reduction, &x, axes, over.keeps_dims())?;
-        Ok(expr::cast(reduced, result))
-    }
+/// The number of elements that are not 0.
+fn count_nonzero<'a>(x: &Array<'a>, over: &Over) -> Result<Array<'a>> {
+    let axes = over.resolve("count_nonzero", x)?;
+    over.without_dtype("count_nonzero")?;
+    let ones = expr::cast(expr::cast(expr::typed(x)?, DType::Bool), DType::Int64);
+    expr::reduce(Reduction::Sum, &ones, axes, over.keeps_dims())
 }
 
 /// The elements converted to the dtype in which their sum is computed, and the dtype of the result.

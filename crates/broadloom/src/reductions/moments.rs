@@ -9,63 +9,30 @@ use super::{Over, floats, sum};
 use crate::array::{Array, Leaf, Operand};
 use crate::expr;
 
-impl<'a> Array<'a> {
-    /// The arithmetic mean of floats along axes: the sum divided by the number of elements. For float16 it is computed in float32
-    /// and rounded once.
-    ///
-    /// The mean of no elements is NaN.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Shape`] for axes that the array does not have or that are named twice; [`ErrorKind::DType`] for integers,
-    /// unless promotion is [`Promotion::NumPy`](crate::Promotion::NumPy), which converts them to float64.
-    pub fn mean(&self, over: impl Into<Over>) -> Result<Array<'a>> {
-        let over = over.into();
-        over.without_dtype("mean")?;
-        let axes = over.resolve("mean", self)?;
-        let (x, dtype) = floats("mean", self)?;
-        Ok(expr::cast(mean(&x, axes, over.keeps_dims())?, dtype))
-    }
+/// Computes the mean of elements in the dtype that they have, along axes that may be kept.
+pub(super) type Mean<'a> = fn(&Array<'a>, Axes, bool) -> Result<Array<'a>>;
 
-    /// The variance of floats along axes: the sum of the squared differences from the mean, divided by the number of elements
-    /// minus `correction` (0 for a population, 1 for a sample). For float16 it is computed in float32.
-    ///
-    /// The result is NaN if the divisor is not positive.
-    ///
-    /// # Errors
-    /// The errors of [`Array::mean`]; [`ErrorKind::Literal`] if `correction` is NaN.
-    ///
-    /// ```
-    /// use broadloom::prelude::*;
-    ///
-    /// let x = Array::from_vec(vec![1.0_f64, 2.0, 3.0, 4.0]);
-    /// assert_eq!((x.var((), 0.0)?.item::<f64>()?, x.std((), 0.0)?.item::<f64>()?), (1.25, 1.25_f64.sqrt()));
-    /// assert_eq!(x.var((), 1.0)?.item::<f64>()?, 5.0 / 3.0);
-    /// # Ok::<(), Error>(())
-    /// ```
-    pub fn var(&self, over: impl Into<Over>, correction: f64) -> Result<Array<'a>> {
-        let (variance, dtype) = variance("var", self, &over.into(), correction)?;
-        Ok(expr::cast(variance, dtype))
-    }
-
-    /// The standard deviation of floats along axes: the square root of the variance ([`Array::var`]), which for float16 is not
-    /// rounded before the root.
-    ///
-    /// # Errors
-    /// The errors of [`Array::var`].
-    pub fn std(&self, over: impl Into<Over>, correction: f64) -> Result<Array<'a>> {
-        let (variance, dtype) = variance("std", self, &over.into(), correction)?;
-        Ok(expr::cast(expr::apply(Op::Sqrt, smallvec![variance.into()])?, dtype))
-    }
+/// A mean of floats, rounded once.
+pub(super) fn averaged<'a>(name: &str, x: &Array<'a>, over: &Over, mean: Mean<'a>) -> Result<Array<'a>> {
+    over.without_dtype(name)?;
+    let axes = over.resolve(name, x)?;
+    let (x, dtype) = floats(name, x)?;
+    Ok(expr::cast(mean(&x, axes, over.keeps_dims())?, dtype))
 }
 
 /// The mean, computed in the dtype of the elements.
-fn mean<'a>(x: &Array<'a>, axes: Axes, keep_dims: bool) -> Result<Array<'a>> {
+pub(super) fn mean<'a>(x: &Array<'a>, axes: Axes, keep_dims: bool) -> Result<Array<'a>> {
     let count = expr::count(x, axes, x.dtype());
     expr::apply(Op::Divide, smallvec![sum(x, axes, keep_dims)?.into(), count.into()])
 }
 
 /// The variance in the accumulator's dtype, and the dtype of the final result.
-fn variance<'a>(name: &str, x: &Array<'a>, over: &Over, correction: f64) -> Result<(Array<'a>, DType)> {
+pub(super) fn variance<'a>(
+    name: &str,
+    x: &Array<'a>,
+    over: &Over,
+    correction: f64,
+) -> Result<(Array<'a>, DType)> {
     over.without_dtype(name)?;
     let axes = over.resolve(name, x)?;
     let (x, dtype) = floats(name, x)?;

@@ -6,7 +6,7 @@ use broadloom_ir::{Axes, Reduction};
 use smallvec::smallvec;
 
 use super::moments::squared;
-use super::{Over, accumulator, floats, sum};
+use super::{Over, accumulator, count_nonzero, floats, sum};
 use crate::array::Array;
 use crate::expr;
 use crate::operand::IntoArray;
@@ -102,7 +102,7 @@ impl<'a> Array<'a> {
             f64::NEG_INFINITY => reduced(Reduction::Min)?,
             1.0 => sum(&magnitudes()?, axes, keep_dims)?,
             2.0 => euclidean(&x, dtype, axes, keep_dims)?,
-            0.0 => expr::cast(x.count_nonzero(over.clone())?, x.dtype()),
+            0.0 => expr::cast(count_nonzero(&x, &over)?, x.dtype()),
             order => {
                 let number = |p: f64| expr::constant(fold::cast(Scalar::of(p), x.dtype()));
                 let powers = expr::apply(Op::Pow, smallvec![magnitudes()?.into(), number(order).into()])?;

@@ -1,5 +1,6 @@
 //! The axes of a reduction, and its options.
 
+use broadloom_core::reductions::{ReductionCall, ReductionFunction};
 use broadloom_core::{DType, Dim, Error, ErrorKind, Result};
 use broadloom_ir::Axes;
 use smallvec::SmallVec;
@@ -54,6 +55,17 @@ impl Over {
     #[must_use]
     pub fn dtype(self, dtype: DType) -> Over {
         Over { dtype: Some(dtype), ..self }
+    }
+
+    /// The axes and options of a call.
+    pub(super) fn of(call: &ReductionCall) -> Over {
+        Over { axes: call.axis.clone(), keep_dims: call.keepdims, dtype: call.dtype }
+    }
+
+    /// The call of a function with these axes and options.
+    pub(super) fn call(self, function: ReductionFunction) -> ReductionCall {
+        let Over { axes, keep_dims, dtype } = self;
+        ReductionCall { axis: axes, keepdims: keep_dims, dtype, ..ReductionCall::new(function) }
     }
 
     /// Whether the reduced axes are kept.

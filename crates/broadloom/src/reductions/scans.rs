@@ -51,7 +51,7 @@ impl<'a> Array<'a> {
         self.scanned(Scan::Prod, axis, dtype, include_initial)
     }
 
-    fn scanned(
+    pub(super) fn scanned(
         &self,
         scan: Scan,
         axis: Option<isize>,

@@ -1,57 +1,11 @@
-//! Calls in a text that have options, applied to arrays.
+//! Calls in a text that generate arrays.
 
-use broadloom_core::text::{Element, GeneratorCall, ReductionCall, ReductionName};
+use broadloom_core::text::{Element, GeneratorCall};
 use broadloom_core::{DType, Error, ErrorKind, Literal, Result, Scalar, fold};
 
 use crate::array::Array;
 use crate::create::repeated;
 use crate::generated::{self, NoRange};
-use crate::reductions::Over;
-
-/// A reduction with the options given in the text.
-pub(super) fn reduce<'a>(call: &ReductionCall, args: &[Array<'a>]) -> Result<Array<'a>> {
-    let x = args.first().ok_or_else(internal)?;
-    let mut over = call.axis.as_deref().map_or_else(Over::all, Over::axes);
-    if call.keepdims {
-        over = over.keep_dims();
-    }
-    // The resolver gives this option only to functions that have it.
-    if let Some(dtype) = call.dtype {
-        over = over.dtype(dtype);
-    }
-    let axis = call.axis.as_deref().and_then(<[isize]>::first).copied();
-    let (correction, initial) = (call.correction, call.include_initial);
-    match call.name {
-        ReductionName::Sum => x.sum(over),
-        ReductionName::Prod => x.prod(over),
-        ReductionName::Max => x.max(over),
-        ReductionName::Min => x.min(over),
-        ReductionName::Mean => x.mean(over),
-        ReductionName::Var => x.var(over, correction),
-        ReductionName::Std => x.std(over, correction),
-        ReductionName::Any => x.any(over),
-        ReductionName::All => x.all(over),
-        ReductionName::ArgMax => x.argmax(over),
-        ReductionName::ArgMin => x.argmin(over),
-        ReductionName::CountNonzero => x.count_nonzero(over),
-        ReductionName::Count => x.count(&over),
-        ReductionName::VecDot => x.vecdot(args.get(1).ok_or_else(internal)?, axis.unwrap_or(-1)),
-        ReductionName::VectorNorm => x.vector_norm(over, call.ord),
-        ReductionName::CumulativeSum => x.cumulative_sum(axis, call.dtype, initial),
-        ReductionName::CumulativeProd => x.cumulative_prod(axis, call.dtype, initial),
-        ReductionName::NanSum => x.nansum(over),
-        ReductionName::NanProd => x.nanprod(over),
-        ReductionName::NanMean => x.nanmean(over),
-        ReductionName::NanMin => x.nanmin(over),
-        ReductionName::NanMax => x.nanmax(over),
-        ReductionName::NanVar => x.nanvar(over, correction),
-        ReductionName::NanStd => x.nanstd(over, correction),
-        name => {
-            let why = format!("{}: a function of the text that arrays do not have", name.name());
-            Err(Error::new(ErrorKind::Internal, why))
-        }
-    }
-}
 
 /// An array generated from indices. Floats are computed in float64, and converted once.
 pub(super) fn generate<'a>(call: &GeneratorCall, args: &[Array<'a>]) -> Result<Array<'a>> {

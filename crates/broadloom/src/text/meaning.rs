@@ -7,7 +7,8 @@ use std::collections::HashMap;
 
 use broadloom_core::binding::Binding;
 use broadloom_core::indices::Indices;
-use broadloom_core::text::{GeneratorCall, Input, Item, Meaning, ReductionCall, View, brief};
+use broadloom_core::reductions::ReductionCall;
+use broadloom_core::text::{GeneratorCall, Input, Item, Meaning, View, brief};
 use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Literal, Op, Result, Scalar};
 use broadloom_math::Elem;
 use broadloom_mem::HostFunction;
@@ -105,7 +106,7 @@ impl<'a> Meaning for Arrays<'_, 'a> {
     }
 
     fn reduce(&mut self, call: &ReductionCall, args: &[Array<'a>]) -> Result<Array<'a>> {
-        calls::reduce(call, args)
+        Array::reduce(call, args)
     }
 
     fn generate(&mut self, call: &GeneratorCall, args: &[Array<'a>]) -> Result<Array<'a>> {

@@ -47,6 +47,7 @@ mod pictures;
 mod powers;
 mod profiling;
 mod promotion;
+mod reduction_table;
 mod reduction_texts;
 mod reductions;
 mod resources;
