@@ -29,6 +29,7 @@ tests() {
   "$python" -m ruff check python
   "$python" -m ruff format --check python
   "$python" -m mypy --config-file python/pyproject.toml -p broadloom
+  "$python" -m mypy.stubtest broadloom._core --mypy-config-file python/pyproject.toml --allowlist python/stubtest.txt
   "$python" -m pytest --quiet -n 2 --ignore python/tests/suites python
   "$python" python/examples/tour.py
   "$python" python/examples/arrow_columns.py
