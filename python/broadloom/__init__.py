@@ -15,7 +15,6 @@ from broadloom import (
     _dtypes,
     _elementwise,
     _errors,
-    _exponential,
     _joining,
     _manipulation,
     _reductions,
@@ -31,7 +30,10 @@ from broadloom._dtypes import *
 from broadloom._elementwise import *
 from broadloom._errors import *
 from broadloom._evaluation import evaluate
-from broadloom._exponential import *
+from broadloom._generated import elementwise as _generated_elementwise
+from broadloom._generated import reductions as _generated_reductions
+from broadloom._generated.elementwise import *
+from broadloom._generated.reductions import *
 from broadloom._inspection import __array_namespace_info__
 from broadloom._jit import jit
 from broadloom._joining import *
@@ -93,7 +95,8 @@ __all__ += _dlpack.__all__
 __all__ += _dtypes.__all__
 __all__ += _elementwise.__all__
 __all__ += _errors.__all__
-__all__ += _exponential.__all__
+__all__ += _generated_elementwise.__all__
+__all__ += _generated_reductions.__all__
 __all__ += _joining.__all__
 __all__ += _manipulation.__all__
 __all__ += _reductions.__all__

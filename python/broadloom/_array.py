@@ -17,8 +17,10 @@ import numpy as np
 
 from broadloom import _options, _shared_work
 from broadloom._core import Buffered, Handle
+from broadloom._generated.methods import Reductions
+from broadloom._generated.operators import ArrayOperators
 from broadloom._methods import NumpyMethods
-from broadloom._operators import Number, Operators, OverArrays, lent, operand, strong
+from broadloom._operators import Number, OverArrays, lent, operand, strong
 from broadloom._registry import found
 from broadloom._tracing import refuse, visible_shape, visible_size
 
@@ -52,7 +54,7 @@ ELSEWHERE = (
 )
 
 
-class Array(Buffered, NumpyMethods, Operators):
+class Array(Buffered, Reductions, NumpyMethods, ArrayOperators):
     """A lazy array. The result of an operator or function is an expression, which is computed in one fused loop when
     its values are requested (by printing, `numpy.asarray`, `bool`, `float`, `int` or `tolist`).
 
@@ -74,7 +76,6 @@ class Array(Buffered, NumpyMethods, Operators):
 
     __slots__ = ("__weakref__", "_handle", "_origin", "_reads", "_version", "_views")
     __array_priority__ = 1000
-    __hash__ = None  # type: ignore[assignment]
 
     _handle: Handle
     #: The NumPy array whose memory this array is, unless an operation was applied since.

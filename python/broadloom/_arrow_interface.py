@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from broadloom import _core
-from broadloom import _elementwise as elementwise
-from broadloom import _reductions as reductions
 from broadloom._array import Array
 from broadloom._dtypes import ALL, astype
 from broadloom._evaluation import evaluate
+from broadloom._generated import elementwise, reductions
 from broadloom._registry import registered
 
 #: The names of types by their Arrow format. `_type_name` handles types with parameters.

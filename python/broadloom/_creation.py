@@ -136,11 +136,11 @@ def _of_values(obj: Any, dtype: np.dtype[Any] | None, copy: bool | None) -> Arra
     return of_numpy(values, copy if copy is False else None)
 
 
-def _extents(shape: Shape) -> list[int]:
+def _extents(shape: Any) -> list[int]:
     try:
-        extents = [index(shape)]  # type: ignore[arg-type]
+        extents = [index(shape)]
     except TypeError:
-        extents = [index(extent) for extent in shape]  # type: ignore[union-attr]
+        extents = [index(extent) for extent in shape]
     if any(extent < 0 for extent in extents):
         raise ValueError(f"the shape {tuple(extents)} has a negative extent")
     return extents

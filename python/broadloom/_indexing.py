@@ -21,7 +21,7 @@ from broadloom._buffer import array_over, new_buffer, put, region, taken
 from broadloom._core import Handle
 from broadloom._operands import as_array
 from broadloom._registry import registered
-from broadloom._tracing import need_extent, refuse
+from broadloom._tracing import known, need_extent, refuse
 from broadloom._views import located, parents
 
 Number = bool | int | float
@@ -258,7 +258,7 @@ def _broadcast(values: Handle, target: Handle) -> Handle:
     shape = target.shape
     if None in shape:
         raise ValueError(f"a value of shape {values.dims} can't be set where the shape is {target.dims}")
-    return values.broadcast_to(shape)  # type: ignore[arg-type]
+    return values.broadcast_to(known(shape))
 
 
 def _set(array: Array, key: tuple[Any, ...], values: np.ndarray, steps: Steps = None) -> None:
@@ -269,7 +269,7 @@ def _set(array: Array, key: tuple[Any, ...], values: np.ndarray, steps: Steps = 
         found = taken(array)
         if found is None:
             old = array._handle
-            buffer = new_buffer(old.shape, old.dtype)  # type: ignore[arg-type]
+            buffer = new_buffer(known(old.shape), old.dtype)
             _options.evaluate_into(old, region(buffer))
             located(region(buffer), steps)[key] = values
             if put(array, buffer, old):

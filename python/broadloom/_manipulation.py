@@ -7,6 +7,7 @@ computed. A view has the dtype of its operand. Functions that join several array
 from __future__ import annotations
 
 from operator import index
+from typing import Any
 
 import numpy as np
 from numpy.exceptions import AxisError
@@ -263,10 +264,12 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
         raise AxisError(axis, 0, "unstack")
     axis = one_axis("unstack", axis, handle.ndim)
     before = [slice(None)] * axis
-    return tuple(
-        view_of(x, Array._of(handle.slice([*before, at])), lambda memory, at=at: memory[(*before, at, ...)])  # type: ignore[misc]
-        for at in range(extents("unstack", handle)[axis])
-    )
+
+    def part(at: int) -> Array:
+        key: Any = (*before, at, ...)
+        return view_of(x, Array._of(handle.slice([*before, at])), lambda memory: memory[key])
+
+    return tuple(map(part, range(extents("unstack", handle)[axis])))
 
 
 def _shape(name: str, shape: tuple[int, ...], inferred: bool = False) -> tuple[int, ...]:

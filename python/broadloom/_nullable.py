@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from broadloom import _elementwise as elementwise
 from broadloom._array import Array, apply
 from broadloom._creation import asarray, full, ones, zeros_like
 from broadloom._dtypes import astype
+from broadloom._generated import elementwise
 from broadloom._manipulation import broadcast_to
 from broadloom._operators import OverArrays
+from broadloom._tracing import known
 
 #: Integer functions in which a null divisor must not cause a division by zero.
 DIVISIONS = ("divmod", "floor_divide", "fmod", "remainder", "trunc_divide")
@@ -116,7 +117,7 @@ def mask_of(values: Array, masks: Masks) -> Array | None:
     mask = combined(masks)
     if mask is None or mask.shape == values.shape:
         return mask
-    return broadcast_to(mask, values.shape)  # type: ignore[arg-type]
+    return broadcast_to(mask, known(values.shape))
 
 
 def with_none(values: np.ndarray, valid: np.ndarray) -> np.ndarray:
@@ -128,4 +129,4 @@ def with_none(values: np.ndarray, valid: np.ndarray) -> np.ndarray:
 
 def everywhere(values: Array) -> Array:
     """A mask that is true for all elements."""
-    return ones(values.shape, dtype=np.bool_)  # type: ignore[arg-type]
+    return ones(known(values.shape), dtype=np.bool_)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from broadloom import _elementwise as elementwise
 from broadloom import _nullable
 from broadloom import _nullable_protocols as protocols
 from broadloom._array import Array, of_numpy
@@ -17,9 +16,10 @@ from broadloom._arrow_interface import array_capsules, stream_capsule, taken
 from broadloom._creation import asarray, is_of_arrow
 from broadloom._dtypes import astype
 from broadloom._evaluation import evaluate
+from broadloom._generated import elementwise
+from broadloom._generated.nullable import NullableMethods
 from broadloom._manipulation import broadcast_to
 from broadloom._nullable import Masks
-from broadloom._nullable_operators import NullableOperators
 from broadloom._nullable_printing import nullable as printed
 from broadloom._nullable_reductions import Axis, counted, reduced
 from broadloom._operands import has_mask
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
-class NullableArray(NullableOperators):
+class NullableArray(NullableMethods):
     """A lazy array whose elements may be null. It consists of `values` and a mask, `validity`, which is true where they
     are valid.
 
@@ -51,7 +51,6 @@ class NullableArray(NullableOperators):
     """
 
     __slots__ = ("__weakref__", "_mask", "_masks", "values")
-    __hash__ = None  # type: ignore[assignment]
 
     #: The values. Those at nulls are meaningless.
     values: Array
@@ -317,98 +316,13 @@ class NullableArray(NullableOperators):
         """How many elements are valid; with the mode "only_null", null; with "all", there. ValueError for another mode."""
         return counted(self.values, self._validity(), mode, axis, keepdims)
 
-    def sum(
-        self,
-        axis: Axis = None,
-        dtype: DTypeLike | None = None,
-        *,
-        skip_nulls: bool = True,
-        min_count: int = 1,
-        keepdims: bool = False,
+    def _skipping(
+        self, name: str, axis: Axis, *, dtype: DTypeLike | None = None, ddof: float = 0, **options: Any
     ) -> NullableArray:
-        """The sum of the valid elements; dtypes are those of `bl.sum`."""
-        return self._reduce("sum", axis, keepdims, skip_nulls=skip_nulls, min_count=min_count, dtype=dtype)
-
-    def prod(
-        self,
-        axis: Axis = None,
-        dtype: DTypeLike | None = None,
-        *,
-        skip_nulls: bool = True,
-        min_count: int = 1,
-        keepdims: bool = False,
-    ) -> NullableArray:
-        """The product of the valid elements; dtypes are those of `bl.sum`."""
-        return self._reduce("prod", axis, keepdims, skip_nulls=skip_nulls, min_count=min_count, dtype=dtype)
-
-    def mean(
-        self,
-        axis: Axis = None,
-        dtype: DTypeLike | None = None,
-        *,
-        skip_nulls: bool = True,
-        min_count: int = 1,
-        keepdims: bool = False,
-    ) -> NullableArray:
-        """The mean of the valid elements: float64 of integers, else of the array's dtype; with a dtype, of elements converted to it."""
-        given = self if dtype is None else self.astype(dtype)
-        return given._reduce("mean", axis, keepdims, skip_nulls=skip_nulls, min_count=min_count)
-
-    def min(
-        self, axis: Axis = None, *, skip_nulls: bool = True, min_count: int = 1, keepdims: bool = False
-    ) -> NullableArray:
-        """The minimum of the valid elements, NaN if one of them is NaN."""
-        return self._reduce("min", axis, keepdims, skip_nulls=skip_nulls, min_count=min_count)
-
-    def max(
-        self, axis: Axis = None, *, skip_nulls: bool = True, min_count: int = 1, keepdims: bool = False
-    ) -> NullableArray:
-        """The maximum of the valid elements, NaN if one of them is NaN."""
-        return self._reduce("max", axis, keepdims, skip_nulls=skip_nulls, min_count=min_count)
-
-    def any(
-        self, axis: Axis = None, *, skip_nulls: bool = True, min_count: int = 1, keepdims: bool = False
-    ) -> NullableArray:
-        """Whether a valid element is true, or not 0.
-
-        If nulls are not skipped, a true one decides, and else a null makes the result null.
-        """
-        return self._reduce("any", axis, keepdims, skip_nulls=skip_nulls, min_count=min_count)
-
-    def all(
-        self, axis: Axis = None, *, skip_nulls: bool = True, min_count: int = 1, keepdims: bool = False
-    ) -> NullableArray:
-        """Whether all valid elements are true, or not 0.
-
-        If nulls are not skipped, a false one decides, and else a null makes the result null.
-        """
-        return self._reduce("all", axis, keepdims, skip_nulls=skip_nulls, min_count=min_count)
-
-    def var(
-        self,
-        axis: Axis = None,
-        *,
-        ddof: float = 0,
-        skip_nulls: bool = True,
-        min_count: int = 0,
-        keepdims: bool = False,
-    ) -> NullableArray:
-        """The variance of the valid elements; null where there are not more of them than `ddof`."""
-        options: Any = {"skip_nulls": skip_nulls, "min_count": min_count}
-        return self._reduce("var", axis, keepdims, correction=float(ddof), **options)
-
-    def std(
-        self,
-        axis: Axis = None,
-        *,
-        ddof: float = 0,
-        skip_nulls: bool = True,
-        min_count: int = 0,
-        keepdims: bool = False,
-    ) -> NullableArray:
-        """The square root of the variance."""
-        options: Any = {"skip_nulls": skip_nulls, "min_count": min_count}
-        return self._reduce("std", axis, keepdims, correction=float(ddof), **options)
+        if name == "mean":
+            given = self if dtype is None else self.astype(dtype)
+            return given._reduce(name, axis, **options)
+        return self._reduce(name, axis, dtype=dtype, correction=float(ddof), **options)
 
     # Arrow.
 

@@ -14,21 +14,12 @@ import numpy as np
 
 from broadloom import _nullable
 from broadloom._array import Array
-from broadloom._numpy_reductions import NO_VALUE, given
+from broadloom._numpy_reductions import NO_VALUE, REDUCED, given
 from broadloom._operators import OverArrays
 
 #: Creates an array with nulls from values and masks.
 Make = Callable[[Array, _nullable.Masks], Any]
 
-#: Universal functions whose method `reduce` becomes a reduction that skips nulls: the reduction's name.
-_REDUCED = {
-    np.add: "sum",
-    np.multiply: "prod",
-    np.maximum: "max",
-    np.minimum: "min",
-    np.logical_and: "all",
-    np.logical_or: "any",
-}
 _REDUCTIONS: dict[Any, str] = {
     getattr(np, name): name for name in ("sum", "prod", "max", "min", "mean", "var", "std", "any", "all")
 }
@@ -76,8 +67,8 @@ def _wrapped(made: Any, masks: _nullable.Masks, make: Make) -> Any:
 def of_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any], make: Make) -> Any:
     """The result of a universal function, or of one of its methods."""
     name = f"np.{ufunc.__name__}"
-    if method == "reduce" and ufunc in _REDUCED:
-        return _reduced(f"{name}.reduce", _REDUCED[ufunc], *inputs, **{"axis": 0, **kwargs})
+    if method == "reduce" and ufunc in REDUCED:
+        return _reduced(f"{name}.reduce", REDUCED[ufunc], *inputs, **{"axis": 0, **kwargs})
     if method != "__call__":
         raise _refuse(f"{name}.{method}")
     if ufunc.signature is not None:

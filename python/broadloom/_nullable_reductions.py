@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from broadloom import _reductions as reductions
 from broadloom._array import Array
-from broadloom._creation import full, zeros
+from broadloom._creation import full_like, zeros_like
 from broadloom._dtypes import astype
-from broadloom._elementwise import where
-from broadloom._exponential import sqrt
+from broadloom._generated import reductions
+from broadloom._generated.elementwise import sqrt, where
 from broadloom._manipulation import broadcast_to
+from broadloom._tracing import known
 
 if TYPE_CHECKING:
     from broadloom._nullable import Masks
@@ -49,8 +49,7 @@ def reduced(
     along: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
     number = _extent(values, axis)
     if mask is None:
-        like = reductions.any(zeros(values.shape, dtype=np.bool_), **along)  # type: ignore[arg-type]
-        count = full(like.shape, number)  # type: ignore[arg-type]
+        count = full_like(reductions.any(zeros_like(values, dtype=np.bool_), **along), number, dtype=np.int64)
     else:
         count = reductions.count_nonzero(mask, **along)
     enough = count >= needed
@@ -59,7 +58,7 @@ def reduced(
     if not skip_nulls and mask is not None:
         enough = enough & (count == number)
     if name in ("min", "max"):
-        made = _extreme(values, mask, name, along) if number else zeros(count.shape, dtype=values.dtype)  # type: ignore[arg-type]
+        made = _extreme(values, mask, name, along) if number else zeros_like(count, dtype=values.dtype)
         return made, (enough & (count > 0),)
     if name in ("sum", "prod"):
         made = _total(values, mask, name, along, dtype)
@@ -125,7 +124,7 @@ def _variance(wide: Array, mask: Array | None, along: dict[str, Any], count: Arr
         return reductions.var(wide, correction=correction, **along)
     kept = {**along, "keepdims": True}
     mean = _divided(_total(wide, mask, "sum", kept), reductions.count_nonzero(mask, **kept))
-    away = wide - broadcast_to(mean, wide.shape)  # type: ignore[arg-type]
+    away = wide - broadcast_to(mean, known(wide.shape))
     total = _total(away * away, mask, "sum", along)
     return astype(
         astype(total, np.float64, copy=False) / (astype(count, np.float64) - correction), total.dtype, copy=False
@@ -159,9 +158,9 @@ def counted(values: Array, mask: Array | None, mode: str, axis: Axis, keepdims: 
     """How many elements are valid ("only_valid"), null ("only_null"), or present at all ("all")."""
     if mode not in ("only_valid", "only_null", "all"):
         raise ValueError(f"count: the mode is {mode!r}; there are 'only_valid', 'only_null' and 'all'")
-    like = reductions.any(zeros(values.shape, dtype=np.bool_), axis=axis, keepdims=keepdims)  # type: ignore[arg-type]
-    total = full(like.shape, _extent(values, axis))  # type: ignore[arg-type]
+    like = reductions.any(zeros_like(values, dtype=np.bool_), axis=axis, keepdims=keepdims)
+    total = full_like(like, _extent(values, axis), dtype=np.int64)
     if mode == "all" or mask is None:
-        return zeros(like.shape, dtype=np.int64) if mode == "only_null" else total  # type: ignore[arg-type]
+        return zeros_like(total) if mode == "only_null" else total
     valid = reductions.count_nonzero(mask, axis=axis, keepdims=keepdims)
     return valid if mode == "only_valid" else total - valid

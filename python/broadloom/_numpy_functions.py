@@ -1,15 +1,10 @@
-"""NumPy's functions as expressions: the table for `__array_function__`.
-
-Each function here has the arguments of the NumPy function with that name. It returns a handle, a list of handles, or a
-value that is known without computing. A function raises `Unsupported` to pass a call on to NumPy. The caller of this
-table handles `out`.
-"""
+"""NumPy's functions of elements, and of arrays' properties, as rows of the table in `_numpy_handlers`."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
@@ -17,168 +12,26 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from broadloom import _core, _numpy_reductions, _options
 from broadloom._array import Array
 from broadloom._core import Handle
+from broadloom._generated import numpy_reductions
+from broadloom._numpy_handlers import FUNCTIONS, array, as_handle, lazy, operand
 from broadloom._numpy_reductions import NO_VALUE, given, only_axis, reduction
-from broadloom._operands import has_mask
+from broadloom._tracing import known
 from broadloom._ufuncs import (
     BOOL,
     Number,
     Operand,
-    Parameter,
     Unsupported,
     call,
     common_dtype,
     converted,
-    lend,
     number_as,
     operands_as,
     own_dtype,
 )
 
-Result = Handle | list[Handle] | Any
+__all__ = ["FUNCTIONS"]
 
-#: The implementation of each NumPy function.
-FUNCTIONS: dict[Callable[..., Any], Callable[..., Result]] = {}
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def lazy(*functions: Callable[..., Any]) -> Callable[[F], F]:
-    """A decorator that adds a function to the table, for these NumPy functions."""
-
-    def add(function: F) -> F:
-        for name in functions:
-            FUNCTIONS[name] = function
-        return function
-
-    return add
-
-
-#: The types of numbers among the arguments of a traced function.
-_KINDS = {"bool": bool, "int": int, "float": float}
-
-
-def operand(x: Any) -> Operand:
-    """The handle of an object that NumPy would convert to an array. Python numbers are kept, since they promote
-    differently."""
-    if isinstance(x, Array):
-        handle: Handle = x._operand()
-        if type(x) is Array:
-            return handle
-        return Parameter(handle, _KINDS[x._kind]) if hasattr(x, "_kind") else handle
-    if isinstance(x, (Handle, Parameter)):
-        return x
-    if type(x) in (bool, int, float):
-        number: Number = x
-        return number
-    if isinstance(x, (np.ndarray, np.generic, list, tuple)):
-        if has_mask(type(x)):
-            raise Unsupported
-        return lend(np.asarray(x))
-    raise Unsupported
-
-
-def array(x: Any) -> Handle:
-    """The handle of an object that NumPy would convert to an array."""
-    return _handle(operand(x))
-
-
-def _where_argument(where: Any) -> Any:
-    return array(where) if isinstance(where, Array | np.ndarray) else where
-
-
-# Reductions.
-
-
-def _add_reduction(function: Callable[..., Any], name: str) -> None:
-    def reduce(
-        a: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        keepdims: Any = NO_VALUE,
-        initial: Any = NO_VALUE,
-        where: Any = NO_VALUE,
-    ) -> Handle:
-        return reduction(name, array(a), axis, dtype, keepdims, initial, _where_argument(where))
-
-    FUNCTIONS[function] = reduce
-
-
-def _add_extreme(function: Callable[..., Any], name: str) -> None:
-    def reduce(
-        a: Any,
-        axis: Any = None,
-        out: Any = None,
-        keepdims: Any = NO_VALUE,
-        initial: Any = NO_VALUE,
-        where: Any = NO_VALUE,
-    ) -> Handle:
-        return reduction(name, array(a), axis, None, keepdims, initial, _where_argument(where))
-
-    FUNCTIONS[function] = reduce
-
-
-def _add_truth(function: Callable[..., Any], name: str) -> None:
-    def reduce(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE, *, where: Any = NO_VALUE) -> Handle:
-        return reduction(name, array(a), axis, None, keepdims, None, _where_argument(where))
-
-    FUNCTIONS[function] = reduce
-
-
-def _add_mean(function: Callable[..., Any], name: str) -> None:
-    def reduce(
-        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NO_VALUE, *, where: Any = NO_VALUE
-    ) -> Handle:
-        return reduction(name, array(a), axis, dtype, keepdims, None, _where_argument(where))
-
-    FUNCTIONS[function] = reduce
-
-
-def _add_spread(function: Callable[..., Any], name: str) -> None:
-    def reduce(
-        a: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        ddof: float = 0,
-        keepdims: Any = NO_VALUE,
-        *,
-        where: Any = NO_VALUE,
-        mean: Any = NO_VALUE,
-        correction: Any = NO_VALUE,
-    ) -> Handle:
-        if given(mean):
-            raise Unsupported
-        less = correction if given(correction) else ddof
-        return reduction(name, array(a), axis, dtype, keepdims, None, _where_argument(where), float(less))
-
-    FUNCTIONS[function] = reduce
-
-
-def _add_place(function: Callable[..., Any], name: str) -> None:
-    def reduce(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NO_VALUE) -> Handle:
-        return reduction(name, array(a), axis, None, keepdims)
-
-    FUNCTIONS[function] = reduce
-
-
-for _name in ("sum", "prod", "nansum", "nanprod"):
-    _add_reduction(getattr(np, _name), _name)
-for _name in ("max", "min", "nanmax", "nanmin"):
-    _add_extreme(getattr(np, _name), _name)
-for _name in ("any", "all"):
-    _add_truth(getattr(np, _name), _name)
-for _name in ("mean", "nanmean"):
-    _add_mean(getattr(np, _name), _name)
-for _name in ("var", "std", "nanvar", "nanstd"):
-    _add_spread(getattr(np, _name), _name)
-for _name in ("argmax", "argmin"):
-    _add_place(getattr(np, _name), _name)
-
-
-@lazy(np.count_nonzero)
-def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Handle:
-    return reduction("count_nonzero", array(a), axis, None, keepdims)
+FUNCTIONS.update(numpy_reductions.FUNCTIONS)
 
 
 @lazy(np.ptp)
@@ -186,16 +39,6 @@ def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE) ->
     x = array(a)
     high, low = (reduction(name, x, axis, None, keepdims) for name in ("max", "min"))
     return call(np.subtract, (high, low))[0]
-
-
-@lazy(np.cumsum)
-def _cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Handle:
-    return _numpy_reductions.cumulative("cumulative_sum", array(a), axis, dtype)
-
-
-@lazy(np.cumprod)
-def _cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Handle:
-    return _numpy_reductions.cumulative("cumulative_prod", array(a), axis, dtype)
 
 
 def _without_nan(x: Handle, instead: int) -> Handle:
@@ -319,26 +162,20 @@ def _isclose(a: Any, b: Any, rtol: Any = 1.0e-5, atol: Any = 1.0e-8, equal_nan: 
     if not isinstance(rtol, float | int) or not isinstance(atol, float | int):
         raise Unsupported
     difference = call(np.absolute, call(np.subtract, _not_bools(x, y)))[0]
-    bound = call(np.add, (atol, call(np.multiply, (rtol, call(np.absolute, (_handle(y),))[0]))[0]))[0]
-    near = call(np.logical_and, (call(np.less_equal, (difference, bound))[0], call(np.isfinite, (_handle(y),))[0]))[0]
+    bound = call(np.add, (atol, call(np.multiply, (rtol, call(np.absolute, (as_handle(y),))[0]))[0]))[0]
+    near = call(np.logical_and, (call(np.less_equal, (difference, bound))[0], call(np.isfinite, (as_handle(y),))[0]))[0]
     made = call(np.logical_or, (near, call(np.equal, (x, y))[0]))[0]
     if equal_nan:
-        both = call(np.logical_and, (call(np.isnan, (_handle(x),))[0], call(np.isnan, (_handle(y),))[0]))[0]
+        both = call(np.logical_and, (call(np.isnan, (as_handle(x),))[0], call(np.isnan, (as_handle(y),))[0]))[0]
         made = call(np.logical_or, (made, both))[0]
     return made
-
-
-def _handle(x: Operand) -> Handle:
-    if isinstance(x, Handle):
-        return x
-    return x.handle if isinstance(x, Parameter) else lend(np.asarray(x))
 
 
 def _not_bools(x: Operand, y: Operand) -> tuple[Operand, Operand]:
     """The operands converted so that their difference is signed: for integers, NumPy computes it in float64."""
     if common_dtype(x, y).kind == "f":
         return x, y
-    return converted(_handle(x), np.dtype(np.float64)), y
+    return converted(as_handle(x), np.dtype(np.float64)), y
 
 
 @lazy(np.allclose)
@@ -449,7 +286,7 @@ def _full_like(
         return _filled_like(x, fill_value, dtype, shape)
     value = converted(array(fill_value), own_dtype(dtype) if dtype is not None else x.dtype)
     like = _filled_like(x, 0, dtype, shape)
-    return value.broadcast_to(like.shape)  # type: ignore[arg-type]
+    return value.broadcast_to(known(like.shape))
 
 
 @lazy(np.copy)

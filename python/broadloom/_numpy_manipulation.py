@@ -1,4 +1,4 @@
-"""NumPy's functions of shapes and layouts, as further rows of the table in `_numpy_functions`.
+"""NumPy's functions of shapes and layouts, as further rows of the table in `_numpy_handlers`.
 
 Most return views of the engine, which move no element. Functions that join arrays compute at once: they call the
 namespace's own functions with operands converted to the dtype of NumPy's result.
@@ -16,9 +16,11 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from broadloom import _core, _joining, _manipulation
 from broadloom._array import Array
 from broadloom._core import Handle
-from broadloom._numpy_functions import FUNCTIONS, array, lazy
+from broadloom._numpy_functions import FUNCTIONS
+from broadloom._numpy_handlers import array, lazy
 from broadloom._numpy_reductions import NO_VALUE, along_axis, axes_of, axis_number
-from broadloom._ufuncs import Unsupported, call, common_dtype, converted, lend, own_dtype
+from broadloom._tracing import known
+from broadloom._ufuncs import Casting, Unsupported, call, common_dtype, converted, lend, own_dtype
 
 __all__ = ["FUNCTIONS"]
 
@@ -39,7 +41,7 @@ def _broadcast_to(array_: Any, shape: Any, subok: bool = False) -> Handle:
 @lazy(np.broadcast_arrays)
 def _broadcast_arrays(*args: Any, subok: bool = False) -> list[Handle]:
     handles = [array(x) for x in args]
-    shape = np.broadcast_shapes(*(x.shape for x in handles))  # type: ignore[arg-type]
+    shape = np.broadcast_shapes(*(known(x.shape) for x in handles))
     return [x.broadcast_to(shape) for x in handles]
 
 
@@ -183,17 +185,17 @@ def _sequence(arrays: Any) -> Sequence[Any]:
     return arrays
 
 
-def _joined(function: Callable[..., Array], handles: list[Handle], axis: int, dtype: Any, casting: str) -> Handle:
+def _joined(function: Callable[..., Array], handles: list[Handle], axis: int, dtype: Any, casting: Casting) -> Handle:
     to = own_dtype(dtype) if dtype is not None else common_dtype(*handles)
     for x in handles:
-        if not np.can_cast(x.dtype, to, casting):  # type: ignore[arg-type]
+        if not np.can_cast(x.dtype, to, casting):
             raise TypeError(f"Cannot cast array data from {x.dtype!r} to {to!r} according to the rule '{casting}'")
     return function([Array._of(converted(x, to)) for x in handles], axis=axis)._operand()
 
 
 @lazy(np.concatenate)
 def _concatenate(
-    arrays: Any, /, axis: int | None = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
+    arrays: Any, /, axis: int | None = 0, out: Any = None, *, dtype: Any = None, casting: Casting = "same_kind"
 ) -> Handle:
     handles = [array(x) for x in _sequence(arrays)]
     if axis is not None:
@@ -206,7 +208,7 @@ def _concatenate(
 
 
 @lazy(np.stack)
-def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Handle:
+def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: Casting = "same_kind") -> Handle:
     handles = [array(x) for x in _sequence(arrays)]
     if len({x.shape for x in handles}) != 1:
         raise ValueError("all input arrays must have the same shape")
@@ -217,18 +219,18 @@ def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, ca
     return _joined(_joining.stack, handles, normalize_axis_index(axis, handles[0].ndim + 1), dtype, casting)
 
 
-def _stacked(tup: Any, rank: int, axis: int, dtype: Any, casting: str) -> Handle:
+def _stacked(tup: Any, rank: int, axis: int, dtype: Any, casting: Casting) -> Handle:
     handles = [_at_least(array(x), rank) for x in _sequence(tup)]
     return _joined(_joining.concat, handles, axis, dtype, casting)
 
 
 @lazy(np.vstack)
-def _vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Handle:
+def _vstack(tup: Any, *, dtype: Any = None, casting: Casting = "same_kind") -> Handle:
     return _stacked(tup, 2, 0, dtype, casting)
 
 
 @lazy(np.hstack)
-def _hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Handle:
+def _hstack(tup: Any, *, dtype: Any = None, casting: Casting = "same_kind") -> Handle:
     handles = [_at_least(array(x), 1) for x in _sequence(tup)]
     return _joined(_joining.concat, handles, 0 if handles[0].ndim == 1 else 1, dtype, casting)
 

@@ -15,28 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from broadloom import _core, _elementwise, _exponential, _options, _ufuncs
+from broadloom import _core, _elementwise, _options, _ufuncs
 from broadloom._array import ELSEWHERE, Array
 from broadloom._buffer import array_over
 from broadloom._core import Handle
-from broadloom._numpy_functions import array, operand
+from broadloom._generated import elementwise
+from broadloom._numpy_handlers import array, operand
 from broadloom._numpy_manipulation import FUNCTIONS
-from broadloom._numpy_reductions import cumulative, only_axis, reduction
+from broadloom._numpy_reductions import REDUCED, cumulative, only_axis, reduction
 from broadloom._operands import has_mask
 from broadloom._registry import registered
-from broadloom._tracing import refuse
-from broadloom._ufuncs import BOOL, DTYPES, Unsupported, converted
+from broadloom._tracing import known, refuse
+from broadloom._ufuncs import BOOL, DTYPES, Casting, Unsupported, converted
 from broadloom._views import view_by
 
-#: The reduction that the method `reduce` of a universal function corresponds to.
-_REDUCED: dict[np.ufunc, str] = {
-    np.add: "sum",
-    np.multiply: "prod",
-    np.maximum: "max",
-    np.minimum: "min",
-    np.logical_and: "all",
-    np.logical_or: "any",
-}
 _ACCUMULATED: dict[np.ufunc, str] = {np.add: "cumulative_sum", np.multiply: "cumulative_prod"}
 
 #: Functions that modify their first argument.
@@ -97,13 +89,13 @@ def _by_numpy(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 # Results that are written to `out`.
 
 
-def _check_cast(made: np.dtype[Any], out: np.dtype[Any], casting: str) -> None:
+def _check_cast(made: np.dtype[Any], out: np.dtype[Any], casting: Casting) -> None:
     """Raises NumPy's TypeError if `out` can't take a result of this dtype."""
-    if not np.can_cast(made, out, casting):  # type: ignore[arg-type]
+    if not np.can_cast(made, out, casting):
         raise TypeError(f"Cannot cast output from {made!r} to {out!r} with casting rule '{casting}'")
 
 
-def _store(result: Any, out: Any, casting: str = "same_kind") -> Any:
+def _store(result: Any, out: Any, casting: Casting = "same_kind") -> Any:
     """Stores a result in `out`, converted as `casting` allows. NumPy memory is written in one pass, and one of our
     arrays takes the result as its expression. After an error or a cancelled run, the contents of `out` are unspecified."""
     made = array(result)
@@ -113,7 +105,7 @@ def _store(result: Any, out: Any, casting: str = "same_kind") -> Any:
     if made.shape != out.shape:
         if made.ndim > len(out.shape):
             raise ValueError(f"the output has shape {out.shape}, the result {made.shape}")
-        made = made.broadcast_to(out.shape)  # type: ignore[arg-type]
+        made = made.broadcast_to(known(out.shape))
     if isinstance(out, Array):
         out._overwrite(converted(made, out.dtype))
         return out
@@ -121,7 +113,7 @@ def _store(result: Any, out: Any, casting: str = "same_kind") -> Any:
         _options.evaluate_into(converted(made, out.dtype), out)
     except (TypeError, ValueError):
         # The engine lacks the dtype, can't share the memory, or the array is read-only.
-        np.copyto(out, _options.evaluated(made).to_numpy(), casting=casting)  # type: ignore[arg-type]
+        np.copyto(out, _options.evaluated(made).to_numpy(), casting=casting)
     return out
 
 
@@ -188,7 +180,7 @@ def _check_by_standard(ufunc: np.ufunc, operands: tuple[Any, ...]) -> None:
 @cache
 def _own(ufunc: np.ufunc) -> Callable[..., Any] | None:
     """The function of the namespace that corresponds to a universal function; None if there is none."""
-    for module in (_elementwise, _exponential):
+    for module in (elementwise, _elementwise):
         for name in module.__all__:
             if getattr(np, name, None) is ufunc:
                 function: Callable[..., Any] = getattr(module, name)
@@ -220,7 +212,7 @@ def _call(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], kwarg
     return made if where is True else _kept_elsewhere(made, outs, where, casting or "same_kind")
 
 
-def _kept_elsewhere(made: Any, outs: tuple[Any, ...], where: Any, casting: str) -> tuple[Handle, ...]:
+def _kept_elsewhere(made: Any, outs: tuple[Any, ...], where: Any, casting: Casting) -> tuple[Handle, ...]:
     """The results where the mask is true, in the dtype of `out`. Elsewhere the elements of `out` are kept; without
     `out`, where NumPy's elements would be uninitialised, they are zero."""
     mask = converted(array(where), BOOL)
@@ -234,7 +226,7 @@ def _kept_elsewhere(made: Any, outs: tuple[Any, ...], where: Any, casting: str) 
 
 
 def _reduce(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], kwargs: dict[str, Any]) -> Handle:
-    name = _REDUCED.get(ufunc)
+    name = REDUCED.get(ufunc)
     if name is None or len(inputs) != 1 or kwargs.keys() - {"axis", "dtype", "keepdims", "initial", "where"}:
         raise Unsupported
     where = kwargs.get("where", True)

@@ -15,10 +15,9 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from broadloom import _core
 from broadloom._core import Handle
+from broadloom._generated.tables import EXTREMES, IDENTITIES, MOMENTS
 from broadloom._ufuncs import BOOL, Operand, Unsupported, as_dtype, common_dtype, converted, number_as, own_dtype
 
-#: The identity element of a reduction, which replaces elements that `where` excludes.
-IDENTITIES: dict[str, int] = {"sum": 0, "nansum": 0, "prod": 1, "nanprod": 1, "any": 0, "all": 1, "count_nonzero": 0}
 #: The function that combines an initial value with a result.
 COMBINED = {
     "sum": "add",
@@ -28,9 +27,15 @@ COMBINED = {
     "max": "maximum",
     "min": "minimum",
 }
-#: Reductions that have no result for an empty array.
-EXTREMES = frozenset({"max", "min", "nanmax", "nanmin", "argmax", "argmin"})
-MOMENTS = frozenset({"mean", "var", "std", "nanmean", "nanvar", "nanstd"})
+#: The reduction that the method `reduce` of a universal function corresponds to.
+REDUCED: dict[np.ufunc, str] = {
+    np.add: "sum",
+    np.multiply: "prod",
+    np.maximum: "max",
+    np.minimum: "min",
+    np.logical_and: "all",
+    np.logical_or: "any",
+}
 
 #: NumPy's marker for an argument that was not given.
 NO_VALUE = np._NoValue

@@ -18,6 +18,7 @@ from broadloom._array import Array, of_numpy
 from broadloom._core import Handle
 from broadloom._dtypes import result_type
 from broadloom._operators import handle_of
+from broadloom._tracing import known
 
 
 def as_array(x: Any) -> Array:
@@ -57,7 +58,7 @@ def extents(name: str, handle: Handle) -> tuple[int, ...]:
     if None in shape:
         dims = ",".join(handle.dims)
         raise ValueError(f"{name}: the extents of {handle.dtype}[{dims}] are open, and its result depends on them")
-    return shape  # type: ignore[return-value]
+    return known(shape)
 
 
 def promoted(name: str, dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:

@@ -1,8 +1,7 @@
-"""The operators of arrays, and their operands: arrays, numbers, and sequences of numbers, as for NumPy's operators.
+"""The operands of operators (arrays, numbers, and sequences of numbers, as for NumPy's operators), and what operators do.
 
-An operator is a one-line method that calls a function of the engine's op table, so that only the engine defines its
-meaning. In-place operators give the array another expression, and never write to memory. `Array` inherits the
-operators.
+The methods are generated: each calls a function here with the name of one in the engine's op table, so that only the
+engine defines its meaning. In-place operators give the array another expression, and never write to memory.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ Number = bool | int | float
 
 
 class Operators:
-    """The operators of an array: a mixin for classes with a handle."""
+    """A mixin for classes with a handle: what operators need, and the operators that are no function of the op table."""
 
     __slots__ = ()
 
@@ -35,62 +34,6 @@ class Operators:
         def _operand(self) -> Handle: ...
         def _replace(self, handle: Handle) -> None: ...
 
-    # Arithmetic.
-
-    def __abs__(self, /) -> Array:
-        return self._made(_options.apply("abs", self._operand()))
-
-    def __neg__(self, /) -> Array:
-        return self._made(_options.apply("negative", self._operand()))
-
-    def __pos__(self, /) -> Array:
-        return self._made(_options.apply("positive", self._operand()))
-
-    def __add__(self, other: Any, /) -> Array:
-        return _forward("add", self, other)
-
-    def __radd__(self, other: Any, /) -> Array:
-        return _reflected("add", self, other)
-
-    def __iadd__(self, other: Any, /) -> Self:
-        return _in_place("add", self, other)
-
-    def __sub__(self, other: Any, /) -> Array:
-        return _forward("subtract", self, other)
-
-    def __rsub__(self, other: Any, /) -> Array:
-        return _reflected("subtract", self, other)
-
-    def __isub__(self, other: Any, /) -> Self:
-        return _in_place("subtract", self, other)
-
-    def __mul__(self, other: Any, /) -> Array:
-        return _forward("multiply", self, other)
-
-    def __rmul__(self, other: Any, /) -> Array:
-        return _reflected("multiply", self, other)
-
-    def __imul__(self, other: Any, /) -> Self:
-        return _in_place("multiply", self, other)
-
-    def __truediv__(self, other: Any, /) -> Array:
-        return _forward("divide", self, other)
-
-    def __rtruediv__(self, other: Any, /) -> Array:
-        return _reflected("divide", self, other)
-
-    def __itruediv__(self, other: Any, /) -> Self:
-        return _in_place("divide", self, other)
-
-    def __floordiv__(self, other: Any, /) -> Array:
-        return _forward("floor_divide", self, other)
-
-    def __rfloordiv__(self, other: Any, /) -> Array:
-        return _reflected("floor_divide", self, other)
-
-    def __ifloordiv__(self, other: Any, /) -> Self:
-        return _in_place("floor_divide", self, other)
-
     def __divmod__(self, other: Any, /) -> tuple[Array, Array]:
         handle = accepted(other)
         return NotImplemented if handle is NotImplemented else _divided(self, self._operand(), handle)
@@ -98,24 +41,6 @@ class Operators:
     def __rdivmod__(self, other: Any, /) -> tuple[Array, Array]:
         handle = accepted(other)
         return NotImplemented if handle is NotImplemented else _divided(self, handle, self._operand())
-
-    def __mod__(self, other: Any, /) -> Array:
-        return _forward("remainder", self, other)
-
-    def __rmod__(self, other: Any, /) -> Array:
-        return _reflected("remainder", self, other)
-
-    def __imod__(self, other: Any, /) -> Self:
-        return _in_place("remainder", self, other)
-
-    def __pow__(self, other: Any, /) -> Array:
-        return _forward("pow", self, other)
-
-    def __rpow__(self, other: Any, /) -> Array:
-        return _reflected("pow", self, other)
-
-    def __ipow__(self, other: Any, /) -> Self:
-        return _in_place("pow", self, other)
 
     def __matmul__(self, other: Any, /) -> Array:
         handle = accepted(other)
@@ -128,76 +53,6 @@ class Operators:
     def __imatmul__(self, other: Any, /) -> Self:
         made = self.__matmul__(other)
         return NotImplemented if made is NotImplemented else _take_over("matmul", self, made._handle)
-
-    # Bits, and the logic of bools.
-
-    def __invert__(self, /) -> Array:
-        return self._made(_options.apply("bitwise_invert", self._operand()))
-
-    def __and__(self, other: Any, /) -> Array:
-        return _forward("bitwise_and", self, other)
-
-    def __rand__(self, other: Any, /) -> Array:
-        return _reflected("bitwise_and", self, other)
-
-    def __iand__(self, other: Any, /) -> Self:
-        return _in_place("bitwise_and", self, other)
-
-    def __or__(self, other: Any, /) -> Array:
-        return _forward("bitwise_or", self, other)
-
-    def __ror__(self, other: Any, /) -> Array:
-        return _reflected("bitwise_or", self, other)
-
-    def __ior__(self, other: Any, /) -> Self:
-        return _in_place("bitwise_or", self, other)
-
-    def __xor__(self, other: Any, /) -> Array:
-        return _forward("bitwise_xor", self, other)
-
-    def __rxor__(self, other: Any, /) -> Array:
-        return _reflected("bitwise_xor", self, other)
-
-    def __ixor__(self, other: Any, /) -> Self:
-        return _in_place("bitwise_xor", self, other)
-
-    def __lshift__(self, other: Any, /) -> Array:
-        return _forward("bitwise_left_shift", self, other)
-
-    def __rlshift__(self, other: Any, /) -> Array:
-        return _reflected("bitwise_left_shift", self, other)
-
-    def __ilshift__(self, other: Any, /) -> Self:
-        return _in_place("bitwise_left_shift", self, other)
-
-    def __rshift__(self, other: Any, /) -> Array:
-        return _forward("bitwise_right_shift", self, other)
-
-    def __rrshift__(self, other: Any, /) -> Array:
-        return _reflected("bitwise_right_shift", self, other)
-
-    def __irshift__(self, other: Any, /) -> Self:
-        return _in_place("bitwise_right_shift", self, other)
-
-    # Comparisons.
-
-    def __eq__(self, other: Any, /) -> Array:  # type: ignore[override]
-        return _equality("equal", self, other)
-
-    def __ne__(self, other: Any, /) -> Array:  # type: ignore[override]
-        return _equality("not_equal", self, other)
-
-    def __lt__(self, other: Any, /) -> Array:
-        return _forward("less", self, other)
-
-    def __le__(self, other: Any, /) -> Array:
-        return _forward("less_equal", self, other)
-
-    def __gt__(self, other: Any, /) -> Array:
-        return _forward("greater", self, other)
-
-    def __ge__(self, other: Any, /) -> Array:
-        return _forward("greater_equal", self, other)
 
 
 class OverArrays:
@@ -306,7 +161,7 @@ def handle_of(x: Any) -> Handle:
 # The functions that implement the operators.
 
 
-def _forward(op: str, x: Operators, other: Any) -> Array:
+def forward(op: str, x: Operators, other: Any) -> Array:
     handle = accepted(other)
     if handle is NotImplemented and hasattr(other, "__arrow_c_array__") and not isinstance(other, OverArrays):
         # Otherwise `==` would compare the identity of the two objects.
@@ -314,12 +169,12 @@ def _forward(op: str, x: Operators, other: Any) -> Array:
     return NotImplemented if handle is NotImplemented else x._made(_options.apply(op, x._operand(), handle))
 
 
-def _equality(op: str, x: Operators, other: Any) -> Array:
+def equality(op: str, x: Operators, other: Any) -> Array:
     """`==` and `!=`. As in NumPy, operands that are not numbers are allowed: None and texts equal no element."""
     if other is None or isinstance(other, (str, bytes)):
         return x._made(_constant(op == "not_equal", x._operand()))
     try:
-        return _forward(op, x, other)
+        return forward(op, x, other)
     except TypeError:
         if not isinstance(other, (np.ndarray, np.generic)) and not is_sequence(other):
             raise
@@ -336,7 +191,7 @@ def _constant(value: bool, x: Handle) -> Handle:
     return _core.apply("logical_or" if value else "logical_and", _core.apply("equal", x, x), value)
 
 
-def _reflected(op: str, x: Operators, other: Any) -> Array:
+def reflected(op: str, x: Operators, other: Any) -> Array:
     handle = accepted(other)
     return NotImplemented if handle is NotImplemented else x._made(_options.apply(op, handle, x._operand()))
 
@@ -347,7 +202,7 @@ def _divided(x: Operators, dividend: Any, divisor: Any) -> tuple[Array, Array]:
     return x._made(first), x._made(second)
 
 
-def _in_place(op: str, x: Operated, other: Any) -> Operated:
+def in_place(op: str, x: Operated, other: Any) -> Operated:
     handle = accepted(other)
     return NotImplemented if handle is NotImplemented else _take_over(op, x, _options.apply(op, x._operand(), handle))
 

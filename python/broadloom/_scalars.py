@@ -51,7 +51,8 @@ class Recorded:
                     )
                 )
             )
-        return values[-1]  # type: ignore[no-any-return]
+        made: Number = values[-1]
+        return made
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Recorded, (self._steps,)
@@ -220,4 +221,3 @@ def _rdivmod(self: Scalar, other: Any) -> Any:
 
 for _name, _function in (("__divmod__", _divmod), ("__rdivmod__", _rdivmod)):
     setattr(Scalar, _name, _function)
-Scalar.__hash__ = None  # type: ignore[assignment]

@@ -43,8 +43,8 @@ def sharing(arrays: Sequence[Array]) -> list[Array]:
         candidates.pop(id(array), None)
     found: list[Array] = []
     for handle in [array._handle for array in arrays if candidates and _is_long(array)]:
-        # The handle is not symbolic, so the size is known.
-        others = [other for other in candidates.values() if other._handle.size <= handle.size]  # type: ignore[operator]
+        # The handles are not symbolic, so their sizes are known.
+        others = [other for other in candidates.values() if (other._handle.size or 0) <= (handle.size or 0)]
         for other, shares in zip(others, handle.shares_work([other._handle for other in others]), strict=True):
             if shares:
                 found.append(candidates.pop(id(other)))

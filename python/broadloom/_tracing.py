@@ -116,7 +116,17 @@ def visible_shape(handle: Handle) -> tuple[Any, ...]:
 def visible_size(handle: Handle) -> int | None:
     """The number of elements of a handle as users see it: an `OpenExtent` if an extent is dynamic."""
     size = handle.size
-    return OpenExtent("*".join(handle.dims)) if size is None else size  # type: ignore[return-value]
+    shown: Any = OpenExtent("*".join(handle.dims)) if size is None else size
+    made: int | None = shown
+    return made
+
+
+def known(shape: tuple[int | None, ...]) -> tuple[int, ...]:
+    """The extents of a shape, which must not be dynamic."""
+    made = tuple(extent for extent in shape if extent is not None)
+    if len(made) != len(shape):
+        need_extent()
+    return made
 
 
 def refuse(what: str, *, scalar: str | None = None, advice: str | None = None) -> NoReturn:

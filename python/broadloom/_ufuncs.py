@@ -11,15 +11,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from broadloom import _core
 from broadloom._core import Handle
 from broadloom._division import quotient_and_remainder
+from broadloom._generated.tables import OPS
 
 Number = bool | int | float
+#: NumPy's rules for conversions.
+Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
 
 class Parameter(NamedTuple):
@@ -94,8 +97,9 @@ def kind(x: Operand) -> Any:
 def operands_as(dtype: np.dtype[Any], *operands: Operand) -> list[Handle | Number]:
     """The operands in one dtype. Numbers stay literals in the expression, unless there are only numbers."""
     made = [as_dtype(x, dtype) for x in operands]
-    if not any(isinstance(x, Handle) for x in made):
-        made[0] = Handle.full((), made[0], dtype)  # type: ignore[arg-type]
+    numbers = [x for x in made if not isinstance(x, Handle)]
+    if len(numbers) == len(made):
+        made[0] = Handle.full((), numbers[0], dtype)
     return made
 
 
@@ -159,81 +163,12 @@ def _quotient_and_remainder(a: Handle | Number, b: Handle | Number) -> tuple[Han
 
 #: The implementation of each universal function. Functions that are not in the table are computed by NumPy.
 UFUNCS: dict[np.ufunc, Callable[..., Handle | tuple[Handle, ...]]] = {
-    **{
-        getattr(np, name): _apply(name)
-        for name in (
-            "cbrt",
-            "ceil",
-            "copysign",
-            "cos",
-            "cosh",
-            "divide",
-            "exp",
-            "exp2",
-            "expm1",
-            "floor",
-            "floor_divide",
-            "hypot",
-            "log",
-            "log10",
-            "log1p",
-            "log2",
-            "logaddexp",
-            "negative",
-            "nextafter",
-            "positive",
-            "remainder",
-            "sign",
-            "sin",
-            "sinh",
-            "sqrt",
-            "square",
-            "subtract",
-            "tan",
-            "tanh",
-            "trunc",
-            "bitwise_and",
-            "bitwise_or",
-            "bitwise_xor",
-            "logical_and",
-            "logical_not",
-            "logical_or",
-            "logical_xor",
-            "add",
-            "multiply",
-            "maximum",
-            "minimum",
-            "isfinite",
-            "isinf",
-            "isnan",
-            "signbit",
-            "equal",
-            "not_equal",
-            "less",
-            "less_equal",
-            "greater",
-            "greater_equal",
-        )
-    },
+    **{ufunc: _apply(op) for ufunc, op in OPS.items()},
     np.reciprocal: _reciprocal,
     np.fmax: _without_nan("maximum"),
     np.fmin: _without_nan("minimum"),
-    np.absolute: _apply("abs"),
-    np.fabs: _apply("abs"),
     np.conjugate: _conjugate,
-    np.rint: _apply("round"),
     np.power: _power,
-    np.float_power: _apply("pow"),
-    np.arccos: _apply("acos"),
-    np.arccosh: _apply("acosh"),
-    np.arcsin: _apply("asin"),
-    np.arcsinh: _apply("asinh"),
-    np.arctan: _apply("atan"),
-    np.arctan2: _apply("atan2"),
-    np.arctanh: _apply("atanh"),
-    np.invert: _apply("bitwise_invert"),
-    np.left_shift: _apply("bitwise_left_shift"),
-    np.right_shift: _apply("bitwise_right_shift"),
     np.degrees: _scaled(180 / math.pi),
     np.rad2deg: _scaled(180 / math.pi),
     np.radians: _scaled(math.pi / 180),
@@ -244,10 +179,11 @@ UFUNCS: dict[np.ufunc, Callable[..., Handle | tuple[Handle, ...]]] = {
 
 @lru_cache(maxsize=4096)
 def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...], signature: Any, casting: str | None) -> tuple[np.dtype[Any], ...]:
-    arguments = {"casting": casting or "same_kind"}
+    arguments: dict[str, Any] = {"casting": casting or "same_kind"}
     if signature is not None:
         arguments["signature"] = signature
-    dtypes = ufunc.resolve_dtypes(kinds + (None,) * ufunc.nout, **arguments)  # type: ignore[arg-type]
+    given: Any = kinds + (None,) * ufunc.nout
+    dtypes = ufunc.resolve_dtypes(given, **arguments)
     if not all(dtype in DTYPES for dtype in dtypes):
         raise Unsupported
     return dtypes

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from broadloom._generated.tables import OPS
 from broadloom.numexpr._kinds import Kind
 
 
@@ -43,61 +44,30 @@ def _one(value: Any) -> Any:
     return type(value)(1)
 
 
-def _plain(name: str, op: str | None = None) -> Function:
-    return Function(name, op or name, getattr(np, name))
-
-
-def _double(name: str, arity: int = 2) -> Function:
-    return Function(name, name, getattr(np, name), arity, "double")
-
-
-def _test(name: str) -> Function:
-    return Function(name, name, getattr(np, name), 1, "double", is_test=True)
+def _numpys(names: str, least: Kind = "float", **options: bool) -> dict[str, Function]:
+    """Functions of NumPy that are the engine's too, by names that the three of them share or that the op table lists."""
+    ufuncs: list[np.ufunc] = [getattr(np, name) for name in names.split()]
+    return {
+        name: Function(name, OPS[ufunc], ufunc, ufunc.nin, least, **options)
+        for name, ufunc in zip(names.split(), ufuncs, strict=True)
+    }
 
 
 #: The functions by name.
 FUNCTIONS: Final[dict[str, Function]] = {
     "copy": Function("copy", "(copy)", _same, least=None, keeps_integers=True),
     "ones_like": Function("ones_like", "(ones_like)", _one, least=None, keeps_integers=True),
-    "sqrt": _plain("sqrt"),
-    "sin": _plain("sin"),
-    "cos": _plain("cos"),
-    "tan": _plain("tan"),
-    "arcsin": _plain("arcsin", "asin"),
-    "arccos": _plain("arccos", "acos"),
-    "arctan": _plain("arctan", "atan"),
-    "sinh": _plain("sinh"),
-    "cosh": _plain("cosh"),
-    "tanh": _plain("tanh"),
-    "arcsinh": _plain("arcsinh", "asinh"),
-    "arccosh": _plain("arccosh", "acosh"),
-    "arctanh": _plain("arctanh", "atanh"),
-    "log": _plain("log"),
-    "log1p": _plain("log1p"),
-    "log10": _plain("log10"),
-    "log2": _plain("log2"),
-    "exp": _plain("exp"),
-    "expm1": _plain("expm1"),
-    "abs": _plain("absolute", "abs"),
-    "ceil": _plain("ceil"),
-    "floor": _plain("floor"),
+    **_numpys("sqrt sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh arctan2"),
+    **_numpys("log log1p log10 log2 exp expm1 ceil floor"),
+    **_numpys("hypot nextafter copysign maximum minimum trunc", "double"),
+    **_numpys("isnan isfinite isinf signbit", "double", is_test=True),
+    "abs": Function("absolute", "abs", np.absolute),
     "fmod": Function("fmod", "(fmod)", np.fmod, 2),
-    "arctan2": Function("arctan2", "atan2", np.arctan2, 2),
-    "hypot": _double("hypot"),
-    "nextafter": _double("nextafter"),
-    "copysign": _double("copysign"),
-    "maximum": _double("maximum"),
-    "minimum": _double("minimum"),
     "round": Function("round", "round", np.round, 1, "double", keeps_integers=True),
     "sign": Function("sign", "sign", np.sign, 1, "double", keeps_integers=True),
-    "trunc": _double("trunc", 1),
     "real": Function("real", "(copy)", np.real, 1, "double"),
     "imag": Function("imag", "(zeros_like)", np.imag, 1, "double"),
     "conj": Function("conjugate", "(copy)", np.conj, 1, "float"),
-    "isnan": _test("isnan"),
-    "isfinite": _test("isfinite"),
-    "isinf": _test("isinf"),
-    "signbit": _test("signbit"),
 }
 
 #: Reductions, along an axis or over all elements.

@@ -17,6 +17,7 @@ from broadloom import LimitError
 from broadloom._registry import found
 from broadloom.numexpr import _kinds
 from broadloom.numexpr._functions import FUNCTIONS, REDUCTIONS, UNSUPPORTED
+from broadloom.numexpr._generated import NodeOperators
 
 #: The maximum number of bits of an integer constant.
 MAX_BITS: Final = 4096
@@ -57,7 +58,7 @@ _PYTHON: Final[dict[str, Callable[..., Any]]] = {
 }
 
 
-class ExpressionNode:
+class ExpressionNode(NodeOperators):
     """A part of an expression. `astType` is 'variable', 'constant' or 'op', and `value` is the name, number or
     operator.
 
@@ -99,104 +100,11 @@ class ExpressionNode:
     def __repr__(self) -> str:
         return f"<{self.astType} {self.value!r} of {len(self.children)} nodes>"
 
-    def __neg__(self) -> ExpressionNode:
-        return apply("neg", self)
-
-    def __invert__(self) -> ExpressionNode:
-        return apply("invert", self)
-
     def __pos__(self) -> ExpressionNode:
         return self
 
-    def __add__(self, other: Any) -> ExpressionNode:
-        return apply("add", self, other)
-
-    def __radd__(self, other: Any) -> ExpressionNode:
-        return apply("add", other, self)
-
-    def __sub__(self, other: Any) -> ExpressionNode:
-        return apply("sub", self, other)
-
-    def __rsub__(self, other: Any) -> ExpressionNode:
-        return apply("sub", other, self)
-
-    def __mul__(self, other: Any) -> ExpressionNode:
-        return apply("mul", self, other)
-
-    def __rmul__(self, other: Any) -> ExpressionNode:
-        return apply("mul", other, self)
-
-    def __truediv__(self, other: Any) -> ExpressionNode:
-        return apply("div", self, other)
-
-    def __rtruediv__(self, other: Any) -> ExpressionNode:
-        return apply("div", other, self)
-
-    def __floordiv__(self, other: Any) -> ExpressionNode:
-        return apply("floordiv", self, other)
-
-    def __rfloordiv__(self, other: Any) -> ExpressionNode:
-        return apply("floordiv", other, self)
-
-    def __mod__(self, other: Any) -> ExpressionNode:
-        return apply("mod", self, other)
-
-    def __rmod__(self, other: Any) -> ExpressionNode:
-        return apply("mod", other, self)
-
-    def __pow__(self, other: Any) -> ExpressionNode:
-        return apply("pow", self, other)
-
-    def __rpow__(self, other: Any) -> ExpressionNode:
-        return apply("pow", other, self)
-
-    def __lshift__(self, other: Any) -> ExpressionNode:
-        return apply("lshift", self, other)
-
-    def __rlshift__(self, other: Any) -> ExpressionNode:
-        return apply("lshift", other, self)
-
-    def __rshift__(self, other: Any) -> ExpressionNode:
-        return apply("rshift", self, other)
-
-    def __rrshift__(self, other: Any) -> ExpressionNode:
-        return apply("rshift", other, self)
-
-    def __and__(self, other: Any) -> ExpressionNode:
-        return apply("and", self, other)
-
-    def __rand__(self, other: Any) -> ExpressionNode:
-        return apply("and", other, self)
-
-    def __or__(self, other: Any) -> ExpressionNode:
-        return apply("or", self, other)
-
-    def __ror__(self, other: Any) -> ExpressionNode:
-        return apply("or", other, self)
-
-    def __xor__(self, other: Any) -> ExpressionNode:
-        return apply("xor", self, other)
-
-    def __rxor__(self, other: Any) -> ExpressionNode:
-        return apply("xor", other, self)
-
-    def __gt__(self, other: Any) -> ExpressionNode:
-        return apply("gt", self, other)
-
-    def __ge__(self, other: Any) -> ExpressionNode:
-        return apply("ge", self, other)
-
-    def __lt__(self, other: Any) -> ExpressionNode:
-        return apply("lt", self, other)
-
-    def __le__(self, other: Any) -> ExpressionNode:
-        return apply("le", self, other)
-
-    def __eq__(self, other: Any) -> ExpressionNode:  # type: ignore[override]
-        return apply("eq", self, other)
-
-    def __ne__(self, other: Any) -> ExpressionNode:  # type: ignore[override]
-        return apply("ne", self, other)
+    def _operated(self, name: str, *operands: object) -> ExpressionNode:
+        return apply("div" if name == "truediv" else name, *operands)
 
 
 class ConstantNode(ExpressionNode):

@@ -144,9 +144,9 @@ def _dtype(argument: Argument) -> np.dtype[Any]:
     return dtype
 
 
-def check_cast(source: np.dtype[Any], target: np.dtype[Any], casting: str, what: str) -> None:
+def check_cast(source: np.dtype[Any], target: np.dtype[Any], casting: Any, what: str) -> None:
     """Raises `TypeError` if a rule does not allow a cast."""
-    if not np.can_cast(source, target, casting):  # type: ignore[arg-type]
+    if not np.can_cast(source, target, casting):
         raise TypeError(
             f"Iterator requested dtype could not be cast from {source!r} to {target!r}, {what} dtype, "
             f"according to the rule '{casting}'"
@@ -173,10 +173,10 @@ def as_operand(value: Any, casting: str) -> np.ndarray:
     return np.array(array, dtype=dtype, order="K", copy=True)
 
 
-def copy_to(out: np.ndarray, result: np.ndarray, casting: str) -> None:
+def copy_to(out: np.ndarray, result: np.ndarray, casting: Any) -> None:
     """Copies a result to an array to whose shape it broadcasts. Raises `TypeError` for a cast that is not allowed, and
     `ValueError` for a shape that does not fit."""
     if out.dtype.hasobject:
         raise TypeError(f"out: the array has Python objects (dtype {out.dtype})")
     check_cast(result.dtype, out.dtype, casting, "the operand 0")
-    np.copyto(out, result, casting=casting)  # type: ignore[arg-type]
+    np.copyto(out, result, casting=casting)

@@ -57,15 +57,15 @@ class Step:
 
     def run(self, slots: list[np.ndarray | None]) -> None:
         """Runs the kernel, and fills the slots."""
-        arguments = [slots[number] for number in self.sources]
+        arguments: list[Any] = [slots[number] for number in self.sources]
         if self.whole is None:
-            for number, values in zip(self.targets, self.kernel.run(arguments), strict=True):  # type: ignore[arg-type]
+            for number, values in zip(self.targets, self.kernel.run(arguments), strict=True):
                 slots[number] = values
             return
         shape, dtype, slot = self.whole
         buffer = _new_array(shape, dtype)
         regions = [buffer[part] for part in self.parts]
-        self.kernel.run(arguments, out=regions)  # type: ignore[arg-type]
+        self.kernel.run(arguments, out=regions)
         slots[slot] = buffer if self.read_as is None else buffer.view(self.read_as)
         for number, region in zip(self.targets, regions, strict=True):
             slots[number] = region

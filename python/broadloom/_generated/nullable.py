@@ -1,0 +1,230 @@
+# Written by `python scripts/generate_python.py` from the engine's tables and from scripts/generate_python.toml.
+
+"""The operators and reductions of arrays with nulls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broadloom._nullable_operators import NullableOperators
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from broadloom._nullable_array import NullableArray
+
+
+class NullableMethods(NullableOperators):
+    """Operators and reductions, each one call of a function of the engine."""
+
+    __slots__ = ()
+
+    def __abs__(self, /) -> NullableArray:
+        return self._operated("abs", self)
+
+    def __neg__(self, /) -> NullableArray:
+        return self._operated("negative", self)
+
+    def __pos__(self, /) -> NullableArray:
+        return self._operated("positive", self)
+
+    def __invert__(self, /) -> NullableArray:
+        return self._operated("bitwise_invert", self)
+
+    def __add__(self, other: object, /) -> NullableArray:
+        return self._operated("add", self, other)
+
+    def __radd__(self, other: object, /) -> NullableArray:
+        return self._operated("add", other, self)
+
+    def __sub__(self, other: object, /) -> NullableArray:
+        return self._operated("subtract", self, other)
+
+    def __rsub__(self, other: object, /) -> NullableArray:
+        return self._operated("subtract", other, self)
+
+    def __mul__(self, other: object, /) -> NullableArray:
+        return self._operated("multiply", self, other)
+
+    def __rmul__(self, other: object, /) -> NullableArray:
+        return self._operated("multiply", other, self)
+
+    def __truediv__(self, other: object, /) -> NullableArray:
+        return self._operated("divide", self, other)
+
+    def __rtruediv__(self, other: object, /) -> NullableArray:
+        return self._operated("divide", other, self)
+
+    def __floordiv__(self, other: object, /) -> NullableArray:
+        return self._operated("floor_divide", self, other)
+
+    def __rfloordiv__(self, other: object, /) -> NullableArray:
+        return self._operated("floor_divide", other, self)
+
+    def __mod__(self, other: object, /) -> NullableArray:
+        return self._operated("remainder", self, other)
+
+    def __rmod__(self, other: object, /) -> NullableArray:
+        return self._operated("remainder", other, self)
+
+    def __pow__(self, other: object, /) -> NullableArray:
+        return self._operated("pow", self, other)
+
+    def __rpow__(self, other: object, /) -> NullableArray:
+        return self._operated("pow", other, self)
+
+    def __and__(self, other: object, /) -> NullableArray:
+        return self._operated("bitwise_and", self, other)
+
+    def __rand__(self, other: object, /) -> NullableArray:
+        return self._operated("bitwise_and", other, self)
+
+    def __or__(self, other: object, /) -> NullableArray:
+        return self._operated("bitwise_or", self, other)
+
+    def __ror__(self, other: object, /) -> NullableArray:
+        return self._operated("bitwise_or", other, self)
+
+    def __xor__(self, other: object, /) -> NullableArray:
+        return self._operated("bitwise_xor", self, other)
+
+    def __rxor__(self, other: object, /) -> NullableArray:
+        return self._operated("bitwise_xor", other, self)
+
+    def __lshift__(self, other: object, /) -> NullableArray:
+        return self._operated("bitwise_left_shift", self, other)
+
+    def __rlshift__(self, other: object, /) -> NullableArray:
+        return self._operated("bitwise_left_shift", other, self)
+
+    def __rshift__(self, other: object, /) -> NullableArray:
+        return self._operated("bitwise_right_shift", self, other)
+
+    def __rrshift__(self, other: object, /) -> NullableArray:
+        return self._operated("bitwise_right_shift", other, self)
+
+    def __eq__(self, other: object, /) -> NullableArray:  # type: ignore[override]
+        return self._operated("equal", self, other)
+
+    def __ne__(self, other: object, /) -> NullableArray:  # type: ignore[override]
+        return self._operated("not_equal", self, other)
+
+    def __lt__(self, other: object, /) -> NullableArray:
+        return self._operated("less", self, other)
+
+    def __le__(self, other: object, /) -> NullableArray:
+        return self._operated("less_equal", self, other)
+
+    def __gt__(self, other: object, /) -> NullableArray:
+        return self._operated("greater", self, other)
+
+    def __ge__(self, other: object, /) -> NullableArray:
+        return self._operated("greater_equal", self, other)
+
+    def sum(
+        self,
+        axis: int | tuple[int, ...] | None = None,
+        dtype: DTypeLike | None = None,
+        *,
+        skip_nulls: bool = True,
+        min_count: int = 1,
+        keepdims: bool = False,
+    ) -> NullableArray:
+        """The sum. Integers are added as int64 or uint64, floats in their own dtype. Nulls are skipped."""
+        return self._skipping("sum", axis, dtype=dtype, skip_nulls=skip_nulls, min_count=min_count, keepdims=keepdims)
+
+    def prod(
+        self,
+        axis: int | tuple[int, ...] | None = None,
+        dtype: DTypeLike | None = None,
+        *,
+        skip_nulls: bool = True,
+        min_count: int = 1,
+        keepdims: bool = False,
+    ) -> NullableArray:
+        """The product, with the dtypes of the sum. Nulls are skipped."""
+        return self._skipping("prod", axis, dtype=dtype, skip_nulls=skip_nulls, min_count=min_count, keepdims=keepdims)
+
+    def max(
+        self,
+        axis: int | tuple[int, ...] | None = None,
+        *,
+        skip_nulls: bool = True,
+        min_count: int = 1,
+        keepdims: bool = False,
+    ) -> NullableArray:
+        """The maximum, NaN if an element is NaN; −0 is less than +0. Nulls are skipped."""
+        return self._skipping("max", axis, skip_nulls=skip_nulls, min_count=min_count, keepdims=keepdims)
+
+    def min(
+        self,
+        axis: int | tuple[int, ...] | None = None,
+        *,
+        skip_nulls: bool = True,
+        min_count: int = 1,
+        keepdims: bool = False,
+    ) -> NullableArray:
+        """The minimum, NaN if an element is NaN; −0 is less than +0. Nulls are skipped."""
+        return self._skipping("min", axis, skip_nulls=skip_nulls, min_count=min_count, keepdims=keepdims)
+
+    def any(
+        self,
+        axis: int | tuple[int, ...] | None = None,
+        *,
+        skip_nulls: bool = True,
+        min_count: int = 1,
+        keepdims: bool = False,
+    ) -> NullableArray:
+        """Whether any element is true or not 0. Nulls are skipped. If nulls are not skipped, a true one decides, and
+        else a null makes the result null."""
+        return self._skipping("any", axis, skip_nulls=skip_nulls, min_count=min_count, keepdims=keepdims)
+
+    def all(
+        self,
+        axis: int | tuple[int, ...] | None = None,
+        *,
+        skip_nulls: bool = True,
+        min_count: int = 1,
+        keepdims: bool = False,
+    ) -> NullableArray:
+        """Whether all elements are true or not 0. Nulls are skipped. If nulls are not skipped, a false one decides, and
+        else a null makes the result null."""
+        return self._skipping("all", axis, skip_nulls=skip_nulls, min_count=min_count, keepdims=keepdims)
+
+    def mean(
+        self,
+        axis: int | tuple[int, ...] | None = None,
+        dtype: DTypeLike | None = None,
+        *,
+        skip_nulls: bool = True,
+        min_count: int = 1,
+        keepdims: bool = False,
+    ) -> NullableArray:
+        """The sum, divided by the number of elements. Nulls are skipped. With a dtype, the elements are converted to it
+        first."""
+        return self._skipping("mean", axis, dtype=dtype, skip_nulls=skip_nulls, min_count=min_count, keepdims=keepdims)
+
+    def var(
+        self,
+        axis: int | tuple[int, ...] | None = None,
+        *,
+        ddof: float = 0.0,
+        skip_nulls: bool = True,
+        min_count: int = 0,
+        keepdims: bool = False,
+    ) -> NullableArray:
+        """The sum of the squared differences from the mean, divided by n - correction. Nulls are skipped. Null where
+        there are not more valid elements than `ddof`."""
+        return self._skipping("var", axis, ddof=ddof, skip_nulls=skip_nulls, min_count=min_count, keepdims=keepdims)
+
+    def std(
+        self,
+        axis: int | tuple[int, ...] | None = None,
+        *,
+        ddof: float = 0.0,
+        skip_nulls: bool = True,
+        min_count: int = 0,
+        keepdims: bool = False,
+    ) -> NullableArray:
+        """The square root of the variance. Nulls are skipped."""
+        return self._skipping("std", axis, ddof=ddof, skip_nulls=skip_nulls, min_count=min_count, keepdims=keepdims)

@@ -1,0 +1,91 @@
+# Written by `python scripts/generate_python.py` from the engine's tables and from scripts/generate_python.toml.
+
+"""Tables for other modules: the engine's function for each of NumPy's universal functions (`OPS`), and of reductions
+the results for no elements that are numbers (`IDENTITIES`), those that have no such result (`EXTREMES`), and means and
+what is built of them (`MOMENTS`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+OPS: dict[np.ufunc, str] = {
+    np.abs: "abs",
+    np.acos: "acos",
+    np.acosh: "acosh",
+    np.add: "add",
+    np.asin: "asin",
+    np.asinh: "asinh",
+    np.atan: "atan",
+    np.atan2: "atan2",
+    np.atanh: "atanh",
+    np.bitwise_and: "bitwise_and",
+    np.bitwise_invert: "bitwise_invert",
+    np.bitwise_left_shift: "bitwise_left_shift",
+    np.bitwise_or: "bitwise_or",
+    np.bitwise_right_shift: "bitwise_right_shift",
+    np.bitwise_xor: "bitwise_xor",
+    np.cbrt: "cbrt",
+    np.ceil: "ceil",
+    np.copysign: "copysign",
+    np.cos: "cos",
+    np.cosh: "cosh",
+    np.divide: "divide",
+    np.equal: "equal",
+    np.exp: "exp",
+    np.exp2: "exp2",
+    np.expm1: "expm1",
+    np.fabs: "abs",
+    np.float_power: "pow",
+    np.floor: "floor",
+    np.floor_divide: "floor_divide",
+    np.greater: "greater",
+    np.greater_equal: "greater_equal",
+    np.hypot: "hypot",
+    np.isfinite: "isfinite",
+    np.isinf: "isinf",
+    np.isnan: "isnan",
+    np.less: "less",
+    np.less_equal: "less_equal",
+    np.log: "log",
+    np.log10: "log10",
+    np.log1p: "log1p",
+    np.log2: "log2",
+    np.logaddexp: "logaddexp",
+    np.logical_and: "logical_and",
+    np.logical_not: "logical_not",
+    np.logical_or: "logical_or",
+    np.logical_xor: "logical_xor",
+    np.maximum: "maximum",
+    np.minimum: "minimum",
+    np.multiply: "multiply",
+    np.negative: "negative",
+    np.nextafter: "nextafter",
+    np.not_equal: "not_equal",
+    np.positive: "positive",
+    np.pow: "pow",
+    np.reciprocal: "reciprocal",
+    np.remainder: "remainder",
+    np.rint: "round",
+    np.sign: "sign",
+    np.signbit: "signbit",
+    np.sin: "sin",
+    np.sinh: "sinh",
+    np.sqrt: "sqrt",
+    np.square: "square",
+    np.subtract: "subtract",
+    np.tan: "tan",
+    np.tanh: "tanh",
+    np.trunc: "trunc",
+}
+IDENTITIES: dict[str, int] = {
+    "sum": 0,
+    "prod": 1,
+    "any": 0,
+    "all": 1,
+    "count_nonzero": 0,
+    "nansum": 0,
+    "nanprod": 1,
+}
+EXTREMES = frozenset({"max", "min", "argmax", "argmin", "nanmax", "nanmin"})
+MOMENTS = frozenset({"mean", "var", "std", "nanmean", "nanvar", "nanstd"})

@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+"""Writes the modules of the Python package that list what the engine's tables list.
+
+    python scripts/generate_python.py [EXTENSION]
+
+The tables of functions and of reductions are read from the extension module, `target/debug/lib_core.so` after `cargo
+build --workspace --lib`. What they do not say of Python, such as examples and the names of operators, is in
+`generate_python.toml`. A test compares the files with what this script writes.
+"""
+
+import importlib.machinery
+import importlib.util
+import sys
+import textwrap
+import tomllib
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "python" / "broadloom"
+DATA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+WIDTH = 120
+HEAD = (
+    "# Written by `python scripts/generate_python.py` from the engine's tables and from scripts/generate_python.toml.\n"
+)
+
+#: The words for the dtypes that a function takes, and for those that it gives, by those of the tables.
+TAKES = {
+    "bool": "bools",
+    "bool, integer": "integers and bools",
+    "bool, integer, float": "all dtypes",
+    "float": "floats",
+    "integer": "integers",
+    "integer, float": "numbers",
+}
+GIVES = {"float": "floats", "int64, uint64, float": "int64 or uint64 for integers and their dtype for floats"}
+
+#: The types and defaults of parameters. NumPy passes what a caller gives to its handlers, which check it.
+TYPES = DATA["types"] | {
+    "handlers": {name: f"object = {kind.split(' = ')[1]}" for name, kind in DATA["types"]["numpy"].items()}
+}
+
+#: The end of a module of functions.
+TAKE = "take_numpys_arguments(globals(), __all__)\n"
+
+
+# Text, in the layout of `ruff format`.
+
+
+def bracketed(head, items, tail, indent=""):
+    """A list in brackets: on one line, on a line of its own, or with a line for each item."""
+    line = f"{indent}{head}{', '.join(items)}{tail}"
+    if len(line) <= WIDTH:
+        return line
+    middle = f"{indent}    {', '.join(items)}"
+    if len(middle) > WIDTH:
+        middle = "\n".join(f"{indent}    {item}," for item in items)
+    return f"{indent}{head}\n{middle}\n{indent}{tail}"
+
+
+def definition(name, parameters, result, body, indent="", note=""):
+    head = bracketed(f"def {name}(", parameters, f") -> {result}:{note}", indent)
+    return "\n".join([head, *(f"{indent}    {line}".rstrip() for line in body)]) + "\n"
+
+
+def docstring(text, example=(), indent=""):
+    """The lines of a docstring: sentences, and the statements of an example with the value that the last one shows."""
+    width = WIDTH - len(indent) - 4
+    lines = textwrap.wrap(f'"""{text}', width, break_long_words=False, break_on_hyphens=False)
+    if not example:
+        return [*lines[:-1], f'{lines[-1]}"""'] if len(lines[-1]) + 3 <= width else [*lines, '"""']
+    *statements, value = example
+    return [*lines, "", *(f">>> {statement}" for statement in statements), *value.split("\n"), '"""']
+
+
+def module(name, *parts):
+    """The module of this name, as a dict from its path in the package to its text."""
+    data = DATA["modules"][name]
+    title = "\n".join(textwrap.wrap(f'"""{data["doc"]}', WIDTH))
+    title += '\n"""' if "\n" in title else '"""'
+    gap = "\n\n" if parts[0].startswith(("class", "def")) else "\n"
+    text = f"{HEAD}\n{title}\n\nfrom __future__ import annotations\n\n{data['imports']}{gap}" + "\n\n".join(parts)
+    return {data.get("path", f"_generated/{name}.py"): text}
+
+
+def class_of(name, methods):
+    """The module of this name, with a class of methods."""
+    data = DATA["modules"][name]
+    head = f'class {data["class"]}:\n    """{data["class_doc"]}"""\n\n    __slots__ = ()\n\n'
+    return module(name, head + "\n".join(methods))
+
+
+def names_of(rows):
+    return "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(row["name"] for row in rows)) + "]\n"
+
+
+# Functions of the op table.
+
+
+def sentences(row, same):
+    """The help of a function: its result, the dtypes that it takes and gives, its error, and whether the standard has it.
+    `same` are the words for a dtype like the operands'."""
+    gives = "bool" if row["takes"] == "bool" else row["gives"].removesuffix(" ≈")
+    made = [row["doc"], DATA["docs"].get(row["name"], "")]
+    made.append(f"Takes {TAKES[row['takes']]}, gives {same if gives == 'the same' else GIVES.get(gives, gives)}.")
+    if row["gives"].endswith("≈"):
+        made.append("The error of a float is less than one unit in the last place.")
+    if row["name"] in DATA["not_standard"]:
+        made.append("Not in the standard.")
+    return " ".join(filter(None, made))
+
+
+def elementwise(functions):
+    """The functions of the op table."""
+    rows = [row for row in functions if row["name"] not in DATA["by_hand"]]
+    parts = []
+    for row in rows:
+        name, operands = row["name"], row["operands"]
+        typed = [f"{x}: {'Array' if x in ('x', 'condition') else 'Array | Number'}" for x in operands]
+        text = sentences(row, "their dtype" if operands == ["x"] else "the dtype that they promote to")
+        body = [*docstring(text, DATA["examples"].get(name, ())), f'return apply("{name}", {", ".join(operands)})']
+        parts.append(definition(name, [*typed, "/"], "Array", body))
+    return module("elementwise", names_of(rows), *parts, TAKE)
+
+
+def tables(functions, table):
+    """Tables for hand-written modules: NumPy's universal functions that are in the op table, and kinds of reductions."""
+    names = {row["name"]: row["name"] for row in functions if isinstance(getattr(np, row["name"], None), np.ufunc)}
+    rows = [row for row in table if row["name"] not in DATA["by_hand"] and not row["is_scan"]]
+    made = {
+        "OPS: dict[np.ufunc, str]": {f"np.{name}": f'"{op}"' for name, op in sorted((names | DATA["ufuncs"]).items())},
+        "IDENTITIES: dict[str, int]": {
+            f'"{row["name"]}"': int(row["identity"]) for row in rows if row["identity"] in (0, 1)
+        },
+        "EXTREMES": [f'"{row["name"]}"' for row in rows if row["identity"] is None],
+        "MOMENTS": [f'"{row["name"]}"' for row in rows if row["takes"] == "float"],
+    }
+    text = ""
+    for name, values in made.items():
+        if isinstance(values, dict):
+            text += f"{name} = {{\n" + "".join(f"    {key}: {value},\n" for key, value in values.items()) + "}\n"
+        else:
+            text += bracketed(f"{name} = frozenset({{", values, "})") + "\n"
+    return module("tables", text)
+
+
+# Reductions.
+
+
+def parameters(words, types):
+    """The parameters that words name, with types and defaults; `name=default` has another default than the table."""
+    made = []
+    for word in words:
+        name, _, default = word.partition("=")
+        kind, _, usual = types.get(name, "").partition(" = ")
+        made.append("*" if name == "*" else f"{name}: {kind} = {default or usual}")
+    return made
+
+
+def calling(function, first, words, indent, left_out=()):
+    """The statement that returns a call: with these arguments, the axis, and the other parameters by their names."""
+    names = [word.partition("=")[0] for word in words if word not in ("*", "axis", *left_out)]
+    return bracketed(f"return {function}(", [*first, "axis", *(f"{x}={x}" for x in names)], ")", indent).strip()
+
+
+def one_axis(row):
+    """The type of the axis of a function that takes only one."""
+    return {"axis": "int | None = None"} if row["is_scan"] or row["name"] in DATA["of_one_axis"] else {}
+
+
+def reductions(table):
+    """The reductions and scans of the namespace."""
+    rows = [row for row in table if row["name"] not in DATA["by_hand"]]
+    parts = []
+    for row in rows:
+        name = row["name"]
+        words = [x["name"] for x in row["parameters"] if x["kind"] != "operand"]
+        words += DATA["more_parameters"].get(name, [])
+        if row["is_scan"]:
+            function = "accumulated"
+        else:
+            function = "moment" if row["takes"] == "float" else "added" if "dtype" in words else "reduced"
+        doc = docstring(sentences(row, "their dtype"), DATA["examples"].get(name, ()))
+        body = [*doc, calling(function, [f'"{name}"', "x"], words, "    ")]
+        typed = ["x: Array", "/", "*", *parameters(words, TYPES["standard"] | one_axis(row))]
+        parts.append(definition(name, typed, "Array", body))
+    return module("reductions", names_of(rows), *parts, TAKE)
+
+
+def listed(table, data):
+    """Each reduction that a table of parameters lists, with its name there and its parameters in their order."""
+    words = {name: words.split() for words, names in data.items() for name in names}
+    for row in table:
+        for name in {row["name"], DATA["numpys_names"].get(row["name"])} & words.keys():
+            yield row, name, words[name]
+
+
+def methods(table):
+    """The reductions among the methods of NumPy's arrays."""
+    for row, name, words in listed(table, DATA["numpy"]):
+        if hasattr(np.ndarray, name):
+            doc = docstring(f"{row['doc']} Arguments and dtypes are those of `numpy.{name}`.", indent="    ")
+            body = [*doc, calling("of_numpy", [f"np.{name}", "self"], words, "        ")]
+            typed = ["self", *parameters(words, TYPES["numpy"] | one_axis(row))]
+            yield definition(name, typed, "Array", body, "    ")
+
+
+def nullable_methods(table):
+    """The methods of arrays with nulls that reduce."""
+    for row, name, words in listed(table, DATA["nullable"]):
+        text = f"{row['doc']} Nulls are skipped. {DATA['nullable_docs'].get(name, '')}".strip()
+        body = [*docstring(text, indent="    "), calling("self._skipping", [f'"{name}"'], words, "        ")]
+        yield definition(name, ["self", *parameters(words, TYPES["nullable"])], "NullableArray", body, "    ")
+
+
+def handlers(table):
+    """NumPy's reductions of our arrays, for `__array_function__`."""
+    parts, rows = [], ""
+    for row, name, words in listed(table, DATA["numpy"]):
+        function = "accumulated" if row["is_scan"] else "reduced"
+        body = [calling(function, [f'"{row["name"]}"', "a"], words, "    ", left_out=["out"])]
+        parts.append(definition(f"_{name}", ["a: object", *parameters(words, TYPES["handlers"])], "Handle", body))
+        rows += f"    np.{name}: _{name},\n"
+    parts.append(f"FUNCTIONS: dict[Callable[..., object], Callable[..., Handle]] = {{\n{rows}}}\n")
+    return module("numpy_reductions", *parts)
+
+
+# Operators.
+
+
+def operators(result, call, left_out=(), is_in_place=False):
+    """The methods of operators. `call` gives the expression for a way of calling an operator, its function and its name."""
+    table = {
+        kind: {name: op for name, op in rows.items() if name not in left_out}
+        for kind, rows in DATA["operators"].items()
+    }
+
+    def method(name, way, op, prefix=""):
+        typed = ["self", *([] if way == "unary" else ["other: object"]), "/"]
+        note = "  # type: ignore[override]" if way == "equality" else ""
+        made = "Self" if way == "in_place" else result
+        return definition(f"__{prefix}{name}__", typed, made, [f"return {call(way, op, name)}"], "    ", note)
+
+    for name, op in table["unary"].items():
+        yield method(name, "unary", op)
+    for name, op in table["binary"].items():
+        yield method(name, "forward", op)
+        yield method(name, "reflected", op, "r")
+        if is_in_place:
+            yield method(name, "in_place", op, "i")
+    for name, op in table["compared"].items():
+        yield method(name, "equality" if name in ("eq", "ne") else "forward", op)
+
+
+def of_arrays(way, op, name):
+    return f'self._made(apply("{op}", self._operand()))' if way == "unary" else f'{way}("{op}", self, other)'
+
+
+def by_hook(is_named):
+    """Calls of a method `_operated`, with the name of the engine's function or of Python's operator."""
+
+    def call(way, op, name):
+        operands = {"unary": "self", "reflected": "other, self"}.get(way, "self, other")
+        return f'self._operated("{name if is_named else op}", {operands})'
+
+    return call
+
+
+def nodes():
+    hook = definition(
+        "_operated",
+        ["self", "name: str", "*operands: object"],
+        "ExpressionNode",
+        ['"""Applies the operator of Python with this name."""', "raise NotImplementedError"],
+        "    ",
+    )
+    parts = operators("ExpressionNode", by_hook(is_named=True), left_out=["abs", "pos"])
+    return class_of("numexpr", [hook, *parts])
+
+
+# The tables, and the files.
+
+
+def files(core):
+    """The text of each generated file, by its path in the package."""
+    functions = sorted(core.functions(), key=lambda row: row["name"])
+    table = core.reductions()
+    return (
+        {"_generated/__init__.py": f'{HEAD}"""Modules that follow from the engine\'s tables."""\n'}
+        | elementwise(functions)
+        | tables(functions, table)
+        | reductions(table)
+        | class_of("methods", methods(table))
+        | handlers(table)
+        | class_of("operators", operators("Array", of_arrays, is_in_place=True))
+        | class_of("nullable", [*operators("NullableArray", by_hook(is_named=False)), *nullable_methods(table)])
+        | nodes()
+    )
+
+
+def read_core(path):
+    """The extension module, without the package around it, whose generated modules may be missing."""
+    loader = importlib.machinery.ExtensionFileLoader("broadloom._core", str(path))
+    core = importlib.util.module_from_spec(importlib.util.spec_from_loader("broadloom._core", loader))
+    loader.exec_module(core)
+    return core
+
+
+def main():
+    core = read_core(sys.argv[1] if len(sys.argv) > 1 else ROOT / "target" / "debug" / "lib_core.so")
+    for path, text in files(core).items():
+        (PACKAGE / path).parent.mkdir(exist_ok=True)
+        (PACKAGE / path).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
