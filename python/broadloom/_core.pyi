@@ -149,14 +149,14 @@ class Kernel:
     ) -> np.ndarray | tuple[np.ndarray, ...]: ...
 
 class Entry:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         kernel: Kernel,
         sources: Sequence[int | Callable[..., Number]],
         rebuild: Callable[[list[np.ndarray]], Any] | None = None,
         by_shape: bool = False,
         captured: Sequence[np.ndarray] = (),
-    ) -> None: ...
+    ) -> Self: ...
     @property
     def kernel(self) -> Kernel: ...
 
