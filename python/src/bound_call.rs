@@ -304,24 +304,57 @@ impl BoundCall {
         objects: &[Borrowed<'_, 'py, PyAny>],
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Results<'py>> {
-        let mut computed =
-            if self.has_computed { self.computed(py, objects)? } else { Vec::new() }.into_iter();
-        let copied_to = out.filter(|out| self.copies_to(py, out));
-        let (mut results, mut written) = (Results::new(), Vec::new());
-        if let Some(copied_to) = copied_to {
-            results.push(copied_to.cast::<PyUntypedArray>()?.clone());
-        } else if let Some(out) = out.filter(|out| !out.is_none()) {
-            results = given_results(out)?;
-            written = writeable(&results, self.made.len())?;
-        } else {
-            for made in &self.made {
-                results.push(match self.is_short {
-                    true => memory::new_short(py, made.descriptor.bind(py), &made.shape, made.bytes)?,
-                    false => memory::new(py, made.dtype, &made.shape)?,
-                });
-            }
+        match out.filter(|out| !out.is_none()) {
+            None if !self.has_computed => self.run_to(py, objects, &[], self.new_results(py)?, &[], None),
+            out => self.run_with(py, objects, out),
         }
-        // All of this may have run Python code, which could have changed an argument. Nothing below runs Python code.
+    }
+
+    /// Runs a kernel to given arrays, or one whose inputs Python functions compute.
+    fn run_with<'py>(
+        &self,
+        py: Python<'py>,
+        objects: &[Borrowed<'_, 'py, PyAny>],
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Results<'py>> {
+        let computed = self.computed(py, objects)?;
+        let Some(out) = out else {
+            return self.run_to(py, objects, &computed, self.new_results(py)?, &[], None);
+        };
+        if self.copies_to(py, out) {
+            let results = SmallVec::from_iter([out.cast::<PyUntypedArray>()?.clone()]);
+            return self.run_to(py, objects, &computed, results, &[], Some(out));
+        }
+        let results = given_results(out)?;
+        let written = writeable(&results, self.made.len())?;
+        self.run_to(py, objects, &computed, results, &written, None)
+    }
+
+    /// New arrays for the results.
+    #[inline]
+    fn new_results<'py>(&self, py: Python<'py>) -> PyResult<Results<'py>> {
+        let mut results = Results::new();
+        for made in &self.made {
+            results.push(match self.is_short {
+                true => memory::new_short(py, made.descriptor.bind(py), &made.shape, made.bytes)?,
+                false => memory::new(py, made.dtype, &made.shape)?,
+            });
+        }
+        Ok(results)
+    }
+
+    /// Runs the kernel to `results`: through the scratch buffer if `copied_to` is the only one of them, in place if `written`
+    /// describes their memory, or else as arrays that were created for it.
+    fn run_to<'py>(
+        &self,
+        py: Python<'py>,
+        objects: &[Borrowed<'_, 'py, PyAny>],
+        computed: &[u64],
+        results: Results<'py>,
+        written: &[NumpyMemory],
+        copied_to: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Results<'py>> {
+        // Allocation and conversions may have run Python code, which could have changed an argument. Nothing below runs Python code.
         if !self.fits(py, objects) {
             return Err(changed());
         }
@@ -334,7 +367,7 @@ impl BoundCall {
                 heap.as_mut_ptr()
             }
         };
-        let mut word = 0;
+        let (mut word, mut computed) = (0, computed.iter());
         let mut inputs: SmallVec<[In<'_>; 4]> = SmallVec::new();
         for input in &self.inputs {
             let (value, dtype) = match *input {
@@ -361,7 +394,7 @@ impl BoundCall {
                 BoundInput::Number { argument, dtype } => {
                     (converted(&self.argument(py, objects, argument), dtype)?, dtype)
                 }
-                BoundInput::Computed { dtype, .. } => (computed.next().unwrap_or_default(), dtype),
+                BoundInput::Computed { dtype, .. } => (computed.next().copied().unwrap_or_default(), dtype),
             };
             // SAFETY: the word is within the scratch buffer, is used by no other input, and is written before it is read.
             inputs.push(In::bytes(dtype, unsafe {
@@ -372,7 +405,7 @@ impl BoundCall {
             word += 1;
         }
         let mut outputs: SmallVec<[Out<'_>; 2]> = SmallVec::new();
-        for memory in &written {
+        for memory in written {
             // SAFETY: `results` keeps the array alive until the run ends, and it is writeable.
             outputs.push(unsafe { memory.output() }?);
         }
@@ -415,7 +448,6 @@ impl BoundCall {
     }
 
     /// The numbers that Python functions compute from the arguments.
-    #[cold]
     fn computed(&self, py: Python<'_>, objects: &[Borrowed<'_, '_, PyAny>]) -> PyResult<Vec<u64>> {
         let computed = self.inputs.iter().filter_map(|input| match input {
             BoundInput::Computed { function, dtype } => Some((function, *dtype)),

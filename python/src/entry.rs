@@ -119,6 +119,7 @@ impl Entry {
     }
 
     /// The return value, made from the kernel's results.
+    #[inline]
     pub fn rebuilt<'py>(&self, py: Python<'py>, made: Results<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.rebuild {
             Some(rebuild) => rebuild.bind(py).call1((PyList::new(py, made)?,)),
@@ -128,6 +129,10 @@ impl Entry {
 }
 
 /// The first result; an error if there is none.
-pub fn first(made: Results<'_>) -> PyResult<Bound<'_, PyUntypedArray>> {
-    made.into_iter().next().ok_or_else(|| PyValueError::new_err("no result"))
+#[inline]
+pub fn first(mut made: Results<'_>) -> PyResult<Bound<'_, PyUntypedArray>> {
+    match made.is_empty() {
+        true => Err(PyValueError::new_err("no result")),
+        false => Ok(made.swap_remove(0)),
+    }
 }
