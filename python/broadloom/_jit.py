@@ -15,7 +15,7 @@ import threading
 import types
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import numpy as np
 
@@ -73,8 +73,10 @@ class JitFunction(_core.Dispatch):
         self._static = frozenset(static_argnames)
         self._options = options
         self._signature = signature
-        #: Traces and their entries, for other threads, `text` and pickling.
-        self._traced: Bounded[Traced, Entry] = Bounded()
+        #: The traces that the function was pickled with.
+        self._shipped: tuple[Traced, ...] = ()
+        #: The last trace, also for threads that wait for it before it is in the table.
+        self._last: Traced | None = None
         #: The numbers assigned to the forms of calls with static arguments or keywords. No number is used twice.
         self._forms: Bounded[Form, int] = Bounded()
         self._numbers = itertools.count(1)
@@ -109,16 +111,18 @@ class JitFunction(_core.Dispatch):
         lock = self._lock
         held = lock.acquire(timeout=_PATIENCE)
         try:
-            traced, entry = self._trace_of(form, by_numpy, signature, shapes, by_shape)
+            traced = self._trace_of(form, by_numpy, signature, shapes, by_shape)
         except Exception as error:
             shorten(error)
             raise
         finally:
             if held:
                 lock.release()
-        if threads is None or "threads" in self._options:
-            return entry
-        return traced.entry(**self._options, threads=threads)
+        threads = None if "threads" in self._options else threads
+        if traced.threads == threads:
+            return traced
+        options = self._options if threads is None else {**self._options, "threads": threads}
+        return traced.with_kernel(Kernel.parse(traced.kernel.text, **options), threads)
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         given = dict(kwargs or {})
@@ -190,32 +194,39 @@ class JitFunction(_core.Dispatch):
 
     # Traces.
 
+    def _known(self) -> list[Traced]:
+        """The traces that there are, the last one at the end."""
+        last = () if self._last is None else (self._last,)
+        return [*cast("list[Traced]", self.entries()), *self._shipped, *last]
+
     def _trace_of(
         self, form: Form, by_numpy: bool, signature: Signature, shapes: list[tuple[int, ...]], by_shape: bool
-    ) -> tuple[Traced, Entry]:
+    ) -> Traced:
         # A pickled function's kernels for the standard's promotion can serve NumPy's too, since they have the same
         # results.
         rules = (True, False) if self._function is None and by_numpy else (by_numpy,)
-        for traced, entry in list(self._traced.items()):
-            of_shapes = (tuple(shapes),) if by_shape and self._function is not None else (None, tuple(shapes))
+        of_shapes = (tuple(shapes),) if by_shape and self._function is not None else (None, tuple(shapes))
+        known = self._known()
+        for traced in known:
             fits = traced.form == form and traced.signature == signature and traced.shapes in of_shapes
             if fits and traced.by_numpy in rules:
-                return traced, entry
+                return traced
         if self._function is None:
-            known = "; ".join(shown(traced.signature) for traced in self._traced)
+            there = "; ".join(dict.fromkeys(shown(traced.signature) for traced in known))
             raise TypeError(
-                f"{self.__name__} was pickled without its function, with the kernels for {known}; there is none for "
+                f"{self.__name__} was pickled without its function, with the kernels for {there}; there is none for "
                 f"{shown(signature)}"
             )
         made = trace(self._function, self._signature, form, by_numpy, signature, shapes, self._options, by_shape)
-        self._traced[made] = entry = made.entry()
-        return made, entry
+        self._last = made
+        return made
 
     def _entry_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry:
-        if args or kwargs or not self._traced:
+        known = self._known()
+        if args or kwargs or not known:
             number, values, ours = self._arranged(args, kwargs)
             return self.entry(*values, form=number, by_numpy=any(x._handle.by_numpy for x in ours))
-        return list(self._traced.values())[-1]
+        return known[-1]
 
     def explain(self, *args: Any, **kwargs: Any) -> str:
         """Describes how the kernel for these arguments runs, as text. The function is traced if necessary. Without

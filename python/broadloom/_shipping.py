@@ -38,7 +38,7 @@ def function_of_kernels(
 ) -> JitFunction:
     """Unpickles a function from its kernels."""
     made = JitFunction(None, static, options, signature, name)
-    made._traced.update((one, one.entry()) for one in traced)
+    made._shipped = tuple(traced)
     return made
 
 
@@ -48,6 +48,11 @@ def _found(module: str | None, name: str) -> Any:
     for part in name.split("."):
         found = getattr(found, part, None)
     return found
+
+
+def _traces(function: JitFunction) -> list[Traced]:
+    """The traces of a function, one for each signature and form of its calls."""
+    return list({(x.form, x.by_numpy, x.signature, x.shapes): x for x in function._known()}.values())
 
 
 @registered("pickled function")
@@ -64,12 +69,12 @@ def reduced(function: JitFunction) -> Any:
             return name
         if found is source:
             return function_of_source, (source, static, function._options)
-    if not function._traced:
+    traced = _traces(function)
+    if not traced:
         raise pickle.PicklingError(
             f"{function.__name__} can't be pickled: it can't be imported by its name, and no kernel of it was traced that could be "
             f"shipped instead; define it at the top of a module, or call it before"
         )
-    traced = list(function._traced)
     return function_of_kernels, (function.__name__, static, function._options, _bare(function._signature), traced)
 
 
@@ -90,7 +95,7 @@ def token(function: JitFunction) -> Any:
 
     introduce()
     source = function._function
-    texts = None if source is not None else [one.kernel.text for one in function._traced]
+    texts = None if source is not None else [one.kernel.text for one in _traces(function)]
     return normalize_token(("broadloom.jit", source, texts, sorted(function._static), function._options))
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from broadloom._array import Array, of_numpy
+from broadloom._tracing import shorten
 
 
 def take_numpys_arguments(namespace: dict[str, Any], names: Sequence[str], of: ModuleType = np) -> None:
@@ -30,10 +31,11 @@ def _extended(function: Callable[..., Any], of_numpys: Callable[..., Any]) -> Ca
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError) as error:
             # If the arguments fit the signature, the function itself raised the error.
             is_ours = _fits(function, args, kwargs) and not _is_numpys_axis(function, kwargs)
             if is_ours or not _fits(of_numpys, args, kwargs):
+                shorten(error)
                 raise
         made = of_numpys(*args, **kwargs)
         return made if kwargs.get("out") is not None else _ours(made)

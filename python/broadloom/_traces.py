@@ -20,11 +20,21 @@ from broadloom._tracing import ExtentNeeded, TracerError, converted, is_own, tra
 Signature = tuple[tuple[Any, ...], ...]
 
 
-class Traced:
-    """The result of a trace, from which an `Entry` is made."""
+class Traced(Entry):
+    """The result of a trace: an entry, and what it was traced for."""
 
-    def __init__(
-        self,
+    form: Form
+    #: Whether NumPy's promotion was used.
+    by_numpy: bool
+    signature: Signature
+    #: The shapes that the trace is restricted to; None if it holds for all shapes of the signature.
+    shapes: tuple[tuple[int, ...], ...] | None
+    #: The option of the kernel, if it is that of a call's context.
+    threads: int | None
+    _parts: tuple[list[int | Recorded], Structure, list[np.ndarray]]
+
+    def __new__(
+        cls,
         form: Form,
         by_numpy: bool,
         signature: Signature,
@@ -33,23 +43,21 @@ class Traced:
         sources: list[int | Recorded],
         structure: Structure,
         captured: list[np.ndarray],
-    ) -> None:
-        self.form = form
-        #: Whether NumPy's promotion was used.
-        self.by_numpy = by_numpy
-        self.signature = signature
-        #: The shapes that the trace is restricted to; None if it holds for all shapes of the signature.
-        self.shapes = shapes
-        self.kernel = kernel
-        self.sources = sources
-        self.structure = structure
-        self.captured = captured
+        threads: int | None = None,
+    ) -> Traced:
+        rebuild = None if structure.is_one_leaf else structure
+        made = super().__new__(cls, kernel, sources, rebuild, shapes is not None, captured)
+        made.form, made.by_numpy, made.signature, made.shapes = form, by_numpy, signature, shapes
+        made.threads = threads
+        made._parts = sources, structure, captured
+        return made
 
-    def entry(self, **options: Any) -> Entry:
-        """The entry for the table. If options are given, its kernel is compiled with these instead."""
-        kernel = Kernel.parse(self.kernel.text, **options) if options else self.kernel
-        rebuild = None if self.structure.is_one_leaf else self.structure
-        return Entry(kernel, self.sources, rebuild, self.shapes is not None, self.captured)
+    def with_kernel(self, kernel: Kernel, threads: int | None) -> Traced:
+        """The same trace with a kernel of other options."""
+        return Traced(self.form, self.by_numpy, self.signature, self.shapes, kernel, *self._parts, threads)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Traced, (self.form, self.by_numpy, self.signature, self.shapes, self.kernel, *self._parts, self.threads)
 
 
 def shown(signature: Signature) -> str:

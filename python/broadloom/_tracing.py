@@ -188,8 +188,8 @@ def is_own(error: BaseException) -> bool:
 
 
 def shorten(error: Exception) -> None:
-    """Removes the package's frames from the traceback of an error in a traced function, unless the error may be a bug
-    in the package. Nested traces keep them, since `is_own` reads them."""
+    """Removes the package's frames from the traceback of an error in a traced function, or in a function of the
+    namespace, unless the error may be a bug in the package. Traces keep them, since `is_own` reads them."""
     if tracing.depth or not isinstance(error, Error | TracerError) or isinstance(error, InternalError):
         return
     frames = []

@@ -7,39 +7,31 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList};
 
-use crate::kernel::{Kernel, Results};
+use crate::bound_call::Results;
+use crate::kernel::Kernel;
 use crate::memory::NumpyMemory;
 use crate::number::number;
 
 /// An argument of a call.
-pub enum Argument<'py> {
-    /// A NumPy array, which keeps the memory alive, and the description of that memory.
-    Array(Bound<'py, PyUntypedArray>, NumpyMemory),
+pub enum Argument {
+    /// The memory of a NumPy array.
+    Array(NumpyMemory),
     /// A Python number.
     Number(Literal),
 }
 
-impl<'py> Argument<'py> {
-    /// Converts an exact `numpy.ndarray` or a number; `None` for any other object, which Python code has to convert first.
-    pub fn of(object: &Bound<'py, PyAny>) -> PyResult<Option<Argument<'py>>> {
+impl Argument {
+    /// Describes an exact `numpy.ndarray` or a number; `None` for any other object, which Python code has to convert first.
+    pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Option<Argument>> {
         // SAFETY: the pointer refers to a live object.
         if unsafe { npyffi::PyArray_CheckExact(object.py(), object.as_ptr()) } != 0 {
-            let array = object.cast::<PyUntypedArray>()?.clone();
-            return Ok(NumpyMemory::of(&array).ok().map(|memory| Argument::Array(array, memory)));
+            return Ok(NumpyMemory::of(object.cast::<PyUntypedArray>()?).ok().map(Argument::Array));
         }
         let is_number = object.is_exact_instance_of::<PyFloat>()
             || object.is_exact_instance_of::<PyInt>()
             || object.is_exact_instance_of::<PyBool>();
         Ok(if is_number { Some(Argument::Number(number(object)?)) } else { None })
     }
-}
-
-/// The shapes of the array arguments, in order.
-pub fn shapes_of<'a>(arguments: &'a [Argument<'_>]) -> impl Iterator<Item = &'a [usize]> + Clone {
-    arguments.iter().filter_map(|argument| match argument {
-        Argument::Array(_, memory) => Some(&memory.shape[..]),
-        Argument::Number(_) => None,
-    })
 }
 
 /// The source of a kernel's input.
@@ -51,9 +43,11 @@ pub enum InputSource {
 }
 
 /// A kernel for one signature, with the mapping from arguments to its inputs and from its results to the return value.
-#[pyclass(frozen, module = "broadloom._core")]
+#[pyclass(subclass, frozen, module = "broadloom._core")]
 pub struct Entry {
-    kernel: Py<Kernel>,
+    kernel: broadloom::Kernel,
+    /// The kernel as a Python object, unless the entry is that object's own.
+    object: Option<Py<Kernel>>,
     sources: Vec<InputSource>,
     rebuild: Option<Py<PyAny>>,
     by_shape: bool,
@@ -70,7 +64,7 @@ impl Entry {
     #[new]
     #[pyo3(signature = (kernel, sources, rebuild = None, by_shape = false, captured = Vec::new()))]
     fn new(
-        kernel: Py<Kernel>,
+        kernel: Bound<'_, Kernel>,
         sources: Vec<Bound<'_, PyAny>>,
         rebuild: Option<Py<PyAny>>,
         by_shape: bool,
@@ -82,29 +76,31 @@ impl Entry {
             Err(error) => Err(error),
         });
         let sources = sources.collect::<PyResult<Vec<_>>>()?;
-        if sources.len() != kernel.get().kernel().inputs().len() {
+        let (object, kernel) = (Some(kernel.clone().unbind()), kernel.get().kernel().clone());
+        if sources.len() != kernel.inputs().len() {
             return Err(PyValueError::new_err("an entry has a source for each input of its kernel"));
         }
-        Ok(Entry { kernel, sources, rebuild, by_shape, captured })
+        Ok(Entry { kernel, object, sources, rebuild, by_shape, captured })
     }
 
     /// The kernel, as a Python object.
     #[getter]
     #[pyo3(name = "kernel")]
-    fn kernel_object(&self, py: Python<'_>) -> Py<Kernel> {
-        self.kernel.clone_ref(py)
+    fn kernel_object(&self, py: Python<'_>) -> Option<Py<Kernel>> {
+        self.object.as_ref().map(|kernel| kernel.clone_ref(py))
     }
 }
 
 impl Entry {
-    /// The kernel.
-    pub fn kernel(&self) -> &Kernel {
-        self.kernel.get()
+    /// The entry of a kernel's own calls, whose arguments are the inputs.
+    pub fn of(kernel: broadloom::Kernel) -> Entry {
+        let sources = (0..kernel.inputs().len()).map(InputSource::Argument).collect();
+        Entry { kernel, object: None, sources, rebuild: None, by_shape: false, captured: Vec::new() }
     }
 
-    /// The engine's kernel.
-    pub fn compiled(&self) -> &broadloom::Kernel {
-        self.kernel.get().kernel()
+    /// The kernel.
+    pub fn kernel(&self) -> &broadloom::Kernel {
+        &self.kernel
     }
 
     /// The source of each input of the kernel.
@@ -123,20 +119,20 @@ impl Entry {
     }
 
     /// The return value, made from the kernel's results.
+    #[inline]
     pub fn rebuilt<'py>(&self, py: Python<'py>, made: Results<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.rebuild {
             Some(rebuild) => rebuild.bind(py).call1((PyList::new(py, made)?,)),
-            None => only(made),
+            None => first(made).map(Bound::into_any),
         }
-    }
-
-    /// Whether a function makes the return value from the results.
-    pub fn is_rebuilt(&self) -> bool {
-        self.rebuild.is_some()
     }
 }
 
 /// The first result; an error if there is none.
-pub fn only(made: Results<'_>) -> PyResult<Bound<'_, PyAny>> {
-    made.into_iter().next().map(Bound::into_any).ok_or_else(|| PyValueError::new_err("no result"))
+#[inline]
+pub fn first(mut made: Results<'_>) -> PyResult<Bound<'_, PyUntypedArray>> {
+    match made.is_empty() {
+        true => Err(PyValueError::new_err("no result")),
+        false => Ok(made.swap_remove(0)),
+    }
 }

@@ -39,11 +39,6 @@ fn class_of(kind: ErrorKind) -> &'static str {
     }
 }
 
-/// Whether an exception is one of shapes.
-pub fn is_of_shape(py: Python<'_>, error: &PyErr) -> bool {
-    class(py, class_of(ErrorKind::Shape)).is_ok_and(|class| error.is_instance(py, &class))
-}
-
 /// What an error is about, beside what it says itself.
 #[derive(Default)]
 pub struct About<'a, 'b> {

@@ -17,54 +17,39 @@ use crate::number::number;
 use crate::options::{current, of_evaluation};
 use crate::origin::{self, HandleOperand, HandleOrigin, Parameter};
 use crate::run::compute;
-use crate::work::Work;
 
 /// An immutable array expression, whose dtype and shape are checked when it is built.
 #[pyclass(frozen, module = "broadloom._core")]
 #[derive(Clone)]
 pub struct Handle {
-    array: Array<'static>,
-    work: Work,
-    origin: HandleOrigin,
+    /// The expression. For a parameter it has the default dtype, and [`Handle::array`] makes the input.
+    pub array: Array<'static>,
+    /// The number of operations on the longest path to memory, which decides whether the expression is evaluated before it grows
+    /// further.
+    pub depth: u32,
+    pub origin: HandleOrigin,
     /// Whether operators of this handle, and of handles made from it, use NumPy's promotion regardless of the current rule.
-    by_numpy: bool,
+    pub by_numpy: bool,
 }
 
 impl Handle {
+    fn new(array: Array<'static>, origin: HandleOrigin) -> Handle {
+        Handle { array, depth: 0, origin, by_numpy: false }
+    }
+
     /// A handle of a generated array.
     fn generated(array: Array<'static>) -> Handle {
-        Handle { array, work: Work::default(), origin: HandleOrigin::Generated, by_numpy: false }
+        Handle::new(array, HandleOrigin::Generated)
     }
 
-    /// The handle of an array that is in memory.
-    pub fn of_memory(array: Array<'static>) -> Handle {
-        Handle { array, work: Work::default(), origin: HandleOrigin::Memory(None), by_numpy: false }
-    }
-
-    /// A handle of computed values in broadloom's own memory, with a promotion rule.
+    /// A handle of values in broadloom's own memory, with a promotion rule.
     pub fn evaluated_to(array: Array<'static>, by_numpy: bool) -> Handle {
-        Handle { by_numpy, ..Handle::of_memory(array) }
-    }
-
-    /// The handle of an operation's result.
-    pub fn made(array: Array<'static>, work: Work, origin: HandleOrigin, by_numpy: bool) -> Handle {
-        Handle { array, work, origin, by_numpy }
-    }
-
-    /// This handle as an operand.
-    pub fn operand(&self) -> HandleOperand {
-        let Handle { array, work, origin, by_numpy } = self.clone();
-        HandleOperand { array, is_number: false, is_huge: false, work, origin, by_numpy }
-    }
-
-    /// Whether operators of this handle use NumPy's promotion regardless of the current rule.
-    pub fn has_numpys_rule(&self) -> bool {
-        self.by_numpy
+        Handle { by_numpy, ..Handle::new(array, HandleOrigin::Memory(None)) }
     }
 
     /// A handle of an input of a kernel.
     pub fn input_of(array: Array<'static>) -> Handle {
-        Handle { array, work: Work::default(), origin: HandleOrigin::Traced, by_numpy: false }
+        Handle::new(array, HandleOrigin::Traced)
     }
 
     /// The array expression. For a parameter it is the parameter's input of its default dtype.
@@ -75,21 +60,6 @@ impl Handle {
         }
     }
 
-    /// Where the handle's values come from.
-    pub fn origin(&self) -> &HandleOrigin {
-        &self.origin
-    }
-
-    /// The values as a NumPy array over broadloom's memory.
-    pub fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.to_numpy(py)
-    }
-
-    /// The number of operations between this expression and memory.
-    pub fn work(&self) -> Work {
-        self.work
-    }
-
     /// The result of an operation whose only operand is this handle.
     fn then(&self, array: Array<'static>) -> Handle {
         if let HandleOrigin::Parameter(parameter) = &self.origin {
@@ -97,7 +67,7 @@ impl Handle {
             let _ = parameter.alone();
         }
         let origin = self.origin.joined(&self.origin);
-        Handle { array, work: self.work.then(), origin, by_numpy: self.by_numpy }
+        Handle { array, depth: self.depth.saturating_add(1), origin, by_numpy: self.by_numpy }
     }
 
     /// The result of a reduction or scan of this handle.
@@ -129,15 +99,6 @@ impl Handle {
         }
     }
 
-    /// Raises ValueError if the layout or dtype of NumPy memory that the expression reads has changed since the memory was
-    /// shared.
-    pub fn check_lenders(&self, py: Python<'_>) -> PyResult<()> {
-        match self.origin {
-            HandleOrigin::Memory(_) => memory::check_lenders(py, &self.array),
-            _ => Ok(()),
-        }
-    }
-
     fn evaluated(
         &self,
         py: Python<'_>,
@@ -159,7 +120,7 @@ impl Handle {
         let (made, of) = (memory::lend(array)?, HandleOrigin::Memory(Some(Arc::new(array.clone().unbind()))));
         match origin::is_tracing() {
             true => origin::captured(made, of).map(Handle::input_of),
-            false => Ok(Handle { array: made, work: Work::default(), origin: of, by_numpy: false }),
+            false => Ok(Handle::new(made, of)),
         }
     }
 
@@ -193,12 +154,7 @@ impl Handle {
         };
         let alone = Array::input(name, sample.default_dtype(), &[]).or_raise()?;
         let parameter = Arc::new(Parameter::new(name.to_owned(), sample));
-        Ok(Handle {
-            array: alone,
-            work: Work::default(),
-            origin: HandleOrigin::Parameter(parameter),
-            by_numpy: false,
-        })
+        Ok(Handle::new(alone, HandleOrigin::Parameter(parameter)))
     }
 
     /// The inputs that a parameter was turned into, one for each dtype.
@@ -302,7 +258,7 @@ impl Handle {
     /// Whether operators of this handle use NumPy's promotion regardless of the current rule.
     #[getter]
     #[pyo3(name = "by_numpy")]
-    fn promotes_by_numpy(&self) -> bool {
+    fn has_numpys_rule(&self) -> bool {
         self.by_numpy
     }
 
@@ -325,15 +281,19 @@ impl Handle {
 
     /// Raises ValueError if the layout or dtype of NumPy memory that the expression reads has changed since the memory was
     /// shared.
-    fn check(&self, py: Python<'_>) -> PyResult<()> {
-        self.check_lenders(py)
+    #[pyo3(name = "check")]
+    pub fn check_lenders(&self, py: Python<'_>) -> PyResult<()> {
+        match self.origin {
+            HandleOrigin::Memory(_) => memory::check_lenders(py, &self.array),
+            _ => Ok(()),
+        }
     }
 
     /// The number of operations on the longest path from this expression to memory.
     #[getter]
     #[pyo3(name = "depth")]
     fn operations_to_memory(&self) -> u32 {
-        self.work.depth
+        self.depth
     }
 
     /// The handle of the elements converted to a dtype, as the function astype converts them.
@@ -386,18 +346,15 @@ impl Handle {
 
     /// The dot products of vectors along an axis.
     fn vecdot(&self, py: Python<'_>, other: &Bound<'_, PyAny>, axis: isize) -> PyResult<Handle> {
-        let (given, other) = (self.operand(), operand(other)?);
-        let by_numpy = given.by_numpy || other.by_numpy;
-        let before = self.work.or(other.work);
-        let origin = self.origin.joined(&other.origin);
-        let (arrays, is_traced) = origin::operands(None, SmallVec::from_iter([given, other]))?;
+        let given = [HandleOperand::of(self.clone()), operand(other)?];
+        let by_numpy = given.iter().any(|operand| operand.handle.by_numpy);
+        let depth = given.iter().map(|operand| operand.handle.depth).max().unwrap_or(0);
+        let (arrays, origin) = origin::operands(None, SmallVec::from_iter(given))?;
         let about =
             About { operation: Some("vecdot"), operands: &arrays, axes: Some(std::slice::from_ref(&axis)) };
         let mode = if by_numpy { Promotion::NumPy } else { self.rule(py)? };
         let made = with_promotion(mode, || arrays[0].vecdot(&arrays[1], axis));
-        let array = made.or_raise_about(&about)?;
-        let origin = if is_traced { HandleOrigin::Traced } else { origin };
-        Ok(Handle { array, work: before.then(), origin, by_numpy })
+        Ok(Handle { array: made.or_raise_about(&about)?, depth: depth.saturating_add(1), origin, by_numpy })
     }
 
     fn reshape(&self, shape: Vec<isize>) -> PyResult<Handle> {
@@ -493,7 +450,7 @@ impl Handle {
 
     /// The values as a NumPy array over broadloom's memory, without a copy. The array is read-only if this handle also keeps that
     /// memory.
-    fn to_numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    pub fn to_numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let array =
             if self.array.is_evaluated() { self.array.clone() } else { self.evaluated(py, None, None)? };
         memory::share(py, array)
@@ -501,9 +458,7 @@ impl Handle {
 
     /// The value of the only element, as a Python bool, int or float.
     fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let array =
-            if self.array.is_evaluated() { self.array.clone() } else { self.evaluated(py, None, None)? };
-        memory::share(py, array)?.call_method0("item")
+        self.to_numpy(py)?.call_method0("item")
     }
 
     /// Describes, as text, how the expression would be evaluated; with the code of each kernel if `code` is set.
@@ -535,7 +490,7 @@ impl Handle {
 /// Converts a handle or a number to an operand.
 pub fn operand(object: &Bound<'_, PyAny>) -> PyResult<HandleOperand> {
     if let Ok(handle) = object.cast_exact::<Handle>() {
-        return Ok(handle.get().operand());
+        return Ok(HandleOperand::of(handle.get().clone()));
     }
     let is_integer = object.is_instance_of::<PyInt>();
     let number = match number(object) {
@@ -544,13 +499,5 @@ pub fn operand(object: &Bound<'_, PyAny>) -> PyResult<HandleOperand> {
         made => made?,
     };
     let is_huge = is_integer && matches!(number, Literal::Float(_));
-    let array = Array::scalar(number);
-    Ok(HandleOperand {
-        array,
-        is_number: true,
-        is_huge,
-        work: Work::default(),
-        origin: HandleOrigin::Generated,
-        by_numpy: false,
-    })
+    Ok(HandleOperand { handle: Handle::generated(Array::scalar(number)), is_number: true, is_huge })
 }

@@ -1,19 +1,19 @@
 //! Compiled kernels, which run on NumPy arrays.
 
-use broadloom::{Array, In, Out, Port};
+use broadloom::{Array, Error, ErrorKind, Port};
 use numpy::PyUntypedArray;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::Borrowed;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use smallvec::SmallVec;
 
+use crate::bound_call::{BoundCall, Objects, Results};
 use crate::dtype;
-use crate::error::{OrRaise, text_exception};
+use crate::entry::{Entry, first};
+use crate::error::{OrRaise, exception, text_exception};
 use crate::handle::Handle;
-use crate::memory::{self, NumpyMemory, changed};
 use crate::options::of_keywords;
-use crate::run::compute;
-use crate::table::{LastCall, Shapes};
+use crate::table::{Key, Table};
 
 /// A compiled expression with named inputs.
 #[pyclass(frozen, module = "broadloom._core")]
@@ -22,16 +22,47 @@ pub struct Kernel {
     text: String,
     /// The keywords it was built with.
     keywords: Option<Py<PyDict>>,
-    last: LastCall,
+    /// A table with one entry.
+    table: Table,
+    entry: Py<Entry>,
 }
 
-/// The result arrays of a run.
-pub type Results<'py> = SmallVec<[Bound<'py, PyUntypedArray>; 2]>;
-
 impl Kernel {
+    fn made(
+        py: Python<'_>,
+        kernel: broadloom::Kernel,
+        text: String,
+        keywords: Option<Py<PyDict>>,
+    ) -> PyResult<Kernel> {
+        let (table, entry) = (Table::default(), Py::new(py, Entry::of(kernel.clone()))?);
+        table.insert(Key::default(), entry.clone_ref(py));
+        Ok(Kernel { kernel, text, keywords, table, entry })
+    }
+
     /// The engine's kernel.
     pub fn kernel(&self) -> &broadloom::Kernel {
         &self.kernel
+    }
+
+    /// Runs on arrays given in the order of the inputs.
+    fn results<'py>(
+        &self,
+        py: Python<'py>,
+        objects: &[Borrowed<'_, 'py, PyAny>],
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Results<'py>> {
+        if let Some(call) = self.table.call(py, 0, objects) {
+            return call.get().run(py, objects, out);
+        }
+        let (given, wanted) = (objects.len(), self.kernel.inputs().len());
+        if given != wanted {
+            let inputs = if wanted == 1 { "input" } else { "inputs" };
+            let why = format!("kernel: it has {wanted} {inputs}, not {given}");
+            return Err(exception(&Error::new(ErrorKind::Arity, why)));
+        }
+        let call = BoundCall::bind(self.entry.bind(py), objects)?.or_raise()?;
+        self.table.keep(0, &call);
+        call.get().run(py, objects, out)
     }
 
     /// The arguments of a call, in the order of the kernel's inputs.
@@ -87,68 +118,6 @@ impl Kernel {
         };
         ports.iter().map(of).collect()
     }
-
-    /// The ranks and extents of inputs that are all row-major and of the kernel's dtypes; `None` for other inputs.
-    fn shapes_of(&self, memory: &[NumpyMemory]) -> Option<Shapes> {
-        let ports = self.kernel.inputs();
-        let fits = |(memory, port): (&NumpyMemory, &Port)| memory.is_row_major && memory.dtype == port.dtype;
-        if memory.len() != ports.len() || !memory.iter().zip(ports).all(fits) {
-            return None;
-        }
-        Some(
-            memory
-                .iter()
-                .flat_map(|memory| std::iter::once(memory.shape.len()).chain(memory.shape.iter().copied()))
-                .collect(),
-        )
-    }
-}
-
-/// The arrays that results are written to: those passed as `out`, or new ones of these dtypes and shapes.
-pub fn results<'py>(
-    py: Python<'py>,
-    given: &[Bound<'py, PyUntypedArray>],
-    ports: &[Port],
-    shapes: &[&[usize]],
-) -> PyResult<Results<'py>> {
-    if given.is_empty() {
-        return ports.iter().zip(shapes).map(|(port, shape)| memory::new(py, port.dtype, shape)).collect();
-    }
-    if given.len() != ports.len() {
-        let (n, wanted) = (given.len(), ports.len());
-        return Err(PyTypeError::new_err(format!("out has {n} arrays, there are {wanted} results")));
-    }
-    Ok(given.iter().cloned().collect())
-}
-
-/// The memory of arrays that will be written to; an error if one is read-only.
-pub fn writeable(arrays: &[Bound<'_, PyUntypedArray>]) -> PyResult<SmallVec<[NumpyMemory; 2]>> {
-    let memory = arrays.iter().map(|array| {
-        let memory = NumpyMemory::of(array).map_err(|why| why.exception(array))?;
-        match memory.is_writeable {
-            true => Ok(memory),
-            false => Err(PyValueError::new_err("out: the array is read-only")),
-        }
-    });
-    memory.collect()
-}
-
-/// The arrays passed as `out=`: none, one, or a tuple or list of several.
-pub fn given_results<'py>(out: Option<&Bound<'py, PyAny>>) -> PyResult<Vec<Bound<'py, PyUntypedArray>>> {
-    let Some(out) = out.filter(|out| !out.is_none()) else { return Ok(Vec::new()) };
-    if let Ok(array) = out.cast::<PyUntypedArray>() {
-        return Ok(vec![array.clone()]);
-    }
-    let several = out
-        .try_iter()
-        .map_err(|_| PyTypeError::new_err("out: expected a NumPy array, or a tuple of them"))?;
-    several
-        .map(|array| {
-            array?
-                .cast_into::<PyUntypedArray>()
-                .map_err(|_| PyTypeError::new_err("out: expected NumPy arrays"))
-        })
-        .collect()
 }
 
 #[pymethods]
@@ -157,6 +126,7 @@ impl Kernel {
     #[new]
     #[pyo3(signature = (outputs, inputs, **options))]
     fn new(
+        py: Python<'_>,
         outputs: Vec<(String, PyRef<'_, Handle>)>,
         inputs: Vec<PyRef<'_, Handle>>,
         options: Option<&Bound<'_, PyDict>>,
@@ -170,18 +140,17 @@ impl Kernel {
         let kernel =
             broadloom::Kernel::named(&named, &inputs.iter().collect::<Vec<_>>(), &options).or_raise()?;
         let text = with_inputs(kernel.inputs(), &broadloom::text::print(&named).or_raise()?);
-        Ok(Kernel { kernel, text, keywords, last: LastCall::default() })
+        Kernel::made(py, kernel, text, keywords)
     }
 
     /// Compiles a program in broadloom's text language.
     #[staticmethod]
     #[pyo3(signature = (text, **options))]
-    fn parse(text: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<Kernel> {
+    fn parse(py: Python<'_>, text: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<Kernel> {
         let keywords = copied(options)?;
         let options = of_keywords(options)?;
-        let kernel =
-            broadloom::Kernel::parse(text, &options).map_err(|error| text_exception(&error, text))?;
-        Ok(Kernel { kernel, text: text.to_owned(), keywords, last: LastCall::default() })
+        let kernel = broadloom::Kernel::parse(text, &options).map_err(|error| text_exception(&error, text))?;
+        Kernel::made(py, kernel, text.to_owned(), keywords)
     }
 
     /// Runs on arrays given in the order of the inputs, and returns the results in the order of the outputs.
@@ -192,35 +161,8 @@ impl Kernel {
         arrays: Vec<Bound<'py, PyUntypedArray>>,
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let wanted = given_results(out)?;
-        let memory = arrays.iter().map(|array| NumpyMemory::of(array).map_err(|why| why.exception(array)));
-        let memory: SmallVec<[NumpyMemory; 4]> = memory.collect::<PyResult<_>>()?;
-        // SAFETY: `arrays` keeps the arrays alive until the run ends.
-        let inputs: SmallVec<[In<'_>; 4]> = memory.iter().map(|memory| unsafe { memory.input() }).collect();
-        let shapes = self.shapes_of(&memory);
-        let call = match shapes.as_ref().and_then(|shapes| self.last.find(shapes)) {
-            Some(call) => call,
-            None => {
-                // The GIL is released, since planning may take long.
-                let call = py.detach(|| self.kernel.bind_like(&inputs)).or_raise()?;
-                if let Some(shapes) = shapes {
-                    self.last.keep(shapes, &call);
-                }
-                call
-            }
-        };
-        let shapes: SmallVec<[&[usize]; 2]> = call.output_shapes().collect();
-        let made = results(py, &wanted, self.kernel.outputs(), &shapes)?;
-        let written = writeable(&made)?;
-        // SAFETY: `made` keeps the arrays alive until the run ends, and they are writeable.
-        let outputs = written.iter().map(|memory| unsafe { memory.output() });
-        let outputs: SmallVec<[Out<'_>; 2]> = outputs.collect::<PyResult<_>>()?;
-        // Planning and allocation may have run Python code, which could have changed the arrays.
-        if !memory.iter().zip(&arrays).all(|(memory, array)| memory.is_of(array)) {
-            return Err(changed());
-        }
-        compute(py, None, |control| call.run_with(&inputs, outputs, control))?;
-        PyList::new(py, made)
+        let objects: Objects<'_, 'py> = arrays.iter().map(|array| array.as_any().as_borrowed()).collect();
+        PyList::new(py, self.results(py, &objects, out)?)
     }
 
     /// Runs on arrays, numbers and sequences, given in the order of the inputs, by name, or in one dict. Returns the result, or a
@@ -233,11 +175,18 @@ impl Kernel {
         out: Option<&Bound<'py, PyAny>>,
         inputs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let given = self.arguments(arrays, inputs)?;
-        let made = self.run(py, given, out)?;
+        let objects: Objects<'_, 'py> = arrays.iter_borrowed().collect();
+        let made = match self.table.call(py, 0, &objects).filter(|_| inputs.is_none()) {
+            Some(call) => call.get().run(py, &objects, out)?,
+            None => {
+                let given = self.arguments(arrays, inputs)?;
+                let objects: Objects<'_, 'py> = given.iter().map(|x| x.as_any().as_borrowed()).collect();
+                self.results(py, &objects, out)?
+            }
+        };
         match made.len() {
-            1 => made.get_item(0),
-            _ => Ok(made.to_tuple().into_any()),
+            1 => first(made).map(Bound::into_any),
+            _ => Ok(PyTuple::new(py, made)?.into_any()),
         }
     }
 

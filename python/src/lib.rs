@@ -5,6 +5,7 @@
 //! takes the GIL.
 
 mod arrow;
+mod bound_call;
 mod buffer;
 mod dispatch;
 mod dtype;
@@ -20,12 +21,10 @@ mod numexpr;
 mod operations;
 mod options;
 mod origin;
-mod repeat;
 mod run;
 mod table;
 mod tables;
 mod trace;
-mod work;
 
 use pyo3::prelude::*;
 

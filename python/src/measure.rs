@@ -31,7 +31,8 @@ pub fn engine_seconds(
         return Err(PyValueError::new_err("an output is read-only"));
     }
     // SAFETY: `arrays` keeps the arrays alive until the last run ends.
-    let inputs: SmallVec<[In<'_>; 4]> = read.iter().map(|memory| unsafe { memory.input() }).collect();
+    let inputs: SmallVec<[In<'_>; 4]> =
+        read.iter().map(|memory| unsafe { memory.input(memory.address()) }).collect();
     let call = kernel.bind_like(&inputs).or_raise()?;
     py.detach(|| {
         let begun = Instant::now();

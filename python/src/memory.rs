@@ -26,6 +26,7 @@ pub type Axes<T> = SmallVec<[T; 4]>;
 
 /// The memory of a NumPy array whose layout was checked: native byte order, aligned elements, and strides that are multiples of
 /// the element size.
+#[derive(Clone)]
 pub struct NumpyMemory {
     pub dtype: DType,
     pub shape: Axes<usize>,
@@ -135,12 +136,6 @@ impl NumpyMemory {
         })
     }
 
-    /// Whether the array still has this memory: Python code may have resized the array or changed its dtype since.
-    pub fn is_of(&self, array: &Bound<'_, PyUntypedArray>) -> bool {
-        NumpyMemory::of(array)
-            .is_ok_and(|now| now.is_writeable == self.is_writeable && now.has_elements_of(self))
-    }
-
     /// Whether both describe the same elements: equal dtype, shape, strides and address.
     fn has_elements_of(&self, other: &NumpyMemory) -> bool {
         (self.data, self.dtype) == (other.data, other.dtype)
@@ -161,7 +156,7 @@ impl NumpyMemory {
     }
 
     /// The address of the element with index 0 along each axis.
-    pub fn address(&self) -> *const u8 {
+    pub fn address(&self) -> *mut u8 {
         self.data
     }
 
@@ -175,36 +170,26 @@ impl NumpyMemory {
         self.elements() * self.dtype.size()
     }
 
-    /// The memory that the array's elements span.
+    /// The memory that the elements of an array with this layout span, if its element with index 0 along each axis is at `data`.
     ///
     /// # Safety
     /// The array must stay alive as long as the region is used.
-    unsafe fn region<'a>(&self) -> Region<'a> {
-        let start = self.data.wrapping_sub(self.offset * self.dtype.size());
+    unsafe fn region<'a>(&self, data: *mut u8) -> Region<'a> {
+        let start = data.wrapping_sub(self.offset * self.dtype.size());
         // SAFETY: the array is alive, and NumPy guarantees that all its elements are in one readable allocation. For arrays made
         // by `as_strided`, the caller of that function guarantees it. Writes by other Python threads are a race in the user's
         // program; any bytes are valid elements.
         unsafe { Region::from_raw(start, self.bytes) }
     }
 
-    /// The memory as an input of a kernel's run.
+    /// The memory of an array with this layout, whose element with index 0 along each axis is at `data`, as an input of a kernel's
+    /// run.
     ///
     /// # Safety
     /// The array must stay alive as long as the input is used.
-    pub unsafe fn input(&self) -> In<'_> {
+    pub unsafe fn input(&self, data: *mut u8) -> In<'_> {
         // SAFETY: the caller guarantees what `region` requires.
-        In::raw(self.dtype, unsafe { self.region() }, self.offset, &self.shape, &self.strides)
-    }
-
-    /// Copies the elements of a row-major array to `to`, whose length must be their size in bytes.
-    ///
-    /// # Safety
-    /// The array must be alive and row-major.
-    pub unsafe fn copy_to(&self, to: &mut [u8]) {
-        debug_assert!(self.is_row_major && to.len() == self.packed_bytes());
-        // SAFETY: the elements of a row-major array start at `data` and have the size of `to`, which does not overlap NumPy's
-        // memory.
-        unsafe { std::ptr::copy_nonoverlapping(self.data, to.as_mut_ptr(), to.len()) }
+        In::raw(self.dtype, unsafe { self.region(data) }, self.offset, &self.shape, &self.strides)
     }
 
     /// The memory as a writeable view.
@@ -218,20 +203,6 @@ impl NumpyMemory {
         // are read. Concurrent access by other Python threads is a race in the user's program.
         let view = unsafe { ViewMut::from_raw(self.data, size, &self.shape, &strides) };
         view.map_err(|error| PyValueError::new_err(format!("out: {error}")))
-    }
-
-    /// The memory of a row-major array that no one else uses, as an output of a run.
-    ///
-    /// # Safety
-    /// The requirements of [`NumpyMemory::view_mut`]; also, nothing else may access the array as long as the output is used, and
-    /// all its bytes must be initialised.
-    pub unsafe fn output_slice<'a>(&self) -> Out<'a> {
-        let len = self.packed_bytes();
-        if len == 0 {
-            return Out::bytes(self.dtype, &mut []);
-        }
-        // SAFETY: the elements of a row-major array start at `data`, and no one else accesses them.
-        Out::bytes(self.dtype, unsafe { std::slice::from_raw_parts_mut(self.data, len) })
     }
 
     /// The memory as an output of a kernel's run.
@@ -321,7 +292,7 @@ pub fn lend(array: &Bound<'_, PyUntypedArray>) -> PyResult<Array<'static>> {
     let owner = Arc::new(Lender::of(array)?);
     let memory = &owner.memory;
     // SAFETY: the new array keeps the owner alive, and the owner keeps the NumPy array alive.
-    let region = unsafe { memory.region() };
+    let region = unsafe { memory.region(memory.data) };
     Array::lent(memory.dtype, region, memory.offset, &memory.shape, &memory.strides, owner.clone()).or_raise()
 }
 

@@ -137,7 +137,7 @@ pub fn evaluate<'py>(
     if !disable_cache {
         remember(&plan, out, order, rule)?;
     }
-    plan.get().compute(py, &values, out, order, rule)
+    plan.get().compute(py, values, out, order, rule)
 }
 
 /// Evaluates the text again that this thread evaluated or validated last, with the variables as they are now.
@@ -186,7 +186,7 @@ pub fn re_evaluate<'py>(
     let scope = Scope { locals: local_dict, globals: global_dict, above: _frame_depth.saturating_sub(2) };
     let plan = plan.get();
     let values = scope.values(py, plan.names())?;
-    plan.compute(py, &values, out.as_ref(), *order, *rule)
+    plan.compute(py, values, out.as_ref(), *order, *rule)
 }
 
 /// Looks whether a text can be evaluated with its variables, without computing it; `re_evaluate` does that then.
@@ -232,8 +232,7 @@ pub fn validate<'py>(
         let scope = Scope { locals: local_dict, globals: global_dict, above: _frame_depth.saturating_sub(2) };
         let values = scope.values(py, plan.get().names())?;
         let (order, rule) = (ResultOrder::of(order)?, plan::casting(casting, SAFE)?);
-        let array = out.map(array_of).transpose()?;
-        plan.get().find(py, &values, array, rule)?;
+        plan.get().check(py, values, out, rule)?;
         remember(&plan, out, order, rule)
     };
     match validated() {

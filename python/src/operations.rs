@@ -11,9 +11,8 @@ use crate::error::{About, OrRaise};
 use crate::handle::{Handle, operand};
 use crate::number::beyond_floats;
 use crate::options::{current, of_evaluation};
-use crate::origin::{self, HandleOperand, HandleOrigin};
+use crate::origin::{self, HandleOperand};
 use crate::run::compute;
-use crate::work::Work;
 
 /// Applies a function of the op table to handles and numbers; with NumPy's promotion of mixed kinds if that is requested.
 #[pyfunction]
@@ -29,7 +28,7 @@ pub fn apply(op: &str, operands: &Bound<'_, PyTuple>, numpy_promotion: bool) -> 
 #[pyo3(signature = (op, *operands))]
 pub fn promoted(py: Python<'_>, op: &str, operands: &Bound<'_, PyTuple>) -> PyResult<Handle> {
     let given = operands_of(operands)?;
-    let by_numpy = given.iter().any(|operand| operand.by_numpy) || current(py)?.by_numpy;
+    let by_numpy = given.iter().any(|operand| operand.handle.by_numpy) || current(py)?.by_numpy;
     applied(op, given, if by_numpy { Promotion::NumPy } else { Promotion::Strict })
 }
 
@@ -37,9 +36,8 @@ pub fn promoted(py: Python<'_>, op: &str, operands: &Bound<'_, PyTuple>) -> PyRe
 #[pyfunction]
 #[pyo3(signature = (*handles))]
 pub fn by_numpy(py: Python<'_>, handles: &Bound<'_, PyTuple>) -> PyResult<bool> {
-    let has_rule = |object: Bound<'_, PyAny>| {
-        object.cast_exact::<Handle>().is_ok_and(|handle| handle.get().has_numpys_rule())
-    };
+    let has_rule =
+        |object: Bound<'_, PyAny>| object.cast_exact::<Handle>().is_ok_and(|handle| handle.get().by_numpy);
     Ok(current(py)?.by_numpy || handles.iter().any(has_rule))
 }
 
@@ -51,11 +49,13 @@ fn operands_of(operands: &Bound<'_, PyTuple>) -> PyResult<SmallVec<[HandleOperan
 /// every dtype as well, so comparisons stay exact and other operations raise an error.
 #[cold]
 fn among_integers(given: &mut [HandleOperand]) -> PyResult<()> {
-    let is_among_floats = given.iter().any(|operand| !operand.is_huge && operand.array.dtype().is_float());
+    let is_among_floats =
+        given.iter().any(|operand| !operand.is_huge && operand.handle.array.dtype().is_float());
     for operand in given.iter_mut().filter(|operand| operand.is_huge) {
-        let value = operand.array.item::<f64>().or_raise()?;
+        let array = &mut operand.handle.array;
+        let value = array.item::<f64>().or_raise()?;
         if !is_among_floats {
-            operand.array = Array::scalar(Literal::Int(if value < 0.0 { i128::MIN } else { i128::MAX }));
+            *array = Array::scalar(Literal::Int(if value < 0.0 { i128::MIN } else { i128::MAX }));
         } else if value.is_infinite() {
             return Err(beyond_floats());
         }
@@ -69,16 +69,13 @@ fn applied(op: &str, mut given: SmallVec<[HandleOperand; 3]>, mode: Promotion) -
     if given.iter().any(|operand| operand.is_huge) {
         among_integers(&mut given)?;
     }
-    let by_numpy = given.iter().any(|operand| operand.by_numpy);
-    let work = given.iter().fold(Work::default(), |work, operand| work.or(operand.work));
-    let origin = given.iter().fold(HandleOrigin::Generated, |origin, operand| origin.joined(&operand.origin));
-    let (array, is_traced) = with_promotion(mode, || {
-        let (arrays, is_traced) = origin::operands(Some(op), given)?;
+    let by_numpy = given.iter().any(|operand| operand.handle.by_numpy);
+    let depth = given.iter().map(|operand| operand.handle.depth).max().unwrap_or(0).saturating_add(1);
+    with_promotion(mode, || {
+        let (arrays, origin) = origin::operands(Some(op), given)?;
         let about = About { operation: Some(op.name()), operands: &arrays, axes: None };
-        Ok::<_, PyErr>((Array::apply(op, &arrays).or_raise_about(&about)?, is_traced))
-    })?;
-    let origin = if is_traced { HandleOrigin::Traced } else { origin };
-    Ok(Handle::made(array, work.then(), origin, by_numpy))
+        Ok(Handle { array: Array::apply(op, &arrays).or_raise_about(&about)?, depth, origin, by_numpy })
+    })
 }
 
 /// Evaluates several handles in one pass.
@@ -91,8 +88,8 @@ pub fn evaluate_many(
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Vec<Handle>> {
     let options = of_evaluation(options)?;
-    let arrays: Vec<Array<'static>> = handles.iter().map(|handle| handle.operand().array).collect();
-    let rules: Vec<bool> = handles.iter().map(|handle| handle.has_numpys_rule()).collect();
+    let arrays: Vec<Array<'static>> = handles.iter().map(|handle| handle.array.clone()).collect();
+    let rules: Vec<bool> = handles.iter().map(|handle| handle.by_numpy).collect();
     handles.iter().try_for_each(|handle| handle.check_values(py))?;
     handles.iter().try_for_each(|handle| handle.check_lenders(py))?;
     drop(handles);

@@ -117,7 +117,7 @@ pub fn set_promotion(by_numpy: Option<bool>) -> bool {
 #[pyfunction]
 #[pyo3(signature = (accuracy = None, contract = None))]
 pub fn set_semantics(
-    accuracy: Option<&str>,
+    accuracy: Option<&Bound<'_, PyAny>>,
     contract: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(&'static str, bool)> {
     let contract = contract.map(|value| {
@@ -125,21 +125,13 @@ pub fn set_semantics(
         value.extract::<bool>().map_err(|_| why())
     });
     let contract = contract.transpose()?;
-    let is_nearest = match accuracy {
-        None => None,
-        Some("fast") => Some(false),
-        Some("nearest") => Some(true),
-        Some(other) => {
-            let why = format!("accuracy is {other:?}, expected \"fast\" or \"nearest\"");
-            return Err(PyValueError::new_err(why));
-        }
-    };
+    let accuracy = accuracy.map(|value| one_of("accuracy", value, &ACCURACIES)).transpose()?;
     let exchange = |of: &AtomicBool, to: Option<bool>| match to {
         Some(to) => of.swap(to, Ordering::Relaxed),
         None => of.load(Ordering::Relaxed),
     };
-    let before = (exchange(&NEAREST, is_nearest), exchange(&CONTRACT, contract));
-    Ok((if before.0 { "nearest" } else { "fast" }, before.1))
+    let is_nearest = exchange(&NEAREST, accuracy.map(|accuracy| accuracy == Accuracy::Nearest));
+    Ok((if is_nearest { "nearest" } else { "fast" }, exchange(&CONTRACT, contract)))
 }
 
 /// The options of an evaluation of arrays: the keywords, with the process-wide defaults for the others.
@@ -152,6 +144,20 @@ pub fn of_evaluation(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Options> 
 /// The options of a kernel: the keywords, with the built-in defaults for the others.
 pub fn of_keywords(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
     with_keywords(Options::default(), keywords)
+}
+
+/// The names of the accuracies.
+const ACCURACIES: [(&str, Accuracy); 2] = [("fast", Accuracy::Fast), ("nearest", Accuracy::Nearest)];
+
+/// The value of an option with this name, out of those that exist.
+fn one_of<T: Copy>(option: &str, value: &Bound<'_, PyAny>, known: &[(&str, T)]) -> PyResult<T> {
+    let name = value.extract::<String>()?;
+    known.iter().find(|(of, _)| *of == name).map(|(_, of)| *of).ok_or_else(|| {
+        let mut names: Vec<String> = known.iter().map(|(name, _)| format!("{name:?}")).collect();
+        let last = names.pop().unwrap_or_default();
+        let expected = format!("{} or {last}", names.join(", "));
+        PyValueError::new_err(format!("{option} is {}, expected {expected}", shown(value)))
+    })
 }
 
 fn with_keywords(mut options: Options, keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
@@ -171,16 +177,10 @@ fn with_keywords(mut options: Options, keywords: Option<&Bound<'_, PyDict>>) -> 
             PyValueError::new_err(format!("{name} is {}, expected {expected}", shown(&value)))
         };
         match &*name {
-            "threads" => {
-                options.threads = Some(number_of_threads(&value)?);
-            }
+            "threads" => options.threads = Some(number_of_threads(&value)?),
             "executor" => {
-                options.executor = match &*value.extract::<String>()? {
-                    "auto" => Executor::Auto,
-                    "interp" => Executor::Interp,
-                    "jit" => Executor::Jit,
-                    _ => return Err(wrong("\"auto\", \"interp\" or \"jit\"")),
-                }
+                let known = [("auto", Executor::Auto), ("interp", Executor::Interp), ("jit", Executor::Jit)];
+                options.executor = one_of(&name, &value, &known)?;
             }
             "vector_width" => {
                 options.vector_width = Some(match number(&name, &value)? {
@@ -191,26 +191,14 @@ fn with_keywords(mut options: Options, keywords: Option<&Bound<'_, PyDict>>) -> 
                 });
             }
             "int_division" => {
-                options.int_division = match &*value.extract::<String>()? {
-                    "zero" => IntDivision::Zero,
-                    "error" => IntDivision::Error,
-                    _ => return Err(wrong("\"zero\" or \"error\"")),
-                }
+                let known = [("zero", IntDivision::Zero), ("error", IntDivision::Error)];
+                options.int_division = one_of(&name, &value, &known)?;
             }
-            "accuracy" => {
-                options.accuracy = match &*value.extract::<String>()? {
-                    "fast" => Accuracy::Fast,
-                    "nearest" => Accuracy::Nearest,
-                    _ => return Err(wrong("\"fast\" or \"nearest\"")),
-                }
-            }
+            "accuracy" => options.accuracy = one_of(&name, &value, &ACCURACIES)?,
             "contract" => options.contract = value.extract::<bool>()?,
             "promotion" => {
-                options.promotion = match &*value.extract::<String>()? {
-                    "strict" => Promotion::Strict,
-                    "numpy" => Promotion::NumPy,
-                    _ => return Err(wrong("\"strict\" or \"numpy\"")),
-                }
+                let known = [("strict", Promotion::Strict), ("numpy", Promotion::NumPy)];
+                options.promotion = one_of(&name, &value, &known)?;
             }
             "max_bytes" => options.max_bytes = number(&name, &value)?,
             "max_time" => {

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use smallvec::SmallVec;
 
 use crate::error::OrRaise;
-use crate::work::Work;
+use crate::handle::Handle;
 
 /// The origin of a handle's values.
 #[derive(Clone)]
@@ -93,19 +93,22 @@ impl Parameter {
 
 /// An operand of an operation.
 pub struct HandleOperand {
-    pub array: Array<'static>,
+    pub handle: Handle,
     /// Whether it was given as a Python number.
     pub is_number: bool,
     /// Whether it was given as a Python integer beyond 128 bits, which was rounded to a float.
     pub is_huge: bool,
-    pub work: Work,
-    pub origin: HandleOrigin,
-    /// Whether it requires NumPy's promotion.
-    pub by_numpy: bool,
 }
 
-/// The operands of an operation, and whether they are traced.
-pub type Traceable = (SmallVec<[Array<'static>; 3]>, bool);
+impl HandleOperand {
+    /// A handle as an operand.
+    pub fn of(handle: Handle) -> HandleOperand {
+        HandleOperand { handle, is_number: false, is_huge: false }
+    }
+}
+
+/// The operands of an operation, and the origin of its result.
+pub type Traceable = (SmallVec<[Array<'static>; 3]>, HandleOrigin);
 
 /// Memory that a traced function uses, and the input that replaces it.
 pub struct Captured {
@@ -153,44 +156,44 @@ pub fn captured(array: Array<'static>, origin: HandleOrigin) -> PyResult<Array<'
     made.or_raise()
 }
 
-/// Prepares the operands of an op, and reports whether they are traced. They are if one of them is, or if a trace is active and
-/// memory is among them.
+/// Prepares the operands of an op. Its result is traced if one of them is, or if a trace is active and memory is among them.
 ///
-/// If they are traced, parameters become inputs of the dtypes that a literal would take, memory becomes captured inputs, and
-/// arrays are converted to the op's common dtype first, so that parameters are combined with that dtype only.
+/// If it is traced, parameters become inputs of the dtypes that a literal would take, memory becomes captured inputs, and arrays
+/// are converted to the op's common dtype first, so that parameters are combined with that dtype only.
 pub fn operands(op: Option<Op>, given: SmallVec<[HandleOperand; 3]>) -> PyResult<Traceable> {
-    let is_traced = given.iter().any(|operand| operand.origin.is_traced())
-        || is_tracing() && given.iter().any(|operand| matches!(operand.origin, HandleOrigin::Memory(_)));
-    if !is_traced {
-        return Ok((given.into_iter().map(|operand| operand.array).collect(), false));
+    let origins = || given.iter().map(|operand| &operand.handle.origin);
+    let origin = origins().fold(HandleOrigin::Generated, |origin, other| origin.joined(other));
+    if !origin.is_traced() && !(is_tracing() && origins().any(|of| matches!(of, HandleOrigin::Memory(_)))) {
+        return Ok((given.into_iter().map(|operand| operand.handle.array).collect(), origin));
     }
     let literals: SmallVec<[Array<'static>; 3]> = given
         .iter()
-        .map(|operand| match &operand.origin {
+        .map(|operand| match &operand.handle.origin {
             HandleOrigin::Parameter(parameter) => Array::scalar(parameter.sample),
-            _ => operand.array.clone(),
+            _ => operand.handle.array.clone(),
         })
         .collect();
-    let has_parameter = given.iter().any(|operand| matches!(operand.origin, HandleOrigin::Parameter(_)));
+    let has_parameter = origins().any(|origin| matches!(origin, HandleOrigin::Parameter(_)));
     let dtypes = match op {
         Some(op) if has_parameter => Some(Array::operand_dtypes(op, &literals).or_raise()?),
         _ => None,
     };
     let made = given.into_iter().enumerate().map(|(i, operand)| {
-        let array = match operand.origin {
+        let Handle { array, origin, .. } = operand.handle;
+        let array = match origin {
             HandleOrigin::Parameter(parameter) => {
                 return match &dtypes {
                     Some(dtypes) => parameter.of(dtypes[i]),
                     None => parameter.alone(),
                 };
             }
-            origin @ HandleOrigin::Memory(_) => captured(operand.array, origin)?,
-            HandleOrigin::Generated | HandleOrigin::Traced => operand.array,
+            origin @ HandleOrigin::Memory(_) => captured(array, origin)?,
+            HandleOrigin::Generated | HandleOrigin::Traced => array,
         };
         Ok(match &dtypes {
             Some(dtypes) if !operand.is_number => array.astype(dtypes[i]),
             _ => array,
         })
     });
-    Ok((made.collect::<PyResult<_>>()?, true))
+    Ok((made.collect::<PyResult<_>>()?, HandleOrigin::Traced))
 }

@@ -1,10 +1,17 @@
-//! Caches of a function: a bounded table of the entries built for its calls, which evicts the oldest first, and the call that
-//! inputs were bound to last.
+//! The table of a jitted function, a kernel or a text of numexpr: for each signature an entry, with the calls that were bound
+//! last.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use broadloom::Call;
+use pyo3::Borrowed;
+use pyo3::prelude::*;
 use smallvec::SmallVec;
+
+use crate::bound_call::BoundCall;
+use crate::entry::Entry;
+
+/// The dtypes, ranks and equal extents of a call's arguments, encoded as bytes for comparison.
+pub type Signature = SmallVec<[u8; 32]>;
 
 /// The shapes of the array arguments, concatenated.
 pub type Shapes = SmallVec<[usize; 8]>;
@@ -12,56 +19,97 @@ pub type Shapes = SmallVec<[usize; 8]>;
 /// The maximum number of entries of a table.
 const ENTRIES: usize = 64;
 
-/// A bounded table of built entries, newest last.
-pub struct Table<T>(Mutex<Vec<Arc<T>>>);
+/// The maximum number of bound calls of an entry.
+const CALLS: usize = 4;
 
-impl<T> Default for Table<T> {
-    fn default() -> Table<T> {
-        Table(Mutex::default())
-    }
+/// What an entry was built for.
+#[derive(Default)]
+pub struct Key {
+    /// The options of the call, encoded as a number.
+    pub tag: u64,
+    pub signature: Signature,
+    /// The shapes that the entry is restricted to; `None` if it serves all shapes of the signature.
+    pub shapes: Option<Shapes>,
 }
 
-impl<T> Table<T> {
-    /// The newest entry that matches.
-    pub fn find(&self, fits: impl Fn(&T) -> bool) -> Option<Arc<T>> {
-        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.iter().rev().find(|entry| fits(entry)).cloned()
+struct Row {
+    key: Key,
+    entry: Py<Entry>,
+    calls: Vec<Py<BoundCall>>,
+}
+
+/// The entries and their bound calls, oldest first. Of both, the oldest is evicted when there are too many.
+///
+/// While the lock is held, no Python code runs and the GIL is not released.
+#[derive(Default)]
+pub struct Table(Mutex<Vec<Row>>);
+
+impl Table {
+    fn rows(&self) -> MutexGuard<'_, Vec<Row>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an entry, and evicts the oldest if the table is full.
-    pub fn insert(&self, made: T) -> Arc<T> {
-        let made = Arc::new(made);
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let oldest = (entries.len() >= ENTRIES).then(|| entries.remove(0));
-        entries.push(made.clone());
-        drop(entries);
-        // Dropping an entry may run Python code, so the lock is released first.
-        drop(oldest);
-        made
+    /// The newest bound call that was bound to arguments such as these, for a call with this tag.
+    #[inline]
+    pub fn call<'py>(
+        &self,
+        py: Python<'py>,
+        tag: u64,
+        objects: &[Borrowed<'_, 'py, PyAny>],
+    ) -> Option<Bound<'py, BoundCall>> {
+        for row in self.rows().iter().rev().filter(|row| row.key.tag == tag) {
+            for call in row.calls.iter().rev() {
+                if call.get().fits(py, objects) {
+                    return Some(call.bind(py).clone());
+                }
+            }
+        }
+        None
+    }
+
+    /// The newest entry for a signature; only one that is restricted to these shapes if `by_shape` is set.
+    pub fn entry<'py>(
+        &self,
+        py: Python<'py>,
+        tag: u64,
+        signature: &Signature,
+        shapes: &Shapes,
+        by_shape: bool,
+    ) -> Option<Bound<'py, Entry>> {
+        let fits = |row: &&Row| {
+            row.key.tag == tag
+                && row.key.signature == *signature
+                && row.key.shapes.as_ref().map_or(!by_shape, |of| of == shapes)
+        };
+        self.rows().iter().rev().find(fits).map(|row| row.entry.bind(py).clone())
+    }
+
+    /// Adds an entry.
+    pub fn insert(&self, key: Key, entry: Py<Entry>) {
+        let evicted = add(&mut self.rows(), ENTRIES, Row { key, entry, calls: Vec::new() });
+        drop(evicted);
+    }
+
+    /// Adds a bound call to its entry, unless the entry was evicted.
+    pub fn keep(&self, tag: u64, call: &Bound<'_, BoundCall>) {
+        let mut rows = self.rows();
+        let row = rows.iter_mut().rev().find(|row| row.key.tag == tag && row.entry.is(call.get().entry()));
+        let evicted = row.map(|row| add(&mut row.calls, CALLS, call.clone().unbind()));
+        drop(rows);
+        drop(evicted);
     }
 
     /// All entries, oldest first.
-    pub fn all(&self) -> Vec<Arc<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn entries(&self, py: Python<'_>) -> Vec<Py<Entry>> {
+        self.rows().iter().map(|row| row.entry.clone_ref(py)).collect()
     }
 }
 
-/// The call that row-major inputs were bound to last, with the shapes of those inputs.
-#[derive(Default)]
-pub struct LastCall(Mutex<Option<(Shapes, Call)>>);
-
-impl LastCall {
-    /// The stored call, if its inputs had these shapes.
-    pub fn find(&self, shapes: &Shapes) -> Option<Call> {
-        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        last.as_ref().filter(|(of, _)| of == shapes).map(|(_, call)| call.clone())
-    }
-
-    /// Stores the call that inputs of these shapes were bound to.
-    pub fn keep(&self, shapes: Shapes, call: &Call) {
-        let made = Some((shapes, call.clone()));
-        let last = std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), made);
-        // Dropping a call may drop its kernel, so the lock is released first.
-        drop(last);
-    }
+/// Adds an item to a bounded list, and returns the oldest one if the list was full. Dropping it may run Python code, so locks are
+/// released first.
+#[must_use]
+fn add<T>(list: &mut Vec<T>, most: usize, item: T) -> Option<T> {
+    let oldest = (list.len() >= most).then(|| list.remove(0));
+    list.push(item);
+    oldest
 }

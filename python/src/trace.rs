@@ -19,7 +19,7 @@ pub fn end_trace(py: Python<'_>) -> PyResult<Vec<(Handle, Py<PyAny>)>> {
     let bound = origin::end().into_iter().map(|captured| {
         let values = match &captured.origin {
             HandleOrigin::Memory(Some(array)) => array.clone_ref(py).into_any(),
-            _ => Handle::of_memory(captured.array).values(py)?.unbind(),
+            _ => Handle::evaluated_to(captured.array, false).to_numpy(py)?.unbind(),
         };
         Ok((Handle::input_of(captured.input), values))
     });
@@ -38,8 +38,8 @@ pub fn abandon_trace() {
 pub fn capture(handle: &Bound<'_, Handle>) -> PyResult<Handle> {
     let handle = handle.get();
     let array: Array<'static> = handle.array()?;
-    match handle.origin() {
-        HandleOrigin::Memory(_) => origin::captured(array, handle.origin().clone()).map(Handle::input_of),
+    match &handle.origin {
+        origin @ HandleOrigin::Memory(_) => origin::captured(array, origin.clone()).map(Handle::input_of),
         HandleOrigin::Parameter(_) => Ok(Handle::input_of(array)),
         HandleOrigin::Generated | HandleOrigin::Traced => Ok(handle.clone()),
     }

@@ -245,6 +245,13 @@ def test_tracebacks_of_traced_functions_show_the_users_lines(function: Any) -> N
     assert {frame.filename for frame in frames} == {__file__}
 
 
+@pytest.mark.parametrize("function", [lambda x: bl.sum(x, axis=4), lambda x: bl.reshape(x, (7,))])
+def test_tracebacks_of_functions_show_the_users_lines(function: Any) -> None:
+    with pytest.raises(bl.ShapeError) as caught:
+        function(bl.asarray(np.ones((2, 2))))
+    assert {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
+
+
 def test_tracebacks_of_other_errors_stay_as_they_are() -> None:
     def outer(x: Any) -> Any:
         try:

@@ -107,6 +107,15 @@ def test_views_are_read_and_written_in_place(view: Any) -> None:
     assert np.array_equal(x, expected)
 
 
+def test_views_of_one_shape_and_other_strides_take_turns() -> None:
+    base = np.arange(60.0).reshape(10, 6)
+    views = [base[::2, ::2], base[:5, :3], base[5:, 3:], base[::-2, ::-2], base[5:, :3], base.T[:3, :5].T]
+    for _ in range(3):
+        for x in views:
+            assert np.array_equal(combined(x, 2), x * 2 + 1)
+            assert np.array_equal(combined(x, views[0]), x * views[0] + 1)
+
+
 def test_broadcast_arrays_are_read() -> None:
     x = np.broadcast_to(np.arange(3.0), (4, 3))
     assert np.array_equal(combined(x, x), x * x + 1)

@@ -91,6 +91,21 @@ def test_a_view_has_a_function_traced_for_each_shape() -> None:
     assert "float64[d0 - 1]" in inner.text()
 
 
+def test_only_shapes_of_arguments_make_another_trace() -> None:
+    traces = []
+
+    @bl.jit
+    def f(x: Any) -> Any:
+        traces.append(1)
+        return x[1:] * 2
+
+    for _ in range(2):
+        with pytest.raises(bl.ShapeError, match="output 0 has the shape"):
+            f(np.ones(4), out=np.empty(4))
+    assert f(np.ones(4)).tolist() == [2.0, 2.0, 2.0]
+    assert len(traces) == 1 and len(f.entries()) == 1
+
+
 def test_a_shape_that_the_kernel_for_all_extents_refuses_has_a_trace_of_its_own() -> None:
     traces = []
 

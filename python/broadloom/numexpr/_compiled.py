@@ -60,7 +60,7 @@ class NumExpr:
         builder = _plans.Builder(root, names, translation, kinds)
         is_elementwise = _nodes.is_elementwise(root)
         if is_elementwise:
-            builder.build(tuple(("array", np.dtype(np.bool_), ()) for _ in names), None, 1)
+            builder.build(tuple(("array", np.dtype(np.bool_), ()) for _ in names), None, 1, "unsafe")
         #: The names of the variables, in the order in which a call accepts their values.
         self.input_names = tuple(names)
         #: The letters of the variables' kinds, in that order.

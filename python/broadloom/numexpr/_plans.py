@@ -1,13 +1,12 @@
 """Plans of texts: the Python side of what the extension module requests for a new text, or a new combination of dtypes
 and ranks.
 
-A plan has the names of a text's variables and, for each combination, a compiled kernel, which `Builder` makes. Plans
-for texts with default options and for other options are cached separately, each up to a maximum number.
+A plan has the names of a text's variables and, for each combination, a compiled kernel, which `Builder` makes.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,20 +21,12 @@ from broadloom.numexpr._translate import KeptDtypes, Translation, Value
 #: An argument as the extension module describes it: `("array", dtype, dims)` or `("scalar", kind)`.
 Argument = tuple[Any, ...]
 
-CASTINGS: Final[tuple[Literal["no", "equiv", "safe", "same_kind", "unsafe"], ...]] = (
-    "no",
-    "equiv",
-    "safe",
-    "same_kind",
-    "unsafe",
-)
-
-#: The maximum number of plans in each of the two caches.
+#: The maximum number of plans in the cache.
 MAX_PLANS: Final = 256
 
-#: The plans of texts with default options. The extension module looks them up here.
-PLANS: Final[Bounded[str, Plan]] = Bounded(MAX_PLANS)
-_WITH_OPTIONS: Final[Bounded[tuple[Any, ...], Plan]] = Bounded(MAX_PLANS)
+#: The plans of texts. The key is the text, which the extension module looks up here, or a tuple for other options than the
+#: default ones.
+PLANS: Final[Bounded[str | tuple[Any, ...], Plan]] = Bounded(MAX_PLANS)
 
 _SCALARS: Final = {"bool": np.dtype(np.bool_), "int": np.dtype(np.int64), "float": np.dtype(np.float64)}
 
@@ -44,20 +35,15 @@ def plan(ex: str, sanitize: bool | None, keep_dtypes: bool, disable_cache: bool,
     """The plan of a text, from the cache or new."""
     optimization = optimization_of(options)
     is_default = not keep_dtypes and optimization == "aggressive" and _text.sanitizes(sanitize)
-    key = (ex, _text.sanitizes(sanitize), keep_dtypes, optimization) if isinstance(ex, str) else ()
-    if not disable_cache:
-        known = PLANS.get(ex) if is_default and key else _WITH_OPTIONS.get(key)
-        if known is not None:
-            return known
+    key = ex if is_default else (ex, _text.sanitizes(sanitize), keep_dtypes, optimization)
+    if not disable_cache and isinstance(ex, str) and (known := PLANS.get(key)) is not None:
+        return known
     root = _text.parse(ex, sanitize)
     names = _nodes.variables(root)
     translation = KeptDtypes() if keep_dtypes else Translation(optimization)
     made = Plan(names, Builder(root, names, translation), _nodes.is_elementwise(root))
     if not disable_cache:
-        if is_default:
-            PLANS[ex] = made
-        else:
-            _WITH_OPTIONS[key] = made
+        PLANS[key] = made
     return made
 
 
@@ -91,30 +77,19 @@ class Builder:
         self._translation = translation
         self._signature = signature
 
-    def build(
-        self, pattern: tuple[Argument, ...], out: np.dtype[Any] | None, threads: int
-    ) -> tuple[Entry | np.ndarray, int]:
-        """Builds the entry for a combination of arguments (or an array, if the text has no variables). Also returns a
-        bit mask of the casting rules that allow it."""
+    def build(self, pattern: tuple[Argument, ...], out: np.dtype[Any] | None, threads: int, casting: str) -> Entry:
+        """Builds the entry for a combination of arguments. Raises an error for the first cast that the rule does not
+        allow."""
         inputs, value = self._translated(pattern)
-        casts = self._casts(pattern, value, out)
-        allowed = 0
-        for bit, casting in enumerate(CASTINGS):
-            if all(np.can_cast(source, target, casting) for source, target, _ in casts):
-                allowed |= 1 << bit
-        if not isinstance(value.of, Handle):
-            return np.array(_kinds.converted(value.of, value.kind), DTYPES[value.kind]), allowed
+        for source, target, what in self._casts(pattern, value, out):
+            check_cast(source, target, casting, what)
         handle = value.of
+        if not isinstance(handle, Handle):
+            handle = Handle.full([], _kinds.converted(handle, value.kind), DTYPES[value.kind])
         if out is not None and handle.dtype != out:
             handle = handle.astype(out)
         kernel = Kernel([("result", handle)], inputs, threads=threads)
-        return Entry(kernel, list(range(len(inputs)))), allowed
-
-    def refuse(self, pattern: tuple[Argument, ...], casting: str, out: np.dtype[Any] | None) -> None:
-        """Raises an error for the first cast that a rule does not allow."""
-        _, value = self._translated(pattern)
-        for source, target, what in self._casts(pattern, value, out):
-            check_cast(source, target, casting, what)
+        return Entry(kernel, list(range(len(inputs))))
 
     def _translated(self, pattern: tuple[Argument, ...]) -> tuple[list[Handle], Value]:
         inputs: list[Handle] = []

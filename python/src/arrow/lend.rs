@@ -80,7 +80,7 @@ fn lent(
         if !fits || !memory.is_row_major {
             return Err(PyValueError::new_err("the memory has not the elements in row-major order"));
         }
-        Ok(memory.address().cast::<c_void>())
+        Ok(memory.address().cast_const().cast::<c_void>())
     };
     if null_count > length || (null_count > 0 && validity.is_none()) {
         return Err(PyValueError::new_err("there are nulls without a place"));

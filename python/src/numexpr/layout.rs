@@ -5,7 +5,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use smallvec::SmallVec;
 
-use crate::entry::Argument;
 use crate::memory::{Axes, NumpyMemory};
 
 /// The memory order of a result, as in NumPy's `order` argument.
@@ -36,12 +35,11 @@ impl ResultOrder {
     }
 }
 
-/// The shape to which arguments broadcast.
-pub fn broadcast(arguments: &[Argument<'_>]) -> PyResult<Axes<usize>> {
+/// Raises ValueError, with NumPy's message, if arrays of these layouts don't broadcast.
+pub fn check_broadcast<'m>(layouts: impl Iterator<Item = &'m NumpyMemory> + Clone) -> PyResult<()> {
     let mut shape: Axes<usize> = Axes::new();
     let mut fits = true;
-    for argument in arguments {
-        let Argument::Array(_, memory) = argument else { continue };
+    for memory in layouts.clone() {
         while shape.len() < memory.shape.len() {
             shape.insert(0, 1);
         }
@@ -53,29 +51,23 @@ pub fn broadcast(arguments: &[Argument<'_>]) -> PyResult<Axes<usize>> {
         }
     }
     if fits {
-        return Ok(shape);
+        return Ok(());
     }
-    let shown = arguments.iter().filter_map(|argument| match argument {
-        Argument::Array(_, memory) => {
-            let extents: Vec<String> = memory.shape.iter().map(usize::to_string).collect();
-            Some(format!("({}{})", extents.join(","), if extents.len() == 1 { "," } else { "" }))
-        }
-        Argument::Number(_) => None,
+    let shown = layouts.map(|memory| {
+        let extents: Vec<String> = memory.shape.iter().map(usize::to_string).collect();
+        format!("({}{})", extents.join(","), if extents.len() == 1 { "," } else { "" })
     });
     let shown = shown.collect::<Vec<_>>().join(" ");
     Err(PyValueError::new_err(format!("operands could not be broadcast together with shapes {shown}")))
 }
 
-/// The axes of a result, from outermost to innermost in memory; `None` for row-major order.
-pub fn axes(arguments: &[Argument<'_>], order: ResultOrder) -> Option<Axes<usize>> {
-    let memories = || {
-        arguments.iter().filter_map(|argument| match argument {
-            Argument::Array(_, memory) => Some(memory),
-            Argument::Number(_) => None,
-        })
-    };
-    let rank = memories().map(|memory| memory.shape.len()).max().unwrap_or(0);
-    let is_plain = || memories().all(|memory| memory.is_row_major);
+/// The axes of a result with this rank, from outermost to innermost in memory; `None` for row-major order.
+pub fn axes<'m>(
+    layouts: impl Iterator<Item = &'m NumpyMemory> + Clone,
+    rank: usize,
+    order: ResultOrder,
+) -> Option<Axes<usize>> {
+    let is_plain = || layouts.clone().all(|memory| memory.is_row_major);
     if rank < 2 || order == ResultOrder::C || (order != ResultOrder::F && is_plain()) {
         return None;
     }
@@ -83,9 +75,9 @@ pub fn axes(arguments: &[Argument<'_>], order: ResultOrder) -> Option<Axes<usize
     match order {
         ResultOrder::C => None,
         ResultOrder::F => Some(reversed()),
-        ResultOrder::A => memories().all(is_column_major).then(reversed),
+        ResultOrder::A => layouts.clone().all(is_column_major).then(reversed),
         ResultOrder::K => {
-            let axes = by_strides(&memories().collect::<SmallVec<[&NumpyMemory; 4]>>(), rank);
+            let axes = by_strides(&layouts.collect::<SmallVec<[&NumpyMemory; 4]>>(), rank);
             (!axes.is_sorted()).then_some(axes)
         }
     }

@@ -1,25 +1,23 @@
 //! The compiled form of a text: a kernel for each combination of dtypes and ranks that its variables have had.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use broadloom::Literal;
+use broadloom::DType;
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
-use pyo3::Borrowed;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
-use smallvec::SmallVec;
+use pyo3::types::{PyInt, PyString, PyTuple};
 
-use super::layout::{ResultOrder, axes, broadcast};
+use super::layout::{ResultOrder, axes, check_broadcast};
 use super::scope::Values;
 use super::translation::translation;
-use crate::dispatch::{Known, Signature, described, signature};
+use crate::bound_call::{BoundCall, Objects};
+use crate::dispatch::{Arguments, described, signature};
 use crate::dtype;
-use crate::entry::{Argument, Entry};
+use crate::entry::{Argument, Entry, first};
+use crate::error::OrRaise;
 use crate::memory::{self, Axes, NumpyMemory};
-use crate::repeat::Repeats;
-use crate::table::{Shapes, Table};
+use crate::table::{Key, Table};
 
 /// The number of threads that kernels are built for.
 static THREADS: AtomicU8 = AtomicU8::new(1);
@@ -53,38 +51,14 @@ pub const SAFE: usize = 2;
 /// The casting rule of `evaluate`.
 pub const SAME_KIND: usize = 3;
 
-/// The kernel or value built for one signature of arguments.
-struct Built {
-    key: Signature,
-    what: What,
-    /// A bit mask over [`CASTINGS`]: the rules that allow the casts of the inputs and of the result.
-    allowed: u8,
-}
-
-enum What {
-    Kernel(Box<Known>),
-    /// The value of a text without variables. Each call returns a copy.
-    Constant(Py<PyAny>),
-}
-
-/// The compiled form of a text. `build(signature, out, threads)` returns an `Entry` for a signature of arguments (or an array, if
-/// there are no variables), and a bit mask of the casting rules that allow it. `refuse(signature, casting, out)` raises the
-/// exception for a cast that is not allowed.
+/// The compiled form of a text. `build(signature, out, threads, casting)` returns an `Entry` for a signature of arguments, or
+/// raises the exception for a cast that is not allowed.
 #[pyclass(frozen, module = "broadloom._core")]
 pub struct Plan {
     names: Vec<Py<PyString>>,
     builder: Py<PyAny>,
     is_elementwise: bool,
-    built: Table<Built>,
-    /// A cache of recent calls.
-    repeats: Repeats,
-}
-
-/// The converted arguments of a call, and the kernel that was found for them.
-pub struct FoundKernel<'py> {
-    arguments: SmallVec<[Argument<'py>; 4]>,
-    shapes: Shapes,
-    built: Arc<Built>,
+    table: Table,
 }
 
 impl Plan {
@@ -93,133 +67,140 @@ impl Plan {
         &self.names
     }
 
-    /// Converts the values of variables to arguments, and looks up or builds a kernel for them.
-    pub fn find<'py>(
+    /// Converts values to arrays and numbers, and looks up the call that was bound to such ones, or binds one.
+    fn bound<'py>(
         &self,
         py: Python<'py>,
-        values: &[Bound<'py, PyAny>],
-        out: Option<&Bound<'py, PyUntypedArray>>,
-        rule: usize,
-    ) -> PyResult<FoundKernel<'py>> {
+        values: &mut Values<'py>,
+        target: Target,
+    ) -> PyResult<Bound<'py, BoundCall>> {
+        let tag = target.tag();
         // Conversions run Python code, which may change arrays. All conversions are therefore done before any array's memory is
         // inspected.
-        let converted = values.iter().map(|value| match Argument::of(value) {
-            Ok(Some(argument)) if is_typed(&argument) => Ok(value.clone()),
-            _ => translation(py, "as_operand")?.call1((value, CASTINGS[rule])),
-        });
-        let converted: Values<'py> = converted.collect::<PyResult<_>>()?;
-        let arguments = converted.iter().map(|value| {
+        for value in values.iter_mut() {
+            if is_huge(value) || Argument::of(value)?.is_none() {
+                *value = translation(py, "as_operand")?.call1((&*value, CASTINGS[target.rule]))?;
+            }
+        }
+        let objects = objects(values);
+        if let Some(call) = self.table.call(py, tag, &objects) {
+            return Ok(call);
+        }
+        let arguments = values.iter().map(|value| {
             Argument::of(value)?.ok_or_else(|| PyTypeError::new_err("a variable can't be made an array"))
         });
-        let arguments: SmallVec<[Argument<'py>; 4]> = arguments.collect::<PyResult<_>>()?;
-        let (mut key, shapes) = signature(&arguments);
-        // If `out` has an unsupported dtype, NumPy copies the result to it.
-        let target = out
-            .and_then(|out| dtype::of_descriptor(&out.dtype()))
-            .filter(|(_, native)| *native)
-            .map(|(of, _)| of);
-        key.push(target.map_or(255, |dtype| dtype as u8));
-        let threads = THREADS.load(Ordering::Relaxed);
-        key.push(threads);
-        let known = self.built.find(|built| built.key == key);
-        let target = || target.map(|dtype| dtype::numpy(py, dtype)).transpose();
-        let built = match known {
-            Some(built) => built,
+        let arguments: Arguments = arguments.collect::<PyResult<_>>()?;
+        let (signature, shapes) = signature(&arguments);
+        let entry = match self.table.entry(py, tag, &signature, &shapes, false) {
+            Some(entry) => entry,
             None => {
                 if self.is_elementwise {
-                    broadcast(&arguments)?;
+                    check_broadcast(arguments.iter().filter_map(|argument| match argument {
+                        Argument::Array(memory) => Some(memory),
+                        Argument::Number(_) => None,
+                    }))?;
                 }
-                let pattern = described(py, &key, &arguments)?;
-                let made = self.builder.bind(py).call_method1("build", (pattern, target()?, threads))?;
-                let (what, allowed) = made.extract::<(Bound<'py, PyAny>, u8)>()?;
-                let what = match what.cast_into::<Entry>() {
-                    Ok(entry) => What::Kernel(Box::new(Known::new(0, key.clone(), None, entry.unbind()))),
-                    Err(other) => What::Constant(other.into_inner().unbind()),
-                };
-                self.built.insert(Built { key, what, allowed })
+                let pattern = described(py, &signature, &arguments)?;
+                let dtype = target.dtype.map(|dtype| dtype::numpy(py, dtype)).transpose()?;
+                let given = (pattern, dtype, target.threads, CASTINGS[target.rule]);
+                let entry = self.builder.bind(py).call_method1("build", given)?.cast_into::<Entry>()?;
+                self.table.insert(Key { tag, signature, shapes: None }, entry.clone().unbind());
+                entry
             }
         };
-        if built.allowed & (1 << rule) == 0 {
-            let pattern = described(py, &built.key, &arguments)?;
-            self.builder.bind(py).call_method1("refuse", (pattern, CASTINGS[rule], target()?))?;
-        }
-        Ok(FoundKernel { arguments, shapes, built })
+        let call = BoundCall::bind(&entry, &objects)?.or_raise()?;
+        self.table.keep(tag, &call);
+        Ok(call)
+    }
+
+    /// Raises the exception that `compute` would raise before it runs a kernel.
+    pub fn check<'py>(
+        &self,
+        py: Python<'py>,
+        mut values: Values<'py>,
+        out: Option<&Bound<'py, PyAny>>,
+        rule: usize,
+    ) -> PyResult<()> {
+        self.bound(py, &mut values, Target::of(out.map(array_of).transpose()?, rule)).map(drop)
     }
 
     /// Computes the text with values given in the order of the names.
     pub fn compute<'py>(
         &self,
         py: Python<'py>,
-        values: &[Bound<'py, PyAny>],
+        mut values: Values<'py>,
         out: Option<&Bound<'py, PyAny>>,
         order: ResultOrder,
         rule: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let objects: SmallVec<[Borrowed<'_, 'py, PyAny>; 4]> =
-            values.iter().map(Bound::as_borrowed).collect();
-        // Encodes everything besides the values that a cached call depends on.
-        let tag = (rule as u64) << 16 | (order as u64) << 8 | u64::from(THREADS.load(Ordering::Relaxed));
-        if let Some(made) = self.repeats.run(py, &objects, out, tag) {
-            return made;
-        }
         let out = out.map(array_of).transpose()?;
-        let found = self.find(py, values, out, rule)?;
-        let FoundKernel { arguments, shapes, built } = &found;
-        let known = match &built.what {
-            What::Kernel(known) => known,
-            What::Constant(value) => {
-                let value = value.bind(py);
-                return match out {
-                    Some(out) => copy_to(out, value, rule),
-                    None => value.call_method0("copy"),
-                };
-            }
+        let target = Target::of(out, rule);
+        let call = match values.iter().any(is_huge) {
+            true => None,
+            false => self.table.call(py, target.tag(), &objects(&values)),
         };
-        let run =
-            |out: Option<&Bound<'py, PyAny>>| known.run(py, arguments, shapes, &PyTuple::empty(py), out);
+        let call = match call {
+            Some(call) => call,
+            None => self.bound(py, &mut values, target)?,
+        };
+        let call = call.get();
+        let run = |out: Option<&Bound<'py, PyAny>>| call.run(py, &objects(&values), out).and_then(first);
+        let (dtype, shape) = call.first_result()?;
         if let Some(out) = out {
             let is_direct = self.is_elementwise
-                && broadcast(arguments)?[..] == *out.shape()
-                && NumpyMemory::of(out).is_ok_and(|memory| memory.is_writeable);
+                && *shape == *out.shape()
+                && NumpyMemory::of(out).is_ok_and(|memory| memory.is_writeable && memory.dtype == dtype);
             return match is_direct {
-                true => run(Some(out.as_any())).map(|_| out.clone().into_any()),
+                true => run(Some(out)).map(Bound::into_any),
                 false => copy_to(out, &run(None)?, rule),
             };
         }
-        match self.is_elementwise.then(|| axes(arguments, order)).flatten() {
-            None => {
-                let (made, call) = known.results(py, arguments, shapes, &PyTuple::empty(py), None)?;
-                // A call is not cached if an argument was converted, since the next call would convert again, or if it has an
-                // integer that may be too large for numexpr's dtype.
-                let is_as_given = |(value, argument): (&Bound<'py, PyAny>, &Argument<'py>)| match argument {
-                    Argument::Number(number) => !matches!(number, Literal::Int(_)),
-                    Argument::Array(array, _) => array.is(value),
-                };
-                if values.iter().zip(arguments).all(is_as_given) {
-                    self.repeats.keep(py, known.entry(), &call, &objects, arguments, tag)?;
-                }
-                known.entry().get().rebuilt(py, made)
-            }
+        let is_ordered = shape.len() > 1 && self.is_elementwise;
+        match is_ordered.then(|| axes(call.layouts(), shape.len(), order)).flatten() {
+            None => run(None).map(Bound::into_any),
             Some(axes) => {
-                let extents = broadcast(arguments)?;
-                let permuted: Axes<usize> = axes.iter().map(|&axis| extents[axis]).collect();
-                let Some(port) = known.entry().get().compiled().outputs().first() else { return run(None) };
-                let made = memory::new(py, port.dtype, &permuted)?;
+                let permuted: Axes<usize> = axes.iter().map(|&axis| shape[axis]).collect();
+                let made = memory::new(py, dtype, &permuted)?;
                 let mut back: Axes<usize> = axes.clone();
                 for (at, &axis) in axes.iter().enumerate() {
                     back[axis] = at;
                 }
                 let made = made.call_method1("transpose", PyTuple::new(py, back)?)?;
-                run(Some(&made))?;
-                Ok(made)
+                run(Some(&made)).map(Bound::into_any)
             }
         }
     }
 }
 
-/// Whether the argument is an array, or a number that NumPy converts to int64, float64 or bool.
-fn is_typed(argument: &Argument<'_>) -> bool {
-    !matches!(argument, Argument::Number(Literal::Int(value)) if i64::try_from(*value).is_err())
+/// What a kernel is built for, besides the arguments.
+#[derive(Clone, Copy)]
+struct Target {
+    /// The dtype of `out`. If it is unsupported, NumPy copies the result to `out`.
+    dtype: Option<DType>,
+    rule: usize,
+    threads: u8,
+}
+
+impl Target {
+    fn of(out: Option<&Bound<'_, PyUntypedArray>>, rule: usize) -> Target {
+        let dtype = out.and_then(|out| dtype::of_descriptor(&out.dtype()));
+        let dtype = dtype.filter(|(_, is_native)| *is_native).map(|(dtype, _)| dtype);
+        Target { dtype, rule, threads: THREADS.load(Ordering::Relaxed) }
+    }
+
+    fn tag(self) -> u64 {
+        let dtype = self.dtype.map_or(255, |dtype| dtype as u64);
+        dtype << 16 | (self.rule as u64) << 8 | u64::from(self.threads)
+    }
+}
+
+fn objects<'a, 'py>(values: &'a Values<'py>) -> Objects<'a, 'py> {
+    values.iter().map(Bound::as_borrowed).collect()
+}
+
+/// Whether the value is a Python integer that NumPy does not convert to int64.
+fn is_huge(value: &Bound<'_, PyAny>) -> bool {
+    value.is_exact_instance_of::<PyInt>() && value.extract::<i64>().is_err()
 }
 
 /// The array passed as `out`.
@@ -230,7 +211,7 @@ pub fn array_of<'a, 'py>(out: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, 
 /// Lets NumPy copy a result to an array of another shape, dtype or alignment.
 fn copy_to<'py>(
     out: &Bound<'py, PyUntypedArray>,
-    result: &Bound<'py, PyAny>,
+    result: &Bound<'py, PyUntypedArray>,
     rule: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     translation(out.py(), "copy_to")?.call1((out, result, CASTINGS[rule]))?;
@@ -242,7 +223,7 @@ impl Plan {
     /// `names` are the variables, in the order of the kernel's inputs.
     #[new]
     fn new(names: Vec<Py<PyString>>, builder: Py<PyAny>, is_elementwise: bool) -> Plan {
-        Plan { names, builder, is_elementwise, built: Table::default(), repeats: Repeats::default() }
+        Plan { names, builder, is_elementwise, table: Table::default() }
     }
 
     /// Runs on values given in the order of the names.
@@ -263,6 +244,6 @@ impl Plan {
             )));
         }
         let values: Values<'py> = values.iter().collect();
-        self.compute(py, &values, out, ResultOrder::of(order)?, self::casting(casting, SAFE)?)
+        self.compute(py, values, out, ResultOrder::of(order)?, self::casting(casting, SAFE)?)
     }
 }
