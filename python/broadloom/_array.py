@@ -8,6 +8,8 @@ replace the handle, and never write to memory.
 
 from __future__ import annotations
 
+import os
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -38,6 +40,12 @@ Step = Callable[[np.ndarray], np.ndarray] | int | tuple[Any, ...]
 Steps = tuple[Any, Step] | None
 #: The base of a view: a reference to the array, the array's version when the view was taken, and the steps to the view.
 View = tuple["weakref.ref[Array]", int, Steps]
+
+#: Held while an array's handle is compared and replaced, so that a thread that keeps computed values does not undo what
+#: another one assigned. Nothing is computed meanwhile. It is reentrant because of signal handlers, and no other thread
+#: holds it while the process forks.
+changing = threading.RLock()
+os.register_at_fork(before=changing.acquire, after_in_parent=changing.release, after_in_child=changing.release)
 
 #: The supported editions of the Array API standard.
 EDITIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -116,17 +124,24 @@ class Array(Buffered, Reductions, NumpyMethods, ArrayOperators):
     def _replace(self, handle: Handle) -> None:
         """Replaces the values of the array, as assignments and in-place operators do. It is no longer a view
         afterwards."""
-        self._keep(handle)
-        self._version += 1
-        self._views = ()
-
-    def _keep(self, handle: Handle) -> None:
-        """Replaces the handle by another one of the same values."""
-        self._origin = None
-        self._reads = 0
-        self._handle = handle
+        with changing:
+            # Kept until the lock is released, since the end of what it refers to may run any code.
+            before = self._handle, self._origin
+            self._origin = None
+            self._reads = 0
+            self._handle = handle
+            self._version += 1
+            self._views = ()
+        del before
         if handle.depth >= _shared_work.MIN_DEPTH:
             _shared_work.remember(self)
+
+    def _keep(self, values: Handle, of: Handle) -> None:
+        """Keeps the computed values of the handle `of`, unless something else was assigned to the array meanwhile."""
+        with changing:
+            if self._handle is of:
+                self._reads = 0
+                self._handle = values
 
     def __getattr__(self, name: str) -> Any:
         """Raises AttributeError for a missing attribute. For one that arrays of other libraries have, the message says
@@ -242,9 +257,7 @@ class Array(Buffered, Reductions, NumpyMethods, ArrayOperators):
         if old.is_evaluated or self._origin is not None:
             return old
         made = _shared_work.evaluated(self)
-        # Other threads may have run during the evaluation; values that they assigned to the array must stay.
-        if self._handle is old:
-            self._handle = made
+        self._keep(made, old)
         return made
 
     def _lender(self) -> np.ndarray | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from broadloom._array import Array
+from broadloom._array import Array, changing
 from broadloom._core import Handle
 
 
@@ -47,42 +47,53 @@ def _like(handle: Handle, *operands: Any) -> Handle:
     return handle.promoting_by_numpy() if has_rule else handle
 
 
-def put(array: Array, buffer: Buffer, old: Handle) -> bool:
-    """Makes a buffer the memory of an array, unless the array's handle has been replaced since. Returns whether it did."""
+def put(array: Array, buffer: Buffer, old: Handle, version: int) -> bool:
+    """Makes a buffer the memory of an array, as an assignment, unless the array has another handle or version by now.
+    Returns whether it did."""
     view = buffer.view(np.ndarray)
     handle = _like(Handle.from_numpy(view), old)
-    if array._handle is not old:
-        return False
-    # Nothing is called between these assignments, so no other thread and no interrupt can come in between.
-    array._origin = None
-    array._reads = 0
-    array._handle = handle
-    array._origin = view
-    return True
+    with changing:
+        if array._handle is not old or array._version != version:
+            return False
+        array._reads = 0
+        array._handle = handle
+        array._origin = view
+        array._version += 1
+        return True
+
+
+def written(array: Array, own: Handle) -> bool:
+    """Counts an assignment that was written to the memory of the handle that `taken` returned. Returns False if the
+    array has another handle by now, so that the assignment may be lost."""
+    with changing:
+        if array._handle is not own:
+            return False
+        array._version += 1
+        return True
 
 
 def taken(array: Array) -> tuple[Buffer, Handle] | None:
     """Takes the buffer of an array for writing, if nothing else reads it. Returns the buffer and the array's new
     handle, or None. The array has its elements at all times.
 
-    Another thread may use the array before the caller has written. If the array still has the returned handle
-    afterwards, the assignment was successful. Otherwise it may have other memory, and the caller must repeat the
-    assignment.
+    Another thread may use the array before the caller has written. `written` tells whether the assignment was
+    successful. Otherwise the array may have other memory, and the caller must repeat the assignment.
     """
-    view, handle = array._origin, array._handle
-    if view is None or not isinstance(view.base, Buffer) or view.base.shape != view.shape:
-        return None
-    buffer, seen = view.base, weakref.ref(view)
-    fresh = buffer.view(np.ndarray)
-    own = _like(Handle.from_numpy(fresh), handle)
-    if array._handle is not handle:
-        return None
-    # A handle derived from the old one keeps the old view alive, and so does an array that `numpy.asarray` returned.
-    # While this is being checked, the array has no origin, so that a concurrent assignment to it makes a copy.
-    array._origin = None
-    array._handle = own
-    del view, handle
-    if seen() is not None or array._handle is not own:
-        return None
-    array._origin = fresh
-    return buffer, own
+    with changing:
+        view, handle = array._origin, array._handle
+        if view is None or not isinstance(view.base, Buffer) or view.base.shape != view.shape:
+            return None
+        buffer, seen = view.base, weakref.ref(view)
+        fresh = buffer.view(np.ndarray)
+        own = _like(Handle.from_numpy(fresh), handle)
+        if array._handle is not handle:
+            return None
+        # A handle derived from the old one keeps the old view alive, and so does an array that `numpy.asarray` returned.
+        # While this is being checked, the array has no origin, so that an assignment by a signal handler makes a copy.
+        array._origin = None
+        array._handle = own
+        del view, handle
+        if seen() is not None or array._handle is not own:
+            return None
+        array._origin = fresh
+        return buffer, own

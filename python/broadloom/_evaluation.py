@@ -98,9 +98,7 @@ def _evaluate(arrays: Sequence[Array], watch: Progress | None, options: dict[str
     handles = [x._handle for x in pending]
     made = _core.evaluate_many(handles, watch, **options)
     for x, old, values in zip(pending, handles, made, strict=True):
-        # Values that `progress` or another thread assigned to the array in the meantime must stay.
-        if x._handle is old:
-            x._keep(values)
+        x._keep(values, old)
 
 
 def _evaluate_into(

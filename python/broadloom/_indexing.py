@@ -17,7 +17,7 @@ import numpy as np
 
 from broadloom import _core, _options
 from broadloom._array import Array, Steps
-from broadloom._buffer import array_over, new_buffer, put, region, taken
+from broadloom._buffer import array_over, new_buffer, put, region, taken, written
 from broadloom._core import Handle
 from broadloom._operands import as_array
 from broadloom._registry import registered
@@ -268,18 +268,16 @@ def _set(array: Array, key: tuple[Any, ...], values: np.ndarray, steps: Steps = 
     while True:
         found = taken(array)
         if found is None:
-            old = array._handle
+            version, old = array._version, array._handle
             buffer = new_buffer(known(old.shape), old.dtype)
             _options.evaluate_into(old, region(buffer))
             located(region(buffer), steps)[key] = values
-            if put(array, buffer, old):
-                array._version += 1
+            if put(array, buffer, old, version):
                 return
         else:
             buffer, own = found
             located(region(buffer), steps)[key] = values
-            if array._handle is own:
-                array._version += 1
+            if written(array, own):
                 return
 
 

@@ -11,7 +11,6 @@ smaller one: an expression of a billion elements whose mean is requested stays a
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeGuard
 from weakref import ref
@@ -28,17 +27,22 @@ MIN_DEPTH = 8
 #: The number of recently created arrays that are considered. Not measured.
 CANDIDATES = 64
 
-_candidates: deque[ref[Array]] = deque(maxlen=CANDIDATES)
+#: The latest ones are the last. Threads share the list: each of the operations below is one step of Python's.
+_candidates: list[ref[Array]] = []
 
 
 def remember(array: Array) -> None:
     """Adds an array to the candidates for evaluation with others."""
     _candidates.append(ref(array))
+    if len(_candidates) > 2 * CANDIDATES:
+        del _candidates[:-CANDIDATES]
 
 
 def sharing(arrays: Sequence[Array]) -> list[Array]:
     """The live arrays that have common subexpressions with one of these, and are not larger than it."""
-    candidates = {id(array): array for array in (reference() for reference in _candidates.copy()) if _is_long(array)}
+    candidates = {
+        id(array): array for array in (reference() for reference in _candidates[-CANDIDATES:]) if _is_long(array)
+    }
     for array in arrays:
         candidates.pop(id(array), None)
     found: list[Array] = []
@@ -68,7 +72,5 @@ def evaluated(array: Array) -> Handle:
         # The memory may suffice for the requested array alone.
         return _options.evaluated(handle)
     for other, before, values in zip(together, handles, others, strict=True):
-        # A value that another thread assigned to the array in the meantime must stay.
-        if other._handle is before:
-            other._keep(values)
+        other._keep(values, before)
     return made

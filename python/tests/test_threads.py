@@ -126,6 +126,55 @@ def test_assignments_to_arrays_of_their_own_that_share_memory_before():
     in_threads(work)
 
 
+def test_reading_undoes_no_assignment():
+    array = bl.asarray(np.zeros(50)) + 0
+
+    def work(thread, turn):
+        if thread > 0:
+            assert len(set(np.asarray(array)[:3])) == 1
+            return
+        array[3] = turn
+        assert float(array[3]) == turn and np.asarray(array)[3] == turn
+        # An expression, which all threads evaluate and keep.
+        array[...] = array * 2 + 1
+        assert float(array[3]) == 2 * turn + 1 and np.asarray(array)[3] == 2 * turn + 1
+        array[...] = 0 * array
+
+    in_threads(work)
+
+
+def test_assignments_to_elements_of_one_array_by_all():
+    array = bl.asarray(np.zeros(2 * THREADS))
+
+    def work(thread, turn):
+        array[thread] = turn
+        # Reads the memory, so that the next assignment makes a copy.
+        kept = array + 1 if turn % 3 == 0 else None
+        array[THREADS + thread] = -turn
+        assert (float(array[thread]), float(array[THREADS + thread])) == (turn, -turn)
+        assert kept is None or float(kept[thread]) == turn + 1
+
+    in_threads(work)
+
+
+def test_one_function_called_in_many_forms():
+    x = np.arange(10.0)
+
+    def renewed():
+        return bl.jit(lambda x, n: x * n, static_argnames="n")
+
+    state = {"scaled": renewed()}
+
+    def work(thread, turn):
+        if turn % 5 == 4:
+            state["scaled"] = renewed()
+        scaled = state["scaled"]
+        n = turn % 5 * THREADS + thread
+        assert np.array_equal(scaled(x, n=n), x * n)
+
+    in_threads(work)
+
+
 def test_texts_of_numexpr():
     a, b = np.arange(5000.0), np.arange(5000.0) % 11
 
