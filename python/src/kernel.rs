@@ -149,7 +149,8 @@ impl Kernel {
     fn parse(py: Python<'_>, text: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<Kernel> {
         let keywords = copied(options)?;
         let options = of_keywords(options)?;
-        let kernel = broadloom::Kernel::parse(text, &options).map_err(|error| text_exception(&error, text))?;
+        let kernel =
+            broadloom::Kernel::parse(text, &options).map_err(|error| text_exception(&error, text))?;
         Kernel::made(py, kernel, text.to_owned(), keywords)
     }
 
