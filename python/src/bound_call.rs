@@ -144,6 +144,7 @@ impl Like {
             && fields.flags & FLAGS == *flags
             // SAFETY: an array has as many extents and strides as dimensions.
             && (0..shape.len()).all(|axis| unsafe { *fields.dimensions.add(axis) } == shape[axis])
+            // SAFETY: as above.
             && (0..strides.len()).all(|axis| unsafe { *fields.strides.add(axis) } == strides[axis])
     }
 }

@@ -163,7 +163,8 @@ pub fn captured(array: Array<'static>, origin: HandleOrigin) -> PyResult<Array<'
 pub fn operands(op: Option<Op>, given: SmallVec<[HandleOperand; 3]>) -> PyResult<Traceable> {
     let origins = || given.iter().map(|operand| &operand.handle.origin);
     let origin = origins().fold(HandleOrigin::Generated, |origin, other| origin.joined(other));
-    if !origin.is_traced() && !(is_tracing() && origins().any(|of| matches!(of, HandleOrigin::Memory(_)))) {
+    let captures = || is_tracing() && origins().any(|of| matches!(of, HandleOrigin::Memory(_)));
+    if !(origin.is_traced() || captures()) {
         return Ok((given.into_iter().map(|operand| operand.handle.array).collect(), origin));
     }
     let literals: SmallVec<[Array<'static>; 3]> = given
