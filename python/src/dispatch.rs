@@ -19,10 +19,10 @@ use crate::entry::{Argument, Entry};
 use crate::error::exception;
 use crate::memory::changed;
 use crate::options::{Context, current};
-use crate::table::{Key, Shapes, Signature, Table};
+use crate::table::{CallKey, Shapes, Signature, Table};
 
 /// The arguments of a call.
-pub type Arguments = SmallVec<[Argument; 4]>;
+pub type CallArguments = SmallVec<[Argument; 4]>;
 
 /// Computes the signature and the shapes of a call's arguments. An extent of 1 is encoded as 0. Any other extent is encoded by
 /// the order in which it first occurs among the extents on the same axis, counted from the right: the first is 1, the next
@@ -145,7 +145,7 @@ impl Dispatch {
         };
         let entry = built.cast_into::<Entry>()?;
         let shapes = entry.get().is_by_shape().then_some(shapes);
-        table.insert(Key { tag, signature, shapes }, entry.clone().unbind());
+        table.insert(CallKey { tag, signature, shapes }, entry.clone().unbind());
         Ok(entry)
     }
 
@@ -178,7 +178,7 @@ impl Dispatch {
         asked: Asked,
         objects: &Objects<'_, 'py>,
     ) -> PyResult<Option<Bound<'py, BoundCall>>> {
-        let mut arguments = Arguments::new();
+        let mut arguments = CallArguments::new();
         for object in objects {
             match Argument::of(object)? {
                 Some(argument) => arguments.push(argument),
@@ -259,7 +259,7 @@ impl Dispatch {
     ) -> PyResult<Bound<'py, Entry>> {
         let argument =
             |object: Bound<'py, PyAny>| Argument::of(&object)?.ok_or_else(|| PyTypeError::new_err(NOT_OURS));
-        let arguments: Arguments = args.iter().map(argument).collect::<PyResult<_>>()?;
+        let arguments: CallArguments = args.iter().map(argument).collect::<PyResult<_>>()?;
         let asked = Asked { form, context: with_rule(by_numpy, current(slf.py())?) };
         Dispatch::entry_of(slf, asked, &arguments, false)
     }

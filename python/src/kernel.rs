@@ -13,7 +13,7 @@ use crate::entry::{Entry, first};
 use crate::error::{OrRaise, exception, text_exception};
 use crate::handle::Handle;
 use crate::options::of_keywords;
-use crate::table::{Key, Table};
+use crate::table::{CallKey, Table};
 
 /// A compiled expression with named inputs.
 #[pyclass(frozen, module = "broadloom._core")]
@@ -35,7 +35,7 @@ impl Kernel {
         keywords: Option<Py<PyDict>>,
     ) -> PyResult<Kernel> {
         let (table, entry) = (Table::default(), Py::new(py, Entry::of(kernel.clone()))?);
-        table.insert(Key::default(), entry.clone_ref(py));
+        table.insert(CallKey::default(), entry.clone_ref(py));
         Ok(Kernel { kernel, text, keywords, table, entry })
     }
 

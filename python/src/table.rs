@@ -24,7 +24,7 @@ const CALLS: usize = 4;
 
 /// What an entry was built for.
 #[derive(Default)]
-pub struct Key {
+pub struct CallKey {
     /// The options of the call, encoded as a number.
     pub tag: u64,
     pub signature: Signature,
@@ -32,8 +32,8 @@ pub struct Key {
     pub shapes: Option<Shapes>,
 }
 
-struct Row {
-    key: Key,
+struct KnownCalls {
+    key: CallKey,
     entry: Py<Entry>,
     calls: Vec<Py<BoundCall>>,
 }
@@ -42,10 +42,10 @@ struct Row {
 ///
 /// While the lock is held, no Python code runs and the GIL is not released.
 #[derive(Default)]
-pub struct Table(Mutex<Vec<Row>>);
+pub struct Table(Mutex<Vec<KnownCalls>>);
 
 impl Table {
-    fn rows(&self) -> MutexGuard<'_, Vec<Row>> {
+    fn rows(&self) -> MutexGuard<'_, Vec<KnownCalls>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -76,7 +76,7 @@ impl Table {
         shapes: &Shapes,
         by_shape: bool,
     ) -> Option<Bound<'py, Entry>> {
-        let fits = |row: &&Row| {
+        let fits = |row: &&KnownCalls| {
             row.key.tag == tag
                 && row.key.signature == *signature
                 && row.key.shapes.as_ref().map_or(!by_shape, |of| of == shapes)
@@ -85,8 +85,8 @@ impl Table {
     }
 
     /// Adds an entry.
-    pub fn insert(&self, key: Key, entry: Py<Entry>) {
-        let evicted = add(&mut self.rows(), ENTRIES, Row { key, entry, calls: Vec::new() });
+    pub fn insert(&self, key: CallKey, entry: Py<Entry>) {
+        let evicted = add(&mut self.rows(), ENTRIES, KnownCalls { key, entry, calls: Vec::new() });
         drop(evicted);
     }
 

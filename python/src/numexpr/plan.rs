@@ -12,12 +12,12 @@ use super::layout::{ResultOrder, axes, check_broadcast};
 use super::scope::Values;
 use super::translation::translation;
 use crate::bound_call::{BoundCall, Objects};
-use crate::dispatch::{Arguments, described, signature};
+use crate::dispatch::{CallArguments, described, signature};
 use crate::dtype;
 use crate::entry::{Argument, Entry, first};
 use crate::error::OrRaise;
 use crate::memory::{self, Axes, NumpyMemory};
-use crate::table::{Key, Table};
+use crate::table::{CallKey, Table};
 
 /// The number of threads that kernels are built for.
 static THREADS: AtomicU8 = AtomicU8::new(1);
@@ -72,7 +72,7 @@ impl Plan {
         &self,
         py: Python<'py>,
         values: &mut Values<'py>,
-        target: Target,
+        target: ResultTarget,
     ) -> PyResult<Bound<'py, BoundCall>> {
         let tag = target.tag();
         // Conversions run Python code, which may change arrays. All conversions are therefore done before any array's memory is
@@ -89,7 +89,7 @@ impl Plan {
         let arguments = values.iter().map(|value| {
             Argument::of(value)?.ok_or_else(|| PyTypeError::new_err("a variable can't be made an array"))
         });
-        let arguments: Arguments = arguments.collect::<PyResult<_>>()?;
+        let arguments: CallArguments = arguments.collect::<PyResult<_>>()?;
         let (signature, shapes) = signature(&arguments);
         let entry = match self.table.entry(py, tag, &signature, &shapes, false) {
             Some(entry) => entry,
@@ -104,7 +104,7 @@ impl Plan {
                 let dtype = target.dtype.map(|dtype| dtype::numpy(py, dtype)).transpose()?;
                 let given = (pattern, dtype, target.threads, CASTINGS[target.rule]);
                 let entry = self.builder.bind(py).call_method1("build", given)?.cast_into::<Entry>()?;
-                self.table.insert(Key { tag, signature, shapes: None }, entry.clone().unbind());
+                self.table.insert(CallKey { tag, signature, shapes: None }, entry.clone().unbind());
                 entry
             }
         };
@@ -121,7 +121,7 @@ impl Plan {
         out: Option<&Bound<'py, PyAny>>,
         rule: usize,
     ) -> PyResult<()> {
-        self.bound(py, &mut values, Target::of(out.map(array_of).transpose()?, rule)).map(drop)
+        self.bound(py, &mut values, ResultTarget::of(out.map(array_of).transpose()?, rule)).map(drop)
     }
 
     /// Computes the text with values given in the order of the names.
@@ -134,7 +134,7 @@ impl Plan {
         rule: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
         let out = out.map(array_of).transpose()?;
-        let target = Target::of(out, rule);
+        let target = ResultTarget::of(out, rule);
         let call = match values.iter().any(is_huge) {
             true => None,
             false => self.table.call(py, target.tag(), &objects(&values)),
@@ -174,18 +174,18 @@ impl Plan {
 
 /// What a kernel is built for, besides the arguments.
 #[derive(Clone, Copy)]
-struct Target {
+struct ResultTarget {
     /// The dtype of `out`. If it is unsupported, NumPy copies the result to `out`.
     dtype: Option<DType>,
     rule: usize,
     threads: u8,
 }
 
-impl Target {
-    fn of(out: Option<&Bound<'_, PyUntypedArray>>, rule: usize) -> Target {
+impl ResultTarget {
+    fn of(out: Option<&Bound<'_, PyUntypedArray>>, rule: usize) -> ResultTarget {
         let dtype = out.and_then(|out| dtype::of_descriptor(&out.dtype()));
         let dtype = dtype.filter(|(_, is_native)| *is_native).map(|(dtype, _)| dtype);
-        Target { dtype, rule, threads: THREADS.load(Ordering::Relaxed) }
+        ResultTarget { dtype, rule, threads: THREADS.load(Ordering::Relaxed) }
     }
 
     fn tag(self) -> u64 {

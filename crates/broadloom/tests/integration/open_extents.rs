@@ -72,21 +72,21 @@ fn numbers(n: usize, seed: usize) -> Vec<f64> {
 }
 
 /// A result, by its shape and its bits; or the kind and the words of its error.
-type Outcome = std::result::Result<(Vec<usize>, Vec<u64>), (ErrorKind, String)>;
+type Computed = std::result::Result<(Vec<usize>, Vec<u64>), (ErrorKind, String)>;
 
 fn failed(error: Error) -> (ErrorKind, String) {
     (error.kind(), error.message().to_owned())
 }
 
 /// Elements by name, with their shapes.
-type Data = [(&'static str, Vec<usize>, Vec<f64>); 3];
+type Columns = [(&'static str, Vec<usize>, Vec<f64>); 3];
 
-fn data(n: usize) -> Data {
+fn data(n: usize) -> Columns {
     [("x", vec![n], numbers(n, 0)), ("y", vec![n], numbers(n, 17)), ("t", vec![n, 3], numbers(3 * n, 5))]
 }
 
 /// The result over arrays of known extents.
-fn known(formula: &str, data: &Data, runner: Runner) -> Outcome {
+fn known(formula: &str, data: &Columns, runner: Runner) -> Computed {
     let arrays = data
         .clone()
         .map(|(name, shape, of)| (name, Array::from_shape_vec(&shape, of).expect("as many elements")));
@@ -101,7 +101,7 @@ fn known(formula: &str, data: &Data, runner: Runner) -> Outcome {
 }
 
 /// What a kernel gives of the same elements.
-fn run(kernel: &Kernel, data: &Data) -> Outcome {
+fn run(kernel: &Kernel, data: &Columns) -> Computed {
     let n = data[0].1[0];
     let given =
         |port: &Port| data.iter().find(|(name, ..)| *name == port.name).map(|(_, _, of)| In::from(of));
