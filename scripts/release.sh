@@ -15,7 +15,9 @@ cd "$(dirname "$0")/.."
 root=$PWD
 out=$root/target/wheels
 profile=${PROFILE:-release}
-host=$(rustc -vV | sed -n 's/^host: //p')
+# The compiler that cargo takes too.
+rustc=${RUSTC:-rustc}
+host=$("$rustc" -vV | sed -n 's/^host: //p')
 # The oldest C library whose systems install the wheel: of Debian 8 and Ubuntu 16.04 on.
 manylinux=manylinux_2_17
 targets=(x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu x86_64-pc-windows-gnu aarch64-apple-darwin)
@@ -31,7 +33,7 @@ tools() {
   export PATH=$root/target/release-tools/bin:$PATH
 }
 
-has_target() { [ -d "$(rustc --print target-libdir --target "$1")" ]; }
+has_target() { [ -d "$("$rustc" --print target-libdir --target "$1")" ]; }
 
 crates() {
   say "crates"

@@ -29,8 +29,8 @@ mod trace;
 use pyo3::prelude::*;
 
 /// The extension module.
-// Not declared to run without the GIL, since that was not tested: PyO3 supports free-threaded interpreters from 3.14 on. Tables are
-// behind locks, and arrays are immutable. The fields of a NumPy array are read without a lock, as NumPy's own functions read them.
+// Not declared to run without the GIL: there, the test of an exception that another thread sets for a worker
+// (`PyThreadState_SetAsyncExc`) does not end. Otherwise tables are behind locks, and arrays are immutable. The fields of a NumPy array are read without a lock, as NumPy's own functions read them.
 #[pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]
