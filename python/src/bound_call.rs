@@ -19,7 +19,7 @@ use pyo3::{Borrowed, ffi};
 use smallvec::SmallVec;
 
 use crate::dtype;
-use crate::entry::{Entry, InputSource};
+use crate::entry::{Entry, InputSource, Results};
 use crate::error::OrRaise;
 use crate::memory::{self, Axes, NumpyMemory, changed};
 use crate::number::{bits, number};
@@ -27,9 +27,6 @@ use crate::run::compute;
 
 /// The arguments of a call.
 pub type Objects<'a, 'py> = SmallVec<[Borrowed<'a, 'py, PyAny>; 4]>;
-
-/// The result arrays of a run.
-pub type Results<'py> = SmallVec<[Bound<'py, PyUntypedArray>; 2]>;
 
 /// Inputs are copied if they take at most this many 8-byte words in total.
 const SHORT_WORDS: usize = 512;

@@ -6,11 +6,13 @@ use numpy::npyffi;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList};
+use smallvec::SmallVec;
 
-use crate::bound_call::Results;
-use crate::kernel::Kernel;
 use crate::memory::NumpyMemory;
 use crate::number::number;
+
+/// The result arrays of a run.
+pub type Results<'py> = SmallVec<[Bound<'py, PyUntypedArray>; 2]>;
 
 /// An argument of a call.
 pub enum Argument {
@@ -47,7 +49,7 @@ pub enum InputSource {
 pub struct Entry {
     kernel: broadloom::Kernel,
     /// The kernel as a Python object, unless the entry is that object's own.
-    object: Option<Py<Kernel>>,
+    object: Option<Py<PyAny>>,
     sources: Vec<InputSource>,
     rebuild: Option<Py<PyAny>>,
     by_shape: bool,
@@ -55,47 +57,34 @@ pub struct Entry {
     captured: Vec<Py<PyAny>>,
 }
 
-#[pymethods]
-impl Entry {
-    /// `sources` has, for each input of the kernel, the index of an argument, or a function that computes a number from all
-    /// arguments. `rebuild` maps the list of results to the return value; it is None if the one result is returned. `by_shape`
-    /// restricts the kernel to the shapes it was built for. `captured` are NumPy arrays that are passed at every call, after the
-    /// arguments.
-    #[new]
-    #[pyo3(signature = (kernel, sources, rebuild = None, by_shape = false, captured = Vec::new()))]
-    fn new(
-        kernel: Bound<'_, Kernel>,
-        sources: Vec<Bound<'_, PyAny>>,
-        rebuild: Option<Py<PyAny>>,
-        by_shape: bool,
-        captured: Vec<Py<PyAny>>,
-    ) -> PyResult<Entry> {
-        let sources = sources.into_iter().map(|source| match source.extract::<usize>() {
-            Ok(number) => Ok(InputSource::Argument(number)),
-            Err(_) if source.is_callable() => Ok(InputSource::Computed(source.unbind())),
-            Err(error) => Err(error),
-        });
-        let sources = sources.collect::<PyResult<Vec<_>>>()?;
-        let (object, kernel) = (Some(kernel.clone().unbind()), kernel.get().kernel().clone());
-        if sources.len() != kernel.inputs().len() {
-            return Err(PyValueError::new_err("an entry has a source for each input of its kernel"));
-        }
-        Ok(Entry { kernel, object, sources, rebuild, by_shape, captured })
-    }
-
-    /// The kernel, as a Python object.
-    #[getter]
-    #[pyo3(name = "kernel")]
-    fn kernel_object(&self, py: Python<'_>) -> Option<Py<Kernel>> {
-        self.object.as_ref().map(|kernel| kernel.clone_ref(py))
-    }
-}
-
 impl Entry {
     /// The entry of a kernel's own calls, whose arguments are the inputs.
     pub fn of(kernel: broadloom::Kernel) -> Entry {
         let sources = (0..kernel.inputs().len()).map(InputSource::Argument).collect();
         Entry { kernel, object: None, sources, rebuild: None, by_shape: false, captured: Vec::new() }
+    }
+
+    /// An entry of a kernel, with the Python object that has the kernel; the other arguments are those of Python's constructor.
+    ///
+    /// # Errors
+    /// ValueError if there is not one source for each input of the kernel.
+    pub fn made(
+        kernel: broadloom::Kernel,
+        object: Py<PyAny>,
+        sources: Vec<InputSource>,
+        rebuild: Option<Py<PyAny>>,
+        by_shape: bool,
+        captured: Vec<Py<PyAny>>,
+    ) -> PyResult<Entry> {
+        if sources.len() != kernel.inputs().len() {
+            return Err(PyValueError::new_err("an entry has a source for each input of its kernel"));
+        }
+        Ok(Entry { kernel, object: Some(object), sources, rebuild, by_shape, captured })
+    }
+
+    /// The kernel as a Python object; `None` for the entry of that object's own calls.
+    pub fn object(&self) -> Option<&Py<PyAny>> {
+        self.object.as_ref()
     }
 
     /// The kernel.

@@ -33,6 +33,12 @@ pub struct Handle {
 }
 
 impl Handle {
+    /// The handle as an operand.
+    fn operand(&self) -> HandleOperand {
+        let Handle { array, depth, origin, by_numpy } = self.clone();
+        HandleOperand { array, origin, depth, by_numpy, is_number: false, is_huge: false }
+    }
+
     fn new(array: Array<'static>, origin: HandleOrigin) -> Handle {
         Handle { array, depth: 0, origin, by_numpy: false }
     }
@@ -346,9 +352,9 @@ impl Handle {
 
     /// The dot products of vectors along an axis.
     fn vecdot(&self, py: Python<'_>, other: &Bound<'_, PyAny>, axis: isize) -> PyResult<Handle> {
-        let given = [HandleOperand::of(self.clone()), operand(other)?];
-        let by_numpy = given.iter().any(|operand| operand.handle.by_numpy);
-        let depth = given.iter().map(|operand| operand.handle.depth).max().unwrap_or(0);
+        let given = [self.operand(), operand(other)?];
+        let by_numpy = given.iter().any(|operand| operand.by_numpy);
+        let depth = given.iter().map(|operand| operand.depth).max().unwrap_or(0);
         let (arrays, origin) = origin::operands(None, SmallVec::from_iter(given))?;
         let about =
             About { operation: Some("vecdot"), operands: &arrays, axes: Some(std::slice::from_ref(&axis)) };
@@ -490,7 +496,7 @@ impl Handle {
 /// Converts a handle or a number to an operand.
 pub fn operand(object: &Bound<'_, PyAny>) -> PyResult<HandleOperand> {
     if let Ok(handle) = object.cast_exact::<Handle>() {
-        return Ok(HandleOperand::of(handle.get().clone()));
+        return Ok(handle.get().operand());
     }
     let is_integer = object.is_instance_of::<PyInt>();
     let number = match number(object) {
@@ -499,5 +505,5 @@ pub fn operand(object: &Bound<'_, PyAny>) -> PyResult<HandleOperand> {
         made => made?,
     };
     let is_huge = is_integer && matches!(number, Literal::Float(_));
-    Ok(HandleOperand { handle: Handle::generated(Array::scalar(number)), is_number: true, is_huge })
+    Ok(HandleOperand { is_number: true, is_huge, ..Handle::generated(Array::scalar(number)).operand() })
 }

@@ -7,9 +7,9 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-use crate::bound_call::{BoundCall, Objects, Results};
+use crate::bound_call::{BoundCall, Objects};
 use crate::dtype;
-use crate::entry::{Entry, first};
+use crate::entry::{Entry, InputSource, Results, first};
 use crate::error::{OrRaise, exception, text_exception};
 use crate::handle::Handle;
 use crate::options::of_keywords;
@@ -258,4 +258,38 @@ fn with_inputs(inputs: &[Port], text: &str) -> String {
 fn described<'py>(py: Python<'py>, port: &Port) -> PyResult<Described<'py>> {
     let dims = port.dims.iter().map(ToString::to_string).collect();
     Ok((port.name.clone(), dtype::numpy(py, port.dtype)?.into_any(), dims))
+}
+
+// Here, since an entry is made of a Python kernel, and kernels have entries.
+#[pymethods]
+impl Entry {
+    /// `sources` has, for each input of the kernel, the index of an argument, or a function that computes a number from all
+    /// arguments. `rebuild` maps the list of results to the return value; it is None if the one result is returned. `by_shape`
+    /// restricts the kernel to the shapes it was built for. `captured` are NumPy arrays that are passed at every call, after the
+    /// arguments.
+    #[new]
+    #[pyo3(signature = (kernel, sources, rebuild = None, by_shape = false, captured = Vec::new()))]
+    fn new(
+        kernel: Bound<'_, Kernel>,
+        sources: Vec<Bound<'_, PyAny>>,
+        rebuild: Option<Py<PyAny>>,
+        by_shape: bool,
+        captured: Vec<Py<PyAny>>,
+    ) -> PyResult<Entry> {
+        let sources = sources.into_iter().map(|source| match source.extract::<usize>() {
+            Ok(number) => Ok(InputSource::Argument(number)),
+            Err(_) if source.is_callable() => Ok(InputSource::Computed(source.unbind())),
+            Err(error) => Err(error),
+        });
+        let sources = sources.collect::<PyResult<Vec<_>>>()?;
+        let of = kernel.get().kernel().clone();
+        Entry::made(of, kernel.into_any().unbind(), sources, rebuild, by_shape, captured)
+    }
+
+    /// The kernel, as a Python object.
+    #[getter]
+    #[pyo3(name = "kernel")]
+    fn kernel_object(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.object().map(|kernel| kernel.clone_ref(py))
+    }
 }

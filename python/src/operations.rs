@@ -28,7 +28,7 @@ pub fn apply(op: &str, operands: &Bound<'_, PyTuple>, numpy_promotion: bool) -> 
 #[pyo3(signature = (op, *operands))]
 pub fn promoted(py: Python<'_>, op: &str, operands: &Bound<'_, PyTuple>) -> PyResult<Handle> {
     let given = operands_of(operands)?;
-    let by_numpy = given.iter().any(|operand| operand.handle.by_numpy) || current(py)?.by_numpy;
+    let by_numpy = given.iter().any(|operand| operand.by_numpy) || current(py)?.by_numpy;
     applied(op, given, if by_numpy { Promotion::NumPy } else { Promotion::Strict })
 }
 
@@ -49,10 +49,9 @@ fn operands_of(operands: &Bound<'_, PyTuple>) -> PyResult<SmallVec<[HandleOperan
 /// every dtype as well, so comparisons stay exact and other operations raise an error.
 #[cold]
 fn among_integers(given: &mut [HandleOperand]) -> PyResult<()> {
-    let is_among_floats =
-        given.iter().any(|operand| !operand.is_huge && operand.handle.array.dtype().is_float());
+    let is_among_floats = given.iter().any(|operand| !operand.is_huge && operand.array.dtype().is_float());
     for operand in given.iter_mut().filter(|operand| operand.is_huge) {
-        let array = &mut operand.handle.array;
+        let array = &mut operand.array;
         let value = array.item::<f64>().or_raise()?;
         if !is_among_floats {
             *array = Array::scalar(Literal::Int(if value < 0.0 { i128::MIN } else { i128::MAX }));
@@ -69,8 +68,8 @@ fn applied(op: &str, mut given: SmallVec<[HandleOperand; 3]>, mode: Promotion) -
     if given.iter().any(|operand| operand.is_huge) {
         among_integers(&mut given)?;
     }
-    let by_numpy = given.iter().any(|operand| operand.handle.by_numpy);
-    let depth = given.iter().map(|operand| operand.handle.depth).max().unwrap_or(0).saturating_add(1);
+    let by_numpy = given.iter().any(|operand| operand.by_numpy);
+    let depth = given.iter().map(|operand| operand.depth).max().unwrap_or(0).saturating_add(1);
     with_promotion(mode, || {
         let (arrays, origin) = origin::operands(Some(op), given)?;
         let about = About { operation: Some(op.name()), operands: &arrays, axes: None };

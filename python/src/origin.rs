@@ -13,7 +13,6 @@ use pyo3::prelude::*;
 use smallvec::SmallVec;
 
 use crate::error::OrRaise;
-use crate::handle::Handle;
 
 /// The origin of a handle's values.
 #[derive(Clone)]
@@ -91,20 +90,18 @@ impl Parameter {
     }
 }
 
-/// An operand of an operation.
+/// An operand of an operation: what a handle has, or a number.
 pub struct HandleOperand {
-    pub handle: Handle,
+    pub array: Array<'static>,
+    pub origin: HandleOrigin,
+    /// The number of operations on the longest path to memory.
+    pub depth: u32,
+    /// Whether it asks for NumPy's promotion.
+    pub by_numpy: bool,
     /// Whether it was given as a Python number.
     pub is_number: bool,
     /// Whether it was given as a Python integer beyond 128 bits, which was rounded to a float.
     pub is_huge: bool,
-}
-
-impl HandleOperand {
-    /// A handle as an operand.
-    pub fn of(handle: Handle) -> HandleOperand {
-        HandleOperand { handle, is_number: false, is_huge: false }
-    }
 }
 
 /// The operands of an operation, and the origin of its result.
@@ -161,17 +158,17 @@ pub fn captured(array: Array<'static>, origin: HandleOrigin) -> PyResult<Array<'
 /// If it is traced, parameters become inputs of the dtypes that a literal would take, memory becomes captured inputs, and arrays
 /// are converted to the op's common dtype first, so that parameters are combined with that dtype only.
 pub fn operands(op: Option<Op>, given: SmallVec<[HandleOperand; 3]>) -> PyResult<Traceable> {
-    let origins = || given.iter().map(|operand| &operand.handle.origin);
+    let origins = || given.iter().map(|operand| &operand.origin);
     let origin = origins().fold(HandleOrigin::Generated, |origin, other| origin.joined(other));
     let captures = || is_tracing() && origins().any(|of| matches!(of, HandleOrigin::Memory(_)));
     if !(origin.is_traced() || captures()) {
-        return Ok((given.into_iter().map(|operand| operand.handle.array).collect(), origin));
+        return Ok((given.into_iter().map(|operand| operand.array).collect(), origin));
     }
     let literals: SmallVec<[Array<'static>; 3]> = given
         .iter()
-        .map(|operand| match &operand.handle.origin {
+        .map(|operand| match &operand.origin {
             HandleOrigin::Parameter(parameter) => Array::scalar(parameter.sample),
-            _ => operand.handle.array.clone(),
+            _ => operand.array.clone(),
         })
         .collect();
     let has_parameter = origins().any(|origin| matches!(origin, HandleOrigin::Parameter(_)));
@@ -180,16 +177,15 @@ pub fn operands(op: Option<Op>, given: SmallVec<[HandleOperand; 3]>) -> PyResult
         _ => None,
     };
     let made = given.into_iter().enumerate().map(|(i, operand)| {
-        let Handle { array, origin, .. } = operand.handle;
-        let array = match origin {
+        let array = match operand.origin {
             HandleOrigin::Parameter(parameter) => {
                 return match &dtypes {
                     Some(dtypes) => parameter.of(dtypes[i]),
                     None => parameter.alone(),
                 };
             }
-            origin @ HandleOrigin::Memory(_) => captured(array, origin)?,
-            HandleOrigin::Generated | HandleOrigin::Traced => array,
+            origin @ HandleOrigin::Memory(_) => captured(operand.array, origin)?,
+            HandleOrigin::Generated | HandleOrigin::Traced => operand.array,
         };
         Ok(match &dtypes {
             Some(dtypes) if !operand.is_number => array.astype(dtypes[i]),

@@ -229,6 +229,12 @@ fn make(rest: &[String]) -> Option<String> {
     }
 }
 
+/// The packages of `crates/`.
+fn all_packages() -> impl Iterator<Item = Package> {
+    let folders = fs::read_dir(repository().join("crates")).expect("the crates");
+    folders.filter_map(|folder| package(folder.expect("a folder").file_name().to_str()?))
+}
+
 /// Checks `cargo SUBCOMMAND …`; `own` checks the arguments of the command `broadloom`.
 fn cargo(rest: &[String], own: &dyn Fn(&[String]) -> Option<String>) -> Option<String> {
     let end = rest.iter().position(|word| word == "--").unwrap_or(rest.len());
@@ -259,7 +265,11 @@ fn cargo(rest: &[String], own: &dyn Fn(&[String]) -> Option<String>) -> Option<S
                         name == "broadloom" && package.command().is_some()
                             || name != "broadloom" && package.target(word, name).is_some()
                     };
-                    packages.extend(crates.filter_map(package).find(has));
+                    match word.as_str() {
+                        // A test may be of any crate that has such tests.
+                        "--test" => packages.extend(all_packages().filter(has)),
+                        _ => packages.extend(crates.filter_map(package).find(has)),
+                    }
                 }
                 target = packages.iter().find_map(|package| package.target(word, name));
                 if target.is_none() {
@@ -293,8 +303,9 @@ fn cargo(rest: &[String], own: &dyn Fn(&[String]) -> Option<String>) -> Option<S
             _ => {}
         }
     }
-    if let Some(package) = packages.first()
-        && let Some(filter) = filters.iter().find(|filter| !has_test(&package.folder, filter))
+    let is_there = |filter: &str| packages.iter().any(|package| has_test(&package.folder, filter));
+    if !packages.is_empty()
+        && let Some(filter) = filters.iter().find(|filter| !is_there(filter))
     {
         return Some(format!("no test {filter}"));
     }
