@@ -263,7 +263,7 @@ fn every_command_runs_or_is_listed() {
     let stale = alone.iter().filter(|row| !listed.contains(&row.text));
     faults.extend(stale.map(|row| format!("{BY_HAND}: no page has `{}`", row.text)));
     assert!(faults.is_empty(), "{}", faults.join("\n"));
-    assert!(ran.len() >= 3, "{ran:?}");
+    assert!(ran.len() >= 2, "{ran:?}");
 }
 
 #[test]
