@@ -155,7 +155,7 @@ class Kernel:
         self, *arrays: Any, out: np.ndarray | Sequence[np.ndarray] | None = None, **inputs: Any
     ) -> np.ndarray | tuple[np.ndarray, ...]: ...
 
-@final
+@disjoint_base
 class Entry:
     def __new__(
         cls,

@@ -31,8 +31,8 @@ class Reductions:
         initial: bool | int | float | NoValue | None = NO_VALUE,
         where: Array | np.ndarray | bool | NoValue = NO_VALUE,
     ) -> Array:
-        """The sum. Integers are added as int64 or uint64, floats in their own dtype. Arguments and dtypes are those of
-        `numpy.sum`."""
+        """The sum. Integers are added as int64 or uint64, and wrap; floats in their own dtype. Arguments and dtypes are
+        those of `numpy.sum`."""
         return of_numpy(np.sum, self, axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where)
 
     def prod(

@@ -130,7 +130,7 @@ class NullableMethods(NullableOperators):
         min_count: int = 1,
         keepdims: bool = False,
     ) -> NullableArray:
-        """The sum. Integers are added as int64 or uint64, floats in their own dtype. Nulls are skipped."""
+        """The sum. Integers are added as int64 or uint64, and wrap; floats in their own dtype. Nulls are skipped."""
         return self._skipping("sum", axis, dtype=dtype, skip_nulls=skip_nulls, min_count=min_count, keepdims=keepdims)
 
     def prod(

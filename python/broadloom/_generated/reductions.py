@@ -47,9 +47,9 @@ __all__ = [
 def sum(
     x: Array, /, *, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False
 ) -> Array:
-    """The sum. Integers are added as int64 or uint64, floats in their own dtype. The sum of nothing is 0. Bools are
-    counted, as int64. `dtype` is the dtype in which elements are added. Takes numbers, gives int64 or uint64 for
-    integers and their dtype for floats.
+    """The sum. Integers are added as int64 or uint64, and wrap; floats in their own dtype. The sum of nothing is 0.
+    Bools are counted, as int64. `dtype` is the dtype in which elements are added. Takes numbers, gives int64 or uint64
+    for integers and their dtype for floats.
 
     >>> bl.sum(bl.asarray([[1, 2], [3, 4]]), axis=0)
     Array([4, 6], dtype=int64)
