@@ -13,6 +13,8 @@
 # number of random programs. BROADLOOM_SEEDS is the number of programs that the suites compare with a reference on each CPU. THIN=1
 # compares as few hashes on the first CPU as on the others. RUSTC is a compiler that rustup did not install, with the standard library
 # for aarch64: /usr/bin/rustc is Debian's, with libstd-rust-dev:arm64.
+# LIBRARY is the folder of the emulated C library. With that of Debian's cross packages (2.36-8cross1), qemu 7.2 hung in every program with a
+# thread, in C too; with libc6:arm64 and libgcc-s1:arm64, unpacked by dpkg -x into a folder, they run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=aarch64-unknown-linux-gnu
@@ -20,7 +22,7 @@ read -ra cpus <<< "${CPUS:-cortex-a57 neoverse-n1 max}"
 programs=${PROGRAMS:-50000}
 export BROADLOOM_SEEDS=${BROADLOOM_SEEDS:-600}
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
-library=/usr/aarch64-linux-gnu
+library=${LIBRARY:-/usr/aarch64-linux-gnu}
 others=(riscv64gc-unknown-linux-gnu s390x-unknown-linux-gnu wasm32-unknown-unknown x86_64-pc-windows-gnu aarch64-apple-darwin)
 
 # Modules of `broadloom`'s tests. Tests that start child processes are omitted, since the host can't start emulated programs, and so
