@@ -116,9 +116,7 @@ def visible_shape(handle: Handle) -> tuple[Any, ...]:
 def visible_size(handle: Handle) -> int | None:
     """The number of elements of a handle as users see it: an `OpenExtent` if an extent is dynamic."""
     size = handle.size
-    shown: Any = OpenExtent("*".join(handle.dims)) if size is None else size
-    made: int | None = shown
-    return made
+    return OpenExtent("*".join(handle.dims)) if size is None else size  # type: ignore[return-value]
 
 
 def known(shape: tuple[int | None, ...]) -> tuple[int, ...]:

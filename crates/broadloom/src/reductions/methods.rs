@@ -145,36 +145,38 @@ impl<'a> Array<'a> {
                 let axes = over.resolve(name, x)?;
                 Ok(expr::count(&expr::typed(x)?, axes, call.dtype.unwrap_or(DType::Int64)))
             }
-            Computation::Composed(_) => composed(call, over, x, second),
+            Computation::Composed(_) => composed(call, over, axis, x, second),
         }
     }
 }
 
 /// A function that is made of others.
-fn composed<'a>(call: &ReductionCall, over: &Over, x: &Array<'a>, second: &Array<'a>) -> Result<Array<'a>> {
-    use ReductionFunction as F;
+fn composed<'a>(
+    call: &ReductionCall,
+    over: &Over,
+    axis: Option<isize>,
+    x: &Array<'a>,
+    second: &Array<'a>,
+) -> Result<Array<'a>> {
     let (name, correction) = (call.function.name(), call.correction);
     let rounded = |(x, dtype): (Array<'a>, DType)| Ok(expr::cast(x, dtype));
     // The variance of float16 is not rounded before its root is taken.
     let root =
         |(x, dtype): (Array<'a>, DType)| Ok(expr::cast(expr::apply(Op::Sqrt, smallvec![x.into()])?, dtype));
     match call.function {
-        F::Mean => moments::averaged(name, x, over, moments::mean),
-        F::Var => moments::variance(name, x, over, correction).and_then(rounded),
-        F::Std => moments::variance(name, x, over, correction).and_then(root),
-        F::CountNonzero => count_nonzero(x, over),
-        F::VectorNorm => x.vector_norm(over.clone(), call.ord),
-        F::VecDot => {
-            let last = call.axis.as_deref().and_then(<[isize]>::first).copied();
-            x.vecdot(second, last.unwrap_or(-1))
-        }
-        F::NanSum => accumulated(name, Reduction::Sum, &nan::replaced(x, 0.0)?, over),
-        F::NanProd => accumulated(name, Reduction::Prod, &nan::replaced(x, 1.0)?, over),
-        F::NanMax => nan::extreme_of_numbers(Reduction::Max, f64::NEG_INFINITY, x, over),
-        F::NanMin => nan::extreme_of_numbers(Reduction::Min, f64::INFINITY, x, over),
-        F::NanMean => moments::averaged(name, x, over, nan::mean),
-        F::NanVar => nan::variance(name, x, over, correction).and_then(rounded),
-        F::NanStd => nan::variance(name, x, over, correction).and_then(root),
+        ReductionFunction::Mean => moments::averaged(name, x, over, moments::mean),
+        ReductionFunction::Var => moments::variance(name, x, over, correction).and_then(rounded),
+        ReductionFunction::Std => moments::variance(name, x, over, correction).and_then(root),
+        ReductionFunction::CountNonzero => count_nonzero(x, over),
+        ReductionFunction::VectorNorm => x.vector_norm(over.clone(), call.ord),
+        ReductionFunction::VecDot => x.vecdot(second, axis.unwrap_or(-1)),
+        ReductionFunction::NanSum => accumulated(name, Reduction::Sum, &nan::replaced(x, 0.0)?, over),
+        ReductionFunction::NanProd => accumulated(name, Reduction::Prod, &nan::replaced(x, 1.0)?, over),
+        ReductionFunction::NanMax => nan::extreme_of_numbers(Reduction::Max, f64::NEG_INFINITY, x, over),
+        ReductionFunction::NanMin => nan::extreme_of_numbers(Reduction::Min, f64::INFINITY, x, over),
+        ReductionFunction::NanMean => moments::averaged(name, x, over, nan::mean),
+        ReductionFunction::NanVar => nan::variance(name, x, over, correction).and_then(rounded),
+        ReductionFunction::NanStd => nan::variance(name, x, over, correction).and_then(root),
         _ => {
             Err(Error::new(ErrorKind::Internal, format!("{name}: a row of the table without a composition")))
         }
