@@ -26,38 +26,45 @@ fn kept(over: Over) -> Over {
 }
 
 fn methods(function: ReductionFunction) -> [Method; 2] {
-    use ReductionFunction as F;
     match function {
-        F::Sum => [|x| x.sum(()), |x| x.sum(kept(Over::axis(-1).dtype(DType::Float32)))],
-        F::Prod => [|x| x.prod(()), |x| x.prod(kept(Over::axis(-1).dtype(DType::Float32)))],
-        F::Max => [|x| x.max(()), |x| x.max(kept(Over::axis(-1)))],
-        F::Min => [|x| x.min(()), |x| x.min(kept(Over::axis(-1)))],
-        F::Any => [|x| x.any(()), |x| x.any(kept(Over::axis(-1)))],
-        F::All => [|x| x.all(()), |x| x.all(kept(Over::axis(-1)))],
-        F::Mean => [|x| x.mean(()), |x| x.mean(kept(Over::axis(-1)))],
-        F::Var => [|x| x.var((), 0.0), |x| x.var(kept(Over::axis(-1)), 1.0)],
-        F::Std => [|x| x.std((), 0.0), |x| x.std(kept(Over::axis(-1)), 1.0)],
-        F::ArgMax => [|x| x.argmax(()), |x| x.argmax(kept(Over::axis(-1)))],
-        F::ArgMin => [|x| x.argmin(()), |x| x.argmin(kept(Over::axis(-1)))],
-        F::CountNonzero => [|x| x.count_nonzero(()), |x| x.count_nonzero(kept(Over::axis(-1)))],
-        F::VectorNorm => [|x| x.vector_norm((), 2.0), |x| x.vector_norm(kept(Over::axis(-1)), 3.0)],
-        F::NanSum => [|x| x.nansum(()), |x| x.nansum(kept(Over::axis(-1).dtype(DType::Float32)))],
-        F::NanProd => [|x| x.nanprod(()), |x| x.nanprod(kept(Over::axis(-1).dtype(DType::Float32)))],
-        F::NanMax => [|x| x.nanmax(()), |x| x.nanmax(kept(Over::axis(-1)))],
-        F::NanMin => [|x| x.nanmin(()), |x| x.nanmin(kept(Over::axis(-1)))],
-        F::NanMean => [|x| x.nanmean(()), |x| x.nanmean(kept(Over::axis(-1)))],
-        F::NanVar => [|x| x.nanvar((), 0.0), |x| x.nanvar(kept(Over::axis(-1)), 1.0)],
-        F::NanStd => [|x| x.nanstd((), 0.0), |x| x.nanstd(kept(Over::axis(-1)), 1.0)],
-        F::Count => [
+        ReductionFunction::Sum => [|x| x.sum(()), |x| x.sum(kept(Over::axis(-1).dtype(DType::Float32)))],
+        ReductionFunction::Prod => [|x| x.prod(()), |x| x.prod(kept(Over::axis(-1).dtype(DType::Float32)))],
+        ReductionFunction::Max => [|x| x.max(()), |x| x.max(kept(Over::axis(-1)))],
+        ReductionFunction::Min => [|x| x.min(()), |x| x.min(kept(Over::axis(-1)))],
+        ReductionFunction::Any => [|x| x.any(()), |x| x.any(kept(Over::axis(-1)))],
+        ReductionFunction::All => [|x| x.all(()), |x| x.all(kept(Over::axis(-1)))],
+        ReductionFunction::Mean => [|x| x.mean(()), |x| x.mean(kept(Over::axis(-1)))],
+        ReductionFunction::Var => [|x| x.var((), 0.0), |x| x.var(kept(Over::axis(-1)), 1.0)],
+        ReductionFunction::Std => [|x| x.std((), 0.0), |x| x.std(kept(Over::axis(-1)), 1.0)],
+        ReductionFunction::ArgMax => [|x| x.argmax(()), |x| x.argmax(kept(Over::axis(-1)))],
+        ReductionFunction::ArgMin => [|x| x.argmin(()), |x| x.argmin(kept(Over::axis(-1)))],
+        ReductionFunction::CountNonzero => {
+            [|x| x.count_nonzero(()), |x| x.count_nonzero(kept(Over::axis(-1)))]
+        }
+        ReductionFunction::VectorNorm => {
+            [|x| x.vector_norm((), 2.0), |x| x.vector_norm(kept(Over::axis(-1)), 3.0)]
+        }
+        ReductionFunction::NanSum => {
+            [|x| x.nansum(()), |x| x.nansum(kept(Over::axis(-1).dtype(DType::Float32)))]
+        }
+        ReductionFunction::NanProd => {
+            [|x| x.nanprod(()), |x| x.nanprod(kept(Over::axis(-1).dtype(DType::Float32)))]
+        }
+        ReductionFunction::NanMax => [|x| x.nanmax(()), |x| x.nanmax(kept(Over::axis(-1)))],
+        ReductionFunction::NanMin => [|x| x.nanmin(()), |x| x.nanmin(kept(Over::axis(-1)))],
+        ReductionFunction::NanMean => [|x| x.nanmean(()), |x| x.nanmean(kept(Over::axis(-1)))],
+        ReductionFunction::NanVar => [|x| x.nanvar((), 0.0), |x| x.nanvar(kept(Over::axis(-1)), 1.0)],
+        ReductionFunction::NanStd => [|x| x.nanstd((), 0.0), |x| x.nanstd(kept(Over::axis(-1)), 1.0)],
+        ReductionFunction::Count => [
             |_| Array::from_vec(vec![8_i64]).index_axis(0, 0),
             |_| Array::from_vec(vec![4.0_f32, 4.0]).index_axis(0, 0),
         ],
-        F::VecDot => [|x| x.vecdot(x, -1), |x| x.vecdot(x, -1)],
-        F::CumulativeSum => [
+        ReductionFunction::VecDot => [|x| x.vecdot(x, -1), |x| x.vecdot(x, -1)],
+        ReductionFunction::CumulativeSum => [
             |x| x.cumulative_sum(None, None, false),
             |x| x.cumulative_sum(Some(-1), Some(DType::Float32), true),
         ],
-        F::CumulativeProd => [
+        ReductionFunction::CumulativeProd => [
             |x| x.cumulative_prod(None, None, false),
             |x| x.cumulative_prod(Some(-1), Some(DType::Float32), true),
         ],
