@@ -125,13 +125,14 @@ pub fn set_semantics(
         value.extract::<bool>().map_err(|_| why())
     });
     let contract = contract.transpose()?;
-    let accuracy = accuracy.map(|value| one_of("accuracy", value, &ACCURACIES)).transpose()?;
+    let accuracy = accuracy.map(|value| one_of("accuracy", value, &accuracies())).transpose()?;
     let exchange = |of: &AtomicBool, to: Option<bool>| match to {
         Some(to) => of.swap(to, Ordering::Relaxed),
         None => of.load(Ordering::Relaxed),
     };
     let is_nearest = exchange(&NEAREST, accuracy.map(|accuracy| accuracy == Accuracy::Nearest));
-    Ok((if is_nearest { "nearest" } else { "fast" }, exchange(&CONTRACT, contract)))
+    let before = if is_nearest { Accuracy::Nearest } else { Accuracy::Fast };
+    Ok((before.name(), exchange(&CONTRACT, contract)))
 }
 
 /// The options of an evaluation of arrays: the keywords, with the process-wide defaults for the others.
@@ -146,8 +147,10 @@ pub fn of_keywords(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
     with_keywords(Options::default(), keywords)
 }
 
-/// The names of the accuracies.
-const ACCURACIES: [(&str, Accuracy); 2] = [("fast", Accuracy::Fast), ("nearest", Accuracy::Nearest)];
+/// The accuracies by their names.
+fn accuracies() -> [(&'static str, Accuracy); 2] {
+    Accuracy::ALL.map(|accuracy| (accuracy.name(), accuracy))
+}
 
 /// The value of an option with this name, out of those that exist.
 fn one_of<T: Copy>(option: &str, value: &Bound<'_, PyAny>, known: &[(&str, T)]) -> PyResult<T> {
@@ -194,7 +197,7 @@ fn with_keywords(mut options: Options, keywords: Option<&Bound<'_, PyDict>>) -> 
                 let known = [("zero", IntDivision::Zero), ("error", IntDivision::Error)];
                 options.int_division = one_of(&name, &value, &known)?;
             }
-            "accuracy" => options.accuracy = one_of(&name, &value, &ACCURACIES)?,
+            "accuracy" => options.accuracy = one_of(&name, &value, &accuracies())?,
             "contract" => options.contract = value.extract::<bool>()?,
             "promotion" => {
                 let known = [("strict", Promotion::Strict), ("numpy", Promotion::NumPy)];
