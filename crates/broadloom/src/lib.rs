@@ -130,15 +130,15 @@
 //!
 //! | feature | | what it adds | crates | seconds |
 //! | --- | --- | --- | --- | --- |
-//! | none | | everything but the rows below; the interpreter runs it, with the same bits | 50 | 355 |
-//! | `jit` | default | machine code, through Cranelift: x86-64 with AVX and FMA, aarch64 | + 32 | + 208 |
+//! | none | | everything but the rows below; the interpreter runs it, with the same bits | 50 | 288 |
+//! | `jit` | default | machine code, through Cranelift: x86-64 with AVX and FMA, aarch64 | + 32 | + 210 |
 //! | `gdb` | | with `jit`: machine code has names in GDB and LLDB ([`Profiling`]) | + 3 | + 6 |
 //! | `ndarray` | | arrays and views of the crate ndarray as operands and results | + 4 | + 10 |
 //!
-//! The seconds are user CPU time (`time -f %U`) of `CARGO_BUILD_JOBS=2 cargo build -p broadloom` from an empty target folder, in the
-//! repository's profile `dev` (optimisation level 1), on two cores of Zen 3 that were busy with other builds; for `gdb` and `ndarray`
-//! they are those of the crates that are added. `jit` takes 1.6 times as long as none. Half of the first row is spent on the loops of
-//! the interpreter and of reductions.
+//! The crates are those of `cargo tree -e normal,build`, by name. The seconds are user CPU time (`time -f %U`) of
+//! `CARGO_BUILD_JOBS=2 cargo build -p broadloom` from an empty target folder, in the repository's profile `dev` (optimisation
+//! level 1), on two cores of Zen 3. For `gdb` and `ndarray` they are those of the crates that are added, beside other builds. `jit`
+//! takes 1.7 times as long as none. Half of the first row is spent on the loops of the interpreter and of reductions.
 //!
 //! ```
 //! # #[cfg(feature = "ndarray")] {
