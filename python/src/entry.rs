@@ -64,7 +64,8 @@ impl Entry {
         Entry { kernel, object: None, sources, rebuild: None, by_shape: false, captured: Vec::new() }
     }
 
-    /// An entry of a kernel, with the Python object that has the kernel; the other arguments are those of Python's constructor.
+    /// Makes an entry for a kernel. `object` is the Python object that holds the kernel; the other arguments are those that
+    /// Python code passes to the constructor of the class.
     ///
     /// # Errors
     /// ValueError if there is not one source for each input of the kernel.

@@ -255,13 +255,13 @@ typedef uint32_t bl_dtype;
 typedef struct bl_options {
   // sizeof(bl_options)
   size_t size;
-  // A BL_EXECUTOR constant. The bits are the same.
+  // A BL_EXECUTOR constant. Every executor gives results with the same bits.
   uint32_t executor;
   // A BL_PROMOTION constant.
   uint32_t promotion;
   // A BL_INT_DIVISION constant.
   uint32_t int_division;
-  // A BL_VECTOR_WIDTH constant. The bits of results are the same.
+  // A BL_VECTOR_WIDTH constant. Every width gives results with the same bits.
   uint32_t vector_width;
   // The maximum number of threads of a run; 0 for one per processor.
   size_t threads;
@@ -314,8 +314,9 @@ typedef struct bl_host_function {
   size_t operand_count;
   // A BL_DTYPE constant: the dtype of its result.
   bl_dtype result;
-  // About how long an element takes, in units of 0.04 ns (an addition is 1, a power some 140); 0 for 128. It decides how many
-  // threads share the work, never a result.
+  // About how long an element takes, in units of 0.04 ns: an addition is 1, a power about 140. With 0 the default of 128 is
+  // used. The cost decides how many threads share the work, and whether an operand of a broadcast is computed once and
+  // kept; it does not change results.
   uint32_t cost;
   // The function.
   bl_host_tile function;
@@ -493,7 +494,7 @@ const char *bl_dtype_name(bl_dtype dtype_code);
 // Fills options with the defaults; their `size` must be set.
 //
 // # Safety
-// The pointer is null, or to as many bytes as its size says.
+// The pointer is null, or points to as many bytes as the struct's `size` states.
 bl_status bl_options_init(struct bl_options *options);
 
 // Creates a host function with one reference. Each creation is a function of its own, whatever its name: create it once and
@@ -504,9 +505,9 @@ bl_status bl_options_init(struct bl_options *options);
 // the context is not destroyed.
 //
 // # Safety
-// `description` is null, or to as many bytes as its size says; its name is null or ends with a zero, its operands are null
-// or valid for `operand_count` reads. The function and the destructor may be called as their types say, until the
-// destructor is called; `out` is null or valid for a write.
+// `description` is null, or points to as many bytes as its `size` states; its name is null or ends with a zero, its
+// operands are null or valid for `operand_count` reads. The function and the destructor may be called as their types
+// say, until the destructor is called; `out` is null or valid for a write.
 bl_status bl_host_new(const struct bl_host_function *description,
                       struct bl_host *out);
 
@@ -545,7 +546,7 @@ bl_status bl_library_define(struct bl_library handle,
 // Makes an empty builder, for kernels with these options (null for the defaults).
 //
 // # Safety
-// `options` is null or to as many bytes as its size says; `out` is null or valid for a write.
+// `options` is null, or points to as many bytes as its `size` states; `out` is null or valid for a write.
 bl_status bl_builder_new(const struct bl_options *options, struct bl_builder *out);
 
 // Releases a builder and its values. Kernels that it built are unaffected.
@@ -771,8 +772,8 @@ bl_status bl_builder_vecdot(struct bl_builder handle,
 // `length` is the text's in bytes, or BL_NUL_TERMINATED. Where the text is wrong, `bl_last_error_span` says where.
 //
 // # Safety
-// `program` is null or valid for reads of the text; `options` is null or to as many bytes as its size says; `out` is
-// null or valid for a write.
+// `program` is null or valid for reads of the text; `options` is null, or points to as many bytes as its `size` states;
+// `out` is null or valid for a write.
 bl_status bl_kernel_parse(const char *program,
                           size_t length,
                           const struct bl_options *options,
@@ -809,7 +810,7 @@ bl_status bl_kernel_arity(struct bl_kernel handle, size_t *inputs, size_t *outpu
 // Describes an operand, selected by BL_INPUT or BL_OUTPUT and an index.
 //
 // # Safety
-// `out` is null, or to as many bytes as its size says.
+// `out` is null, or points to as many bytes as its `size` states.
 bl_status bl_kernel_operand(struct bl_kernel handle,
                             uint32_t side,
                             size_t index,
@@ -859,7 +860,8 @@ bl_status bl_kernel_explain(struct bl_kernel handle,
 // # Safety
 // `inputs` and `outputs` are null or valid for that many reads, and so are their shapes and strides. Until the call
 // returns, the elements of a view are in one allocation, initialised and valid for reads, those of an output also for
-// writes; nothing else writes to them, nor reads those of an output. `control` is null, or to as many bytes as its size says.
+// writes; nothing else writes to them, nor reads those of an output. `control` is null, or points to as many bytes as
+// its `size` states.
 bl_status bl_kernel_run(struct bl_kernel handle,
                         const struct bl_view *inputs,
                         size_t input_count,
@@ -924,7 +926,7 @@ bl_status bl_call_run(struct bl_call handle,
 // Runs a call as `bl_call_run` does, with progress and cancellation.
 //
 // # Safety
-// The requirements of `bl_call_run`; `control` is null, or points to as many bytes as its size states.
+// The requirements of `bl_call_run`; `control` is null, or points to as many bytes as its `size` states.
 bl_status bl_call_run_with(struct bl_call handle,
                            const void *const *inputs,
                            size_t input_count,

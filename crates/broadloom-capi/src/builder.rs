@@ -113,7 +113,7 @@ unsafe fn dims(pointer: *const bl_dim, rank: usize) -> Answer<Vec<Dim>> {
 /// Makes an empty builder, for kernels with these options (null for the defaults).
 ///
 /// # Safety
-/// `options` is null or to as many bytes as its size says; `out` is null or valid for a write.
+/// `options` is null, or points to as many bytes as its `size` states; `out` is null or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_builder_new(options: *const bl_options, out: *mut bl_builder) -> bl_status {
     answer(|| {

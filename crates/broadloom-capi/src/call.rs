@@ -320,7 +320,7 @@ pub unsafe extern "C" fn bl_call_run(
 /// Runs a call as [`bl_call_run`] does, with progress and cancellation.
 ///
 /// # Safety
-/// The requirements of [`bl_call_run`]; `control` is null, or points to as many bytes as its size states.
+/// The requirements of [`bl_call_run`]; `control` is null, or points to as many bytes as its `size` states.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_call_run_with(
     handle: bl_call,

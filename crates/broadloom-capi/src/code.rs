@@ -107,13 +107,13 @@ pub const BL_ACCURACY_NEAREST: u32 = 1;
 pub struct bl_options {
     /// sizeof(bl_options)
     pub size: usize,
-    /// A BL_EXECUTOR constant. The bits are the same.
+    /// A BL_EXECUTOR constant. Every executor gives results with the same bits.
     pub executor: u32,
     /// A BL_PROMOTION constant.
     pub promotion: u32,
     /// A BL_INT_DIVISION constant.
     pub int_division: u32,
-    /// A BL_VECTOR_WIDTH constant. The bits of results are the same.
+    /// A BL_VECTOR_WIDTH constant. Every width gives results with the same bits.
     pub vector_width: u32,
     /// The maximum number of threads of a run; 0 for one per processor.
     pub threads: usize,
@@ -164,7 +164,7 @@ unsafe impl Versioned for bl_options {
 /// Fills options with the defaults; their `size` must be set.
 ///
 /// # Safety
-/// The pointer is null, or to as many bytes as its size says.
+/// The pointer is null, or points to as many bytes as the struct's `size` states.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_options_init(options: *mut bl_options) -> bl_status {
     // SAFETY: `fill` requires of the pointer what this function's safety section says.

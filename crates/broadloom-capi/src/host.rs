@@ -59,8 +59,9 @@ pub struct bl_host_function {
     pub operand_count: usize,
     /// A BL_DTYPE constant: the dtype of its result.
     pub result: bl_dtype,
-    /// About how long an element takes, in units of 0.04 ns (an addition is 1, a power some 140); 0 for 128. It decides how many
-    /// threads share the work, never a result.
+    /// About how long an element takes, in units of 0.04 ns: an addition is 1, a power about 140. With 0 the default of 128 is
+    /// used. The cost decides how many threads share the work, and whether an operand of a broadcast is computed once and
+    /// kept; it does not change results.
     pub cost: u32,
     /// The function.
     pub function: bl_host_tile,
@@ -97,8 +98,8 @@ type Unwinding = unsafe extern "C-unwind" fn(*mut c_void, usize, *const *const c
 struct HostOwner {
     function: Unwinding,
     context: *mut c_void,
-    /// The context's destructor. It is set only after the creation has succeeded: if that fails, the application keeps the
-    /// context.
+    /// The context's destructor. `bl_host_new` sets it only once the host function has been created: if that fails, the
+    /// application keeps the context, and it is not destroyed here.
     destructor: OnceLock<unsafe extern "C-unwind" fn(*mut c_void)>,
 }
 
@@ -158,9 +159,9 @@ pub(crate) fn function(handle: bl_host) -> Answer<Pin<'static, HostFunction>> {
 /// the context is not destroyed.
 ///
 /// # Safety
-/// `description` is null, or to as many bytes as its size says; its name is null or ends with a zero, its operands are null
-/// or valid for `operand_count` reads. The function and the destructor may be called as their types say, until the
-/// destructor is called; `out` is null or valid for a write.
+/// `description` is null, or points to as many bytes as its `size` states; its name is null or ends with a zero, its
+/// operands are null or valid for `operand_count` reads. The function and the destructor may be called as their types
+/// say, until the destructor is called; `out` is null or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_host_new(description: *const bl_host_function, out: *mut bl_host) -> bl_status {
     answer(|| {

@@ -46,8 +46,8 @@ pub(crate) fn kernel(handle: bl_kernel) -> Answer<Pin<'static, Kernel>> {
 /// `length` is the text's in bytes, or BL_NUL_TERMINATED. Where the text is wrong, `bl_last_error_span` says where.
 ///
 /// # Safety
-/// `program` is null or valid for reads of the text; `options` is null or to as many bytes as its size says; `out` is
-/// null or valid for a write.
+/// `program` is null or valid for reads of the text; `options` is null, or points to as many bytes as its `size` states;
+/// `out` is null or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_kernel_parse(
     program: *const c_char,
@@ -193,7 +193,7 @@ fn port(kernel: &Kernel, side: u32, index: usize) -> Answer<&Port> {
 /// Describes an operand, selected by BL_INPUT or BL_OUTPUT and an index.
 ///
 /// # Safety
-/// `out` is null, or to as many bytes as its size says.
+/// `out` is null, or points to as many bytes as its `size` states.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_kernel_operand(
     handle: bl_kernel,
@@ -374,7 +374,8 @@ pub(crate) unsafe fn controlled<T>(
 /// # Safety
 /// `inputs` and `outputs` are null or valid for that many reads, and so are their shapes and strides. Until the call
 /// returns, the elements of a view are in one allocation, initialised and valid for reads, those of an output also for
-/// writes; nothing else writes to them, nor reads those of an output. `control` is null, or to as many bytes as its size says.
+/// writes; nothing else writes to them, nor reads those of an output. `control` is null, or points to as many bytes as
+/// its `size` states.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_kernel_run(
     handle: bl_kernel,

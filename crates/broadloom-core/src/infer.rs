@@ -122,7 +122,7 @@ pub fn apply(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<Signat
     Ok(Signature { operand, result, shape, dims })
 }
 
-/// Infers the shape of a call of a host function, and its dims if an operand has symbolic dimensions. Nothing is
+/// Infers the shape of a call of a host function, and also its [`Dims`] if some of its dimensions are symbolic. Nothing is
 /// promoted.
 ///
 /// # Errors
@@ -151,8 +151,8 @@ pub fn call(function: &HostDeclaration, operands: &[Operand<'_>]) -> Result<(Sha
     broadcast(name, operands)
 }
 
-/// Infers the shape of a reduction, and its dims if the operand has symbolic dimensions. [`Reduction::result`] is its
-/// dtype.
+/// Infers the shape of a reduction, and also its [`Dims`] if some of its dimensions are symbolic. [`Reduction::result`] is
+/// its dtype.
 ///
 /// # Errors
 /// [`ErrorKind::DType`] for a dtype that the reduction does not take without a conversion; [`ErrorKind::Shape`] for
@@ -186,8 +186,8 @@ pub fn reduce(
     }
 }
 
-/// Infers the shape of a scan, and its dims if the operand has symbolic dimensions. With the initial element, the axis
-/// is longer by one.
+/// Infers the shape of a scan, and also its [`Dims`] if the operand has symbolic dimensions. With the initial element, the
+/// axis is longer by one.
 ///
 /// # Errors
 /// The errors of [`reduce`].
@@ -494,7 +494,8 @@ fn list(operands: &[Operand<'_>], keep: impl Fn(&Operand<'_>) -> bool) -> String
     shown.join(" and ")
 }
 
-/// The shape to which operands broadcast, and its dims if an operand has symbolic dimensions.
+/// The shape to which operands broadcast. If some of its dimensions are symbolic, also its [`Dims`]; the shape is then
+/// the [`Dims::least_shape`].
 pub(crate) fn broadcast(op: &str, operands: &[Operand<'_>]) -> Result<(Shape, Option<Dims>)> {
     let mut shapes: SmallVec<[&Shape; 3]> = SmallVec::new();
     for operand in operands {

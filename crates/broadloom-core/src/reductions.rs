@@ -17,7 +17,7 @@ use crate::{DType, Kind, Literal};
 /// `(Variant, name, (PARAMETER, …), takes, gives, identity, order, [computation], "doc")`.
 ///
 /// - takes and gives: variants of [`TakenDTypes`](crate::reductions::TakenDTypes) and [`GivenDType`](crate::reductions::GivenDType)
-/// - identity: the result for no elements, by default parameters; for a scan its initial element; `none` if that is an error
+/// - identity: the result for no elements, with the default parameters; for a scan its initial element; `none` if that is an error
 /// - order: a variant of [`ElementOrder`](crate::reductions::ElementOrder)
 /// - computation: `[reduction Variant]` or `[scan Variant]` for a node of that kind, `[count]`, or the equivalent expression of
 ///   other functions, in which `x` has one axis
@@ -280,12 +280,12 @@ macro_rules! define_reductions {
                 match self { $(ReductionFunction::$function => GivenDType::$gives,)* }
             }
 
-            /// The result for no elements, by default parameters, or the initial element of a scan; `None` if that is an error.
+            /// The result for no elements, with the default parameters, or the initial element of a scan; `None` if that is an error.
             pub const fn identity(self) -> Option<Literal> {
                 match self { $(ReductionFunction::$function => identity!($identity),)* }
             }
 
-            /// Whether the bits of the result depend on the order of the elements, by default parameters.
+            /// Whether the bits of the result depend on the order of the elements, with the default parameters.
             pub const fn order(self) -> ElementOrder {
                 match self { $(ReductionFunction::$function => ElementOrder::$order,)* }
             }

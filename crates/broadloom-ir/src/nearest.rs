@@ -1,4 +1,5 @@
-//! The ops and dtypes whose results are correctly rounded without a second definition.
+//! The ops and dtypes whose results are correctly rounded even with [`Accuracy::Fast`](crate::Accuracy::Fast), so that they need
+//! no separate, correctly rounded definition.
 
 use broadloom_math::DType;
 

@@ -44,8 +44,8 @@ pub enum RuleSource {
     Onnx,
     /// A later edition of the standard, for functions that the edition under test lacks.
     Later,
-    /// No text: decided by the project, where the texts are silent or leave a choice. Also used for ordinary values and exact
-    /// cases.
+    /// The project's own decision, where the Array API standard and SONNX say nothing or leave a choice. Also the source of
+    /// the rules for ordinary values and exact cases.
     Decided,
 }
 

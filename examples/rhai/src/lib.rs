@@ -54,7 +54,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Counts an array before it is made.
+    /// Subtracts the bytes of an array from the budget, before the array is made.
     fn make(&self, elements: usize, dtype: DType) -> Answer<()> {
         Budget::spend(&self.bytes, elements.saturating_mul(dtype.size()), "bytes")
     }

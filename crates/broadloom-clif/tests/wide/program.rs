@@ -118,7 +118,7 @@ impl RowProgram {
         self.push(lane, Code::Input(self.inputs.len() - 1))
     }
 
-    /// A node of the lanes of its first operand.
+    /// Adds a node with the same lane type as node `x`.
     pub fn like(&mut self, x: usize, code: Code) -> usize {
         self.push(self.nodes[x].lane, code)
     }

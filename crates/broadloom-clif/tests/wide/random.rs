@@ -6,7 +6,7 @@ use crate::program::{Code, FLOAT_CONDITIONS, INTEGER_CONDITIONS, Lane, RowProgra
 use crate::rows::{Dice, agree};
 use crate::text::Shape;
 
-/// The lanes that a vector of a level has room for, given how many there are.
+/// The lane types for which `lanes` lanes take at least 16 bytes and fit into a vector register of the level.
 fn lanes_of(level: Level, lanes: usize) -> Vec<Lane> {
     let bytes = if level == Level::Avx512 { 64 } else { 32 };
     [Lane::I8, Lane::I16, Lane::I32, Lane::I64, Lane::F32, Lane::F64]

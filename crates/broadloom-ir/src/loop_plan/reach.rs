@@ -35,7 +35,7 @@ pub fn injective(shape: &[usize], strides: &[isize], item: usize) -> bool {
         return true;
     }
     let mut span = item;
-    // PERF: the usual layouts have ascending strides from the last dimension on and need no sorting.
+    // PERF: in the usual layouts the strides grow from the last dimension to the first, so they need no sorting.
     let in_order = shape.iter().zip(strides).rev().all(|(&extent, &stride)| {
         let ok = extent == 1 || stride.unsigned_abs() >= span;
         span = span.wrapping_add(stride.unsigned_abs().wrapping_mul(extent - 1));

@@ -182,7 +182,7 @@ impl HostFunction {
     ///     }
     /// }
     /// let table = [0.5_f32; 256];
-    /// // SAFETY: `look_up` reads and writes what it says, and changes nothing.
+    /// // SAFETY: `look_up` reads only the n keys and the table, and writes only the n elements of the result.
     /// let gamma = unsafe { HostFunction::tile("gamma", &[DType::UInt8], DType::Float32, look_up, table)? };
     /// assert_eq!(gamma.with_cost(10).signature().cost(), 10);
     /// # Ok::<(), broadloom_mem::HostError>(())

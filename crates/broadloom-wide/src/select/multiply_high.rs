@@ -52,8 +52,8 @@ impl Lower<'_> {
         self.push(inst.tied().immediate(0xf8));
     }
 
-    /// The high halves of 64-bit products, computed from the four products of 32-bit halves. All four are
-    /// used in full, except that only the upper half of the product of the two lower halves is.
+    /// The high halves of 64-bit products, computed from the four products of 32-bit halves. Three of
+    /// them are used in full; of the product of the two lower halves, only the upper half is used.
     fn multiply_high_64(&mut self, def: VReg, length: VectorLength, a: VReg, b: VReg) {
         let [a_high, b_high] = [a, b].map(|x| self.upper_halves(length, x));
         let lowest = self.product(length, a, b);

@@ -1,7 +1,7 @@
 //! Values under construction: several threads that need the same value at the same time build it once.
 //!
-//! The first thread builds the value; the others wait or continue without it. If the attempt ends by an error or a panic, or its
-//! thread exists only in the process that this one was forked from, another thread takes it over, so that waiting always ends.
+//! The first thread builds the value; the others wait or continue without it. If the attempt ends with an error or a panic, or
+//! its thread exists only in the process that this one was forked from, another thread takes it over, so that waiting always ends.
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,7 +41,7 @@ struct Attempt<V> {
 #[derive(Clone)]
 enum FlightOutcome<V> {
     Made(V),
-    /// The attempt ended by an error or a panic.
+    /// The attempt ended with an error or a panic.
     Abandoned,
 }
 

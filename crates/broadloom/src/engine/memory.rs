@@ -6,7 +6,7 @@ use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_mem::{Buffer, Pool, Region, RegionMut, ViewMut};
 use smallvec::SmallVec;
 
-/// The temporaries of a run. Their buffers return to the pool when they are released, or when the run ends by an error.
+/// The temporaries of a run. Their buffers return to the pool when they are released, or when the run ends with an error.
 pub(super) struct Temporaries<'p> {
     pool: &'p Pool,
     buffers: Vec<Option<Buffer>>,

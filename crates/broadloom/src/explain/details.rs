@@ -405,7 +405,7 @@ fn label(kind: &NodeKind) -> String {
         NodeKind::Cast { .. } => "astype".to_owned(),
         NodeKind::Count { .. } => "count".to_owned(),
         NodeKind::Index { .. } => "indices".to_owned(),
-        // Leaves have names or values, and no graph has the other.
+        // Not reached: `what` names leaves itself, and a dynamic view is resolved when it is added to a graph.
         NodeKind::Leaf(_) | NodeKind::DynamicView { .. } => String::new(),
     }
 }

@@ -140,7 +140,8 @@ fn functions_over_tiles_and_by_pointer_fail_too() -> Result<()> {
         0
     }
     let (operands, result) = ([DType::Int32, DType::Float32], DType::Bool);
-    // SAFETY: `status` reads and writes what it says.
+    // SAFETY: `status` reads only `n` elements of the int32 operand and the int32 context. Unless it fails, it
+    // writes the `n` bools of the result and nothing else.
     let by_pointer =
         unsafe { HostFunction::fallible_tile("by_pointer", &operands, result, status, 1000_i32)? };
     let infallible = HostFunction::over_tiles("twice", |x: &[f64], out: &mut [f64]| {
