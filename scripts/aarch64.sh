@@ -12,9 +12,9 @@
 # CPUS lists the CPUs (cortex-a57: no float16 arithmetic; neoverse-n1: ARMv8.2 with it; max: all features of qemu). PROGRAMS is the
 # number of random programs. BROADLOOM_SEEDS is the number of programs that the suites compare with a reference on each CPU. THIN=1
 # compares as few hashes on the first CPU as on the others. RUSTC is a compiler that rustup did not install, with the standard library
-# for aarch64: /usr/bin/rustc is Debian's, with libstd-rust-dev:arm64.
-# LIBRARY is the folder of the emulated C library. With that of Debian's cross packages (2.36-8cross1), qemu 7.2 hung in every program with a
-# thread, in C too; with libc6:arm64 and libgcc-s1:arm64, unpacked by dpkg -x into a folder, they run.
+# for aarch64: /usr/bin/rustc is Debian's, with libstd-rust-dev:arm64. LIBRARY is the folder of the emulated C library. With the
+# library of Debian's cross packages (2.36-8cross1), qemu 7.2 hung in every program with a thread, even in C. Programs run with
+# libc6:arm64 and libgcc-s1:arm64, unpacked by dpkg -x into a folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=aarch64-unknown-linux-gnu
@@ -25,8 +25,8 @@ export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 library=${LIBRARY:-/usr/aarch64-linux-gnu}
 others=(riscv64gc-unknown-linux-gnu s390x-unknown-linux-gnu wasm32-unknown-unknown x86_64-pc-windows-gnu aarch64-apple-darwin)
 
-# Modules of `broadloom`'s tests. Tests that start child processes are omitted, since the host can't start emulated programs, and so
-# are tests that don't depend on the target.
+# Modules of `broadloom`'s tests. Tests that start child processes are omitted, since the host can't start emulated programs. Tests
+# that don't depend on the target are omitted too.
 tests=(
   spec_cases casts integer_extremes nan_bits  # functions and conversions
   layouts overlap reductions                  # memory
@@ -119,7 +119,7 @@ programs() {
   for cpu in "${cpus[@]}"; do
     local range=(--from "$from" --until "$((from + share))" --block 100)
     say "programs $from to $((from + share)) on $cpu"
-    # Of the host's executors, the interpreter and machine code of 128 bits.
+    # Keeps only the host's hashes of the interpreter and of 128-bit machine code.
     target/release/fingerprint programs "$file" "${range[@]}" | sed 's/ *jit256.*//' > "$file.host"
     emulated "$cpu" "target/$target/release/fingerprint" programs "$file" "${range[@]}" |
       sed 's/ *$//' > "$file.$cpu"

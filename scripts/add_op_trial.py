@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Adds the functions of docs/add-an-op.md to a copy of the tree, as the page says, and counts the files that this takes.
+"""Follows docs/add-an-op.md to add its functions to a copy of the tree, and counts the files that change.
 
     python3 scripts/add_op_trial.py                 both functions, in a temporary folder
     python3 scripts/add_op_trial.py --in FOLDER     in a folder that stays; it may have a target directory already
     python3 scripts/add_op_trial.py --edit-only     without the commands
 
-A block of the page that names a file is inserted into it; a command of the page, `$ …`, is run. The status is 1 if a command
-fails, or if there are more files of blocks than the page promises. PYTHON names the interpreter of Python's tests, which
-need NumPy, pytest and mpmath.
+A block of the page that names a file is inserted into that file, and a command of the page, `$ …`, is run. The status
+is 1 if a command fails, or if the blocks change more files than the page promises. PYTHON names the interpreter of
+Python's tests, which need NumPy, pytest and mpmath.
 """
 
 import argparse
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = "docs/add-an-op.md"
 #: The heading with which the second function begins.
 SECOND = "\n## An approximate function\n"
-#: The most files by hand, for each function.
+#: The maximum number of files changed by hand, for each function.
 MOST = {"exact": 8, "approximate": 11}
 
 FENCE = re.compile(
@@ -33,7 +33,7 @@ FENCE = re.compile(
 
 @dataclass
 class Block:
-    """A fenced block, and the place where it is inserted, if it has one."""
+    """A fenced block, and the place where it is inserted if it names one."""
 
     lines: list[str]
     path: str | None
@@ -61,7 +61,7 @@ def blocks(text: str) -> list[Block]:
 
 
 def insert(block: Block, tree: Path) -> None:
-    """Inserts a block beside the one line that begins with its anchor, and indents it as that line is."""
+    """Inserts a block next to the one line that begins with its anchor, with the indentation of that line."""
     assert block.path is not None
     file = tree / block.path
     if block.anchor is None:
@@ -86,7 +86,7 @@ def copy(tree: Path) -> None:
     listed = git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
     files = [path for path in listed if path and (ROOT / path).is_file()]
     names = "\0".join(files).encode()
-    # Keeps the times, by which cargo knows what it has compiled in a target directory that is there already.
+    # Keeps modification times, so that cargo recognises what an existing target directory already contains.
     packed = subprocess.run(["tar", "-c", "--null", "-T", "-"], cwd=ROOT, input=names, check=True, capture_output=True)
     subprocess.run(["tar", "-x"], cwd=tree, input=packed.stdout, check=True)
     git(tree, "init", "--quiet")
@@ -100,7 +100,8 @@ def commit(tree: Path, title: str) -> None:
 
 
 def environment(tree: Path) -> dict[str, str]:
-    """The environment of the commands: `python3` is the interpreter that PYTHON names, and imports the tree's package."""
+    """The environment of the commands: `python3` is the interpreter that PYTHON names, and Python imports the tree's
+    package."""
     python = os.environ.get("PYTHON", sys.executable)
     path = f"{Path(python).absolute().parent}{os.pathsep}{os.environ['PATH']}"
     return os.environ | {"PATH": path, "PYTHONPATH": str(tree / "python"), "CARGO_TARGET_DIR": str(tree / "target")}

@@ -177,7 +177,7 @@ def largest_error(function, lo, hi, weight, coefficients):
 
 
 def near(x, function, series):
-    """The function or, where it suffers from cancellation, its Taylor series."""
+    """The function itself or, where it suffers from cancellation, its Taylor series."""
     return series(x) if abs(x) < mpf("1e-4") else function(x)
 
 
@@ -186,8 +186,8 @@ def taylor(terms):
 
 
 fact = mp.factorial
-TANH_R_2 = mpf("0.17930") ** 2  # ln 2 / 4, and what moves the multiple
-HALF_LN2 = mpf("0.34658")  # ln 2 / 2, and what rounding the multiple adds
+TANH_R_2 = mpf("0.17930") ** 2  # ln 2 / 4, plus an allowance for the error of the multiple
+HALF_LN2 = mpf("0.34658")  # ln 2 / 2, plus an allowance for rounding the multiple
 SQRT2 = mp.sqrt(2)
 
 exp_tail = lambda r: near(r, lambda r: (mp.exp(r) - 1 - r) / r**2, taylor([1 / fact(k + 2) for k in range(12)]))
@@ -244,7 +244,7 @@ erf_tail = lambda u: near(
 )
 # erfc(a) without its exponential factor, so that it decreases slowly.
 scaled_erfc = lambda a: mp.exp(a * a) * mp.erfc(a)
-# The point for the expansion of log2(erfc), at which it is almost exactly a float32 of 23 bits.
+# log2(erfc) is expanded around this point, at which its value is almost exactly a float32 of 23 bits.
 ERFC_LOG_POINT = mpf(1871) / 2048
 ERFC_LOG_THERE = mp.nint(mp.log(mp.erfc(ERFC_LOG_POINT), 2) * 2**21) / 2**21
 erfc_log_rest = lambda v: (mp.log(mp.erfc(ERFC_LOG_POINT + v), 2) - ERFC_LOG_THERE) / v
@@ -355,7 +355,7 @@ TABLES = [
      "2^f ≈ 1 + f·P(f)", "|f| ≤ 1/2", "of the result"),
 ]
 
-# The number of coefficients that are rounded one at a time, for tables where it is not all of them; see `fit`.
+# The number of coefficients that are rounded one at a time, for tables in which not all are; see `fit`.
 SINGLY = {"ERFC": 2, "ERF_SINGLE": 3}
 
 # Tables whose coefficients are all rounded at once and then improved; see `polish`.

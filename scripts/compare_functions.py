@@ -7,7 +7,7 @@ Builds broadloom's C library and scripts/compare_functions.c, which alternately 
 C ABI (machine code of 256 and 512 bits), and those of the other libraries, on 100 000 elements in cache: SLEEF's with
 errors below one ulp, gcc's libmvec, and the accurate versions of Intel's SVML. Missing libraries are skipped. `--svml`
 names the folder with libsvml.so, which is in the PyPI package icc_rt. --write replaces the table for this class of
-processors in a page, and keeps that of the other class. Needs gcc.
+processors in a page, and keeps the table for the other class. Needs gcc.
 """
 
 import argparse

@@ -166,8 +166,9 @@ def take_turns(part, sides, turns, rounds, table):
 def compare(part, args, mean_limit, limit):
     """Measures a part and prints the results. Returns whether all are within the limits."""
     with tempfile.TemporaryDirectory() as folder:
-        # Both binaries are copied, since a file written by a linker is laid out differently in the page cache than a
-        # copy; that makes a process start up to 1.4 times as fast.
+        # Both binaries are copied, so that both are laid out in the page cache in the same way. The layout of a file
+        # written by a linker is different, which changes the time that a process takes to start by a factor of up to
+        # 1.4.
         sides = [Path(folder) / side for side in ("base", "new")]
         for side, given in zip(sides, (args.base, args.new)):
             side.write_bytes(binary(given, part.program).read_bytes())

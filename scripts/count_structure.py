@@ -7,13 +7,14 @@ For each crate: lines of code outside of tests (all lines, and lines that are ne
 items, functions of more than 80 lines, and cycles between modules. Test code is code under `#[cfg(test)]`, in the file
 or in a separate one. Programs of the crates that only serve tests and measurements are counted separately.
 
-A module is a file; `a.rs` (or `a/mod.rs`) and `a/b.rs` are two. A module has an edge to another if it names something that
-is defined there: in an import, or by a path in its code. Re-exports and imports are followed to where the thing is
-defined. `mod child;` and `pub use child::Thing;` alone are no edges, but naming `Thing` in the parent's own code is one.
-A cycle is a strongly connected component of more than one module: of files, and of folders, where modules that have the same
-parent are taken with all that is below them. Methods are not followed. The test `architecture` has the same rules.
+A module is a file; `a.rs` (or `a/mod.rs`) and `a/b.rs` are two modules. A module has an edge to another if it names
+something that is defined there: in an import, or by a path in its code. Re-exports and imports are followed to where
+the thing is defined. `mod child;` and `pub use child::Thing;` alone are no edges, but naming `Thing` in the parent's
+own code is one. A cycle is a strongly connected component of more than one module. Cycles are counted among files, and
+among folders: modules with the same parent, each taken together with all modules below it. Methods are not followed.
+The test `architecture` applies the same rules.
 
-The last list has the names that more than two files of the workspace, tests included, define as types.
+The last list contains the names that more than two files of the workspace, tests included, define as types.
 """
 
 import argparse
@@ -88,7 +89,7 @@ def item_end(code, at):
 
 
 def without_tests(code):
-    """The tokens outside of `#[cfg(test)]`, the lines within, and the modules that are test files."""
+    """The tokens outside of `#[cfg(test)]`, the numbers of the lines inside, and the modules that are test files."""
     kept, lines, files, at = [], set(), set(), 0
     while at < len(code):
         words = [word for word, _ in code[at : at + 7]]
@@ -204,7 +205,7 @@ def is_public(words, at):
 
 
 def inner(path, depth):
-    """A path written inside of `depth` nested modules of the file, as it would be written at the top of the file."""
+    """Converts a path written inside of `depth` nested modules of the file to the path from the top of the file."""
     while depth and path[0] == "super" and len(path) > 1:
         path, depth = path[1:], depth - 1
         if not depth and path[0] != "super":
@@ -230,7 +231,7 @@ class Crate:
         self.macros = {macro: name for name, module in self.modules.items() for macro in module.macros}
 
     def resolve(self, start, path, hops=0):
-        """The module that defines the item at a path; nothing if it is in another crate."""
+        """The module that defines the item at a path; None if it is in another crate."""
         if hops > 20:
             return None
         at, path = start, list(path)
@@ -348,7 +349,8 @@ def main():
 
 
 def type_names(base):
-    """The files that define a type, by its name. Definitions in one file are alternatives for different targets."""
+    """The files that define a type, by its name. Several definitions in one file count once, since they are
+    alternatives for different targets."""
     names = {}
     for path in sorted(base.rglob("*.rs")):
         place = path.relative_to(base)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the modules of the Python package that list what the engine's tables list.
+"""Writes the modules of the Python package that are generated from the engine's tables.
 
     python scripts/generate_python.py [EXTENSION]
 
 The tables of functions and of reductions are read from the extension module, `target/debug/lib_core.so` after `cargo
-build --workspace --lib`. What they do not say of Python, such as examples and the names of operators, is in
-`generate_python.toml`. A test compares the files with what this script writes.
+build --workspace --lib`. What the tables do not contain, such as examples and the names of Python's operators, is in
+`generate_python.toml`. A test compares the files with the output of this script.
 """
 
 import importlib.machinery
@@ -25,7 +25,8 @@ HEAD = (
     "# Written by `python scripts/generate_python.py` from the engine's tables and from scripts/generate_python.toml.\n"
 )
 
-#: The words for the dtypes that a function takes, and for those that it gives, by those of the tables.
+#: The words in docstrings for the dtypes that a function takes, and for the dtypes that it returns. The keys are the
+#: words in the tables.
 TAKES = {
     "bool": "bools",
     "bool, integer": "integers and bools",
@@ -36,12 +37,13 @@ TAKES = {
 }
 GIVES = {"float": "floats", "int64, uint64, float": "int64 or uint64 for integers and their dtype for floats"}
 
-#: The types and defaults of parameters. NumPy passes what a caller gives to its handlers, which check it.
+#: The types and defaults of parameters. Parameters of handlers are objects, since NumPy passes the caller's arguments
+#: unchanged, and the handlers check them.
 TYPES = DATA["types"] | {
     "handlers": {name: f"object = {kind.split(' = ')[1]}" for name, kind in DATA["types"]["numpy"].items()}
 }
 
-#: The end of a module of functions.
+#: The last line of a module of functions.
 TAKE = "take_numpys_arguments(globals(), __all__)\n"
 
 
@@ -65,7 +67,8 @@ def definition(name, parameters, result, body, indent="", note=""):
 
 
 def docstring(text, example=(), indent=""):
-    """The lines of a docstring: sentences, and the statements of an example with the value that the last one shows."""
+    """The lines of a docstring: sentences, and an example, which is a list of statements and the value that the last
+    one shows."""
     width = WIDTH - len(indent) - 4
     lines = textwrap.wrap(f'"""{text}', width, break_long_words=False, break_on_hyphens=False)
     if not example:
@@ -99,8 +102,8 @@ def names_of(rows):
 
 
 def sentences(row, same):
-    """The help of a function: its result, the dtypes that it takes and gives, its error, and whether the standard has it.
-    `same` are the words for a dtype like the operands'."""
+    """The docstring of a function: its result, the dtypes that it takes and returns, its error, and whether the
+    standard defines it. `same` is the phrase for the dtype of the operands."""
     gives = "bool" if row["takes"] == "bool" else row["gives"].removesuffix(" ≈")
     made = [row["doc"], DATA["docs"].get(row["name"], "")]
     made.append(f"Takes {TAKES[row['takes']]}, gives {same if gives == 'the same' else GIVES.get(gives, gives)}.")
@@ -125,7 +128,8 @@ def elementwise(functions):
 
 
 def tables(functions, table):
-    """Tables for hand-written modules: NumPy's universal functions that are in the op table, and kinds of reductions."""
+    """Tables for hand-written modules: NumPy's universal functions that are in the op table, and the kinds of
+    reductions."""
     names = {row["name"]: row["name"] for row in functions if isinstance(getattr(np, row["name"], None), np.ufunc)}
     rows = [row for row in table if row["name"] not in DATA["by_hand"] and not row["is_scan"]]
     made = {
@@ -149,7 +153,8 @@ def tables(functions, table):
 
 
 def parameters(words, types):
-    """The parameters that words name, with types and defaults; `name=default` has another default than the table."""
+    """The parameters named in `words`, with types and defaults. The default in a word `name=default` overrides the
+    table's."""
     made = []
     for word in words:
         name, _, default = word.partition("=")
@@ -159,13 +164,13 @@ def parameters(words, types):
 
 
 def calling(function, first, words, indent, left_out=()):
-    """The statement that returns a call: with these arguments, the axis, and the other parameters by their names."""
+    """A `return` statement with a call. The arguments are `first`, the axis, and the other parameters as keywords."""
     names = [word.partition("=")[0] for word in words if word not in ("*", "axis", *left_out)]
     return bracketed(f"return {function}(", [*first, "axis", *(f"{x}={x}" for x in names)], ")", indent).strip()
 
 
 def one_axis(row):
-    """The type of the axis of a function that takes only one."""
+    """The type of the axis, for a function that accepts only one axis."""
     return {"axis": "int | None = None"} if row["is_scan"] or row["name"] in DATA["of_one_axis"] else {}
 
 
@@ -189,7 +194,7 @@ def reductions(table):
 
 
 def listed(table, data):
-    """Each reduction that a table of parameters lists, with its name there and its parameters in their order."""
+    """Each reduction that a table of parameters lists, with its name in that table and its parameters in order."""
     words = {name: words.split() for words, names in data.items() for name in names}
     for row in table:
         for name in {row["name"], DATA["numpys_names"].get(row["name"])} & words.keys():
@@ -215,7 +220,7 @@ def nullable_methods(table):
 
 
 def handlers(table):
-    """NumPy's reductions of our arrays, for `__array_function__`."""
+    """The handlers of NumPy's reductions for `__array_function__`."""
     parts, rows = [], ""
     for row, name, words in listed(table, DATA["numpy"]):
         function = "accumulated" if row["is_scan"] else "reduced"
@@ -230,7 +235,8 @@ def handlers(table):
 
 
 def operators(result, call, left_out=(), is_in_place=False):
-    """The methods of operators. `call` gives the expression for a way of calling an operator, its function and its name."""
+    """The methods of operators. `call` returns the expression that a method evaluates, for a way of calling an
+    operator, its function and its name."""
     table = {
         kind: {name: op for name, op in rows.items() if name not in left_out}
         for kind, rows in DATA["operators"].items()
@@ -258,7 +264,7 @@ def of_arrays(way, op, name):
 
 
 def by_hook(is_named):
-    """Calls of a method `_operated`, with the name of the engine's function or of Python's operator."""
+    """Methods of operators that call `_operated` with the name of the engine's function or of Python's operator."""
 
     def call(way, op, name):
         operands = {"unary": "self", "reflected": "other, self"}.get(way, "self, other")

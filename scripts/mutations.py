@@ -5,8 +5,8 @@ scripts/mutations.toml lists the mutations of the sources, each with the suite t
 line for each, stores the results in a JSON file in the target directory, and with --write writes a page with a table.
 The exit status is 1 if a mutation survives, can't be applied or does not compile.
 
-Only a copy of the source tree is changed: TARGET/tree, which has the files that git tracks or would track. Needs Python
-3.11 and cargo.
+Only a copy of the source tree is changed: TARGET/tree, which contains the files that git tracks or would track. Needs
+Python 3.11 and cargo.
 """
 
 import argparse

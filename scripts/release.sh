@@ -4,27 +4,27 @@
 #   crates   packages every published crate and checks it as crates.io would, without uploading
 #   semver   compares the public interfaces with those of the last release; skipped before the first one
 #   wheels   builds the source distribution and the wheels into target/wheels
-#   install  installs this machine's wheel where there is no Rust, and tries it
+#   install  installs this machine's wheel in an environment without Rust, and tests it
 #
 # A wheel is built for each of `targets` whose standard library is installed (`rustup target add`): one for CPython 3.11 and newer, and
 # one for each free-threaded interpreter that FREE_THREADED names, as paths with spaces between them. Those for other systems are
-# cross-compiled and have not been run. PROFILE=dev builds wheels for a look at them, in a tenth of the time. Nothing is uploaded: the
-# last line says what would be.
+# cross-compiled and have not been run. PROFILE=dev builds wheels for inspection, in a tenth of the time. Nothing is uploaded: the last
+# line of output lists the commands that would do it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 out=$root/target/wheels
 profile=${PROFILE:-release}
-# The compiler that cargo takes too.
+# The compiler that cargo uses too.
 rustc=${RUSTC:-rustc}
 host=$("$rustc" -vV | sed -n 's/^host: //p')
-# The oldest C library whose systems install the wheel: of Debian 8 and Ubuntu 16.04 on.
+# The oldest C library with which the wheel works. Debian 8, Ubuntu 16.04 and later systems have this one or a newer one.
 manylinux=manylinux_2_17
 targets=(x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu x86_64-pc-windows-gnu aarch64-apple-darwin)
 
 say() { printf '\n== %s\n' "$*"; }
 
-# The tools of Python's side, in an environment of their own.
+# Installs the Python tools in an environment of their own.
 tools() {
   [ -x target/release-tools/bin/maturin ] || {
     "${PYTHON:-python3}" -m venv target/release-tools
@@ -52,11 +52,11 @@ semver() {
   cargo semver-checks --workspace --baseline-rev "$last"
 }
 
-# One wheel: wheel TARGET [maturin's options].
+# Builds one wheel. Usage: wheel TARGET [OPTIONS OF MATURIN].
 wheel() {
   local target=$1 options=(--target "$1" --profile "$profile" --manifest-path python/Cargo.toml --out "$out")
   case $target in
-    # Zig links against the old C library, whichever this machine has.
+    # Zig links against the old C library, regardless of this machine's library.
     *-linux-gnu) options+=(--zig --compatibility "$manylinux") ;;
     *-apple-darwin) options+=(--zig) ;;
   esac
@@ -82,13 +82,14 @@ wheels() {
   (cd "$out" && ls -l)
 }
 
-# Installs a wheel in a new environment of an interpreter, with nothing but the environment on PATH, and tries it: try_wheel INTERPRETER.
+# Installs a wheel in a new environment of an interpreter, with nothing but the environment on PATH, and tests it. Usage: try_wheel
+# INTERPRETER.
 try_wheel() {
   local folder
   folder=$(mktemp -d)
   "$1" -m venv "$folder/venv"
   (
-    # From a folder that has no sources of the package.
+    # This folder contains no sources of the package, so that Python imports the installed package.
     cd "$folder"
     export PATH=$folder/venv/bin CARGO_HOME=$folder/none RUSTUP_HOME=$folder/none
     python -m pip install --quiet --disable-pip-version-check --only-binary :all: numpy

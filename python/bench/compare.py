@@ -7,14 +7,15 @@ tables of the docs.
 All of them compute the same workload on equal arrays, alternately, each in a process of its own. The minimum over
 the rounds counts. Since the machine is shared, only ratios are reliable, not nanoseconds.
 
-Every result is first compared with NumPy's. In a row of arithmetic, a peer is counted as keeping IEEE's arithmetic
-if its result has NumPy's bits. In rows where bits don't show it (functions, bools, reductions), a peer that
-contracts products is not counted if products are added. JAX contracts them; numexpr computes in float64 if a literal
-meets float32. Peers that don't keep IEEE's arithmetic are compared with broadloom's option `contract`.
+Every result is first compared with NumPy's. In a row of plain arithmetic, a peer is counted as keeping IEEE's
+arithmetic if its result has the same bits as NumPy's. In the other rows (functions, bools, reductions), bits don't show
+this; in such a row that adds products, a peer that contracts products is not counted. JAX contracts them. numexpr
+computes in float64 if a literal is combined with float32. Peers that don't keep IEEE's arithmetic are compared with
+broadloom's option `contract`.
 
-`engine` is the time of the kernel alone, without Python, into existing memory, as for the loops of Numba and gcc.
-`--svml PYTHON` names an interpreter with numba 0.60 and icc_rt, which is Numba with Intel's vector library; `gcc` is
-strict, and `gcc_fast` has -ffast-math and libmvec.
+`engine` is the time of the kernel alone, without Python. It writes to existing memory, as the loops of Numba and gcc
+do. `--svml PYTHON` names an interpreter with numba 0.60 and icc_rt, with which Numba uses Intel's vector library. `gcc`
+is strict, and `gcc_fast` has -ffast-math and libmvec.
 
 `--group` selects reductions, scans and pipelines of rows instead of these workloads. Each has its own sizes, and is
 compared with NumPy, JAX and `numba_fast`: explicit loops that Numba compiles with fastmath=True, on one thread
@@ -43,23 +44,23 @@ from workloads import WORKLOADS, Workload  # noqa: E402
 
 #: The seconds that the given number of calls take.
 Timer = Callable[[int], float]
-#: The numbers of elements of an array without `--sizes`.
+#: The default of `--sizes`: numbers of elements of an array.
 SIZES = ("10", "1e5", "1e7")
-#: The marker in a page at which the table of a class of CPU begins, or the only table, for all CPUs.
+#: The marker in a page at the beginning of the table for a class of CPU, or of the only table, for all CPUs.
 BEGIN = "<!-- table, {cpu}: written by python/bench/compare.py -->"
 BEGIN_ONLY = "<!-- table: written by python/bench/compare.py -->"
 END = "<!-- end of the table -->"
-#: Whom ours are compared with.
+#: The peer that broadloom is compared with.
 EXACT = "the best peer that keeps IEEE's arithmetic"
 FAST = "the best of those that don't, gcc -ffast-math above all (ours with `contract`)"
-#: The peer with which reductions are compared. Each peer adds in an order of its own, so the bits of results don't
-#: tell which ones keep IEEE's arithmetic.
+#: The peer with which reductions are compared. Each peer adds in an order of its own, so the bits of results don't show
+#: which ones keep IEEE's arithmetic.
 FASTEST = "the fastest peer"
 #: The peers of reductions, if no others are named.
 REDUCTION_PEERS = ("numpy", "jax", "numba_fast")
 #: The number of elements whose bits are compared. With a hundred, contracted and uncontracted sums might agree.
 PROBES = 100_000
-#: No row counts for more than this in a mean, so that one can't carry the others.
+#: The largest value with which a row counts in a mean, so that one fast row can't outweigh slow ones.
 CAP = 1.5
 
 
@@ -153,8 +154,8 @@ class Ratios:
     def summary(self) -> list[str]:
         """Returns a line for each size and number of threads: the capped geometric mean, and the rows below 0.9.
 
-        For a group of reductions, a line has times instead of speeds: their geometric mean, which isn't capped, and
-        the worst row.
+        For a group of reductions, a line contains ratios of times instead of speeds: their geometric mean, which isn't
+        capped, and the worst row.
         """
         lines = []
         for (group, size, threads, against), rows in self.rows.items():
@@ -176,7 +177,7 @@ class Ratios:
 
 
 def has_exact_bits(peer: Peer, workload: Workload, dtype: str, check: Path) -> bool:
-    """Whether a peer gives NumPy's bits for enough elements to tell. True also for a peer that doesn't offer the
+    """Whether a peer's result has NumPy's bits, for enough elements to tell. True also if the peer doesn't offer the
     workload."""
     np.save(check, result_of(workload, arrays_of(workload.name, dtype, PROBES)))
     return bool(peer.begin(workload.name, dtype, PROBES, check).get("same_bits", True))
@@ -201,7 +202,7 @@ def sizes_of(workload: Workload, asked: Sequence[str] | None) -> Sequence[str]:
 
 
 def cpu(width: int | None) -> str:
-    """The class of CPU, by the vectors that are used."""
+    """The class of the CPU, which is determined by the vectors in use."""
     from broadloom import _core
 
     return {128: "128-bit vectors", 256: "AVX2", 512: "AVX-512"}[width or _core.engine_info()[1]]
@@ -218,7 +219,7 @@ def version(package: str) -> str | None:
 
 
 def arguments() -> argparse.Namespace:
-    """What was asked for."""
+    """The parsed command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
         "--sizes", nargs="+", help=f"elements of an array, {' '.join(SIZES)} by default; of reductions, which of theirs"

@@ -1,8 +1,8 @@
 """A workload as a loop over elements: as a function for Numba, and in C.
 
-Numba and a C compiler are fastest with loops. These loops write into memory that is reused, as broadloom's do.
-Literals have the dtype of the operands in both languages, since a literal of float64 would turn all that it meets
-into float64.
+Numba and a C compiler are fastest with loops. These loops write into memory that is reused, as broadloom's do. Literals
+have the dtype of the operands in both languages, since a float64 literal would convert the operands that it is combined
+with to float64.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class _C(_Writer):
 
 
 def _body(workload: Workload, writer: _Writer, assign: Callable[[str, str], list[str]], end: str) -> list[str]:
-    """The statements of the body, each on a line, without those that load."""
+    """The statements of the body, each on a line, except the statements that load."""
     lines: list[str] = []
     for statement in ast.parse(_as_function(workload.of_elements or "")).body[0].body:  # type: ignore[attr-defined]
         match statement:
@@ -203,7 +203,7 @@ static inline int32_t remainder_of(int32_t a, int32_t b) { int32_t r = a%b; retu
 
 
 def c_source(workload: Workload, arrays: Sequence[np.ndarray], out: np.ndarray) -> str:
-    """The loop in C: of one axis, or of two, whose inputs are contiguous."""
+    """The loop in C, over one axis or over two. Its inputs are contiguous."""
     names, places = "abc"[: len(arrays)], _places(workload, len(arrays))
     dtype = computed_in(arrays)
     types = [C_TYPES[x.dtype.name] for x in arrays]
@@ -219,7 +219,7 @@ def c_source(workload: Workload, arrays: Sequence[np.ndarray], out: np.ndarray) 
     store = f"out[{at('i, j' if out.ndim == 2 else 'i', out)}] = result;"
     inner = " ".join([*loads, *lines, store])
     parameters = ", ".join(f"const {t} *restrict {name}_in" for t, name in zip(types, names))
-    # The number of columns is known to a loop that a user writes for rows of three.
+    # In a loop that a user writes for short rows, such as rows of three, the number of columns is a constant.
     columns = str(out.shape[1]) if out.ndim == 2 and out.shape[1] < 10 else "columns"
     loop = f"for (long j = 0; j < {columns}; j++) {{ {inner} }}" if out.ndim == 2 else inner
     return (
@@ -240,7 +240,7 @@ def c_loop(
         command = ["gcc", "-O3", *flags, "-fopenmp", "-fPIC", "-shared", str(source), "-o", str(library), "-lm"]
         subprocess.run(command, check=True, capture_output=True, text=True)
         loop = ctypes.CDLL(str(library)).loop
-    # The addresses are those of arrays that `run` keeps.
+    # `run` keeps these arrays alive, since the loop contains only their addresses.
     kept = (*arrays, out)
     pointers = [ctypes.c_void_p(x.ctypes.data) for x in kept]
     extents = [ctypes.c_long(out.shape[0]), ctypes.c_long(out.shape[-1]), ctypes.c_int(threads)]

@@ -2,9 +2,9 @@
 
     python python/bench/memory.py [--group GROUP ...] [--threads N]
 
-Each row is evaluated in a process of its own, first on a few elements, so that what is loaded once is loaded. Then the peak of
-the resident memory is reset, and the first call on the arrays of the row counts. Linux only: other systems cannot reset the peak.
-With `PYTHONPATH` naming the package of another build, the same rows are measured there.
+Each row is evaluated in a process of its own, first on a few elements, so that code that is loaded once is not
+measured. Then the peak of the resident memory is reset, and the first call on the arrays of the row is measured. Linux
+only: other systems cannot reset the peak. If `PYTHONPATH` names the package of another build, that build is measured.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def resident(peak: bool) -> int:
 
 
 def of_row(name: str, dtype: str, size: str, threads: int) -> int:
-    """The peak in KiB of a first call, beyond what was there before and the results."""
+    """The peak memory of a first call in KiB, less the memory in use before the call and the size of the results."""
     import broadloom as bl
 
     row = next(row for row in REDUCTIONS if row.name == name)

@@ -3,10 +3,10 @@ named, on onnxruntime.
 
     python python/bench/onnx_models.py --onnxruntime PYTHON
 
-Both models have 1 000 rows of 1 000 float32. `chain` is element-wise: it is normalised by constants, followed by
-Gelu and a scale. In `rows` each row is first standardised by its own mean and deviation. The runtimes alternate, and
-the minimum over the rounds counts. Since the machine is shared, only ratios are reliable, not milliseconds. Results
-are compared first.
+The input of both models is 1 000 rows of 1 000 float32. `chain` is element-wise: a normalisation by constants, Gelu and
+a scale. In `rows`, each row is first standardised by its own mean and standard deviation. The runtimes alternate, and
+the minimum over the rounds counts. Since the machine is shared, only ratios are reliable, not milliseconds. Results are
+compared first.
 """
 
 from __future__ import annotations

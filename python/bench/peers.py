@@ -67,9 +67,9 @@ def of_numexpr(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> R
 def placed(array: np.ndarray, place: int) -> np.ndarray:
     """Returns a copy in huge pages, at an offset within a page that no other array of a workload has.
 
-    A load whose address is a whole number of pages behind that of a pending store waits for the store, and most
-    allocators begin large arrays at one offset. Huge pages are used because the sets of the second-level cache that
-    small pages get are random in each process: at 10⁵ elements, ratios varied by a fifth.
+    A load waits for a pending store if its address is a whole number of pages behind the store's, and most allocators
+    begin all large arrays at the same offset in a page. Huge pages are used because the sets of the second-level cache
+    that small pages occupy are random in each process: at 10⁵ elements, ratios varied by a fifth.
     """
     area = mmap.mmap(-1, HUGE_PAGE + 8192 + array.nbytes)
     if hasattr(mmap, "MADV_HUGEPAGE"):
@@ -168,7 +168,7 @@ class Peer:
 
     def __init__(self, name: str, threads: int, python: str = sys.executable, width: int | None = None) -> None:
         self.name = name
-        # Waiting threads sleep: they would take the processors of the others.
+        # Waiting threads sleep, since they would otherwise occupy processors that other peers need.
         environment = os.environ | {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0"}
         if name == "numba_svml":
             # The folder in which the package icc_rt has installed Intel's vector library.
@@ -238,7 +238,7 @@ def serve(peer: str, threads: int) -> None:
                 run, answer = prepared[0] if prepared else None, {"error": "not offered"}
                 if prepared:
                     answer = {"same_bits": prepared[1]}
-            except Exception as error:  # Whatever it is, the row goes without this peer, and says why.
+            except Exception as error:  # Any error: the row omits this peer and states the error.
                 run, answer = None, {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
         elif run is not None:
             answer = {"seconds": timed(run, request["calls"])}

@@ -38,8 +38,8 @@ def _uniform(count: int) -> Inputs:
 def _odd_integers(count: int) -> Inputs:
     """Arrays of odd integers from -15 to 15, without zeros, so that a missing element changes a sum.
 
-    Partial sums of them or of their products are random walks, whose standard deviation after 1e7 steps is at most
-    85 * 1e7**0.5 = 2.7e5: a sixtieth of 2**24, up to which float32 has all integers.
+    Partial sums of them or of their products are random walks, whose standard deviation after 1e7 steps is at most 85 *
+    1e7**0.5 = 2.7e5: a sixtieth of 2**24, up to which float32 can represent all integers.
     """
     return lambda dtype, shape: [
         (2 * np.random.default_rng(seed).integers(-8, 8, shape) + 1).astype(dtype) for seed in range(count)
@@ -53,7 +53,8 @@ def _of_mean_one(dtype: np.dtype[Any], n: int) -> Sequence[np.ndarray]:
 
 
 def _last_is_farthest(dtype: np.dtype[Any], n: int) -> Sequence[np.ndarray]:
-    """Two arrays whose greatest difference is negative and at the end, where a lost sign or element changes the result."""
+    """Two arrays whose difference of largest magnitude is negative and comes last, so that a lost sign or element
+    changes the result."""
     a, b = _uniform(2)(dtype, n)
     b[-1] = 4
     return [a, b]

@@ -144,7 +144,7 @@ def faces() -> dict[str, tuple[Call, int]]:
 
 
 def grown(call: Call, calls: int) -> int:
-    """The bytes by which the process grew over all calls but the first tenth."""
+    """The bytes by which the process grew over all calls except the first tenth."""
     warm = max(calls // 10, 1)
     for i in range(warm):
         call(i)
@@ -162,7 +162,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", help="names of faces")
     parser.add_argument("--most", type=float, default=8.0, help="MiB that a face may grow by (8)")
     given = parser.parse_args()
-    # The warm-up sees every shape, so that what is kept of each is there before memory is looked at.
+    # The warm-up uses every shape, so that everything that is cached for a shape exists before memory is measured.
     del MANY[max(given.calls // 10, 1) :]
     too_much = 0
     print(f"{'face':<24} {'calls':>9} {'seconds':>8} {'grown, KiB':>11}")

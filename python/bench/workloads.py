@@ -13,7 +13,7 @@ ROW = 1000
 #: The coefficients of the polynomial, of the highest power first.
 COEFFICIENTS = (0.3, -1.2, 0.7, 2.1, -0.4, 1.9, -2.3, 0.8, 1.1, -0.6, 0.25)
 
-#: The names that the sources use, which every namespace must have.
+#: The names that the sources use, which every namespace must define.
 NAMES = (
     *("sin", "cos", "exp", "log1p", "tanh", "logaddexp", "sqrt", "abs", "where", "astype"),
     *("sum", "mean", "var", "std", "max", "any", "argmax", "cumulative_sum"),
@@ -26,9 +26,10 @@ class Workload:
     """A computation on inputs that are named a, b and c in their order."""
 
     name: str
-    #: An expression, which is numexpr's text too; or statements, which numexpr does not have.
+    #: An expression, which is also numexpr's text, or statements, which numexpr does not support.
     source: str
-    #: The inputs of a dtype, of so many elements; those of a reduction may be asked for with a shape.
+    #: Makes the inputs for a dtype and a number of elements. For a reduction, a shape may be passed instead of the
+    #: number.
     inputs: Callable[[np.dtype[Any], Any], Sequence[np.ndarray]]
     dtypes: tuple[str, ...] = ("float32", "float64")
     #: The expression that a loop computes from the elements a, b and c. Empty if it is the source itself; None if no
@@ -39,16 +40,16 @@ class Workload:
     places: tuple[str, ...] = ()
     #: Whether numexpr understands the source.
     has_text: bool = True
-    #: Whether the result has the bits of IEEE's arithmetic, one operation at a time: there are no functions, and no
-    #: elements are combined.
+    #: Whether IEEE's arithmetic, applied one operation at a time, determines the bits of the result: there are no
+    #: functions, and no elements are combined.
     has_exact_bits: bool = True
     #: Whether the workload adds products, which a compiler may contract, although the result's bits don't show it.
     adds_products: bool = False
     #: The group of a reduction, for which results are summarised. Empty for the workloads of `broadloom-bench`.
     group: str = ""
-    #: Elements or shapes of its arrays, as in "1e6" and "1000x100", if they are its own.
+    #: The sizes or shapes of its arrays, such as "1e6" and "1000x100", if they differ from the common ones.
     sizes: tuple[str, ...] = ()
-    #: A reduction as loops over the arrays, which end with the array that is written to.
+    #: A reduction as loops: a function of the input arrays and, last, of the array that is written to.
     fast: Callable[..., None] | None = None
     #: The maximum difference of a reduction's result from NumPy's, in ulp of the largest element of NumPy's.
     ulps: int = 0
@@ -60,7 +61,7 @@ class Workload:
 
     @property
     def of_elements(self) -> str | None:
-        """The statements of a loop's body, the last of which returns, if a loop is compared."""
+        """The statements of a loop's body, the last of which is a `return`; None if no loop is compared."""
         source = self.source if self.element == "" else self.element
         return source if source is None or "return" in source else f"return {source}"
 

@@ -30,7 +30,7 @@ gamma = bl.log(h / 100) + 17.62 * t / (243.12 + t)
 dew_point = 243.12 * gamma / (17.62 - gamma)
 
 # %% [markdown]
-# Back in Polars, nulls are where a column has one. Values and nulls were computed in one pass.
+# Back in Polars, an element is null if either column contains a null there. Values and nulls were computed in one pass.
 
 # %%
 frame = frame.with_columns(dew_point=pl.Series(dew_point))
@@ -48,7 +48,7 @@ print("frost:", int(frost), pc.sum(pc.less(temperature, 0.0)).as_py())
 assert int(frost) == pc.sum(pc.less(temperature, 0.0)).as_py()
 
 # %% [markdown]
-# A gap is filled with what another sensor says, or with a number.
+# A gap is filled with the value from another sensor, or else with a number.
 
 # %%
 second_sensor = bl.from_arrow(pa.array(random.normal(15, 8, count), mask=random.random(count) < 0.05))

@@ -48,7 +48,7 @@ def index_by_numexpr(nir: np.ndarray, red: np.ndarray) -> np.ndarray:
 
 jitted = bl.jit(index)
 
-#: The ways to compute the index from two Dask arrays with chunks of NumPy. Each gives a Dask array.
+#: The ways to compute the index from two Dask arrays with chunks of NumPy. Each returns a Dask array.
 WAYS: dict[str, Callable[[da.Array, da.Array], da.Array]] = {
     "chunks of NumPy": index,
     "numexpr in map_blocks": lambda nir, red: da.map_blocks(index_by_numexpr, nir, red, dtype=np.float32),
@@ -101,7 +101,7 @@ class Row(NamedTuple):
 
 
 def task_count(x: da.Array) -> int:
-    """The tasks that are left when Dask has fused them."""
+    """The number of tasks that are left after Dask has fused them."""
     (optimized,) = dask.optimize(x)
     return sum(isinstance(node, Task) for node in dict(optimized.dask).values())
 
@@ -115,7 +115,7 @@ def peak_bytes() -> int:
 
 
 def measured(client: Client, compute: Callable[[], Any], repeat: int) -> tuple[Any, Cost]:
-    """What is computed, and the costs of the cheapest of the computations."""
+    """The result of a computation, and the minimum costs over its repetitions."""
     seconds, cpu_seconds = [], []
     for _ in range(repeat):
         before = sum(client.run(time.process_time).values())

@@ -23,7 +23,8 @@ index = (n - r) / (n + r)
 print(index.dtype, index.shape)
 
 # %% [markdown]
-# One element computes one element; asking for all of them runs one loop over both bands, which keeps its result.
+# A request for one element computes only that element. A request for all of them runs one loop over both bands, and the
+# result is kept.
 
 # %%
 print(float(index[0, 0]))
@@ -32,8 +33,9 @@ expected = (nir.astype(np.float32) - red.astype(np.float32)) / (nir.astype(np.fl
 assert np.array_equal(values, expected)
 
 # %% [markdown]
-# Reductions are expressions too, and fuse with what they combine. Their order depends on the number of elements alone: the bits are
-# the same on any machine, with any number of threads.
+# Reductions are expressions too, and are fused with the operations that compute their elements. The order in which
+# elements are combined depends only on their number, so the bits are the same on any machine and with any number of
+# threads.
 
 # %%
 green = index > 0.2
@@ -42,7 +44,8 @@ print("rows:", np.asarray(bl.mean(index, axis=1))[:3])
 assert int(bl.count_nonzero(green)) == int(np.count_nonzero(expected > 0.2))
 
 # %% [markdown]
-# `explain` says what would run: which loops, over which memory, by which executor, and why. In a notebook it is a picture.
+# `explain` describes what would run: which loops, over which memory, by which executor, and why. In a notebook, it
+# shows a picture.
 
 # %%
 print(bl.explain(bl.where(green, index, 0.0)))

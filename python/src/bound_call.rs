@@ -1,7 +1,8 @@
-//! A kernel bound to arguments of certain types, shapes and strides. Every call from Python runs as a [`BoundCall`].
+//! A kernel bound to arguments with given types, shapes and strides. Every call from Python runs as a [`BoundCall`].
 //!
-//! Arguments are compared with a bound call through the fields of NumPy's struct. Small inputs are copied, which is cheaper than
-//! a view that checks whether an output overlaps it. Small results are allocated by NumPy, which caches such memory.
+//! The arguments of a later call are compared with these by reading the fields of NumPy's array struct. Small inputs are copied,
+//! which is cheaper than a view that checks whether an output overlaps it. Small results are allocated by NumPy, which caches such
+//! memory.
 
 use std::mem::MaybeUninit;
 use std::time::Duration;
@@ -42,7 +43,7 @@ const KEEPS_GIL: Duration = Duration::from_micros(8);
 /// The flags of NumPy's arrays that are compared.
 const FLAGS: i32 = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
 
-/// The condition on one argument of a bound call: exactly this Python type, and the layout if it is an array.
+/// The condition that a bound call sets for one argument: exactly this Python type and, for an array, this layout.
 struct Like {
     kind: Py<PyType>,
     array: Option<LikeArray>,
@@ -59,7 +60,7 @@ struct LikeArray {
 
 /// The source of a kernel's input.
 enum BoundInput {
-    /// The array argument with this index, with its layout and its size in bytes. The address is that of each call's array.
+    /// The array argument with this index, with its layout and its size in bytes. The address is taken from the array of each call.
     Array { argument: usize, memory: NumpyMemory, bytes: usize },
     /// The argument with this index, a Python number that is converted.
     Number { argument: usize, dtype: DType },
@@ -82,7 +83,7 @@ pub struct BoundCall {
     like: Box<[Like]>,
     inputs: Box<[BoundInput]>,
     made: Box<[Made]>,
-    /// The number of 8-byte words that the copied inputs and numbers take.
+    /// The total size of the copied inputs and the numbers, in 8-byte words.
     words: usize,
     /// Whether inputs are copied and results allocated by NumPy.
     is_short: bool,
@@ -103,7 +104,8 @@ unsafe fn fields<'a>(object: *mut ffi::PyObject) -> &'a PyArrayObject_fields {
 }
 
 impl Like {
-    /// The condition that an object meets now, and the description of its memory if it is an array.
+    /// Returns the condition that describes an object's current type and layout, and the description of its memory if it is an
+    /// array.
     fn of(object: &Bound<'_, PyAny>) -> PyResult<(Like, Option<NumpyMemory>)> {
         let kind = object.get_type().unbind();
         let Ok(array) = object.cast::<PyUntypedArray>() else {
@@ -147,8 +149,8 @@ impl Like {
 }
 
 impl BoundCall {
-    /// Binds the kernel of an entry to arguments. The inner error is the engine's, if the arguments are not those that the kernel
-    /// was built for.
+    /// Binds the kernel of an entry to arguments. The inner error is the engine's, which means that the kernel was not built for
+    /// such arguments.
     pub fn bind<'py>(
         entry: &Bound<'py, Entry>,
         objects: &[Borrowed<'_, 'py, PyAny>],
@@ -308,7 +310,7 @@ impl BoundCall {
         }
     }
 
-    /// Runs a kernel to given arrays, or one whose inputs Python functions compute.
+    /// Runs the kernel if the results go to given arrays, or if Python functions compute some of the inputs.
     fn run_with<'py>(
         &self,
         py: Python<'py>,
@@ -328,7 +330,7 @@ impl BoundCall {
         self.run_to(py, objects, &computed, results, &written, None)
     }
 
-    /// New arrays for the results.
+    /// Allocates an array for each result.
     #[inline]
     fn new_results<'py>(&self, py: Python<'py>) -> PyResult<Results<'py>> {
         let mut results = Results::new();
@@ -341,8 +343,9 @@ impl BoundCall {
         Ok(results)
     }
 
-    /// Runs the kernel to `results`: through the scratch buffer if `copied_to` is the only one of them, in place if `written`
-    /// describes their memory, or else as arrays that were created for it.
+    /// Runs the kernel and writes its results to `results`. If `copied_to` is set, it is the only array in `results`, and is copied
+    /// from the scratch buffer. If `written` is not empty, it describes the memory of `results`. Otherwise this call created
+    /// `results`.
     fn run_to<'py>(
         &self,
         py: Python<'py>,
@@ -445,7 +448,7 @@ impl BoundCall {
         Ok(results)
     }
 
-    /// The numbers that Python functions compute from the arguments.
+    /// Calls the Python functions that compute numbers from the arguments.
     fn computed(&self, py: Python<'_>, objects: &[Borrowed<'_, '_, PyAny>]) -> PyResult<Vec<u64>> {
         let computed = self.inputs.iter().filter_map(|input| match input {
             BoundInput::Computed { function, dtype } => Some((function, *dtype)),

@@ -1,6 +1,6 @@
 //! The fast path for a call of a compiled function with NumPy arrays.
 //!
-//! A [`Dispatch`] looks for a call that was bound to arguments such as these. If there is none, it computes the signature of the
+//! A [`Dispatch`] first looks for a bound call that fits the arguments. If there is none, it computes the signature of the
 //! arguments (dtypes, ranks, and which extents are equal), looks up the entry built for that signature, and binds its kernel. Only
 //! for a new signature does it call Python, which builds an entry.
 
@@ -24,9 +24,9 @@ use crate::table::{CallKey, Shapes, Signature, Table};
 /// The arguments of a call.
 pub type CallArguments = SmallVec<[Argument; 4]>;
 
-/// Computes the signature and the shapes of a call's arguments. An extent of 1 is encoded as 0. Any other extent is encoded by
-/// the order in which it first occurs among the extents on the same axis, counted from the right: the first is 1, the next
-/// different one is 2.
+/// Computes the signature and the shapes of a call's arguments. An extent of 1 is encoded as 0. The other extents on an axis are
+/// numbered in the order in which they first occur: the first is encoded as 1, the next different one as 2. Axes are counted from
+/// the right.
 pub fn signature(arguments: &[Argument]) -> (Signature, Shapes) {
     let (mut signature, mut shapes) = (Signature::new(), Shapes::new());
     let mut seen: SmallVec<[(usize, usize, u8); 8]> = SmallVec::new();
@@ -188,7 +188,7 @@ impl Dispatch {
         let bind =
             |by_shape| BoundCall::bind(&Dispatch::entry_of(slf, asked, &arguments, by_shape)?, objects);
         let bound = match bind(false)? {
-            // A kernel for these shapes may accept what the kernel for all extents refuses: an extent of 1 repeats.
+            // The kernel for all extents may refuse an extent of 1 that a kernel built for exactly these shapes broadcasts.
             Err(error) if error.kind() == ErrorKind::Shape => bind(true)?,
             bound => bound,
         };

@@ -1,4 +1,4 @@
-//! The arguments of a call of a compiled function, and the entry that says how a kernel computes its result.
+//! The arguments of a call of a compiled function, and the entry that specifies how a kernel computes its result.
 
 use broadloom::Literal;
 use numpy::PyUntypedArray;
@@ -48,7 +48,7 @@ pub enum InputSource {
 #[pyclass(subclass, frozen, module = "broadloom._core")]
 pub struct Entry {
     kernel: broadloom::Kernel,
-    /// The kernel as a Python object, unless the entry is that object's own.
+    /// The kernel as a Python object; `None` in the entry for direct calls of that object.
     object: Option<Py<PyAny>>,
     sources: Vec<InputSource>,
     rebuild: Option<Py<PyAny>>,
@@ -58,7 +58,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The entry of a kernel's own calls, whose arguments are the inputs.
+    /// The entry for direct calls of a kernel, whose arguments are the kernel's inputs.
     pub fn of(kernel: broadloom::Kernel) -> Entry {
         let sources = (0..kernel.inputs().len()).map(InputSource::Argument).collect();
         Entry { kernel, object: None, sources, rebuild: None, by_shape: false, captured: Vec::new() }
@@ -83,7 +83,7 @@ impl Entry {
         Ok(Entry { kernel, object: Some(object), sources, rebuild, by_shape, captured })
     }
 
-    /// The kernel as a Python object; `None` for the entry of that object's own calls.
+    /// The kernel as a Python object; `None` in the entry for direct calls of that object.
     pub fn object(&self) -> Option<&Py<PyAny>> {
         self.object.as_ref()
     }
@@ -98,7 +98,7 @@ impl Entry {
         &self.sources
     }
 
-    /// Whether the kernel serves only the shapes it was built for.
+    /// Whether the kernel accepts only the shapes it was built for.
     pub fn is_by_shape(&self) -> bool {
         self.by_shape
     }

@@ -39,7 +39,7 @@ fn class_of(kind: ErrorKind) -> &'static str {
     }
 }
 
-/// What an error is about, beside what it says itself.
+/// The failed operation and its operands, for the attributes of an exception.
 #[derive(Default)]
 pub struct About<'a, 'b> {
     /// The name of the function or reduction.

@@ -22,7 +22,8 @@ use crate::run::compute;
 #[pyclass(frozen, module = "broadloom._core")]
 #[derive(Clone)]
 pub struct Handle {
-    /// The expression. For a parameter it has the default dtype, and [`Handle::array`] makes the input.
+    /// The expression. For a parameter it has the parameter's default dtype, but [`Handle::array`] must be called to create the
+    /// input.
     pub array: Array<'static>,
     /// The number of operations on the longest path to memory, which decides whether the expression is evaluated before it grows
     /// further.
@@ -58,7 +59,7 @@ impl Handle {
         Handle::new(array, HandleOrigin::Traced)
     }
 
-    /// The array expression. For a parameter it is the parameter's input of its default dtype.
+    /// The array expression. For a parameter, it is the input for the parameter's default dtype.
     pub fn array(&self) -> PyResult<Array<'static>> {
         match &self.origin {
             HandleOrigin::Parameter(parameter) => parameter.alone(),
@@ -204,7 +205,7 @@ impl Handle {
         let dtype = dtype::extract(dtype)?;
         let values = match endpoint {
             true => Array::linspace(start, stop, num),
-            // With one more value, the last would be `stop`.
+            // `stop` is excluded, so the step is that of `num + 1` values, of which the last would be `stop`.
             false => {
                 Array::linspace(start, stop, num.saturating_add(1)).and_then(|values| values.slice(..num))
             }
@@ -307,7 +308,7 @@ impl Handle {
         Ok(self.then(self.array.astype(dtype::extract(dtype)?)))
     }
 
-    /// The reduction with this name.
+    /// Applies the reduction with this name.
     #[pyo3(signature = (name, axes = None, keepdims = false, dtype = None, correction = 0.0, numpy_promotion = false, ord = 2.0))]
     #[expect(clippy::too_many_arguments, reason = "the arguments of Python's reductions")]
     fn reduce(
@@ -350,7 +351,7 @@ impl Handle {
         self.reduced(&call, self.rule(py)?)
     }
 
-    /// The dot products of vectors along an axis.
+    /// Computes the dot products of vectors along an axis.
     fn vecdot(&self, py: Python<'_>, other: &Bound<'_, PyAny>, axis: isize) -> PyResult<Handle> {
         let given = [self.operand(), operand(other)?];
         let by_numpy = given.iter().any(|operand| operand.by_numpy);
@@ -398,13 +399,13 @@ impl Handle {
         Ok(self.then(self.array.indices(axis).or_raise()?))
     }
 
-    /// For each of the other handles, whether evaluating it and this one would compute a common subexpression.
+    /// Returns, for each of the other handles, whether it has a subexpression in common with this handle that would be computed.
     fn shares_work(&self, others: Vec<PyRef<'_, Handle>>) -> Vec<bool> {
         let others: Vec<&Array<'static>> = others.iter().map(|other| &other.array).collect();
         self.array.shares_work(&others)
     }
 
-    /// Indexing by one integer or slice for each of the leading axes.
+    /// Indexes the leading axes, each by an integer or a slice.
     fn slice(&self, items: Vec<Bound<'_, PyAny>>) -> PyResult<Handle> {
         let ranges = items.iter().map(|item| {
             if let Ok(slice) = item.cast::<PySlice>() {
@@ -500,7 +501,8 @@ pub fn operand(object: &Bound<'_, PyAny>) -> PyResult<HandleOperand> {
     }
     let is_integer = object.is_instance_of::<PyInt>();
     let number = match number(object) {
-        // Comparisons with integers accept an infinity in its place; operations with floats raise an error.
+        // The integer is too large for a float. With an infinity in its place, comparisons with integers stay exact, and
+        // operations with floats raise an error.
         Err(_) if is_integer => Literal::Float(if object.lt(0)? { f64::NEG_INFINITY } else { f64::INFINITY }),
         made => made?,
     };

@@ -260,8 +260,8 @@ fn described<'py>(py: Python<'py>, port: &Port) -> PyResult<Described<'py>> {
     Ok((port.name.clone(), dtype::numpy(py, port.dtype)?.into_any(), dims))
 }
 
-// The constructor of an entry takes a Python kernel, which this module defines. In the module of entries, the two would import
-// each other, since a kernel has an entry.
+// The constructor of an entry takes a Python kernel, which this module defines. If it were in the module of entries, the two
+// modules would import each other, since a kernel has an entry.
 #[pymethods]
 impl Entry {
     /// `sources` has, for each input of the kernel, the index of an argument, or a function that computes a number from all

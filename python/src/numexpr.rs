@@ -23,7 +23,8 @@ use plan::{SAFE, SAME_KIND, array_of};
 use scope::Scope;
 use translation::translation;
 
-/// The plans of texts evaluated with default options, by text. Python code adds plans and limits their number.
+/// The cached plans of texts that are evaluated with default options. The keys are the texts. Python code adds plans and limits
+/// their number.
 fn plans<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyDict>> {
     static PLANS: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
     let plans = PLANS.get_or_try_init(py, || {
@@ -32,7 +33,7 @@ fn plans<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyDict>> {
     Ok(plans.bind(py))
 }
 
-/// The plan of a text: a kept one, or a new one that Python code makes.
+/// Returns the cached plan of a text, or a new plan that Python code creates.
 fn plan_of<'py>(
     py: Python<'py>,
     ex: &Bound<'py, PyAny>,
@@ -64,42 +65,43 @@ fn plan_of<'py>(
 /// ex : str
 ///     An expression such as ``"2*a + 3*b"``. Its variables are arrays (of any shapes that broadcast), and numbers.
 /// local_dict, global_dict : mapping, optional
-///     Where the variables are looked for; by default the caller's local and global variables.
+///     The mappings that contain the variables. The default is the caller's local and global variables.
 /// out : numpy.ndarray, optional
-///     Where the result goes; it may be an operand. The result is broadcast to its shape. Its values are unspecified where the
-///     evaluation is interrupted.
+///     The array that receives the result, which is broadcast to its shape. It may be an operand. If the evaluation is
+///     interrupted, its values are unspecified.
 /// order : {'C', 'F', 'A', 'K'}
 ///     The order of the result's elements in memory.
 /// casting : {'no', 'equiv', 'safe', 'same_kind', 'unsafe'}
-///     Which casts are allowed of the variables and of the result to `out`.
+///     The casts that are allowed for the variables, and from the result to `out`.
 /// sanitize : bool, optional
-///     Whether texts with the characters ``;:[``, names such as ``__x__`` and attributes are a ValueError before they are parsed;
-///     they are errors in any case. By default True, unless the environment has ``NUMEXPR_SANITIZE=0``.
+///     Whether a text that contains one of the characters ``;:[``, a name such as ``__x__``, or an attribute raises ValueError
+///     before it is parsed. Parsing it raises an error in any case. The default is True, or False if the environment contains
+///     ``NUMEXPR_SANITIZE=0``.
 /// _frame_depth : int
-///     The frame in which variables are looked for: 3 is the caller's, 4 that of its caller.
+///     The frame whose variables are used: 3 is the caller's frame, and 4 is the frame of the caller's caller.
 /// disable_cache : bool
-///     Whether nothing of the text is kept; `re_evaluate` then doesn't find it.
+///     Whether the text is not cached. `re_evaluate` then doesn't find it.
 /// keep_dtypes : bool
-///     Whether dtypes are those of broadloom with NumPy's promotion (float16 and small integers stay what they are) instead of
-///     numexpr's.
+///     Whether dtypes follow broadloom's rules with NumPy's promotion, which keep float16 and small integers, instead of
+///     numexpr's rules.
 /// optimization : {'none', 'moderate', 'aggressive'}
-///     With 'aggressive' (the default) powers with small constant exponents are products.
+///     With 'aggressive' (the default), powers with small constant exponents are computed as products.
 /// truediv : {False, True, 'auto'}
-///     Without an effect: ``/`` divides.
+///     Has no effect: the quotient ``/`` of integers is always a float.
 ///
 /// Returns
 /// -------
 /// numpy.ndarray
-///     `out`, or a new array; of no dimensions where all variables are numbers.
+///     `out`, or a new array. It has no dimensions if all variables are numbers.
 ///
 /// Raises
 /// ------
 /// KeyError
-///     For a variable that is not found.
+///     If a variable is not found.
 /// SyntaxError, ValueError, TypeError
-///     For a text that is no expression, shapes that don't broadcast, and values or casts that are not allowed.
+///     If the text is not an expression, shapes don't broadcast, or a value or cast is not allowed.
 /// NotImplementedError
-///     For complex numbers, strings, and operators that numexpr does not have for a dtype.
+///     For complex numbers and strings, and for operators that numexpr does not support for a dtype.
 ///
 /// Examples
 /// --------
@@ -140,19 +142,19 @@ pub fn evaluate<'py>(
     plan.get().compute(py, values, out, order, rule)
 }
 
-/// Evaluates the text again that this thread evaluated or validated last, with the variables as they are now.
+/// Evaluates again the text that this thread evaluated or validated last, with the current values of its variables.
 ///
 /// Parameters
 /// ----------
 /// local_dict, global_dict : mapping, optional
-///     Where the variables are looked for; by default the caller's local and global variables.
+///     The mappings that contain the variables. The default is the caller's local and global variables.
 /// _frame_depth : int
-///     2 is the caller's frame.
+///     The frame whose variables are used: 2 is the caller's frame.
 ///
 /// Returns
 /// -------
 /// numpy.ndarray
-///     The last `out`, while it lives, or a new array.
+///     The `out` of the last evaluation if it still exists, or a new array.
 ///
 /// Raises
 /// ------
@@ -189,9 +191,9 @@ pub fn re_evaluate<'py>(
     plan.compute(py, values, out.as_ref(), *order, *rule)
 }
 
-/// Looks whether a text can be evaluated with its variables, without computing it; `re_evaluate` does that then.
+/// Checks whether a text can be evaluated with its variables, without computing it. A later `re_evaluate` computes it.
 ///
-/// Parameters are those of `evaluate`, but that `casting` is 'safe' by default.
+/// The parameters are those of `evaluate`, but the default of `casting` is 'safe'.
 ///
 /// Returns
 /// -------

@@ -45,8 +45,8 @@ fn operands_of(operands: &Bound<'_, PyTuple>) -> PyResult<SmallVec<[HandleOperan
     operands.iter().map(|given| operand(&given)).collect()
 }
 
-/// Replaces integers beyond 128 bits among operands that are not floats by the minimum or maximum of 128 bits. They lie outside
-/// every dtype as well, so comparisons stay exact and other operations raise an error.
+/// If no other operand is a float, replaces each integer of more than 128 bits by the minimum or maximum 128-bit integer. That
+/// integer is outside the range of every dtype too, so comparisons stay exact and other operations raise an error.
 #[cold]
 fn among_integers(given: &mut [HandleOperand]) -> PyResult<()> {
     let is_among_floats = given.iter().any(|operand| !operand.is_huge && operand.array.dtype().is_float());

@@ -135,14 +135,14 @@ pub fn set_semantics(
     Ok((before.name(), exchange(&CONTRACT, contract)))
 }
 
-/// The options of an evaluation of arrays: the keywords, with the process-wide defaults for the others.
+/// The options of an evaluation of arrays: the keywords, with the process-wide defaults for the options that are not given.
 pub fn of_evaluation(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
     let accuracy = if NEAREST.load(Ordering::Relaxed) { Accuracy::Nearest } else { Accuracy::Fast };
     let contract = CONTRACT.load(Ordering::Relaxed);
     with_keywords(Options { accuracy, contract, ..Options::default() }, keywords)
 }
 
-/// The options of a kernel: the keywords, with the built-in defaults for the others.
+/// The options of a kernel: the keywords, with built-in defaults for the options that are not given.
 pub fn of_keywords(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
     with_keywords(Options::default(), keywords)
 }
@@ -152,7 +152,7 @@ fn accuracies() -> [(&'static str, Accuracy); 2] {
     Accuracy::ALL.map(|accuracy| (accuracy.name(), accuracy))
 }
 
-/// The value of an option with this name, out of those that exist.
+/// Looks up the value of an option by its name.
 fn one_of<T: Copy>(option: &str, value: &Bound<'_, PyAny>, known: &[(&str, T)]) -> PyResult<T> {
     let name = value.extract::<String>()?;
     known.iter().find(|(of, _)| *of == name).map(|(_, of)| *of).ok_or_else(|| {

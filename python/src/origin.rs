@@ -90,13 +90,13 @@ impl Parameter {
     }
 }
 
-/// An operand of an operation: what a handle has, or a number.
+/// An operand of an operation, made from a handle or a number.
 pub struct HandleOperand {
     pub array: Array<'static>,
     pub origin: HandleOrigin,
     /// The number of operations on the longest path to memory.
     pub depth: u32,
-    /// Whether it asks for NumPy's promotion.
+    /// Whether it requests NumPy's promotion.
     pub by_numpy: bool,
     /// Whether it was given as a Python number.
     pub is_number: bool,

@@ -1,5 +1,5 @@
-//! The table of a jitted function, a kernel or a text of numexpr: for each signature an entry, with the calls that were bound
-//! last.
+//! The table of a jitted function, a kernel or a text of numexpr: one entry per signature, each with its most recently bound
+//! calls.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -28,7 +28,7 @@ pub struct CallKey {
     /// The options of the call, encoded as a number.
     pub tag: u64,
     pub signature: Signature,
-    /// The shapes that the entry is restricted to; `None` if it serves all shapes of the signature.
+    /// The shapes that the entry is restricted to; `None` if it accepts all shapes of the signature.
     pub shapes: Option<Shapes>,
 }
 
@@ -38,7 +38,8 @@ struct KnownCalls {
     calls: Vec<Py<BoundCall>>,
 }
 
-/// The entries and their bound calls, oldest first. Of both, the oldest is evicted when there are too many.
+/// The entries and their bound calls, oldest first. If there are too many entries, or too many bound calls of an entry, the
+/// oldest is evicted.
 ///
 /// While the lock is held, no Python code runs and the GIL is not released.
 #[derive(Default)]
@@ -49,7 +50,7 @@ impl Table {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The newest bound call that was bound to arguments such as these, for a call with this tag.
+    /// Returns the newest bound call that has this tag and fits the arguments.
     #[inline]
     pub fn call<'py>(
         &self,
@@ -67,7 +68,8 @@ impl Table {
         None
     }
 
-    /// The newest entry for a signature; only one that is restricted to these shapes if `by_shape` is set.
+    /// Returns the newest entry for a signature and shapes. If `by_shape` is set, the entry must be restricted to exactly these
+    /// shapes.
     pub fn entry<'py>(
         &self,
         py: Python<'py>,

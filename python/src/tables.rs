@@ -4,8 +4,8 @@ use broadloom::{Literal, Op, Parameter, ReductionFunction, listing};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-/// The op table: one dict per function that users can name, in the order of the table. `operands` has their names, `class` the
-/// class of dtypes, and `takes` and `gives` say the dtypes in words.
+/// The op table: one dict per function that users can name, in the order of the table. `operands` lists the names of its
+/// operands, `class` is its class of dtypes, and `takes` and `gives` describe the dtypes of operands and result in words.
 #[pyfunction]
 pub fn functions(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let row = |op: Op| {
@@ -23,8 +23,8 @@ pub fn functions(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
 }
 
 /// The table of reductions and scans: one dict per function, in the order of the table. `identity` is the result for no
-/// elements, or None if that is an error; `order` says of which elements the order is free; `composition` is an equivalent
-/// expression, or None for a function of the engine.
+/// elements, or None if that is an error. `order` states for which dtypes elements may be combined in any order. `composition`
+/// is an equivalent expression, or None if the engine computes the function itself.
 #[pyfunction]
 pub fn reductions(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let row = |&function: &ReductionFunction| {

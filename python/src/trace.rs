@@ -32,8 +32,8 @@ pub fn abandon_trace() {
     drop(origin::end());
 }
 
-/// The handle as it is used in a kernel: memory is replaced by an input of the trace, and a parameter by its input of the default
-/// dtype.
+/// Returns the handle that a kernel uses in place of this one. Memory is replaced by an input of the trace, and a parameter by
+/// its input for the default dtype.
 #[pyfunction]
 pub fn capture(handle: &Bound<'_, Handle>) -> PyResult<Handle> {
     let handle = handle.get();

@@ -1,4 +1,4 @@
-"""The layers of the package, as ARCHITECTURE.md has them: imports point to lower layers, and form no cycle.
+"""Tests the layers of the package that ARCHITECTURE.md lists: imports point to lower layers, and form no cycle.
 
 Every import counts, those within functions too, but not those for type checkers alone. A module that is named in a string is
 imported by name, and counts as well.
@@ -93,8 +93,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "clients": ("dask", "numexpr", "onnx"),
 }
 
-#: What clients use of the package besides its public names: the extension module, the registry, what holds in a task, bounded
-#: tables, and the names of the engine's functions.
+#: The modules that clients import besides the public namespace.
 FOR_CLIENTS = {
     "broadloom._bounded",
     "broadloom._core",
@@ -106,8 +105,8 @@ FOR_CLIENTS = {
 #: Packages that need not be installed, which may be imported within functions.
 OPTIONAL = {"cloudpickle", "dask", "tqdm"}
 
-#: The namespace imports one client, so that `broadloom.dask` is found and arrays are registered with Dask. No other
-#: code of the client runs before it is used.
+#: The namespace imports one client, so that `broadloom.dask` is found and arrays are registered with Dask. None of the
+#: client's other code runs before the client is used.
 FOUND_LATER = {("broadloom", "broadloom.dask")}
 
 MAX_LINES = 500
@@ -145,7 +144,7 @@ def imported(source: str, node: ast.AST) -> Iterator[str]:
             module = f"{node.module}.{alias.name}"
             yield module if module in NAMES else str(node.module)
     elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value and node.value in NAMES:
-        # A module's own package is named as what users import its classes from (`__module__`).
+        # A module may name its own package as the one from which users import its classes (`__module__`).
         if not source.startswith(f"{node.value}."):
             yield node.value
 
@@ -195,8 +194,8 @@ def edges(found: list[Import]) -> dict[str, set[str]]:
 
 
 def place(module: str) -> str:
-    """What the layers list of a module: its name in the package, without what is below a folder. Generated modules, whose
-    layers differ, are listed one by one."""
+    """The name by which the layers list a module. For a module in a folder, it is the name of the folder, except that
+    generated modules are listed one by one, since their layers differ."""
     parts = module.split(".")[1:]
     return ".".join(parts if parts[:1] == ["_generated"] else parts[:1])
 

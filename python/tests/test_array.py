@@ -20,7 +20,7 @@ BITS = ["and_", "or_", "xor", "lshift", "rshift"]
 COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge"]
 IN_PLACE = {name: getattr(operator, "i" + name.strip("_")) for name in ARITHMETIC + BITS}
 
-#: An array that no memory could take: whatever evaluates it whole fails.
+#: The shape of an array that no memory can hold. Evaluating all of it fails.
 HUGE = (10**6, 10**6, 10**3)
 
 
@@ -71,7 +71,7 @@ def test_in_place_operators_replace_the_values_of_one_object(name: str) -> None:
     expected = getattr(operator, name)(memory, 2)
     assert x is alias
     assert same(x, expected)
-    # Neither what was built before nor the memory of the array changes.
+    # Expressions that were built before keep their values, and the memory of the array keeps its elements.
     assert same(before, np.array([7, 2, 5, 0]))
     assert memory.tolist() == [7, 2, 5, 0]
 
@@ -393,7 +393,7 @@ def test_elements_are_laid_out_as_numpy_lays_them_out(values: np.ndarray) -> Non
     with np.printoptions(linewidth=75):
         expected = np.array2string(values, separator=", ", prefix="Array(") if values.size else "[]"
         plain = str(values)
-    # In memory, and as an expression, of which only the corners are computed.
+    # An array in memory, and an expression, of which only the corners are computed.
     arrays = (bl.asarray(values), bl.where(bl.full(values.shape, True), bl.asarray(values), bl.asarray(values)))
     for x in arrays:
         with np.printoptions(linewidth=75):

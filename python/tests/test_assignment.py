@@ -30,7 +30,7 @@ def random_key(choice: random.Random) -> Any:
 
 
 class Pairs:
-    """Arrays of ours, each with an array of NumPy's that has the elements it should have."""
+    """Arrays of broadloom, each with a NumPy array of the expected elements."""
 
     def __init__(self, choice: random.Random) -> None:
         self.choice = choice
@@ -62,7 +62,8 @@ class Pairs:
         shift = self.choice.randrange(LENGTH)
         made = [
             (x + y, x_copy + y_copy),
-            # The same memory, and the same reversed; what indexing gives would be written through.
+            # Arrays that share memory, unchanged and reversed. They are not made by indexing, since writes to them
+            # would reach the other array.
             (bl.astype(x, x.dtype), x_copy.copy()),
             (bl.Array._of(bl.flip(x)._handle), x_copy[::-1].copy()),
             (bl.asarray(x, copy=True), x_copy.copy()),

@@ -13,7 +13,7 @@ from broadloom._core import Handle, Kernel
 
 
 class Exporter:
-    """An object that has its memory by DLPack alone."""
+    """An object that provides its memory only by DLPack."""
 
     def __init__(self, values: np.ndarray) -> None:
         self.values = values
@@ -167,7 +167,7 @@ def test_the_device_is_the_cpu(make: Any) -> None:
         make("gpu")
 
 
-# Arrays of nothing but a shape.
+# Arrays made from a shape alone.
 
 
 def test_filled_arrays() -> None:
@@ -277,7 +277,7 @@ def test_evenly_spaced_numbers(start: float, stop: float, dtype: str) -> None:
         x = np.asarray(bl.linspace(start, stop, num, dtype=dtype))
         assert (x.dtype, x.shape) == (np.dtype(dtype), (num,))
         assert x[0] == np.dtype(dtype).type(start) and x[-1] == np.dtype(dtype).type(stop)
-        # Without the end, they are the numbers of one more, without its last.
+        # Without the end, the numbers are those of a range with one more number, except the last.
         assert same(bl.linspace(start, stop, num - 1, dtype=dtype, endpoint=False), x[:-1])
         np.testing.assert_allclose(x, np.linspace(start, stop, num), rtol=1e-6 if dtype == "float32" else 1e-14, atol=0)
 

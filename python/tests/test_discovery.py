@@ -228,7 +228,8 @@ def test_errors_of_traced_functions_say_what_was_asked_and_what_to_write(
     ],
 )
 def test_conversions_of_traced_arrays_are_advised_on(function: Any, instead: str) -> None:
-    # The message quotes the line above as well, which has the words.
+    # The message also quotes the source line, which contains the same words. The pattern requires them after the
+    # quotation.
     with pytest.raises(bl.TracerError, match=f" asks for .*; .*{instead}"):
         bl.jit(function)(np.ones((2, 2)))
 

@@ -1,4 +1,4 @@
-"""Tests that `divmod` gives the same pair as Python and NumPy, bit for bit; `//` stays the floor of the rounded
+"""Tests that `divmod` returns the same pair as Python and NumPy, bit for bit; `//` stays the floor of the rounded
 quotient."""
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ DTYPES = [np.bool_, np.int8, np.uint16, np.int64, np.uint64, np.float16, np.floa
 
 
 class Consumer:
-    """What `numpy.from_dlpack` asks of an array, with the keywords of one `__dlpack__` call."""
+    """Provides the methods that `numpy.from_dlpack` calls, and passes given keywords to `__dlpack__`."""
 
     def __init__(self, array: bl.Array, **keywords: Any) -> None:
         self.array = array
@@ -86,7 +86,7 @@ def test_a_copy_on_request() -> None:
 def test_lent_memory_outlives_the_array() -> None:
     lent = np.from_dlpack(bl.asarray(np.arange(1000.0)) * 2)
     forced = Consumer(bl.asarray(np.arange(1000.0)) * 2, copy=False).read()
-    # Memory of this size that was freed would be taken for these.
+    # If memory of this size had been freed, these arrays would reuse it.
     others = [np.asarray(bl.asarray(np.ones(1000)) * i) for i in range(20)]
     assert len(others) == 20
     assert lent[999] == 1998.0

@@ -16,7 +16,7 @@ MODULES = [
     *(module.name for module in pkgutil.walk_packages(bl.__path__, "broadloom.") if module.name != "broadloom._core"),
 ]
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "python").glob("*.md")) + [Path(__file__).parents[1] / "README.md"]
-#: What the examples of a module or package need beside this one.
+#: The packages that the examples of a module or package need in addition.
 NEEDS = {"broadloom.dask": "dask.array", "broadloom.onnx": "onnx", "broadloom.arrow": "pyarrow"}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 

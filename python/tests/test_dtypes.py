@@ -86,7 +86,7 @@ def test_kinds() -> None:
 
 def test_conversion() -> None:
     x = bl.asarray([-1.5, 300.0, bl.nan, bl.inf])
-    # Truncated and saturated; NaN is 0, and true.
+    # Floats are truncated and saturated. NaN becomes 0, or true for bool.
     assert bl.astype(x, bl.int8).tolist() == [-1, 127, 0, 127]
     assert bl.astype(x, bl.bool).tolist() == [True] * 4
     assert bl.astype(bl.asarray([300, -1]), bl.uint8).tolist() == [44, 255]

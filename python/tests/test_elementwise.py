@@ -14,7 +14,7 @@ from broadloom import _elementwise
 EXAMPLES = np.array([-2.5, -2.0, -1.0, -0.5, -0.0, 0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, np.inf, -np.inf, np.nan])
 INTEGERS = np.array([-128, -7, -2, -1, 0, 1, 2, 3, 7, 127], dtype=np.int8)
 
-#: Functions of one operand and their names in NumPy, which has the standard's for these.
+#: Functions of one operand that have the same names in NumPy and in the standard.
 UNARY_EXACT = [
     *["abs", "ceil", "floor", "isfinite", "isinf", "isnan", "negative", "positive", "reciprocal", "round"],
     *["sign", "signbit", "sqrt", "square", "trunc"],
@@ -32,10 +32,10 @@ INTEGER_BINARY = ["bitwise_and", "bitwise_or", "bitwise_xor", "floor_divide", "m
 
 
 def canonical(values: np.ndarray) -> bytes:
-    """The bits, with every NaN the one that computations give."""
+    """The bits, with every NaN replaced by the one that computations return."""
     if values.dtype.kind == "f":
         values = np.where(np.isnan(values), values.dtype.type(np.nan), values)
-    # The sign of a zero counts.
+    # `tobytes` keeps the signs of zeros, which must agree.
     return values.tobytes()
 
 
@@ -64,7 +64,7 @@ def test_functions_of_two_floats(name: str, dtype: str) -> None:
     with np.errstate(all="ignore"):
         expected = getattr(np, name)(x1, x2)
     if name in ("maximum", "minimum"):
-        # Of two zeros NumPy gives either; ours gives the one that the functions' table says.
+        # For two zeros, NumPy may return either one. broadloom returns the one that the table of functions specifies.
         zeros = (x1 == 0) & (x2 == 0)
         negative = np.signbit(x1) & np.signbit(x2) if name == "maximum" else np.signbit(x1) | np.signbit(x2)
         expected = np.where(zeros, np.where(negative, expected.dtype.type(-0.0), expected.dtype.type(0.0)), expected)
@@ -146,7 +146,7 @@ def test_clip() -> None:
     assert bl.clip(x, min=2).tolist()[:3] == [2, 5, 9]
     assert bl.clip(x, max=6).tolist()[:3] == [1, 5, 6]
     assert bl.clip(x).tolist()[:3] == [1, 5, 9]
-    # Where the bounds cross, the upper one wins.
+    # If the lower bound is above the upper one, the upper one is the result.
     assert bl.clip(x, 8, 2).tolist()[:3] == [2, 2, 2]
     for clipped in (bl.clip(x, 2, 6), bl.clip(x, min=2), bl.clip(x, max=6), bl.clip(x)):
         assert np.isnan(np.asarray(clipped)[3])
@@ -182,7 +182,7 @@ def test_where() -> None:
     check(bl.where(condition, bl.asarray([1, 2], dtype=bl.int8), 5), np.array([1, 5], dtype=np.int8))
     check(bl.where(condition, 0.5, bl.asarray(2.0, dtype=bl.float32)), np.array([0.5, 2], dtype=np.float32))
     check(bl.where(condition, 1, 2), np.array([1, 2]))
-    # A NaN that is not chosen leaves no trace.
+    # A NaN that is not selected has no effect.
     check(bl.where(condition, bl.asarray([1.0, np.nan]), bl.asarray([np.nan, 2.0])), np.array([1.0, 2.0]))
     with pytest.raises(TypeError):
         bl.where(bl.asarray([1, 0]), 1, 2)

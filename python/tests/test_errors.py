@@ -15,7 +15,8 @@ from broadloom import _core, _errors
 X = bl.asarray(np.array([[1, 2, 3], [4, 5, 6]], np.int32))
 FLOAT32, INT32, INT64 = np.dtype("f4"), np.dtype("i4"), np.dtype("i8")
 
-#: An expression that fails; the class, the class of Python's, operation, operands, axis.
+#: An expression that fails; the class of its exception, and the built-in class that it derives from; the operation,
+#: operands and axis that the exception names.
 CASES: dict[str, tuple[Callable[[], Any], type[bl.Error], type[Exception], str | None, Any, Any]] = {
     "kinds that do not mix": (
         lambda: X + bl.asarray(np.float32([1])),

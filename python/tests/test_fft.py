@@ -1,4 +1,4 @@
-"""Tests Fourier transforms: they are NumPy's, but real results are broadloom's arrays."""
+"""Tests Fourier transforms: NumPy computes them, and real results are broadloom's arrays."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_transforms_along_axes(name: str) -> None:
         got = getattr(bl.fft, name)(bl.asarray(VALUES), **options)
         expected = getattr(np.fft, name)(VALUES, **options)
         assert got.dtype == expected.dtype and np.array_equal(np.asarray(got), expected)
-    # The standard: with extents alone, they are those of the last axes.
+    # In the standard, extents without axes are those of the last axes.
     expected = getattr(np.fft, name)(VALUES, s=(2, 2), axes=(-2, -1))
     assert np.array_equal(np.asarray(getattr(bl.fft, name)(bl.asarray(VALUES), s=(2, 2))), expected)
 

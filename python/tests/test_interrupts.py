@@ -86,7 +86,7 @@ def run(code: str, timeout: float = 150) -> str:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_signal_ends_each_kind_of_stage(way: str) -> None:
-    # The slowest of all machines has some seconds for what should take tenths of one.
+    # The limit is some seconds for a computation that takes tenths of a second, so that slow machines stay within it.
     made = run(
         f"""
         class Alarm(Exception):

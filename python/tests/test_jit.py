@@ -20,7 +20,7 @@ Pair = namedtuple("Pair", "left right")
 
 
 def function(name: str) -> Callable[..., Any]:
-    """A function of the op table, whatever the namespace has."""
+    """A function of the op table that is called directly, even if the namespace has no such function."""
 
     def apply(*operands: Any) -> Array:
         return Array._of(_core.apply(name, *(x._operand() if isinstance(x, Array) else x for x in operands)))
@@ -122,7 +122,7 @@ def test_a_shape_that_the_kernel_for_all_extents_refuses_has_a_trace_of_its_own(
         for made, expected in zip(f(x, y), plain(x, y), strict=True):
             assert np.array_equal(made, expected)
     assert len(traces) == 1
-    # A slice of one element repeats, as NumPy has it, and an index may be out of range.
+    # A slice of one element is broadcast, as in NumPy, and the bounds of a slice may be out of range.
     two = bl.jit(lambda x, y: x[1:] * y)
     for n, m in ((5, 4), (2, 4), (2, 7), (4, 3)):
         x, y = np.arange(float(n)), np.arange(3.0, 3.0 + m)
@@ -351,7 +351,7 @@ def test_a_number_that_does_not_fit_is_an_error_of_the_call() -> None:
         with pytest.raises(TypeError, match="multiply: int8 with the literal true"):
             f(small, True)
     assert f(small, 1.5).tolist() == [1.5, 1.5] and f(small, True).dtype == np.int8
-    # As of a literal, the quotient's dtype counts.
+    # As for a literal, the dtype of the quotient determines the dtype of the number.
     assert bl.jit(divide)(small, 1000).tolist() == [0.001, 0.001]
 
 
@@ -509,7 +509,7 @@ def test_a_trace_that_failed_leaves_nothing_behind() -> None:
 
     with pytest.raises(bl.TracerError):
         fails(np.ones(3))
-    # Outside of a trace, memory is memory.
+    # Outside of a trace, memory is read instead of captured.
     assert np.array_equal(np.asarray(bl.asarray(memory) + 1), memory + 1)
     assert importable(np.ones(3), 1).tolist() == [2, 2, 2]
 
@@ -576,7 +576,7 @@ def test_memory_that_a_function_finds_is_read_at_each_call() -> None:
         found[:] = value
         strided += 1
         assert np.array_equal(f(x), found + found * strided[::2])
-    # Extents of captured memory are numbers, which open ones don't broadcast with.
+    # The extents of captured memory are numbers, and symbolic extents don't broadcast with them.
     assert len(traces) == 2
     with pytest.raises(ValueError, match="cannot broadcast"):
         f(np.zeros(4))
@@ -712,7 +712,7 @@ def test_options_that_no_number_can_be_are_errors_of_their_values() -> None:
             bl.jit(lambda x: x + 1, **options)(np.ones(3))  # type: ignore[arg-type]
 
 
-# Static arguments that are equal and yet not the same.
+# Static arguments that are equal but not identical.
 
 
 def test_static_zeros_with_signs_have_kernels_of_their_own() -> None:
@@ -801,7 +801,7 @@ def test_a_rule_of_promotion_within_a_function_is_of_its_trace() -> None:
     assert pickle.loads(pickle.dumps(f))(np.array([4])).tolist() == [10.0]
 
 
-# Names that are made.
+# Generated names.
 
 
 @pytest.mark.parametrize(
@@ -838,7 +838,7 @@ def test_parameters_that_are_called_as_others_are_renamed() -> None:
 
 
 def test_an_exception_is_not_hidden_by_what_was_captured_before() -> None:
-    # No memory could take it.
+    # No memory could hold all elements.
     line = bl.asarray(np.ones(10**6))
     huge = line[:, None, None] + line[:, None] + line
 
@@ -852,5 +852,5 @@ def test_an_exception_is_not_hidden_by_what_was_captured_before() -> None:
 
     with pytest.raises(Own):
         fails(np.ones(1))
-    # The trace is over: memory is memory.
+    # After the trace, memory is read instead of captured.
     assert (bl.asarray(np.ones(3)) + 1).tolist() == [2, 2, 2]

@@ -93,7 +93,7 @@ CHANGES = [change_dtype, change_width, change_order, change_fields, change_shape
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    # NumPy is about to drop some of these assignments.
+    # NumPy has deprecated some of these assignments.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         yield
@@ -107,7 +107,7 @@ def test_what_reads_changed_memory_raises(name: str, change: Callable[[np.ndarra
     change(memory)
     with pytest.raises(ValueError, match="NumPy array"):
         READERS[name](x)
-    # Facts that are known without the memory stay.
+    # Properties that are known without reading the memory are still available.
     assert (x.dtype, x.shape, x.ndim, x.size, len(x)) == (np.dtype("f8"), (8,), 1, 8, 8)
 
 

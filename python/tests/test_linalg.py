@@ -88,7 +88,7 @@ def test_ranks() -> None:
     assert np.asarray(linalg.matrix_rank(bl.asarray(values), rtol=1e-6)).tolist() == [1, 1]
     tolerances = bl.asarray(np.array([1e-6, 1e-12]))
     assert np.asarray(linalg.matrix_rank(bl.asarray(values), rtol=tolerances)).tolist() == [1, 2]
-    # 1e-3 is below 2 epsilons of float16, if not of float32, in which it is computed.
+    # 1e-3 is below 2 epsilons of float16, but not of float32, in which the rank is computed.
     assert int(linalg.matrix_rank(bl.asarray(np.array([[1.0, 0.0], [0.0, 1e-3]], np.float16)))) == 1
     with pytest.raises(ValueError):
         linalg.matrix_rank(bl.asarray(np.ones(3)))

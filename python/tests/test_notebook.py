@@ -216,7 +216,7 @@ def test_progress_is_told_the_end() -> None:
 
 
 class Bar:
-    """As much of tqdm's bar as is used."""
+    """The part of tqdm's bar that is used."""
 
     made: list[Bar] = []
 

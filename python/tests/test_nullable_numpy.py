@@ -1,5 +1,5 @@
-"""Tests NumPy's functions on arrays with nulls, and their evaluation: they give the same results as the namespace's
-functions, or are refused by name."""
+"""Tests NumPy's functions on arrays with nulls, and their evaluation: they return the same results as the namespace's
+functions, or are refused with an error that names them."""
 
 from __future__ import annotations
 

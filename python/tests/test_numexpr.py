@@ -450,7 +450,8 @@ def test_a_text_that_would_be_expensive_is_refused(text: str) -> None:
 def test_a_text_may_be_long_or_is_refused() -> None:
     a = np.array([1.0])
     assert ne.evaluate("+".join(["a"] * 500)).tolist() == [500.0]
-    # How much Python's parser takes differs between its versions: 40 000 terms from 3.14 on.
+    # The length of text that Python's parser accepts differs between versions. Versions from 3.14 on accept 40 000
+    # terms.
     for text, value in (
         ("+".join(["a"] * 40_000), 40_000),
         ("-" * 50_000 + "a", 1),

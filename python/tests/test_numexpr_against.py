@@ -1,5 +1,5 @@
-"""Compares broadloom.numexpr with numexpr on the same texts. Dtypes and errors are the same, and so are values, bit
-for bit if the arithmetic is exact. If they differ on purpose, the case says so and NumPy is the reference. Skipped
+"""Compares broadloom.numexpr with numexpr on the same texts. Dtypes and errors are the same, and so are values, bit for
+bit if the arithmetic is exact. If they differ on purpose, the case states this and NumPy is the reference. Skipped
 without numexpr."""
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def opcode(error: Exception) -> str:
 
 def agree(text: str, variables: dict[str, Any], exact: bool, **options: Any) -> None:
     expected, made = outcome(theirs, text, variables, **options), outcome(ours, text, variables, **options)
-    if isinstance(expected, SystemError):  # numexpr fails at random where it reduces int32
+    if isinstance(expected, SystemError):  # numexpr fails at random when it reduces int32
         assert isinstance(made, np.ndarray)
         return
     if isinstance(expected, Exception) or isinstance(made, Exception):
@@ -200,7 +200,7 @@ def test_constants(text: str) -> None:
 def test_optimizations(text: str, optimization: str) -> None:
     for dtype in DTYPES:
         if optimization == "moderate" and text == "a**-1" and dtype == "?":
-            continue  # numexpr divides integers there
+            continue  # numexpr divides integers in this case
         agree(text, {"a": FIRST[dtype]}, False, optimization=optimization)
 
 

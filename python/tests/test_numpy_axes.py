@@ -78,7 +78,7 @@ def check(call: Callable[[Any], Any], what: str) -> None:
         expected = outcome(call, np.asarray(x))
         assert outcome(call, bl.asarray(x)) == expected, f"{what} of {x!r}"
         if expected != "an error":
-            # A result of NumPy's has no lazy operand.
+            # The result must be an array of broadloom or plain data, not an array of NumPy.
             assert isinstance(call(bl.asarray(x)), bl.Array | int | list | tuple), what
 
 

@@ -49,7 +49,7 @@ def sample(dtype: str, shape: int | tuple[int, ...] = 7) -> np.ndarray:
 
 
 def shared(value: Any) -> Any:
-    """The same argument with arrays of ours."""
+    """The argument with its arrays replaced by broadloom's arrays."""
     if isinstance(value, np.ndarray | np.float64):
         return bl.asarray(np.asarray(value))
     if isinstance(value, list | tuple):
@@ -78,7 +78,7 @@ def assert_same(ours: Any, theirs: Any, tolerance: float = 0.0) -> None:
 
 
 def tolerance_of(*operands: Any) -> float:
-    """Functions are off by less than an ulp here, and by several in NumPy, most in float16."""
+    """Errors of functions are less than an ulp in broadloom, and several ulps in NumPy, the largest in float16."""
     return (
         4e-3 if any(getattr(x, "dtype", None) in (np.float16, np.bool, np.int8, np.uint8) for x in operands) else 3e-6
     )
@@ -107,7 +107,7 @@ U = sample("u1", (2, 3, 4))
 N = np.where(sample("f8", (3, 4)) > 1, np.nan, X)
 V = sample("f8", 5)
 
-#: What is called, and on what. Both sides get the same arguments.
+#: The functions that are called, and their arguments, which are the same for broadloom and for NumPy.
 CALLS: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
     *(
         (function, (x,), {**dims})
@@ -438,7 +438,7 @@ def test_functions_with_two_results() -> None:
 
 
 class Other:
-    """An array of another library's."""
+    """An array of another library."""
 
     def __array_ufunc__(self, *_: Any, **__: Any) -> str:
         return "theirs"

@@ -137,7 +137,7 @@ def test_a_buffer_that_is_not_aligned_is_copied() -> None:
     x = bl.evaluate(bl.asarray(np.arange(5.0)) + 1)
     buffers: list[pickle.PickleBuffer] = []
     text = pickle.dumps(x, protocol=5, buffer_callback=buffers.append)
-    # A message in which the elements begin at an odd place.
+    # A message in which the elements begin at an odd offset.
     message = bytearray(b"?" * 3) + bytes(buffers[0])
     there = pickle.loads(text, buffers=[memoryview(message)[3:]])
     message[3:] = bytes(40)
@@ -158,7 +158,7 @@ def test_an_expression_that_reads_no_memory_is_pickled_as_its_text(protocol: int
         there = pickle.loads(text)
         assert there.dtype == x.dtype and there.shape == x.shape
         np.testing.assert_array_equal(np.asarray(there), np.asarray(x))
-    # What was evaluated, or reads memory, is pickled by its values.
+    # An array that was evaluated, or that reads memory, is pickled by its values.
     for y in (bl.evaluate(bl.arange(1000) + 0), bl.arange(1000) + bl.asarray(np.arange(1000))):
         assert len(pickle.dumps(y, protocol)) > 4000
 

@@ -80,7 +80,7 @@ def test_the_namespace_has_numpys_other_functions() -> None:
 
 @pytest.mark.usefixtures("strict")
 def test_options_act_when_they_are_called_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    # What the caller does with the result of the call is of no matter: no frame is read.
+    # No frame is read, so the caller's use of the result does not matter.
     monkeypatch.delattr("sys._getframe")
     x = bl.asarray(np.array([1, 2]))
     made = bl.set_options(promotion="numpy", contract=True)
@@ -295,7 +295,7 @@ def test_functions_of_one_operand_have_numpys_dtypes(name: str) -> None:
         x = np.array([1, 0], dtype)
         expected, made = outcome(ALONE[name], x), outcome(getattr(bl, name), bl.asarray(x))
         if name == "round" and dtype[0] in "iu":
-            expected = x  # As in the standard, and by `numpy.round`; NumPy's `rint` gives floats.
+            expected = x  # As in the standard, and by `numpy.round`; NumPy's `rint` returns floats.
         assert getattr(made, "dtype", made) == getattr(expected, "dtype", expected), dtype
 
 
@@ -400,7 +400,7 @@ def test_integers_are_compared_with_integers_of_any_size() -> None:
             bl.asarray([1]) + number
 
 
-# The standard's rule: what it refuses names the option that allows it, whichever spelling is used.
+# The standard's rule: an error names the option that allows the operation, for every way of writing the operation.
 
 INTEGERS, FLOATS = bl.asarray([1, 0, 2]), bl.asarray([0.5, 1.0, 2.0])
 BYTES, TRUTHS = bl.asarray(np.array([1, 2, 255], np.uint8)), bl.asarray([True, False, True])

@@ -18,7 +18,7 @@ START = "import os, site, sys; site.addsitedir(sys.argv[1]); "
 
 
 def run(folder: Path, script: str) -> str:
-    """What a new interpreter prints that starts with the recipe."""
+    """The output of a new interpreter that starts with the recipe."""
     (folder / "broadloom.pth").write_text(f"{RECIPE}\n", encoding="utf-8")
     command = [sys.executable, "-c", START + script, str(folder)]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)

@@ -45,7 +45,7 @@ def test_reductions_of_what_is_not_nan(name: str, axis: Any) -> None:
     x = VALUES[0] * 0.5
     x[0, 1] = np.nan
     check(getattr(bl, name)(bl.asarray(x), axis=axis), getattr(np, name)(x, axis=axis))
-    # And NaN propagates without the prefix.
+    # The function without the prefix propagates NaN.
     if name.removeprefix("nan") in NAMES + MOMENTS:
         assert np.isnan(float(getattr(bl, name.removeprefix("nan"))(bl.asarray(x))))
 

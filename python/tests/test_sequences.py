@@ -98,7 +98,7 @@ def test_equality_with_what_is_no_number(other: Any) -> None:
     x = np.array([1.0, np.nan])
     for op in (operator.eq, operator.ne):
         assert same(op(bl.asarray(x), other), np.asarray(op(x, other)))
-        # An array of NumPy's on the left gives one of NumPy's.
+        # If the left operand is a NumPy array, the result is a NumPy array.
         assert np.array_equal(np.asarray(op(other, bl.asarray(x))), op(x, other))
 
 

@@ -1,4 +1,4 @@
-"""Tests NumPy's arguments in the namespace's functions: a call that NumPy accepts gives NumPy's result."""
+"""Tests NumPy's arguments in the namespace's functions: a call that NumPy accepts returns NumPy's result."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ EXPRESSIONS = [
 
 @pytest.fixture(autouse=True)
 def in_place_of_numexpr(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`from numexpr import evaluate`, which every function of lambdify starts with, gives ours."""
+    """`from numexpr import evaluate`, which every function of lambdify starts with, imports broadloom's function."""
     monkeypatch.setitem(sys.modules, "numexpr", broadloom.numexpr)
 
 
@@ -79,7 +79,7 @@ def test_a_lambdified_expression_has_the_values_of_evalf(expression: sympy.Basic
     if exact.dtype == np.bool_:
         np.testing.assert_array_equal(result, exact)
     else:
-        # Each function is within an ulp; the texts have at most four roundings on the way.
+        # Each function is within an ulp; each text rounds at most four times.
         assert np.all(np.abs(result - exact) <= 4 * np.spacing(np.abs(exact)))
 
 

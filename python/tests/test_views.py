@@ -108,7 +108,7 @@ def test_writes_through_views_are_numpys(write: Callable[[Any], None]) -> None:
     for made in (x, lazy):
         write(made)
         assert np.asarray(made).tolist() == expected.tolist()
-    # What shares memory, and what was built before, keep their elements.
+    # Other arrays that share memory, and expressions that were built before, keep their elements.
     assert np.array_equal(memory, grid())
     assert np.array_equal(np.asarray(before), grid())
 
@@ -183,7 +183,7 @@ def test_a_view_whose_array_has_changed_is_not_written() -> None:
     x += 1
     with pytest.raises(ValueError, match="take the view again"):
         other.fill(0)
-    # Elsewhere, or to the same elements, it may have.
+    # The array may have changed in other elements, or may have been assigned the same elements.
     row, other = x[0], x[1]
     x[2] = 0
     x[0] = row * 1

@@ -1,8 +1,8 @@
 //! Random programs of array operations, their expected results, and the shrinking of a failing program.
 //!
-//! A seed gives one well-typed [`Program`], the same on every target; [`Program::run`] computes its expected
-//! results. With the crates under test, the reference shares only the names of ops and dtypes, and the scalar
-//! instance of approximate functions.
+//! A seed determines a well-typed [`Program`], the same on every target. [`Program::run`] computes its
+//! expected results. The reference shares only the names of ops and dtypes, and the scalar instance of
+//! approximate functions, with the crates under test.
 
 mod affine;
 mod contraction;

@@ -1,8 +1,8 @@
 //! Computes the exact values of the transcendental functions, and the distance of a result from the exact value in ulps.
 //!
-//! `functions` declares each function once. A quick evaluation with a known error bound (`elementary`) decides values farther
-//! than the bound from a rounding boundary. All others are decided by correctly rounded arithmetic of arbitrary precision
-//! (`precise`). No code here comes from the crates under test.
+//! `functions` declares each function once. A quick evaluation with a known error bound (`elementary`) suffices for values whose
+//! distance from a rounding boundary exceeds the bound. All other values are computed by correctly rounded arithmetic of
+//! arbitrary precision (`precise`). No code here comes from the crates under test.
 
 mod arguments;
 mod declaration;
@@ -86,7 +86,7 @@ impl FloatFormat {
 /// The comparison of a result with the exact value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Judgement {
-    /// The result is NaN, infinite or finite where another of these classes is right.
+    /// The result is not in the right class: NaN, infinite or finite.
     Wrong,
     /// The result and the exact value are of the same class.
     Off {
@@ -101,8 +101,8 @@ impl Judgement {
     const RIGHT: Judgement = Judgement::Off { ulps: 0.0, nearest: true };
 }
 
-/// ] The maximum uncertainty of an error, in ulps, with which [`judge`] accepts the error that the quick
-/// reference gives. If it may be larger, [`judge_precisely`] decides.
+/// The maximum uncertainty of an error, in ulps, for which [`judge`] uses the quick reference. If the uncertainty may be larger,
+/// it calls [`judge_precisely`].
 const COARSE: f64 = 1.0 / (1_u64 << 32) as f64;
 
 /// A bound on the error of converting an error in ulps to float64, with a margin.
@@ -159,7 +159,8 @@ fn judge_special(special: Special, format: FloatFormat, got: f64) -> Judgement {
     if right { Judgement::RIGHT } else { Judgement::Wrong }
 }
 
-/// Judges a result by the precise reference, to 400 bits. A value that is closer to the midpoint of two numbers counts as a tie.
+/// Judges a result by the precise reference, computed to 400 bits. If the value rounded to 400 bits is the midpoint of two
+/// numbers, it counts as a tie.
 pub fn judge_precisely(function: Function, format: FloatFormat, x: f64, y: f64, got: f64) -> Judgement {
     if let Some(special) = function.special(x, y) {
         return judge_special(special, format, got);
@@ -180,7 +181,8 @@ pub fn judge_precisely(function: Function, format: FloatFormat, x: f64, y: f64, 
     let error = if difference < Big::ZERO { -difference } else { difference };
     let nearest = match error.partial_cmp(&precise::power_of_two(-1)) {
         Some(Ordering::Less) => true,
-        // The result is a multiple of the ulp. An infinity, as a power of two, is one too.
+        // The result is a multiple of the ulp, as is the power of two that an infinity counts as. The result is the even
+        // neighbour if the ulp's bit is not set.
         Some(Ordering::Equal) => got.is_infinite() || !WideFloat::from_f64(got).bit(ulp),
         _ => false,
     };
@@ -214,8 +216,8 @@ pub fn hardness(function: Function, format: FloatFormat, x: f64, y: f64) -> f64 
     if distance.is_zero() { f64::INFINITY } else { -f64::from(distance.exponent()) - 1.0 }
 }
 
-/// The difference between the quick and the precise reference, as a multiple of the quick one's error bound. Nothing if there is
-/// no value to compare.
+/// The difference between the quick and the precise reference, as a multiple of the quick reference's error bound. `None` if
+/// there is no value to compare.
 pub fn disagreement(function: Function, x: f64, y: f64) -> Option<f64> {
     if function.special(x, y).is_some() {
         return None;
@@ -225,7 +227,7 @@ pub fn disagreement(function: Function, x: f64, y: f64) -> Option<f64> {
         return None;
     }
     let precise = precise::to_wide(&function.precise(x, y, 160));
-    // Extremely large and small values are not computed; each reference replaces them by its own substitute.
+    // Extremely large and small values are not computed; the references replace them by different values.
     let replaced = |x: WideFloat| x.exponent().abs() > 1 << 14;
     if replaced(estimate) && replaced(precise) && estimate.exponent().signum() == precise.exponent().signum()
     {

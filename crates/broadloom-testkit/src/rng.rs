@@ -33,7 +33,8 @@ impl Rng {
 
     /// A number below `n`; 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
-        // The remainder favours small numbers, by less than 2^-40 for a small `n`, which is negligible here.
+        // The remainder returns small numbers more often. For a small `n`, the difference is less than
+        // 2^-40, which is negligible here.
         (self.next() % (n.max(1) as u64)) as usize
     }
 

@@ -20,7 +20,7 @@ impl Runner {
     pub const INTERP: Runner = Runner { executor: Executor::Interp, width: None };
     /// Machine code at the target's maximum vector width.
     pub const JIT: Runner = Runner { executor: Executor::Jit, width: None };
-    /// The engine's choice.
+    /// The executor that the engine chooses.
     pub const AUTO: Runner = Runner { executor: Executor::Auto, width: None };
 
     /// The interpreter, and machine code at each vector width of the target.

@@ -1,6 +1,6 @@
 //! Case files with a program and the output of stages.
 //!
-//! A [`CaseFile`] has the expected text of each stage that the file names. The output of the stage `run` is computed by the
+//! A [`CaseFile`] contains the expected text of each stage that the file names. The output of the stage `run` is computed by the
 //! reference and not by broadloom, so that a wrong result can't become the expected one.
 //!
 //! ```text

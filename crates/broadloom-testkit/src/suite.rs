@@ -61,7 +61,7 @@ struct Prepared {
 }
 
 impl Prepared {
-    /// Computes a block.
+    /// Runs the kernel on a block.
     fn run(&mut self, block: &mut Block<'_>) {
         let Prepared { kernel, stores, memory } = self;
         let mut run = KernelRun { params: &[], faults: &mut [], stores: *stores, memory };
@@ -293,8 +293,8 @@ fn pair(subject: Subject<'_>, dtype: DType, first: Op, (second, args): (Op, &[u3
     }
 }
 
-/// A kernel that computes `second` from inputs and from the value of `first`, which is numbered after them. If the value of
-/// `first` is an output too, `second` reads it as it is stored.
+/// A kernel that computes `second` from the inputs and from the value of `first`. That value is numbered after the inputs. If it
+/// is an output too, `second` reads it after `canonical_nan`, as it is stored.
 fn kernel_of_pair(
     dtype: DType,
     inputs: usize,

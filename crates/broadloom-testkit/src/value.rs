@@ -122,9 +122,10 @@ impl Value {
         kind_of(dtype).map(|kind| Value::from_raw(kind, bits))
     }
 
-    /// Whether two results count as equal: the same dtype and the same bits, so that −0 is not +0.
+    /// Whether two results count as equal, which requires the same dtype and the same bits. −0 is therefore not equal
+    /// to +0.
     ///
-    /// A NaN therefore equals itself, and no NaN with other bits.
+    /// A NaN is equal only to a NaN with the same bits.
     ///
     /// ```
     /// use broadloom_testkit::Value;

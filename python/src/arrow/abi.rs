@@ -1,7 +1,7 @@
 //! The structs of Arrow's C interfaces and the PyCapsules that carry them.
 //!
-//! A struct has one owner, who calls its `release` callback once unless the callback is null. Moving a struct copies its bytes
-//! and sets `release` in the old copy to null. [`Owned`] does both.
+//! A struct has one owner, which must call its `release` callback once. If `release` is null, the struct was already released
+//! or moved. Moving a struct copies its bytes and sets `release` to null in the old copy. [`Owned`] implements both rules.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{self, NonNull};
@@ -53,7 +53,7 @@ pub struct ArrowArrayStream {
     pub private_data: *mut c_void,
 }
 
-/// The bit of `ArrowSchema::flags` that says that arrays may have nulls.
+/// The bit of `ArrowSchema::flags` that is set if arrays may contain nulls.
 pub const NULLABLE: i64 = 2;
 
 /// A struct of Arrow's C interfaces.
@@ -91,17 +91,17 @@ structs! {
     ArrowArrayStream c"arrow_array_stream"
 }
 
-/// A struct of Arrow's C interfaces that is released on drop, unless it was moved out or its `release` is null.
+/// A struct of Arrow's C interfaces that is released on drop, unless its `release` is null, as it is after a move.
 #[repr(transparent)]
 pub struct Owned<T: Struct>(pub T);
 
-// SAFETY: the interface lets any thread use and release a struct, but only one at a time, which `&mut` ensures.
+// SAFETY: the interface lets any thread use and release a struct, but only one thread at a time, which `&mut` ensures.
 unsafe impl<T: Struct> Send for Owned<T> {}
 // SAFETY: a shared reference only allows copying plain numbers and pointers.
 unsafe impl<T: Struct> Sync for Owned<T> {}
 
 impl<T: Struct> Owned<T> {
-    /// An already released struct, for a producer to write into.
+    /// A struct with a null `release`, which a producer overwrites.
     pub fn empty() -> Owned<T> {
         // SAFETY: an implementer of `Struct` guarantees that the all-zero bit pattern is valid.
         Owned(unsafe { std::mem::zeroed() })
@@ -138,8 +138,8 @@ impl<T: Struct> Drop for Owned<T> {
 /// Creates a PyCapsule that owns a struct. Its destructor releases the struct unless a consumer has moved it out.
 pub fn capsule<T: Struct>(py: Python<'_>, owned: Owned<T>) -> PyResult<Bound<'_, PyAny>> {
     let pointer = Box::into_raw(Box::new(owned));
-    // SAFETY: the name is static. The call returns a new reference, or null with an exception set; if null, the box is still
-    // owned here.
+    // SAFETY: the name is static. The call returns a new reference, or null with an exception set. If it returns null, this
+    // function still owns the box.
     unsafe {
         let made = ffi::PyCapsule_New(pointer.cast(), T::CAPSULE.as_ptr(), Some(destroy::<T>));
         if made.is_null() {

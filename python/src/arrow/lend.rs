@@ -55,7 +55,7 @@ unsafe extern "C" fn release_array(array: *mut ArrowArray) {
     Python::try_attach(|_| drop(unsafe { Box::from_raw(lent) }));
 }
 
-/// A PyCapsule of the schema of a dtype.
+/// Returns a PyCapsule that contains the schema of a dtype.
 #[pyfunction]
 pub fn arrow_schema<'py>(py: Python<'py>, dtype: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     capsule(py, Owned(schema(dtype::extract(dtype)?)))
@@ -105,7 +105,7 @@ fn lent(
     }))
 }
 
-/// A PyCapsule of an array exported by [`lent`].
+/// Returns a PyCapsule that contains an array exported by [`lent`].
 #[pyfunction]
 pub fn arrow_array<'py>(
     py: Python<'py>,
@@ -124,7 +124,7 @@ struct LentStream {
     array: Owned<ArrowArray>,
 }
 
-/// A PyCapsule of a stream of one array exported by [`lent`].
+/// Returns a PyCapsule that contains a stream of one array, which [`lent`] exports.
 #[pyfunction]
 pub fn arrow_stream<'py>(
     py: Python<'py>,
@@ -148,8 +148,8 @@ pub fn arrow_stream<'py>(
 
 /// The `get_schema` callback of a stream made by [`arrow_stream`].
 unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int {
-    // SAFETY: the consumer passes a stream that it owns and has not released, so its private data is a `LentStream`, and a valid
-    // pointer for the schema.
+    // SAFETY: the consumer passes a stream that it owns and has not released, so its private data is a `LentStream`. `out` is a
+    // valid pointer to a schema.
     unsafe {
         let chunk = (*stream).private_data.cast::<LentStream>();
         out.write(schema((*chunk).dtype));

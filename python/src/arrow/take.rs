@@ -20,8 +20,8 @@ use crate::memory;
 type Field<'py> = (String, Option<Bound<'py, PyArrayDescr>>, Option<String>);
 
 /// A chunk as passed to Python: its length, its null count (-1 if unknown), the bytes of its values and of its validity bitmap
-/// (if any), and the number of bits at the start of the bitmap's first byte that belong to earlier elements. The number holds for
-/// the values too if these are bits.
+/// (if any), and the number of bits at the start of the bitmap's first byte that belong to earlier elements. If the values are
+/// bits too, the same number of bits precedes them.
 type ArrowChunk<'py> = (usize, i64, Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, usize);
 
 /// The error for a struct that violates the interface.
@@ -152,7 +152,7 @@ pub fn arrow_chunk<'py>(
     chunk(py, taken(capsule)?, checked)
 }
 
-/// Error codes (errno) that are raised as another exception than OSError. Their numbers are the same on every platform.
+/// Error codes (errno) that are raised as an exception other than OSError. Their numbers are the same on every platform.
 const ENOMEM: c_int = 12;
 const EINVAL: c_int = 22;
 

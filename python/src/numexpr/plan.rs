@@ -67,7 +67,8 @@ impl Plan {
         &self.names
     }
 
-    /// Converts values to arrays and numbers, and looks up the call that was bound to such ones, or binds one.
+    /// Converts values to arrays and numbers, and returns a bound call that fits them. If there is none, a kernel is bound to
+    /// them.
     fn bound<'py>(
         &self,
         py: Python<'py>,
@@ -172,7 +173,7 @@ impl Plan {
     }
 }
 
-/// What a kernel is built for, besides the arguments.
+/// The properties of a call that a kernel is built for, besides its arguments.
 #[derive(Clone, Copy)]
 struct ResultTarget {
     /// The dtype of `out`. If it is unsupported, NumPy copies the result to `out`.

@@ -382,7 +382,7 @@ def test_a_consumer_may_ask_for_another_type() -> None:
     assert pa.array(NullableArray([1, 300], [True, False]), pa.int8()).equals(pa.array([1, None], pa.int8()))
     assert pa.array(bl.asarray([0.1]), pa.float32()).equals(pa.array([0.1]).cast(pa.float32()))
     assert pa.chunked_array(bl.asarray([1, 2]), pa.uint8()).type == pa.uint8()
-    # What a type can't hold stays in the array's own, as the interface has it.
+    # Values that the requested type can't represent are exported in the array's own type, as the interface prescribes.
     for values, kind in (([1, 300], pa.int8()), ([0.5], pa.int8()), ([np.nan], pa.int64()), ([1], pa.string())):
         x = bl.asarray(values)
         capsules = x.__arrow_c_array__(kind.__arrow_c_schema__())

@@ -87,7 +87,7 @@ LIBRARY: list[Any] = []
 
 
 class Producer:
-    """Structs by hand, for a format and buffers, whose releases are counted."""
+    """Creates structs for a format and buffers, and counts their releases."""
 
     def __init__(self, kind: bytes = b"l", memory: list[Any] | None = None, **fields: Any) -> None:
         self.released: list[str] = []
@@ -141,7 +141,7 @@ class Producer:
 
 
 class StreamOf(Producer):
-    """A stream of so many structs, or of an error with a code."""
+    """A stream of the given number of structs, or a stream that fails with an error code."""
 
     def __init__(
         self, chunks: int, code: int = 0, words: bytes | None = b"no more", at: str = "next", **fields: Any
@@ -337,7 +337,8 @@ def test_hostile_buffers_are_refused() -> None:
     ]:
         producer = Producer(memory=buffers)
         if words is None:
-            # Without nulls, a bitmap is not read; nor is it made a place of memory that ends.
+            # If there are no nulls, the bitmap's address is not used, even if the buffer would exceed memory. The
+            # values' length is checked.
             producer.fields["length"] = 100
             words = "more than memory has"
         with pytest.raises(ValueError, match=words):
@@ -346,9 +347,9 @@ def test_hostile_buffers_are_refused() -> None:
     assert bl.from_arrow(producer).tolist() == []
     producer = Producer(memory=[None, None], length=0, offset=5, null_count=-1)
     assert bl.from_arrow(producer).tolist() == []
-    # No bitmap and an unknown number of nulls: there are none.
+    # If there is no bitmap and the number of nulls is unknown, there are no nulls.
     assert isinstance(bl.from_arrow(Producer(null_count=-1)), bl.Array)
-    # A bitmap that is said to have no zeros is not read.
+    # A bitmap is not read if the null count is 0.
     assert bl.from_arrow(Producer(memory=[np.zeros(1, np.uint8), np.arange(8)])).tolist() == list(range(8))
 
 
@@ -375,7 +376,7 @@ def test_offsets_are_of_elements_and_bits() -> None:
 
 
 def test_no_byte_after_the_last_element_is_read() -> None:
-    """Buffers end where a page ends that must not be read."""
+    """Tests buffers that end at the end of a page, followed by a page that must not be read."""
     import mmap
 
     page = mmap.PAGESIZE
@@ -471,7 +472,8 @@ def test_structs_are_released_by_threads_without_python() -> None:
     threads = []
     for struct in structs:
         thread = ctypes.c_ulong()
-        # The C function itself is where the thread begins: no code of Python's runs in it but what it calls.
+        # The thread starts in the C function itself, so it runs no Python code except the code that this function
+        # calls.
         start = ctypes.cast(struct.release, Start)
         assert library.pthread_create(ctypes.byref(thread), None, start, Pointer(ctypes.addressof(struct))) == 0
         threads.append(thread)
@@ -563,7 +565,7 @@ def test_ten_thousand_round_trips_leak_nothing() -> None:
     before, of_pyarrow = bytes_in_use(), pa.total_allocated_bytes()
     trip(10_000)
     gc.collect()
-    # A struct alone has 80 bytes, which are 800 000.
+    # A struct alone takes 80 bytes, so leaking one at each call would take 800 000.
     assert bytes_in_use() - before < 400_000
     assert pa.total_allocated_bytes() == of_pyarrow
 

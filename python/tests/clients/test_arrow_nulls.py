@@ -1,4 +1,4 @@
-"""Arrays with nulls, beside what `pyarrow.compute` makes of the same arrays."""
+"""Compares arrays with nulls with the results of `pyarrow.compute` on the same arrays."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MASKS = {"some": 0.3, "most": 0.9, "none": 0.0, "all": 1.0}
 
 
 def made(kind: pa.DataType, nulls: float, seed: int, length: int = 301, low: int = 1, high: int = 9) -> pa.Array:
-    """A slice of random numbers with random nulls. The memory under a null has other numbers."""
+    """A slice of random numbers with random nulls. In memory, the elements that are null have other values."""
     rng = np.random.default_rng([seed, int(nulls * 10)])
     before = int(rng.integers(0, 19))
     if pa.types.is_boolean(kind):
@@ -44,7 +44,7 @@ def nullable(array: Any) -> NullableArray:
 
 
 def same(ours: Any, theirs: Any) -> None:
-    """Elements are the same bits, and the same are null. NaN represents all NaN."""
+    """Whether both arrays have the same bits and the same nulls. All NaNs count as equal."""
     if isinstance(theirs, (pa.Scalar, pa.ChunkedArray)):
         theirs = pa.array([theirs.as_py()], theirs.type) if isinstance(theirs, pa.Scalar) else theirs.combine_chunks()
         ours = [ours.tolist()] if ours.ndim == 0 else ours.tolist()
@@ -155,7 +155,7 @@ def test_ands_and_ors_follow_kleenes_logic() -> None:
             same(ours(bl.asarray(np.full(9, fixed)), nullable(y)), theirs(pa.array([fixed] * 9), y))
         same(ours(nullable(x), nullable(x)), theirs(x, x))
     same(~nullable(x), pc.invert(x))
-    # Values that lie under nulls decide nothing.
+    # Values in memory at null elements have no effect.
     below = pa.Array.from_buffers(pa.bool_(), 4, [pa.py_buffer(b"\x00"), pa.py_buffer(b"\x05")])
     fixed = pa.array([True, False, False, True])
     same(nullable(below) & nullable(fixed), pc.and_kleene(below, fixed))
@@ -270,7 +270,7 @@ LIMITS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions_skip_nulls(name: str, kind: pa.DataType) -> None:
     ours, theirs = REDUCTIONS[name]
-    # Products of at most so many numbers up to 8 are exact in float32.
+    # Products of at most this many numbers up to 8 are exact in float32.
     for length in (0, 1, 7):
         for nulls in MASKS.values():
             x = made(kind, nulls, 7, length=length)
@@ -373,7 +373,7 @@ def test_the_mean_of_halfs_is_not_limited_by_their_range() -> None:
 
 def test_nan_is_a_value() -> None:
     x = pa.array([1.0, float("nan"), None])
-    # pyarrow's extremes leave NaN out; ours are those of the Array API.
+    # pyarrow's minimum and maximum skip NaN; broadloom's follow the Array API.
     assert math.isnan(nullable(x).max()) and math.isnan(nullable(x).sum())
     same(nullable(x).is_null(), x.is_null())
     same(nullable(x).is_null(nan_is_null=True), x.is_null(nan_is_null=True))
@@ -394,7 +394,7 @@ def test_what_skips_no_nulls_is_refused() -> None:
     ):
         with pytest.raises(TypeError):
             function(x)
-    # Nor does anything lose them on the way through NumPy.
+    # Conversions to arrays without nulls raise an error instead of losing the nulls.
     for function in (bl.asarray, np.asarray, bl.jit(lambda y: y + 1)):
         with pytest.raises(ValueError, match="1 elements are null"):
             function(x)
@@ -535,7 +535,7 @@ def test_values_and_nulls_of_a_chain_are_one_loop() -> None:
     x, y = (NullableArray(np.ones(1000), np.arange(1000) % k > 0) for k in (2, 3))
     plan = str(bl.explain(bl.arrow.fill_null(bl.exp(x * 2 + y), 0.0)))
     assert "plan (1 kernel, 0 temporaries" in plan
-    # A loop over the elements, which adds and counts, and one over the one result.
+    # The plan contains a loop over the elements, which adds and counts, and a loop over the single result.
     plan = str(bl.explain(bl.arrow.fill_null((x * y - 1).mean(), 0.0)))
     assert "plan (2 kernels, 2 temporaries" in plan and "kernel 1 over []" in plan
 

@@ -1,4 +1,4 @@
-"""Tests Dask over broadloom's arrays: each computation gives the result that it gives over NumPy's chunks."""
+"""Tests Dask over broadloom's arrays: each computation has the same result as over NumPy's chunks."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def test_dask_computes_on_chunks_of_ours(name: str, scheduler: str) -> None:
     theirs = da.from_array(VALUES, chunks=(20, 20))
     built = COMPUTATIONS[name](ours, da)
     made = built.compute(scheduler=scheduler)
-    # Dask makes an array of NumPy's of what argmax finds in each chunk.
+    # Dask combines the results of argmax from the chunks in a NumPy array.
     assert isinstance(made, bl.Array) or name == "argmax"
-    # Of a mask's result Dask notes no type.
+    # Dask doesn't record the array type of an array that is indexed by a mask.
     assert isinstance(built._meta, bl.Array) or name == "mask"
     assert_close(made, COMPUTATIONS[name](theirs, da).compute(scheduler="sync"))
 

@@ -38,7 +38,7 @@ def evaluations(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Evaluation]]:
     evaluated, evaluate_into, evaluate_many = _options.evaluated, _options.evaluate_into, _core.evaluate_many
 
     def note(handles: list[Any], threads: int | None) -> None:
-        # Nothing but the chain has an absolute value; what Dask learns types from has no elements.
+        # Only the chain computes an absolute value. The arrays from which Dask infers types have no elements.
         if any("abs(" in handle.text() and "[0" not in handle.text() for handle in handles):
             seen.append(([handle.depth for handle in handles], threads, threading.current_thread()))
 
@@ -140,7 +140,7 @@ def test_another_optimization_that_is_set_stays() -> None:
 
 
 def test_the_setting_can_be_sent_to_other_machines(evaluations: list[Evaluation]) -> None:
-    # As it is done for clusters over SSH.
+    # Dask passes its configuration to clusters over SSH in this way.
     there = dask.config.deserialize(dask.config.serialize(dask.config.global_config))
     with dask.config.set(array_optimize=there["array_optimize"]):
         bl.dask.register()
@@ -238,7 +238,7 @@ def test_tasks_promote_as_numpy(scheduler: str) -> None:
         assert made.dtype == expected.dtype
         np.testing.assert_allclose(np.asarray(made, "f8"), np.asarray(expected, "f8"), rtol=1e-14)
     assert isinstance((x * 2.5)._meta, bl.Array) and (x * 2.5)._meta.dtype == np.float64
-    # Elsewhere the rule is the standard's, as it was set.
+    # Outside of tasks, the rule is the standard's, which the fixture has set.
     with pytest.raises(TypeError, match="astype"):
         bl.asarray(COUNTS) * 2.5
     with pytest.raises(TypeError, match="astype"):
@@ -264,7 +264,7 @@ def test_an_evaluation_in_a_worker_thread_has_one_thread(evaluations: list[Evalu
         assert [threads for _, threads, _ in evaluations] == [1] * 4
         assert all(thread is not here for _, _, thread in evaluations)
     evaluations.clear()
-    # The synchronous scheduler has no other thread than this one.
+    # The synchronous scheduler runs all tasks on this thread.
     x.compute(scheduler="sync")
     np.asarray(chain(bl.asarray(VALUES)))
     assert [(threads, thread) for _, threads, thread in evaluations] == [(None, here)] * 5
@@ -323,7 +323,7 @@ def test_no_threads_are_started_beside_those_of_dask() -> None:
         )
         return int(done.stdout)
 
-    # The caller's own evaluation has four threads; those of the tasks have theirs.
+    # An evaluation outside of tasks starts three more threads. Evaluations within tasks start none.
     assert count("here") - 3 == count("chunks") == count("jit")
 
 
@@ -405,8 +405,8 @@ def test_a_sum_over_chunks_has_the_same_bits_wherever_it_runs() -> None:
 def test_a_sum_over_chunks_is_near_the_exact_one(size: int) -> None:
     values = VALUES.astype("f8") * 1e3 - 777.7
     exact, magnitude = math.fsum(values.flat), math.fsum(np.abs(values).flat)
-    # Sums are pairwise within a block and a tree over blocks, so an element passes at most 2 * log2 of their number
-    # of additions.
+    # Sums are pairwise within a block and a tree over blocks, so an element takes part in at most 2 * log2(n) additions
+    # for n elements.
     assert abs(float(sums(size)) - exact) <= magnitude * 40 / 2**53
 
 

@@ -37,7 +37,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "dashboard_address": "127.0.0.1:0",
         "local_directory": str(tmp_path_factory.mktemp("workers")),
     }
-    # A worker that was killed answers no one; others need not wait for it for long.
+    # A killed worker doesn't answer requests, and the other workers should not wait long for it.
     with dask.config.set({"distributed.comm.timeouts.connect": "3s"}):
         with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
             yield client
@@ -52,7 +52,7 @@ def index(nir: Any, red: Any) -> Any:
     return (nir - red) / (nir + red)
 
 
-#: As it is written for NumPy, whose operations round as ours do.
+#: The same formula in NumPy, whose operations are rounded as broadloom's are.
 EXPECTED = index(VALUES, VALUES.T)
 
 
@@ -71,7 +71,7 @@ def test_blocks_have_the_bits_of_one_machine(client: Any) -> None:
     assert isinstance(made, bl.Array)
     np.testing.assert_array_equal(bits(made), bits(EXPECTED))
     np.testing.assert_array_equal(bits(made), bits(index(bl.asarray(VALUES), bl.asarray(VALUES.T))))
-    # A function that is not rounded exactly has one result per engine, not one per machine.
+    # The results of a function that is not exactly rounded depend on the engine, but not on the machine.
     np.testing.assert_array_equal(bits(np.exp(nir).compute()), bits(bl.exp(bl.asarray(VALUES))))
 
 
@@ -86,7 +86,7 @@ def test_workers_keep_values_that_are_sent_as_buffers(client: Any) -> None:
 
     found = [state for states_of_one in client.run(states).values() for state in states_of_one]
     assert found == [(True, 40_000)] * 16
-    # Blocks of both workers meet.
+    # The sum combines blocks of both workers.
     np.testing.assert_array_equal(bits((kept + kept.T).compute()), bits(EXPECTED + EXPECTED.T))
 
 
@@ -153,7 +153,7 @@ def test_expressions_are_shipped(client: Any) -> None:
     np.testing.assert_array_equal(bits(made), bits(VALUES * 2 + 1))
     scattered = client.scatter(lazy)
     np.testing.assert_array_equal(bits(client.submit(lambda x: x - 1, scattered).result()), bits(VALUES * 2 - 1))
-    # What reads no memory goes as its text: a thousand million elements would not fit.
+    # An expression that reads no memory is sent as its text. Its thousand million elements would not fit.
     ones = bl.sum(bl.ones((100_000, 10_000), dtype=bl.int8))
     assert client.submit(lambda x: int(x), ones).result() == 10**9
 
@@ -204,12 +204,13 @@ def test_a_killed_worker_loses_nothing(client: Any, tmp_path: Path) -> None:
 
 def test_the_example_computes_what_it_says() -> None:
     pytest.importorskip("zarr")
-    # Pickled from a script, whose functions have no module that a worker could import.
+    # The functions are pickled from a script, so they are in no module that a worker could import.
     ways = ["chunks of NumPy", "chunks of broadloom", "bl.jit in map_blocks"]
     command = [sys.executable, str(EXAMPLE), "--side", "300", "--chunk", "100", "--ways", *ways]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     rows = [row for row in done.stdout.splitlines() if row.startswith("| ")][2:]
     assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == ways
-    # Nine blocks have a task each, and the tree over them has some; as many, whatever the chunks are.
+    # Each of the nine blocks has a task, and the reduction tree over them has some more. The number is the same for all
+    # kinds of chunks.
     (tasks,) = {int(re.findall(r"\d+", row)[0]) for row in rows}
     assert 9 < tasks < 18

@@ -1,7 +1,7 @@
 """Tests small ONNX models that would need enormous time or memory: functions that grow exponentially, shapes that
 explode, tensors without data.
 
-Each is refused by a typed error before that, or costs no more than its length.
+Each is refused with a typed error before it uses them, or its cost is limited by the length of the model.
 """
 
 from __future__ import annotations

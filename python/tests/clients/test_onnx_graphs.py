@@ -28,7 +28,7 @@ ELEMENTS = {
     "bool": TensorProto.BOOL,
 }
 DTYPES = {"float": "f4", "double": "f8", "int": "i4", "bool": "?"}
-#: All broadcast to each other.
+#: These shapes broadcast to each other.
 SHAPES = [(2, 3), (1, 3), (2, 1), (3,), ()]
 
 #: (operator, types that it takes, attributes): operators of one operand that keep type and rank.
@@ -56,7 +56,7 @@ BINARY = [
     ("BitwiseXor", ("int",)),
 ]
 COMPARISONS = [("Less", ("float", "double", "int")), ("GreaterOrEqual", ("float", "double", "int"))]
-#: Of floats these leave the sign of a zero open, so that graphs have them, or quotients.
+#: For floats, these operators leave the sign of a zero open, so a graph contains either them or quotients.
 EXTREMES = ["Max", "Min"]
 
 
@@ -72,7 +72,7 @@ class Graph:
         self.has_quotients = draw(st.booleans())
 
     def source(self) -> None:
-        """A new input, or an initializer."""
+        """Adds an input or an initializer."""
         kind, shape = self.draw(st.sampled_from(sorted(DTYPES))), self.draw(st.sampled_from(SHAPES))
         name = f"s{len(self.values)}"
         random = np.random.default_rng(self.draw(st.integers(0, 2**32)))
@@ -84,25 +84,25 @@ class Graph:
         self.values[name] = (kind, shape)
 
     def pick(self, kinds: tuple[str, ...]) -> str | None:
-        """A value of one of these types."""
+        """Picks a value of one of these types; None if there is none."""
         found = [name for name, (kind, _) in self.values.items() if kind in kinds]
         return self.draw(st.sampled_from(found)) if found else None
 
     def add(self, operator: str, operands: list[str], kind: str, shape: tuple[int, ...], **attributes: Any) -> str:
-        """A node, and the name of its result."""
+        """Adds a node, and returns the name of its result."""
         name = f"v{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, operands, [name], **attributes))
         self.values[name] = (kind, shape)
         return name
 
     def constant(self, values: Any) -> str:
-        """An initializer of integers, for axes and shapes."""
+        """Adds an initializer of integers, for axes and shapes, and returns its name."""
         name = f"c{len(self.weights)}"
         self.weights[name] = np.array(values, dtype=np.int64)
         return name
 
     def step(self) -> None:
-        """One more operator, if there is a value for it."""
+        """Adds one more operator, if there is a value for it."""
         kind_of_step = self.draw(
             st.sampled_from(["unary", "binary", "compare", "where", "cast", "extreme", "shape", "reduce"])
         )
@@ -148,7 +148,7 @@ class Graph:
             self.add("Where", [condition, pair[0], pair[1]], pair[2], shape)
 
     def _cast(self) -> None:
-        # Floats to integers are open beyond the range, and of NaN.
+        # ONNX leaves conversions of NaN and of out-of-range floats to integers open.
         x = self.pick(("int", "bool"))
         if x is not None:
             to = self.draw(st.sampled_from(["double", "int", "bool", "float"]))
@@ -197,7 +197,7 @@ class Graph:
             self.add(operator, [x, self.constant([-1])], kind, (*shape[:-1], 1))
 
     def model(self) -> Any:
-        """The model, with the last values that nothing reads as outputs."""
+        """The model. Its outputs are the last values that no node reads."""
         read = {name for node in self.nodes for name in node.input}
         made = [name for name in self.values if name.startswith("v") and name not in read]
         outputs = made[-4:] or list(self.values)[:1]
@@ -288,5 +288,5 @@ def test_models_of_layers_are_close_to_the_reference(name: str) -> None:
         x = np.random.default_rng(len(name)).standard_normal(shape).astype("f4")
         for ours, theirs in zip(prepared.run([x]), reference.run(None, {"x": x}), strict=True):
             assert ours.dtype == theirs.dtype
-            # float32 sums of up to 128 terms, in another order.
+            # float32 sums of up to 128 terms, added in another order.
             np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=1e-6)

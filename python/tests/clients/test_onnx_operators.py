@@ -1,8 +1,9 @@
 """Tests ONNX's operators by version: what older opsets write differently, and what ONNX defines differently than the
 engine.
 
-Division is held to what SONNX says of `Div`: exact quotients, within half a unit in the last place. `Sin` is held to
-its special cases, and otherwise to less than a unit in the last place from exact values.
+Division must satisfy SONNX's definition of `Div`: quotients within half a unit in the last place of the exact ones.
+`Sin` must return the values that SONNX states for special cases, and otherwise values within less than a unit in the
+last place.
 """
 
 from __future__ import annotations
@@ -327,7 +328,7 @@ def test_div_of_integers_discards_the_fraction(dtype: np.dtype[Any]) -> None:
     numbers = [n for n in (low, low + 1, -35, -1, 0, 1, 3, 5, 35, high // 3, high - 1, high) if low <= n <= high]
     a, b = (np.array(part, dtype) for part in zip(*[(a, b) for a in numbers for b in numbers if b], strict=True))
     made = run_one("Div", [a, b])
-    # MIN / -1 is beyond the dtype, and wraps.
+    # MIN / -1 exceeds the range of the dtype, and wraps around.
     expected = [truncated(int(x), int(y)) for x, y in zip(a, b, strict=True)]
     assert made.dtype == dtype
     assert made.tolist() == [low if x > high else x for x in expected]

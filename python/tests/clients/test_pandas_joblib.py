@@ -1,4 +1,4 @@
-"""pandas takes arrays of ours; joblib and cloudpickle ship them."""
+"""Tests that pandas accepts broadloom's arrays, and that joblib and cloudpickle transfer them."""
 
 from __future__ import annotations
 

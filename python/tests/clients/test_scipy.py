@@ -1,4 +1,5 @@
-"""SciPy takes arrays of ours, and calculates with the namespace where `SCIPY_ARRAY_API` says so."""
+"""Tests that SciPy accepts broadloom's arrays, and computes by the namespace's functions if `SCIPY_ARRAY_API` is set.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""xarray computes on data of ours, over Dask's arrays of them as well, and leaves it lazy."""
+"""Tests that xarray computes on broadloom's arrays, also in Dask's arrays, without evaluating them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def grid(make: Callable[[np.ndarray], Any] = bl.asarray, values: np.ndarray = WI
 
 
 def blocks(values: np.ndarray) -> Any:
-    """An array of Dask's whose chunks are ours."""
+    """A Dask array whose chunks are broadloom's arrays."""
     return da.from_array(bl.asarray(values), chunks=(20, 20), asarray=False)
 
 

@@ -27,7 +27,7 @@ class Outcomes:
         self.messages: dict[str, str] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Takes one phase (setup, call, teardown) of one test; a failing phase decides."""
+        """Records one phase (setup, call, teardown) of a test. If a phase fails, the test has failed."""
         if report.failed:
             outcome = "failed"
         elif report.when == "call" or report.skipped:
@@ -42,7 +42,7 @@ class Outcomes:
             self.messages[report.nodeid] = _last_line(report)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """A file that can't be collected is one failed test of the file's name."""
+        """Records a file that can't be collected as one failed test with the file's name."""
         if report.failed:
             self.outcomes[report.nodeid or "collection"] = "failed"
             self.messages[report.nodeid or "collection"] = _last_line(report)

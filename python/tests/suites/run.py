@@ -26,7 +26,7 @@ from suite_report import Report, table, write
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "generated" / "suites.md"
 
-# Errors of one suite that are printed; the rest is counted.
+# The maximum number of errors of a suite that are printed. The others are only counted.
 SHOWN = 200
 
 

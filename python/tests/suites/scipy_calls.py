@@ -1,6 +1,6 @@
 """Calls SciPy's public functions with one kind of arrays, as the tables of this folder describe.
 
-A row of `scipy_special.txt`, `scipy_integrate.txt` or `scipy_stats.txt` has names and the text of their arguments.
+A row of `scipy_special.txt`, `scipy_integrate.txt` or `scipy_stats.txt` contains names and the text of their arguments.
 The text is evaluated with the arrays of `operands`, which are the same numbers whatever namespace makes them.
 Distributions of one variable have no row: their method `cdf` is called with the parameters of SciPy's own tests.
 """
@@ -21,7 +21,7 @@ from scipy.stats import _distr_params
 HERE = Path(__file__).resolve().parent
 MODULES = {"special": special, "integrate": integrate, "stats": stats}
 
-#: The parameters of distributions of one variable, as SciPy's own tests have them.
+#: The parameters of distributions of one variable, as in SciPy's own tests.
 _PARAMETERS: dict[str, tuple[float, ...]] = {
     name: parameters
     for name, parameters in reversed([*_distr_params.distcont, *_distr_params.distdiscrete])
@@ -80,7 +80,8 @@ def public(module: str) -> list[str]:
 
 
 def operands(xp: Any, dtype: Any = np.float64) -> dict[str, Any]:
-    """What the texts name: the same numbers as arrays of a namespace, floats in a dtype."""
+    """The variables that the texts use: the same numbers as arrays of a namespace, where floats have the given dtype.
+    """
     rng = np.random.default_rng(20)
 
     def floats(values: Any) -> Any:

@@ -45,10 +45,10 @@ _NOISE = {
 
 @dataclass
 class Outcome:
-    """The outcome of a call. `verdict` is "ours", "partly", "numpy", "numbers" (no arrays in the result), "refused"
-    or "no arrays" (none in the arguments); `message` is the error of a refusal; `differs` says what is wrong with a
-    result; `ulps` is the largest distance; `claimed` is whether SciPy says that the function takes any namespace of
-    the standard."""
+    """The outcome of a call. `verdict` is "ours", "partly", "numpy", "numbers" (no arrays in the result), "refused" or
+    "no arrays" (none in the arguments); `message` is the error of a refusal; `differs` states what is wrong with a
+    result; `ulps` is the largest distance; `claimed` is whether SciPy states that the function supports any namespace
+    of the standard."""
 
     call: str
     function: str
@@ -126,7 +126,7 @@ def takes_arrays(call: Call, space: dict[str, Any]) -> bool:
 
 
 def is_claimed(call: Call) -> bool:
-    """Whether SciPy says that the function takes arrays of any namespace of the standard: SciPy tests the function
+    """Whether SciPy states that the function supports arrays of any namespace of the standard: SciPy tests the function
     with array-api-strict."""
     entry = xp_capabilities_table.get(getattr(scipy_calls.MODULES[call.module], call.function))
     if entry is None or entry["np_only"] or entry["out_of_scope"]:

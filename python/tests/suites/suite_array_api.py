@@ -1,9 +1,9 @@
 """The Array API's conformance suite, edition 2024.12, without complex numbers and its files for linear algebra and FFT.
 
 The suite is not on PyPI; its folder comes from the command line, an environment variable, or a copy beside the
-repository, and where there is none the step says that it is skipped. It runs on a copy, since it writes beside itself.
-Deadlines are off, so that no outcome depends on the speed of the machine; the quick run derives its examples from the
-tests' names, so that it is the same everywhere.
+repository. If there is none, the step reports that it is skipped. The suite is copied before it runs, since it writes
+to its own folder. Deadlines are off, so that no outcome depends on the speed of the machine; the quick run derives its
+examples from the tests' names, so that it is the same everywhere.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ SELECTION = "not imag and not real and not conj"
 def find(given: Path | None, root: Path) -> Path | None:
     """The suite's folder, or None if there is none.
 
-    It is the given folder, else that of the environment, else `shared/vendor/array-api-tests` beside the repository
-    at `root`.
+    It is the given folder, or else the folder that the environment names, or else `shared/vendor/array-api-tests`
+    beside the repository at `root`.
 
     Raises:
-        FileNotFoundError: where a folder was named and isn't one of the suite.
+        FileNotFoundError: if a named folder does not contain the suite.
     """
     named = given or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
     if named is not None:
@@ -48,7 +48,7 @@ def find(given: Path | None, root: Path) -> Path | None:
 
 
 def judge(run: Run, accepted: Collection[str]) -> tuple[int, list[str]]:
-    """How many failures are accepted, and the errors of a run; `accepted` are test ids."""
+    """The number of accepted failures, and the errors of a run. `accepted` contains test ids."""
     errors = []
     if len(accepted) > AT_MOST:
         errors.append(f"{len(accepted)} failures are accepted, which is more than {AT_MOST}")
@@ -72,7 +72,7 @@ def run(
 ) -> Report:
     """Runs the suite against the namespace `module`.
 
-    `select` narrows the selection, for trials: accepted failures are not demanded then.
+    `select` narrows the selection, for trials. Accepted failures then need not occur.
     """
     report = Report("array-api-tests", (f"edition {EDITION}",))
     if folder is None:
@@ -107,6 +107,6 @@ def run(
 
 
 def _has(module: str, name: str) -> bool:
-    """Whether a module has an attribute, asked in another process."""
+    """Whether a module has an attribute, determined in another process."""
     question = f"import importlib, sys; sys.exit(0 if hasattr(importlib.import_module({module!r}), {name!r}) else 9)"
     return subprocess.run([sys.executable, "-c", question], check=False, stderr=subprocess.DEVNULL).returncode != 9

@@ -71,7 +71,7 @@ def with_cuts(text: str, cuts: Sequence[Cut]) -> str:
     """The test file with a shortened copy after each method from which statements are removed.
 
     Raises:
-        ValueError: where a test or one of its patterns isn't there.
+        ValueError: if a test or one of its patterns isn't found.
     """
     lines = text.split("\n")
     insertions: list[tuple[int, str]] = []

@@ -61,7 +61,7 @@ class Outcomes:
 
 
 class _Collected(unittest.TestResult):
-    """Takes errors as they are raised, by test."""
+    """Collects errors as exceptions, by test."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,7 +82,8 @@ def _operators(model: Any) -> set[tuple[str, str]]:
 
 
 def _types(model: Any) -> Iterator[str]:
-    """The types that a model's values have: its inputs, outputs and initializers, and what casts and constants name."""
+    """The types of a model's values: of its inputs, outputs and initializers, and the types that casts and constants
+    name."""
     from broadloom.onnx._types import tensor, type_of
 
     for entry in (*model.graph.input, *model.graph.output):
@@ -114,7 +115,7 @@ def kind_of(model: Any) -> str:
 
 
 def is_ours(model: Any) -> bool:
-    """Whether all operators of a model have a row, and all types that it shows are supported."""
+    """Whether all operators of a model have a row, and all types of its values are supported."""
     from broadloom.onnx._table import TABLE
     from broadloom.onnx._types import DTYPES
 
@@ -124,7 +125,7 @@ def is_ours(model: Any) -> bool:
 
 
 def collect(select: str = "") -> Outcomes:
-    """Runs the tests whose names have `select` in them, on the CPU."""
+    """Runs the tests whose names contain `select`, on the CPU."""
     with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="broadloom-onnx-") as home:
         # The generated tests overflow on purpose.
         warnings.simplefilter("ignore")
@@ -196,7 +197,7 @@ GROUPS = {
 
 
 def operators() -> str:
-    """The table of operators, with the versions that onnx has of each, and the dtypes of its first operand here."""
+    """The table of operators, with the versions of each in onnx, and the dtypes of its first operand in broadloom."""
     from onnx import defs
 
     from broadloom.onnx._table import KINDS

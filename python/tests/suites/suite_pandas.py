@@ -1,9 +1,10 @@
-"""pandas' tests of its numexpr paths, with broadloom.numexpr installed under numexpr's name before pandas is imported.
+"""Runs pandas' tests of its numexpr paths, with broadloom.numexpr installed under numexpr's name before pandas is
+imported.
 
-The measure is numexpr itself in the same environment: a test that doesn't pass with ours runs once more with the real
-package, and is an error where it passes there. A test that skips itself counts as not passed, since pandas skips them
-all where it finds no numexpr that it likes. The full run takes the whole of both sides, and more files of pandas whose
-frames and series go through numexpr.
+The reference is numexpr itself in the same environment: a test that doesn't pass with broadloom.numexpr runs once more
+with the real package, and is an error if it passes there. A test that skips itself counts as not passed, since pandas
+skips all of them if it finds no suitable numexpr. The full run includes the whole selection with both packages, and
+more of pandas' test files, whose frames and series use numexpr.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ QUICK_SELECTION = "test_expressions or numexpr"
 
 
 def compare(ours: Run, theirs: Run, accepted: Sequence[str], *, complete: bool) -> tuple[int, list[str], list[str]]:
-    """The number of accepted failures, the errors, and notes on failures that numexpr has as well.
+    """The number of accepted failures, the errors, and notes on failures that also occur with numexpr.
 
-    `theirs` has at least the tests that don't pass in `ours`; an expected failure there (xfail) is a failure. With
-    `complete`, a pattern of `accepted` that nothing needs is an error.
+    `theirs` contains at least the tests that don't pass in `ours`. An expected failure (xfail) in `theirs` is a
+    failure. With `complete`, a pattern of `accepted` that nothing needs is an error.
     """
     errors, notes = [], []
     patterns = [re.compile(pattern) for pattern in accepted]

@@ -1,6 +1,6 @@
 """Runs pytest in a process of its own and returns the outcome of every test.
 
-A face is the module that `import numexpr` gives in that process, in its workers and in the subprocesses that tests
+A face is the module that `import numexpr` loads in that process, in its workers and in the subprocesses that tests
 start. A `sitecustomize.py` that is first on PYTHONPATH installs it before any test or pandas is imported. A run that
 exceeds its time limit is killed and counts as failed.
 """
@@ -29,7 +29,7 @@ OPTIONS = ("-p", "no:cacheprovider", "-p", "outcomes_plugin", "-q", "--tb=short"
 
 @dataclass(frozen=True)
 class Face:
-    """The module that `import numexpr` gives. `start_up` is the Python text that every interpreter runs first to
+    """The module that `import numexpr` loads. `start_up` is the Python text that every interpreter runs first to
     install it."""
 
     name: str
@@ -105,7 +105,7 @@ def run_pytest(
 
 
 def _run(command: Sequence[str], cwd: Path, variables: Mapping[str, str], limit: float) -> tuple[int | None, str]:
-    """The status and the output of a command; None where its process group had to be killed."""
+    """The status and the output of a command. The status is None if its process group had to be killed."""
     process = subprocess.Popen(
         command,
         cwd=cwd,

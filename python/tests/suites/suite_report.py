@@ -1,4 +1,4 @@
-"""The result of one suite, the table of all of them, and the block of docs/generated/suites.md that holds it."""
+"""The result of one suite, the table of all results, and the block of docs/generated/suites.md that contains it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Report:
 
 
 def version(package: str) -> str:
-    """A package with its version, as in the table; the name alone where it isn't installed as a distribution."""
+    """A package with its version, as in the table; the name alone if it isn't installed as a distribution."""
     try:
         return f"{package} {importlib.metadata.version(package)}"
     except (importlib.metadata.PackageNotFoundError, ValueError):
@@ -63,11 +63,11 @@ def table(reports: Sequence[Report]) -> str:
 
 
 def write(page: Path, reports: Sequence[Report], mode: str) -> None:
-    """Replaces the block between the marks of `page` by the table, the notes, the date and the versions. What the
-    block has of suites that were not run stays.
+    """Replaces the block between the marks of `page` by the table, the notes, the date and the versions. Rows and notes
+    in the block for suites that were not run are kept.
 
     Raises:
-        ValueError: where the page has no such marks.
+        ValueError: if the page has no such marks.
     """
     text = page.read_text(encoding="utf-8")
     head, _, rest = text.partition(BEGIN)
@@ -83,7 +83,7 @@ def write(page: Path, reports: Sequence[Report], mode: str) -> None:
     notes = [row for row in old.split("\n") if row.startswith("- ") and row[2:].partition(": ")[0] not in ran]
     notes += [f"- {report.suite}: {note}" for report in reports for note in report.notes]
     if rows and earlier:
-        # The date is that of the suites that were not run now.
+        # If the table keeps rows of suites that were not run now, the line keeps the date of their run.
         line = earlier[0]
     whole = "\n".join([HEAD, *rows, *table(reports).split("\n")[2:]])
     block = [BEGIN, "", line, "", whole, *([""] if notes else []), *notes, "", END]

@@ -1,10 +1,10 @@
 """Calls SciPy's public functions of `special`, `integrate` and `stats` with broadloom's arrays under
 `SCIPY_ARRAY_API=1`.
 
-The measure is SciPy on NumPy's arrays: each call must give the same dtypes and shapes, and values within the stated
-distance. A function that SciPy claims for every namespace of the standard must give arrays of broadloom; one that
-refuses them is in `scipy_accepted.toml` with the reason. The lists of docs/generated/scipy.md are written from the
-verdicts, and a run fails if they differ.
+The reference is SciPy with NumPy's arrays: each call must return the same dtypes and shapes, and values within the
+stated distance. A function that, according to SciPy, supports every namespace of the standard must return broadloom's
+arrays. If it refuses them, it is in `scipy_accepted.toml` with the reason. The lists of docs/generated/scipy.md are
+written from the verdicts, and a run fails if they differ.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MODULES = ("special", "integrate", "stats")
 BEGIN, END = "<!-- verdicts: begin -->", "<!-- verdicts: end -->"
 LIMIT = 600.0
 
-#: What a verdict is called on the page, in the order of its rows.
+#: The names of verdicts on the page, in the order of its rows.
 VERDICTS = {
     "ours": "arrays of broadloom",
     "partly": "arrays of broadloom and of NumPy",
@@ -45,7 +45,7 @@ def verdicts(dtype: str, promotion: str = "strict") -> dict[str, Any]:
     """The outcomes of all calls in a dtype under a promotion rule, and the names for which there is no call.
 
     Raises:
-        RuntimeError: where the process fails, with the end of what it said.
+        RuntimeError: if the process fails. The message contains the end of its output.
     """
     command = [sys.executable, str(HERE / "scipy_verdicts.py"), dtype, promotion, *MODULES]
     environment = {**os.environ, "SCIPY_ARRAY_API": "1"}

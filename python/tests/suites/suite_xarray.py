@@ -1,9 +1,9 @@
 """Runs xarray's tests of duck arrays with broadloom's arrays as the duck arrays, and its tests of computations with
 broadloom's arrays in place of NumPy's.
 
-The measure is NumPy in the same place: a test that also fails with NumPy's arrays is not counted. A test that fails
-with broadloom's alone is in `xarray_accepted.toml` with the reason, which in most cases is in the test itself. The
-tests of duck arrays run under both promotion rules; all others under NumPy's.
+The reference is a run with NumPy's arrays in the same place: a test that also fails with NumPy's arrays is not counted.
+A test that fails with broadloom's alone is in `xarray_accepted.toml` with the reason, which in most cases is the test
+itself. The tests of duck arrays run under both promotion rules; all others under NumPy's.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from suite_report import Report
 
 ACCEPTED = HERE / "xarray_accepted.toml"
 
-#: Files of xarray's tests whose arrays are asked of a namespace.
+#: Files of xarray's tests that get their arrays from a namespace.
 DUCKS = ("test_duck_array_wrapping", "test_array_api")
-#: Files whose arrays are made by `np`; those of the second row run in the full run only.
+#: Files that make their arrays by `np`. Those of the second row are in the full run only.
 QUICK = ("test_namedarray", "test_duck_array_ops")
 FULL = ("test_computation", "test_weighted", "test_coarsen", "test_concat", "test_missing")
 
-#: Parts of the quick run, of the file that has more than a thousand cases.
+#: The tests that the quick run selects from the file that has more than a thousand cases.
 THINNED = "not test_reduce or sum or mean or var"
 
 
@@ -50,7 +50,7 @@ def compare(
     for test in ours.having("failed", "skipped"):
         name, outcome = _name(test), ours.outcomes[test]
         reference = "passed" if theirs is None else theirs.outcomes.get(test, "missing")
-        # Without a reference a test that skips itself can't be told from one that always does.
+        # Without a reference run, a test that skips itself can't be distinguished from one that is always skipped.
         if reference == outcome or (theirs is None and outcome == "skipped") or reference in ("failed", "xfailed"):
             continue
         pattern = next((row["pattern"] for row in rows if re.fullmatch(row["pattern"], name)), None)
@@ -92,7 +92,7 @@ def run(*, full: bool = False, jobs: int = 2, select: str = "", accepted: Path =
     ]
     with tempfile.TemporaryDirectory(prefix="broadloom-xarray-") as folder:
         for names, promotion, selection in plan:
-            # PERF: workers import Dask and xarray each for itself, which takes longer than the quick run's tests.
+            # PERF: each worker imports Dask and xarray, which takes longer than the quick run's tests.
             common: dict[str, Any] = {"jobs": jobs if full else 1, "select": selection, "where": Path(folder)}
             ours = _run(package, names, promotion, ours=True, **common)
             theirs = _run(package, names, promotion, ours=False, **common) if full and names is files else None

@@ -1,10 +1,10 @@
 """A pytest plugin that replaces the duck arrays of other libraries, or NumPy's arrays, in xarray's tests by
 broadloom's.
 
-Tests of duck arrays name a namespace: it becomes `broadloom`, without a list of expected failures. The test of the
-array API imports array-api-strict: the import gives broadloom instead. Other tests make arrays by their module's
-`np`: its creation functions give broadloom's arrays if the engine has the dtype. Nothing in xarray itself is
-changed.
+Tests of duck arrays name a namespace, which is replaced by `broadloom`, without a list of expected failures. The test
+of the array API imports array-api-strict, and gets broadloom instead. Other tests make arrays by the `np` of their
+module, which is replaced: its creation functions return broadloom's arrays if the engine supports the dtype. Nothing in
+xarray itself is changed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _NumPy(ModuleType):
 
 
 def numpy_of_ours() -> ModuleType:
-    """A module that represents NumPy, and whose creation functions give arrays of ours."""
+    """A module that behaves like NumPy, but whose creation functions return broadloom's arrays."""
     module = _NumPy("numpy_of_ours")
     for name in CREATION:
         setattr(module, name, _giving_ours(getattr(np, name)))
@@ -66,7 +66,7 @@ def _install_as_array_api_strict() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Installs broadloom's arrays before tests are collected."""
     bl.set_options(promotion=os.environ[PROMOTION])  # type: ignore[arg-type]
-    # Whether opt_einsum takes part would depend on what else is installed.
+    # Otherwise, xarray would use opt_einsum only where it is installed.
     xr.set_options(use_opt_einsum=False)
     module = numpy_of_ours()
     for name in os.environ[MODULES].split():

@@ -1,4 +1,5 @@
-//! Finds the sums in a program that are rounded once, by the rule on contraction in docs/language.md, from the steps as written.
+//! Finds the sums in a program that are rounded only once according to the rule on contraction in docs/language.md. It applies
+//! the rule to the steps as written.
 //!
 //! It shares no code with the rewriting that it tests. Steps keep the order of operands and repeated operands.
 

@@ -54,7 +54,7 @@ pub fn program(seed: u64, size: Size) -> Program {
         true => (shapes::of_long_axis(&mut own), 20_000, steps.min(6)),
         false => (shape, limit, steps),
     };
-    // A separate generator too.
+    // This generator is separate for the same reason.
     let contract = Rng::new(Rng::new(seed.rotate_left(32) ^ 0xc0).next()).chance(1, 6);
     let semantics = Semantics { int_division, contract, ..Semantics::default() };
     let program = Program { steps: Vec::new(), roots: Vec::new(), promotion, semantics };
@@ -100,8 +100,7 @@ pub fn program(seed: u64, size: Size) -> Program {
     generator.program
 }
 
-/// Replaces elements, constants and literals. The new program is equal to the first in exactly what the key
-/// of a cached plan contains.
+/// Replaces elements, constants and literals. What remains the same is exactly what the key of a cached plan contains.
 ///
 /// ```
 /// use broadloom_testkit::random::{Size, program, with_other_values};

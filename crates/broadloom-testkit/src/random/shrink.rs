@@ -63,8 +63,8 @@ pub fn shrink_while(
     }
 }
 
-/// The result of trying to change a program. The changes of each kind are numbered: the outer `None` means
-/// that there is no change of this number, the inner `None` that it changes nothing.
+/// The result of trying to change a program. The changes of each kind are numbered. The outer `None` means that there is no
+/// change with this number, and the inner `None` means that the change has no effect.
 type Candidate = Option<Option<Program>>;
 
 /// Makes a single step the only root, since a wrong result may not be visible in the roots.

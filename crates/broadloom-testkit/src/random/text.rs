@@ -6,7 +6,7 @@
 //! ```text
 //! int_division error                       optional, as are `promotion numpy`, `accuracy nearest`, `contract on`
 //! x: int32[2] = [1, -5]                    an array in memory, row by row
-//! c = float32(0.5)                         a number that has met a dtype
+//! c = float32(0.5)                         a number with a dtype
 //! y = x // 2                               a function; numbers without a dtype are literals
 //! z: float32[2] = astype(y, float32)       a type may be written, and is checked
 //! return z[::-1], y

@@ -181,7 +181,7 @@ pub fn operand_dtype(op: Op, args: &[Arg], before: &[Type], mode: Promotion) -> 
 /// The common dtype of the operands of a dot product.
 pub fn dot_dtype(x: usize, y: usize, before: &[Type], mode: Promotion) -> Result<DType, String> {
     let (x, y) = (before[x].dtype, before[y].dtype);
-    // For bools, NumPy's dot product is true if both are true anywhere.
+    // For bools, NumPy's dot product is true if both operands are true at some index.
     let takes = |dtype: &DType| dtype.is_numeric() || mode == Promotion::NumPy;
     pair(x, y, mode).filter(takes).ok_or_else(|| format!("vecdot of {x} and {y}"))
 }

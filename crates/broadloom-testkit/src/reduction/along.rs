@@ -151,7 +151,7 @@ fn operation<N: Accumulator>(is_product: bool) -> (fn(&N, &N) -> N, N) {
     }
 }
 
-/// The elements after the function's treatment of NaN.
+/// The elements with NaNs replaced as the function prescribes.
 fn replaced(function: Function, dtype: DType, group: &[u64]) -> Vec<u64> {
     let other = match function {
         Function::NanSum => 0,

@@ -75,7 +75,7 @@ fn sums_by_hand() {
     assert_eq!(Reduction::all(Function::Sum).run(&singles(&x), STRICT).expect("types").bits, [0x4b80_0007]);
     // If elements are added in order, each 1 is lost.
     assert_eq!(x.iter().sum::<f32>(), big);
-    // Sums of zeros and empty sums have the signs that the definition gives.
+    // Sums of zeros and empty sums have the signs that the definition specifies.
     assert_eq!(float_of(Function::Sum, &[]).to_bits(), 0);
     assert_eq!(float_of(Function::Sum, &[-0.0; 33]).to_bits(), (-0.0f64).to_bits());
     assert_eq!(float_of(Function::Sum, &[-0.0, 0.0]).to_bits(), 0);

@@ -28,7 +28,8 @@ pub(super) fn axis(axis: isize, rank: usize) -> Result<usize, String> {
     }
 }
 
-/// The dtype that elements are converted to before they are added or multiplied, which is the result's.
+/// The dtype that elements are converted to before they are added or multiplied. It is the dtype of the result
+/// too.
 pub(super) fn of_sums(
     dtype: DType,
     asked: Option<DType>,

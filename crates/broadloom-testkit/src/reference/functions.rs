@@ -1,9 +1,9 @@
 //! A declaration for each function that is not computed exactly, and for the square root.
 //!
-//! A row has everything that tests, the accuracy command and the benchmarks need to know about a function: its special cases, its
-//! two references, its monotonicity and symmetry, its points, and the loop that its speed is compared with. All of them iterate
-//! over [`Function::ALL`], so a new function only needs a row. The rows are written from the specifications of the functions, not
-//! from the crates under test.
+//! A row contains everything that tests, the accuracy command and the benchmarks need to know about a function: its special
+//! cases, its two references, its monotonicity and symmetry, its difficult arguments, and the loop that its speed is compared
+//! with. All of them iterate over [`Function::ALL`], so a new function only needs a row. The rows are written from the
+//! specifications of the functions, not from the crates under test.
 
 use std::cmp::Ordering;
 
@@ -69,17 +69,17 @@ pub struct Model {
     pub(super) special: Specials,
     pub(super) quick: Quick,
     pub(super) precise: fn(&mut Evaluation<'_>) -> precise::Big,
-    /// The intervals of arguments that matter.
+    /// The intervals of typical arguments, from which many test arguments are drawn.
     pub intervals: &'static [(f64, f64)],
     /// The minimum and maximum exponent of arguments. For exponents outside of the range, results don't vary.
     pub exponents: (i32, i32),
     /// Arguments at which the behaviour of this function changes.
     pub edges: &'static [f64],
-    /// float64 arguments at which the exact value is unusually close to a number or to the midpoint of two.
+    /// float64 arguments at which the exact value is unusually close to a float or to the midpoint of two floats.
     pub hard: &'static [f64],
-    /// Arguments at which the exact value is a number, which the function must return.
+    /// Arguments at which the exact value is a float, which the function must return.
     pub exact: &'static [(f64, f64)],
-    /// Two independent float64 libraries that have the function.
+    /// Two independent float64 libraries that contain the function.
     pub libraries: Option<Libraries>,
     /// The loop with which the function's speed is compared.
     pub speed: Option<Speed>,
@@ -640,7 +640,7 @@ fn special_logaddexp(x: f64, y: f64) -> Option<Special> {
         _ if x.is_nan() || y.is_nan() => Some(Nan),
         (INFINITY, _) | (_, INFINITY) => Some(Infinite(false)),
         (f64::NEG_INFINITY, f64::NEG_INFINITY) => Some(Infinite(true)),
-        // The result is the logarithm of the other term's exponential. For a zero of either sign it is that of 1, which is +0.
+        // The result is ln(e^other), which is `other`. For `other` = −0 it is ln 1 = +0, which the addition of +0 returns.
         (f64::NEG_INFINITY, other) | (other, f64::NEG_INFINITY) => Some(Exactly(other + 0.0)),
         _ => None,
     }

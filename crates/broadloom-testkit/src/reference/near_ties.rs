@@ -1,8 +1,8 @@
 //! The float32 arguments at which exact values of functions are closest to the midpoint of two float32 numbers.
 //!
-//! They were found among all 2^32 arguments of each function: float64 arithmetic does not suffice, or barely suffices, to
-//! determine the nearest float32. The values in `near_ties.txt` were computed with mpmath (`scripts/near_ties.py`), and each is
-//! compared with the precise reference.
+//! They were found by a search of all 2^32 arguments of each function. At these arguments, float64 arithmetic does not suffice,
+//! or barely suffices, to determine the nearest float32. The values in `near_ties.txt` were computed with mpmath
+//! (`scripts/near_ties.py`), and each is compared with the precise reference.
 
 use super::functions::{Function, Symmetry};
 

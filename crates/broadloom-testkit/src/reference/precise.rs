@@ -1,6 +1,5 @@
-//! The precise reference for the values of functions: it computes them at any precision by `dashu-float`,
-//! whose results are correctly rounded (interval arithmetic in Ziv's loop). It decides if the quick reference
-//! can't.
+//! The precise reference for the values of functions: it computes them at any precision by `dashu-float`, whose results are
+//! correctly rounded (interval arithmetic in Ziv's loop). It decides the cases that the quick reference can't.
 //!
 //! Results outside of the library's range (extremely large or small ones, and those for infinite arguments)
 //! are replaced by values that every format rounds in the same way.
@@ -28,7 +27,8 @@ pub(super) fn power_of_two(exponent: isize) -> Big {
     Big::ONE << exponent
 }
 
-/// The value of a float64. An infinity becomes ±2^10000, at which functions with a finite limit have reached it in every format.
+/// The value of a float64. An infinity becomes ±2^10000. A function that has a finite limit at infinity is so close to it there
+/// that every format rounds it to the limit.
 pub(super) fn big(x: f64) -> Big {
     match Big::try_from(x) {
         Ok(value) if x.is_finite() => value,
@@ -142,7 +142,7 @@ impl Evaluation<'_> {
         value(context.mul(scaled.repr(), x.repr()))
     }
 
-    /// erf(x). From 9 on, a value that every format rounds to 1.
+    /// erf(x). For |x| ≥ 40 it is ±1, to which every format rounds the exact value.
     pub fn erf(&mut self) -> Big {
         let magnitude = self.x.abs();
         let erf = if magnitude < 40.0 { self.erf_to(0) } else { Big::ONE };
@@ -150,7 +150,7 @@ impl Evaluation<'_> {
         if magnitude >= 40.0 && self.x < 0.0 { -erf } else { erf }
     }
 
-    /// 1 − erf(x), computed with as many additional bits as the difference loses.
+    /// 1 − erf(x). erf(x) is computed with as many additional bits as cancel in the difference.
     pub fn erfc(&mut self) -> Big {
         if self.x > ERFC_SATURATED {
             return tiny();

@@ -1,4 +1,4 @@
-//! The loops with which a function's speed is compared. They call the standard library's function, or another library's.
+//! The loops with which a function's speed is compared. They call the function of the standard library or of another library.
 //!
 //! A macro defines each loop at the function's declaration, so that the compiler can inline the body as in any program. Only the
 //! loop as a whole is called through a function pointer.

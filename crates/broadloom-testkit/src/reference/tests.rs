@@ -61,7 +61,7 @@ fn the_quick_reference_agrees_with_mpmath() {
     }
 }
 
-/// At random points, the difference between the references is within the bound of the quick one.
+/// At random points, the difference between the references is within the error bound of the quick reference.
 #[test]
 fn the_references_agree_with_each_other() {
     let mut rng = Rng::new(1);
@@ -106,7 +106,7 @@ fn an_ulp_is_that_of_the_exact_values_binade() {
     assert!((ulps - f64::from(0x469898cc_u32) / f64::from(1_u32 << 16) / 65536.0).abs() < 1e-9 && nearest);
     let (next, nearest) = judged(Function::Asin, FloatFormat::FLOAT64, 1.0, half_pi.next_up());
     assert!((next + ulps - 1.0).abs() < 1e-9 && !nearest);
-    // cos(2^-12) is slightly less than half an ulp below 1, where the ulp is that of numbers below 1, in float32.
+    // In float32, cos(2^-12) is slightly less than half an ulp below 1, in ulps of the numbers below 1.
     let (ulps, nearest) = judged(Function::Cos, FloatFormat::FLOAT32, 2_f64.powi(-12), 1.0);
     assert!((ulps - 0.5).abs() < 1e-6 && ulps < 0.5 && nearest, "{ulps}");
     let (ulps, _) = judged(Function::Cos, FloatFormat::FLOAT32, 2_f64.powi(-12), 1.0 - 2_f64.powi(-24));
@@ -161,7 +161,7 @@ fn kinds_are_told_apart() {
     }
 }
 
-/// The limits at infinities and signed zeros that are not special values.
+/// Tests the limits at infinities and signed zeros that are not declared as special values.
 #[test]
 fn angles_have_their_quadrant() {
     let infinity = f64::INFINITY;

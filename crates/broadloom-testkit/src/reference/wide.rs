@@ -23,7 +23,8 @@ fn product(a: u128, b: u128) -> (u128, u128) {
     const LOW: u128 = u64::MAX as u128;
     let (a1, a0, b1, b0) = (a >> 64, a & LOW, b >> 64, b & LOW);
     let (high, low) = (a1 * b1, a0 * b0);
-    // These sums don't overflow for a and b below 2^127, nor does the general one with its carries.
+    // For a and b below 2^127, these sums don't overflow. For larger values, only the middle sum may, and its carry is added
+    // below.
     let (middle, carried) = (a1 * b0).overflowing_add(a0 * b1);
     let (low, carry) = low.overflowing_add(middle << 64);
     (high + (middle >> 64) + (u128::from(carried) << 64) + u128::from(carry), low)
@@ -70,8 +71,8 @@ impl WideFloat {
         WideFloat { negative, exponent: exponent + 127 - zeros as i32, significand: shifted }
     }
 
-    /// The value of a float64. An infinity becomes ±2^10000, at which functions with a finite limit have reached it in every
-    /// format.
+    /// The value of a float64. An infinity becomes ±2^10000. A function that has a finite limit at infinity is so close to it
+    /// there that every format rounds it to the limit.
     ///
     /// # Panics
     /// For NaN.

@@ -25,7 +25,7 @@ fn mixed(bits: u64) -> u64 {
     product ^ product >> 29
 }
 
-/// A host function from `T` and `U` that mixes the bits of both operands into the result.
+/// A host function with operands of types `T` and `U`, which mixes the bits of both into the result.
 struct From<T>(std::marker::PhantomData<T>);
 struct Any;
 
@@ -86,8 +86,9 @@ fn second(x: f64) -> bool {
     x.fract().abs() > 0.3
 }
 
-/// Tests several host functions in one kernel: one uses another's result, between ops on other element sizes, with several
-/// outputs, for every length from 1 to 70 and every choice of uniform operands.
+/// Tests a kernel with several host functions, in which ops on other element sizes use the result of one function before it
+/// is passed to the next. The kernel has several outputs, and runs with every length from 1 to 70 and every choice of
+/// uniform operands.
 ///
 /// # Panics
 /// If a bit differs from the functions' results.

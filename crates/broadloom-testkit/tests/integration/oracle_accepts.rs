@@ -21,7 +21,7 @@ const NONE_BUT_IT: [bool; 5] = [false, false, true, false, false];
 
 #[test]
 fn an_ordinary_result_is_one_of_the_floats_around_the_exact_one() {
-    // By mpmath, the nearest floats are above the exact results by 0.21 ulp, below by 0.44, below by 0.23 and above by 0.29.
+    // According to mpmath, the errors of the nearest floats are +0.21, −0.44, −0.23 and +0.29 ulp.
     check("exp", &[F64(0.5)], F64(1.648_721_270_700_128_2), [false, true, true, false, false]);
     check("exp", &[F32(0.5)], F32(1.648_721_2), [false, false, true, true, false]);
     check(
@@ -90,7 +90,7 @@ fn terms_that_cancel_are_judged_as_others_are() {
     let (x, y) = (F64(-0.004_247_843_315_149_931), F64(-5.463_467_049_920_793));
     let nearest = F64(2.694_236_859_222_209_2e-17);
     check("logaddexp", &[x, y], nearest, [false, false, true, true, false]);
-    // Terms that don't cancel: the nearest float is 0.497 ulp off.
+    // The terms don't cancel, and the error of the nearest float is 0.497 ulp.
     check(
         "logaddexp",
         &[F64(0.5), F64(0.25)],

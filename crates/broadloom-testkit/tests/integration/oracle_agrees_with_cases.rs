@@ -8,7 +8,8 @@ use broadloom_testkit::oracle::{self, ModelSignature, SIGNATURES};
 use broadloom_testkit::reference::Edition;
 use broadloom_testkit::{DTYPES, Value};
 
-/// The minimum number of rows of a file; one with fewer has lost some. A function of bools has a row for each possible call.
+/// The minimum number of rows of a file. A file with fewer rows has lost some. A file for a function of bools has a row for
+/// each possible call.
 fn least_rows(function: &str) -> usize {
     match ModelSignature::of(function) {
         Some(ModelSignature { takes: [true, false, false], arity, .. }) => 1 << arity,

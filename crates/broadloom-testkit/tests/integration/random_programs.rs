@@ -1,5 +1,6 @@
-//! Random programs are well-typed, cover everything, and are reproducible. The reference gives results that were computed by
-//! hand, and the shrinker finds the smallest failing program.
+//! Tests that random programs are well-typed and reproducible, and that they cover all functions, dtypes and kinds of steps.
+//! Also tests that the reference returns results that were computed by hand, and that the shrinker finds the smallest
+//! failing program.
 
 use std::collections::BTreeSet;
 
@@ -168,7 +169,7 @@ fn everything_is_reached() {
     wanted.extend((2..=4).map(|uses| format!("{uses} uses")));
     for function in Function::ALL {
         let name = function.name();
-        // The number of elements is a constant, so the graph has no operation for it.
+        // The number of elements is a constant, so the graph contains no operation for it.
         if *function == Function::Count {
             continue;
         }
@@ -242,7 +243,7 @@ fn views_take_the_elements_that_numpy_takes() {
     }
 }
 
-/// Regression: lengths were counted one by one, and products overflowed.
+/// Regression: the elements of a slice were counted one by one, and products of extents overflowed.
 #[test]
 fn views_of_any_extents_have_types() {
     let slice = |start, stop, step| View::Slice(vec![PySlice { start, stop, step }]);

@@ -1,4 +1,4 @@
-//! The reference for reductions gives the results stated in the case files.
+//! Tests that the reference for reductions returns the results stated in the case files.
 
 use std::path::Path;
 

@@ -36,7 +36,7 @@ fn wrong(op: Op, args: &[Scalar]) -> Option<String> {
     (!is_right).then(complaint)
 }
 
-/// Tests calls on all processors. Panics with some of the wrong ones.
+/// Tests calls on all processors. Panics with a list of some wrong results.
 fn check(calls: impl Iterator<Item = (Op, Vec<Scalar>)> + Send) {
     let (calls, found) = (Mutex::new(calls), Mutex::new((0, Vec::new())));
     let workers = std::thread::available_parallelism().map_or(1, |n| n.get());
@@ -302,7 +302,7 @@ fn approximate_functions_of_two_ordinary_numbers() {
                         let y = x.bits.wrapping_add_signed(rng.next() as i64 % (1 << (4 * dtype.size())));
                         (x, Scalar { dtype, bits: y & mask })
                     }
-                    // A power at either end of the range.
+                    // A power close to the largest or smallest numbers of the dtype.
                     3 | 4 => {
                         let x = if i % 7 == 3 {
                             ordinary(&mut rng, dtype, -14..15)
@@ -341,8 +341,8 @@ fn near_one(rng: &mut Rng, dtype: DType) -> Scalar {
     float(dtype, 1.0 + distance)
 }
 
-/// The precision of a dtype in bits, and two binary exponents: that of half the smallest subnormal, and that
-/// of the first power of two that is too large.
+/// The precision of a dtype in bits, and two binary exponents: the exponent of half the smallest subnormal, and the exponent of
+/// the smallest power of two that overflows.
 fn range(dtype: DType) -> (i32, f64, f64) {
     match dtype {
         DType::Float16 => (11, -25.0, 16.0),

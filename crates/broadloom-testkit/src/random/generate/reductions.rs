@@ -9,7 +9,8 @@ use crate::rng::Rng;
 const PRIMITIVE: [Function; 6] =
     [Function::Sum, Function::Prod, Function::Max, Function::Min, Function::Any, Function::All];
 
-/// A length at which lanes, rows of lanes, groups of eight rows or blocks end, or one next to it.
+/// A length at which a lane, a row of lanes, a group of eight rows or a block ends, or an adjacent
+/// length.
 pub fn length(rng: &mut Rng) -> usize {
     match rng.below(4) {
         0 => 16 * (1 + rng.below(60)) + rng.below(3) - 1,

@@ -1,5 +1,5 @@
-//! Random shapes around vector widths, random layouts, and random views of an array. The views of a layout give exactly the
-//! requested shape.
+//! Random shapes around vector widths, random layouts, and random views of an array. The views of a layout result in
+//! exactly the requested shape.
 
 use std::collections::BTreeMap;
 

@@ -68,7 +68,7 @@ struct Window {
     square: f64,
 }
 
-/// The magnitude of ln(1 − e^−u).
+/// |b|, the magnitude of ln(1 − e^−u).
 fn other(u: f64) -> WideFloat {
     elementary::log(-elementary::expm1(-WideFloat::from_f64(u))).abs()
 }
@@ -253,7 +253,8 @@ mod tests {
         }
     }
 
-    /// The pairs of the list have the stated results; for adjacent floats, the error of logaddexp is below an ulp.
+    /// Tests that the list states the nearest results for its pairs, and that results of adjacent floats have errors below an
+    /// ulp.
     #[test]
     fn logaddexp_is_below_an_ulp_at_the_nearest_pairs() {
         let pairs = nearest_to_one();
