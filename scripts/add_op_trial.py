@@ -2,7 +2,7 @@
 """Follows docs/add-an-op.md to add its functions to a copy of the tree, and counts the files that change.
 
     python3 scripts/add_op_trial.py                 both functions, in a temporary folder
-    python3 scripts/add_op_trial.py --in FOLDER     in a folder that stays; it may have a target directory already
+    python3 scripts/add_op_trial.py --in FOLDER     in a folder that is kept, and may contain a target directory
     python3 scripts/add_op_trial.py --edit-only     without the commands
 
 A block of the page that names a file is inserted into that file, and a command of the page, `$ …`, is run. The status
@@ -82,7 +82,7 @@ def git(tree: Path, *words: str) -> str:
 
 
 def copy(tree: Path) -> None:
-    """Copies the files of the working tree that git knows or would add, as a repository of one commit."""
+    """Copies the files of the working tree that git tracks or would add to a new repository with one commit."""
     listed = git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
     files = [path for path in listed if path and (ROOT / path).is_file()]
     names = "\0".join(files).encode()

@@ -4,7 +4,7 @@
     pip install mpmath==1.3.0
     python3 scripts/coefficients.py > crates/broadloom-math/src/functions/coefficients.rs
     python3 scripts/coefficients.py near > crates/broadloom-math/src/functions/near_coefficients.rs
-    python3 scripts/coefficients.py LOG_SINGLE     # without the other tables, to look at
+    python3 scripts/coefficients.py LOG_SINGLE     # only this table, for inspection
 
 Each polynomial is the minimax polynomial for its weight (Remez exchange on a Chebyshev grid, 60 digits). Its
 coefficients are rounded, lowest first, to the arithmetic in which they are used, and after each the remaining ones are

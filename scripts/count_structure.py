@@ -60,7 +60,7 @@ def tokens(text):
 
 
 def closing(code, at):
-    """The position after the bracket that closes the one at `at`."""
+    """The position after the bracket that closes the bracket at `at`."""
     depth = 0
     while at < len(code):
         depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(code[at][0], 0)

@@ -184,7 +184,7 @@ def has_exact_bits(peer: Peer, workload: Workload, dtype: str, check: Path) -> b
 
 
 def contracts_products(peer: Peer, check: Path) -> bool:
-    """Whether a peer contracts: its bits differ from those of a rounded product that is added and rounded again."""
+    """Whether a peer contracts: the bits of its result differ from a product that is rounded, added, and rounded again."""
     triad = next(w for w in WORKLOADS if w.name == "triad")
     return not has_exact_bits(peer, triad, "float64", check)
 
@@ -195,7 +195,8 @@ def extents(size: str) -> int | tuple[int, ...]:
 
 
 def sizes_of(workload: Workload, asked: Sequence[str] | None) -> Sequence[str]:
-    """The sizes of a workload: those given to `--sizes`. For a reduction, those of its own sizes that were given."""
+    """The sizes of a workload: the sizes passed to `--sizes`, or the default ones. For a reduction, the sizes in its row,
+    of which `--sizes` selects some."""
     if workload.sizes:
         return [size for size in workload.sizes if asked is None or size in asked]
     return SIZES if asked is None else asked

@@ -1,4 +1,5 @@
-"""Measures the peak memory of the rows of reductions, scans and pipelines of `compare.py`, beyond that of operands and results.
+"""Measures the peak memory of the rows of reductions, scans and pipelines of `compare.py`, beyond the memory of
+operands and results.
 
     python python/bench/memory.py [--group GROUP ...] [--threads N]
 

@@ -25,7 +25,7 @@ DOMAINS |= dict.fromkeys(("log", "log2", "log10"), (0.01, 50))
 
 
 def ratio(name: str, width: int) -> float:
-    """The ratio of the time for the nearest results to that for the fast ones."""
+    """The time for the nearest results, divided by the time for the fast results."""
     function, (low, high) = getattr(bl, name), DOMAINS.get(name, (-5, 5))
     random = np.random.default_rng(0)
     arguments = [random.uniform(low, high, ELEMENTS).astype(np.float32) for _ in range(1 + (name == "hypot"))]

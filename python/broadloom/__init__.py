@@ -131,7 +131,8 @@ say_where(
     }
 )
 
-#: Names of the namespace that are defined in such modules, each with its module; the module itself if there is no name.
+#: The names that such modules define in the namespace, each with its module and its name there. The name is empty for a
+#: module itself.
 _LATER = {
     "Explanation": ("broadloom._notebook", "Explanation"),
     "arrow": ("broadloom.arrow", ""),

@@ -64,8 +64,8 @@ def argument(function: str, name: str, value: Any) -> Any:
 
 
 class Static:
-    """The value of a static argument, as a key that distinguishes kernels. Two are equal if their types and values are,
-    including the items of tuples and frozensets and the bits of floats."""
+    """The value of a static argument, as a key that distinguishes kernels. Two keys are equal if their types and values
+    are equal, including the items of tuples and frozensets and the bits of floats."""
 
     __slots__ = ("_hash", "_key", "value")
 
@@ -115,8 +115,8 @@ def _key(value: Any) -> tuple[Any, ...]:
 
 
 def _bits(item: Any) -> Any:
-    """The value by which an item is compared. It is the bits of a float, since zeros of both signs compare equal and
-    NaNs don't; otherwise the item itself."""
+    """The value by which an item is compared. For a float, it is the bits, since zeros of both signs compare equal and
+    NaNs don't. For any other item, it is the item itself."""
     hash(item)
     if isinstance(item, float):
         return struct.pack("d", item)
@@ -148,7 +148,7 @@ def names_of(signature: inspect.Signature | None, form: Form) -> list[str]:
     names: list[str] = []
     for name, number in given:
         usable = name.isascii() and not name.startswith("captured_") and name not in names and can_be_named(name)
-        # A number becomes inputs named by its name, `__` and a dtype.
+        # A number becomes one or more inputs, which are named by the number's name, `__` and a dtype.
         if not usable or any(other.startswith(f"{name}__") for other in taken):
             tries = (f"arg{number}" + (f"_{i}" if i else "") for i in itertools.count())
             name = next(new for new in tries if not any(x == new or x.startswith(f"{new}__") for x in taken))

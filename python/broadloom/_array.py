@@ -41,9 +41,9 @@ Steps = tuple[Any, Step] | None
 #: The base of a view: a reference to the array, the array's version when the view was taken, and the steps to the view.
 View = tuple["weakref.ref[Array]", int, Steps]
 
-#: Held while an array's handle is compared and replaced, so that a thread that keeps computed values does not undo what
-#: another one assigned. Nothing is computed meanwhile. It is reentrant because of signal handlers, and no other thread
-#: holds it while the process forks.
+#: Held while an array's handle is compared and replaced, so that a thread that keeps computed values does not undo
+#: another thread's assignment. Nothing is computed while it is held. It is reentrant because of signal handlers, and no
+#: other thread holds it while the process forks.
 changing = threading.RLock()
 os.register_at_fork(before=changing.acquire, after_in_parent=changing.release, after_in_child=changing.release)
 
@@ -86,7 +86,7 @@ class Array(Buffered, Reductions, NumpyMethods, ArrayOperators):
     __array_priority__ = 1000
 
     _handle: Handle
-    #: The NumPy array whose memory this array is, unless an operation was applied since.
+    #: The NumPy array whose memory contains exactly this array's elements; None if an operation was applied since.
     _origin: np.ndarray | None
     #: The number of single elements read since the handle was set.
     _reads: int
@@ -112,8 +112,8 @@ class Array(Buffered, Reductions, NumpyMethods, ArrayOperators):
         return array
 
     def _made(self, handle: Handle) -> Array:
-        """An array of an expression that has this one as an operand. Its class is `Array`, even if this one's is a
-        subclass."""
+        """Makes an array of an expression that has this array as an operand. The result's class is `Array`, even if
+        this array is of a subclass."""
         return Array._of(handle)
 
     def promoting_by_numpy(self) -> Array:
@@ -125,7 +125,7 @@ class Array(Buffered, Reductions, NumpyMethods, ArrayOperators):
         """Replaces the values of the array, as assignments and in-place operators do. It is no longer a view
         afterwards."""
         with changing:
-            # Kept until the lock is released, since the end of what it refers to may run any code.
+            # Kept until the lock is released, since freeing these objects may run any code.
             before = self._handle, self._origin
             self._origin = None
             self._reads = 0
@@ -144,15 +144,15 @@ class Array(Buffered, Reductions, NumpyMethods, ArrayOperators):
                 self._handle = values
 
     def __getattr__(self, name: str) -> Any:
-        """Raises AttributeError for a missing attribute. For one that arrays of other libraries have, the message says
-        what to use instead."""
+        """Raises AttributeError for a missing attribute. If arrays of other libraries have the attribute, the message
+        names a replacement."""
         advice = ELSEWHERE.get(name)
         raise AttributeError(
             f"'Array' object has no attribute {name!r}" + (f"; {advice}" if advice else ""), name=name, obj=self
         )
 
     def _overwrite(self, handle: Handle) -> None:
-        """Replaces the values of the array, and those of the arrays that it is a view of, as methods and `out` do."""
+        """Replaces the values of the array, and the values of the arrays that it is a view of, as methods and `out` do."""
         if self._views:
             self[...] = Array._of(handle)
         else:
@@ -261,8 +261,8 @@ class Array(Buffered, Reductions, NumpyMethods, ArrayOperators):
         return made
 
     def _lender(self) -> np.ndarray | None:
-        """The NumPy array whose memory this array is, or None if an operation was applied since. ValueError if the
-        dtype, shape or memory of that NumPy array was changed."""
+        """The NumPy array whose memory contains exactly this array's elements, or None if an operation was applied
+        since. ValueError if the dtype, shape or memory of that NumPy array was changed."""
         origin = self._origin
         if origin is not None:
             self._handle.check()
@@ -399,7 +399,7 @@ class Array(Buffered, Reductions, NumpyMethods, ArrayOperators):
         device: tuple[Any, int] = found("dlpack_device")(self)
         return device
 
-    # Arrow: like DLPack's, its memory is exported by a module of its own, `_arrow_interface`.
+    # Arrow: `_arrow_interface` exports the memory.
 
     def __arrow_c_schema__(self) -> object:
         return found("schema_capsule")(self.dtype)

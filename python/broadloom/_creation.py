@@ -86,7 +86,7 @@ def asarray(
 
 
 def array(obj: Any, /, dtype: DTypeLike | None = None, *, copy: bool | None = True) -> Array:
-    """As `asarray`, but the values are copied unless `copy` says otherwise, as by `numpy.array`. Not in the standard.
+    """Like `asarray`, but the values are copied by default, as by `numpy.array`. Not in the standard.
 
     >>> memory = np.array([1.0, 2.0])
     >>> x = bl.array(memory)
@@ -152,8 +152,8 @@ def _filled(shape: Shape, value: Number, dtype: DTypeLike | None, device: str | 
 
 
 def _filled_like(x: Array, value: Number | Array, dtype: DTypeLike | None, device: str | None) -> Array:
-    """One value in the shape of `x`. If the shape is dynamic, because `x` is traced, the result is an expression of
-    `x`."""
+    """An array with one value everywhere, in the shape of `x`. If the shape is dynamic, because `x` is traced, the
+    result is an expression of `x`."""
     handle = handle_of(x)
     wanted = handle.dtype if dtype is None else dtype_of(dtype)
     shape = [extent for extent in handle.shape if extent is not None]
@@ -183,7 +183,7 @@ def ones(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = N
 
 
 def empty(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
-    """An array whose values are of no interest; they are zeros, in no memory. float64 by default.
+    """An array whose values do not matter. They are zeros, which occupy no memory. float64 by default.
 
     >>> bl.empty((2, 3)).shape
     (2, 3)
@@ -194,11 +194,11 @@ def empty(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = 
 def full(
     shape: Shape, fill_value: Number | Array, *, dtype: DTypeLike | None = None, device: str | None = None
 ) -> Array:
-    """One value everywhere: bool, int64 or float64 by the kind of the number by default, or the dtype of an array without
-    axes.
+    """An array with one value everywhere. The default dtype is bool, int64 or float64, by the kind of the number, or
+    the dtype of a value that is an array without axes.
 
-    ValueError for a negative extent, and for a number that `dtype` does not hold; TypeError for a float with an integer
-    dtype.
+    ValueError for a negative extent, and for a number that `dtype` can't represent; TypeError for a float with an
+    integer dtype.
 
     >>> bl.full((2,), 7)
     Array([7, 7], dtype=int64)
@@ -252,7 +252,7 @@ def ones_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | None
 
 
 def empty_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
-    """An array of the shape of `x`, and of its dtype by default, whose values are of no interest.
+    """An array of the shape of `x`, and of its dtype by default, whose values do not matter.
 
     >>> bl.empty_like(bl.asarray([1, 2, 3])).dtype
     dtype('int64')
@@ -263,7 +263,8 @@ def empty_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | Non
 def full_like(
     x: Array, /, fill_value: Number | Array, *, dtype: DTypeLike | None = None, device: str | None = None
 ) -> Array:
-    """One value in the shape of `x`, and of its dtype by default; errors as those of `full`.
+    """An array with one value everywhere, in the shape of `x`, and of its dtype by default. The errors are those of
+    `full`.
 
     >>> bl.full_like(bl.asarray([1, 2, 3]), -1)
     Array([-1, -1, -1], dtype=int64)
@@ -272,7 +273,7 @@ def full_like(
 
 
 def _python_number(x: Any, name: str) -> int | float:
-    """A bound as a Python number."""
+    """Converts a bound to a Python number."""
     if isinstance(x, (Array, np.ndarray, np.generic)):
         x = x.item()
     if isinstance(x, (bool, int)):
@@ -291,12 +292,14 @@ def arange(
     *,
     device: str | None = None,
 ) -> Array:
-    """The numbers `start`, `start + step`, … before `stop`; of one number, those from 0 before it.
+    """The numbers `start`, `start + step`, …, up to but excluding `stop`. If only one argument is passed, it is `stop`, and
+    `start` is 0.
 
-    int64 if all arguments are integers (uint64 if int64 does not hold them), else float64, by default. There are
-    ceil((stop - start) / step) of them, or none. Element i is start + i * step: exact for integers, and rounded once for floats.
+    The default dtype is int64 if all arguments are integers (uint64 if int64 can't represent them), or else float64.
+    There are ceil((stop - start) / step) numbers, or none if that is negative. Element i is start + i * step: exact for
+    integers, and rounded once for floats.
 
-    ValueError for a step of 0, and for an element that an integer dtype does not hold.
+    ValueError for a step of 0, and for an element that an integer dtype can't represent.
 
     >>> bl.arange(2, 10, 3)
     Array([2, 5, 8], dtype=int64)
@@ -358,8 +361,8 @@ def linspace(
 ) -> Array:
     """`num` numbers from `start` to `stop`, evenly spaced; without `stop` if `endpoint` is false. float64 by default.
 
-    They are computed as float64 and rounded once to another dtype (to an integer one, down). ValueError for a negative
-    `num`.
+    They are computed as float64. For another dtype, they are rounded once (down for an integer dtype). ValueError for a
+    negative `num`.
 
     >>> bl.linspace(0, 1, 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float64)
@@ -385,7 +388,8 @@ def eye(
     dtype: DTypeLike | None = None,
     device: str | None = None,
 ) -> Array:
-    """A matrix with ones where the column is the row plus `k`, and zeros elsewhere; square by default, and float64.
+    """A matrix with ones where the column index is the row index plus `k`, and zeros elsewhere. Square and float64 by
+    default.
 
     ValueError for a negative extent.
 
@@ -442,7 +446,8 @@ def _triangle(x: Array, k: int, name: str, op: str) -> Array:
 
 
 def tril(x: Array, /, *, k: int = 0) -> Array:
-    """The lower triangle of each matrix in `x`: zeros above the diagonal `k`, which counts from the main one upwards.
+    """The lower triangle of each matrix in `x`: the elements above the diagonal `k` become zeros. The main diagonal is
+    0, and diagonals above it have positive numbers.
 
     ValueError below rank 2.
 
@@ -455,7 +460,8 @@ def tril(x: Array, /, *, k: int = 0) -> Array:
 
 
 def triu(x: Array, /, *, k: int = 0) -> Array:
-    """The upper triangle of each matrix in `x`: zeros below the diagonal `k`, which counts from the main one upwards.
+    """The upper triangle of each matrix in `x`: the elements below the diagonal `k` become zeros. The main diagonal is
+    0, and diagonals above it have positive numbers.
 
     ValueError below rank 2.
 

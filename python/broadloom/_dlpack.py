@@ -33,7 +33,7 @@ def dlpack(
     gets a copy or, with `copy=False`, memory that it must not write.
 
     Raises BufferError for another device than the CPU, and, with `copy=False` and no such `max_version`, if the memory
-    is that of a read-only NumPy array; RuntimeError for a stream.
+    belongs to a read-only NumPy array; RuntimeError for a stream.
 
     >>> np.from_dlpack(bl.asarray([1, 2]))
     array([1, 2])
@@ -50,7 +50,7 @@ def dlpack(
 
 @registered("dlpack_device")
 def dlpack_device(array: Array, /) -> tuple[Any, int]:
-    """The device of the memory as DLPack numbers it: `Array.__dlpack_device__`; always that of CPUs, (1, 0).
+    """The device of the memory in DLPack's numbering: `Array.__dlpack_device__`. It is always the CPU, (1, 0).
 
     >>> tuple(map(int, bl.asarray([1, 2]).__dlpack_device__()))
     (1, 0)

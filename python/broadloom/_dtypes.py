@@ -104,9 +104,11 @@ def astype(x: Array, dtype: DTypeLike, /, *, copy: builtins.bool = True, device:
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The dtype that operands of these dtypes promote to: given arrays, dtypes, and Python numbers, which take the others'.
+    """The dtype that operands promote to. They are given as arrays, dtypes, or Python numbers, which take the dtype of
+    the others.
 
-    TypeError if they do not promote: kinds do not mix, nor does uint64 with a signed integer.
+    Under `promotion="strict"`, TypeError if they do not promote: kinds do not mix, nor does uint64 with a signed
+    integer.
 
     >>> bl.result_type(bl.int8, bl.uint8, 1)
     dtype('int16')
@@ -133,7 +135,8 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 def _promote(
     dtype: DType, other: DType | builtins.bool | float, by_numpy: builtins.bool, mixed: builtins.bool = False
 ) -> DType:
-    """The dtype that two dtypes promote to: NumPy's if kinds are mixed, or else TypeError."""
+    """The dtype that two dtypes promote to, by NumPy's rule or else by the standard's. Where the standard leaves the
+    promotion of different kinds open, NumPy's dtype is returned if `mixed` is set, or else TypeError is raised."""
     if by_numpy:
         return np.result_type(dtype, other)
     second = Handle.full((), 0, other) if isinstance(other, np.dtype) else other
@@ -145,8 +148,9 @@ def _promote(
 
 
 def can_cast(from_: DTypeLike | Array, to: DTypeLike, /) -> builtins.bool:
-    """Whether promotion takes a dtype, or that of an array, to another. The standard leaves open how kinds promote that are
-    mixed; here it is as in NumPy, though operators refuse to mix them.
+    """Whether a dtype, or the dtype of an array, can be promoted to another dtype. The standard leaves open how
+    different kinds promote. This function always follows NumPy there, also under `promotion="strict"`, where operators
+    refuse different kinds.
 
     >>> bl.can_cast(bl.int8, bl.int16), bl.can_cast(bl.int16, bl.int8), bl.can_cast(bl.int32, bl.float64)
     (True, False, True)
@@ -215,7 +219,7 @@ def _asked(of: DTypeLike | Array, name: str, kind: tuple[DType, ...]) -> DType:
 
 
 def finfo(type: DTypeLike | Array, /) -> FloatInfo:
-    """The limits of a float dtype, or of that of an array; TypeError for another dtype.
+    """The limits of a float dtype, or of an array's dtype; TypeError for another dtype.
 
     >>> bl.finfo(bl.float32).eps == 2.0 ** -23
     True
@@ -224,7 +228,7 @@ def finfo(type: DTypeLike | Array, /) -> FloatInfo:
 
 
 def iinfo(type: DTypeLike | Array, /) -> IntInfo:
-    """The limits of an integer dtype, or of that of an array; TypeError for another dtype.
+    """The limits of an integer dtype, or of an array's dtype; TypeError for another dtype.
 
     >>> bl.iinfo(bl.int8).max
     127

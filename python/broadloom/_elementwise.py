@@ -1,5 +1,5 @@
-"""Element-wise functions that differ from their row in the engine's table, or have none: bounds that may be left out, and the
-parts of complex numbers, which real numbers are taken for.
+"""Element-wise functions that differ from their row in the engine's table, or have no row: `clip`, whose bounds may be
+omitted, and the parts of complex numbers, which are defined for real numbers too.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ __all__ = ["clip", "conj", "imag", "real"]
 
 
 def clip(x: Array, /, min: Array | Number | None = None, max: Array | Number | None = None) -> Array:
-    """Each element, but at least `min` and at most `max`, which wins where `min` is greater; None sets no bound. NaN in any
-    operand gives NaN. Takes numbers, gives the dtype that they promote to.
+    """Each element, but at least `min` and at most `max`. Where `min` is greater than `max`, the result is `max`. None
+    sets no bound. If any operand is NaN, the result is NaN. Takes numbers, gives the dtype that they promote to.
 
     >>> bl.clip(bl.asarray([1, 5, 9]), 2, 6)
     Array([2, 5, 6], dtype=int64)
@@ -29,7 +29,7 @@ def clip(x: Array, /, min: Array | Number | None = None, max: Array | Number | N
 
 
 def conj(x: Array, /) -> Array:
-    """The complex conjugate, which of a real number is the number. Takes numbers, gives their dtype.
+    """The complex conjugate. For a real number, it is the number itself. Takes numbers, gives their dtype.
 
     >>> bl.conj(bl.asarray([1.0, 2.0]))
     Array([1., 2.], dtype=float64)
@@ -38,7 +38,7 @@ def conj(x: Array, /) -> Array:
 
 
 def imag(x: Array, /) -> Array:
-    """The imaginary part, which of a real number is 0. Takes numbers, gives their dtype.
+    """The imaginary part. For a real number, it is 0. Takes numbers, gives their dtype.
 
     >>> bl.imag(bl.asarray([1.0, 2.0]))
     Array([0., 0.], dtype=float64)
@@ -49,7 +49,7 @@ def imag(x: Array, /) -> Array:
 
 
 def real(x: Array, /) -> Array:
-    """The real part, which of a real number is the number. Takes numbers, gives their dtype.
+    """The real part. For a real number, it is the number itself. Takes numbers, gives their dtype.
 
     >>> bl.real(bl.asarray([1.0, 2.0]))
     Array([1., 2.], dtype=float64)

@@ -64,7 +64,7 @@ class ShapeError(ValueError, Error):
 
 
 class LiteralError(ValueError, OverflowError, Error):
-    """A number that its dtype cannot hold."""
+    """A number that its dtype cannot represent."""
 
 
 class UnknownNameError(ValueError, Error):
@@ -72,7 +72,7 @@ class UnknownNameError(ValueError, Error):
 
 
 class LayoutError(ValueError, Error):
-    """Memory that is too short, misaligned, or overlapping; or an input of kernels that has none."""
+    """Memory that is too short, misaligned or overlapping, or missing for a kernel's input."""
 
 
 class NoValuesError(LayoutError):
@@ -84,7 +84,7 @@ class DivisionError(ZeroDivisionError, Error):
 
 
 class LimitError(MemoryError, Error):
-    """A limit was exceeded, or memory refused."""
+    """A limit was exceeded, or memory could not be allocated."""
 
 
 class TimeLimitError(TimeoutError, Error):
@@ -108,7 +108,7 @@ class InternalError(RuntimeError, Error):
 
 
 class TextError(SyntaxError, Error):
-    """A text in broadloom's language is wrong; `lineno`, `offset` and `text` say where."""
+    """A text in broadloom's language is wrong; `lineno`, `offset` and `text` specify the place."""
 
 
 for _name in __all__:

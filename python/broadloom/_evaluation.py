@@ -44,7 +44,7 @@ def evaluate(
     see its `to_numpy`.
 
     `progress` is called as `progress(done, total)` from time to time during a run, and at its end with `done == total`.
-    An exception that it raises cancels the run and is propagated. True shows a progress bar: that of tqdm, if it is
+    An exception that it raises cancels the run and is propagated. True shows a progress bar of tqdm if tqdm is
     installed, or else a line of text.
 
     Signals are handled about every 50 ms during a run. An exception of a signal handler, such as KeyboardInterrupt for
@@ -92,7 +92,7 @@ def evaluate(
 
 
 def _evaluate(arrays: Sequence[Array], watch: Progress | None, options: dict[str, Any]) -> None:
-    # An array that is shared memory needs no computation.
+    # An array that represents shared memory unchanged needs no computation.
     pending = [x for x in arrays if x._lender() is None and not x._handle.is_evaluated]
     pending += sharing(pending)
     handles = [x._handle for x in pending]

@@ -1,6 +1,6 @@
 """Reading and assigning elements: `x[key]` and `x[key] = value`.
 
-A key of ints, slices, `...` and None gives a view, which is lazy. A key that contains arrays selects elements by the
+A key of ints, slices, `...` and None selects a view, which is lazy. A key that contains arrays selects elements by the
 arrays' values, and is passed to NumPy with everything evaluated. Assignment gives the array another expression or other
 memory: arrays built from it before keep the elements that it had then. Assignment to a view also sets the elements of
 the arrays that the view was taken from.
@@ -26,7 +26,7 @@ from broadloom._views import located, parents
 
 Number = bool | int | float
 Value = Array | np.ndarray | np.generic | Number | list[Any] | tuple[Any, ...]
-#: An item of a key that gives a view, and an item of any other key.
+#: `Item` is an item of a key that selects a view. A key that contains NumPy arrays selects a copy.
 Item = int | slice | EllipsisType | None
 Items = tuple[Item | np.ndarray, ...]
 
@@ -38,14 +38,14 @@ KINDS = {"b": 0, "i": 1, "u": 1, "f": 2}
 def getitem(array: Array, key: Any, /) -> Array:
     """The elements at a key, `array[key]`.
 
-    A key of ints, slices, `...` and None, alone or in a tuple, gives a view: it is lazy and has the dtype of the array.
-    An int removes its axis, and the result may have rank 0. None adds an axis of extent 1. Slices are clipped as in
-    Python.
+    A key of ints, slices, `...` and None, alone or in a tuple, selects a view: it is lazy and has the dtype of the
+    array. An int removes its axis, and the result may have rank 0. None adds an axis of extent 1. Slices are clipped as
+    in Python.
 
-    A mask, which is an array of bools, selects the elements where it is true: its shape is that of the leading axes of
-    the array, which become one axis. Arrays of ints select the elements at these indices; several of them broadcast.
-    With such keys, the array and the key are evaluated, and NumPy computes the result, by its own rules where the
-    standard leaves a choice.
+    A mask, which is an array of bools, selects the elements where it is true. Its shape must be equal to the leading
+    extents of the array, whose axes become one axis. Arrays of ints select the elements at these indices; several of
+    them broadcast. With such keys, the array and the key are evaluated, and NumPy computes the result, by its own rules
+    where the standard leaves a choice.
 
     Raises IndexError for an index that is out of range, for more indices than axes, for a second `...`, for a mask of
     another shape, and for a key of another type.
@@ -94,7 +94,7 @@ def setitem(array: Array, key: Any, value: Value, /) -> None:
     than when the view was taken, or is an argument of a function that is being traced.
 
     Raises IndexError for a key that `array[key]` rejects; ValueError if the value doesn't broadcast; TypeError if its
-    kind is above that of the array, in the order bool, integers, floats; OverflowError for an int that the dtype can't
+    kind is above the array's kind, in the order bool, integers, floats; OverflowError for an int that the dtype can't
     represent.
 
     >>> x = bl.asarray([1, 2, 3, 4])
@@ -197,7 +197,7 @@ def _clipped(item: slice, extent: int) -> slice:
 
 
 def _view(handle: Handle, items: Items) -> Handle:
-    """The view that a key without arrays gives. If it selects everything, the handle itself is returned."""
+    """The view that a key without arrays selects. If it selects everything, the handle itself is returned."""
     shape = handle.shape
     rank = len(shape)
     indexed = sum(item is not None and item is not Ellipsis for item in items)
@@ -295,7 +295,7 @@ def _refuse_arrays(key: Any) -> None:
 def _computed(value: Value, dtype: np.dtype[Any]) -> np.ndarray:
     """The value to be assigned, in separate memory, so that it does not read the memory being written."""
     if isinstance(value, Array):
-        # The value may be what reads the buffer. After it has been evaluated, the buffer can be written without a copy.
+        # The value itself may read the buffer. After it has been evaluated, the buffer can be written without a copy.
         value._evaluated()
         lender = value._lender()
         if lender is not None and value.dtype == dtype:

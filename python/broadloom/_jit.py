@@ -195,15 +195,15 @@ class JitFunction(_core.Dispatch):
     # Traces.
 
     def _known(self) -> list[Traced]:
-        """The traces that there are, the last one at the end."""
+        """All existing traces, the last one at the end."""
         last = () if self._last is None else (self._last,)
         return [*cast("list[Traced]", self.entries()), *self._shipped, *last]
 
     def _trace_of(
         self, form: Form, by_numpy: bool, signature: Signature, shapes: list[tuple[int, ...]], by_shape: bool
     ) -> Traced:
-        # A pickled function's kernels for the standard's promotion can serve NumPy's too, since they have the same
-        # results.
+        # A pickled function's kernels for the standard's promotion can be used for NumPy's too, since they have the
+        # same results.
         rules = (True, False) if self._function is None and by_numpy else (by_numpy,)
         of_shapes = (tuple(shapes),) if by_shape and self._function is not None else (None, tuple(shapes))
         known = self._known()
@@ -309,9 +309,9 @@ def jit(
 
     The function is traced, which means that it is called with arrays that have no values, once for each signature: the
     dtypes and ranks of the arguments, and which of their extents are equal or 1. Its operations on them become one
-    kernel, which all later calls run. If it uses the values of extents (by `reshape`, or arithmetic with `x.shape`), it is
-    traced for each shape instead, and so for shapes that the kernel refuses: a slice of one element repeats, and an index
-    may be out of range.
+    kernel, which all later calls run. If it uses the values of extents (by `reshape`, or arithmetic with `x.shape`), it
+    is traced for each shape instead. It is also traced for each shape that the kernel refuses, since the operations may
+    be valid for that shape: a slice of one element is broadcast, for example.
 
     - Arguments are NumPy arrays, Arrays, and objects that `numpy.asarray` accepts. Results are NumPy arrays, or Arrays
       if an argument was one. They may be contained in tuples, named tuples, lists and dicts. Any other object is
@@ -324,8 +324,8 @@ def jit(
     - `out=` takes the arrays to write to: one, or a tuple with one for each result. They may be arguments. After an
       error or KeyboardInterrupt, their contents are unspecified.
     - NumPy arrays that the function uses without being arguments are inputs of the kernel: their memory is read at each
-      call. An Array that is not just NumPy memory has the values of the time of the trace. Other variables and side
-      effects belong to the trace: `print` prints once, or twice if the function uses the values of extents.
+      call. An Array that is not just NumPy memory keeps the values that it had during the trace. Other variables and
+      side effects belong to the trace: `print` prints once, or twice if the function uses the values of extents.
     - A request for a traced value (`if x > 0`, `float(x)`, `numpy.asarray(x)`, iteration, and functions that compute at
       once, such as `sort` and `concat`) raises `TracerError`, which names the line.
     - Functions made by `jit` that are called within another one become a part of its kernel.
@@ -338,7 +338,7 @@ def jit(
     with the sum), `executor` ("auto", "interp" or "jit"), `vector_width`, `max_bytes` and `max_time` (in seconds, after
     which a run raises TimeLimitError). Raises TypeError or ValueError for invalid options, for a name in
     `static_argnames` that is not a parameter, and for a parameter named `out`. For a method, `static_argnames="self"`
-    gives a kernel for each instance.
+    compiles a kernel for each instance.
 
     >>> @bl.jit
     ... def scaled(x, y, factor=2.0):

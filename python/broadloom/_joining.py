@@ -113,7 +113,7 @@ def roll(x: Array, /, shift: int | tuple[int, ...], *, axis: Axes | None = None)
     for one, places_along in zip(axes, places, strict=True):
         shifts[one] = (shifts[one] + places_along) % max(shape[one], 1)
     buffer = new_buffer(shape, handle.dtype)
-    # Along an axis that is shifted by s, the last s elements move to the start, and the others after them.
+    # Along an axis that is shifted by s, the last s elements move to the start, and the other elements follow them.
     along = [
         [(slice(None), slice(None))] if s == 0 else [(slice(n - s, n), slice(0, s)), (slice(0, n - s), slice(s, n))]
         for n, s in zip(shape, shifts, strict=True)

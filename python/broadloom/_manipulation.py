@@ -57,7 +57,7 @@ def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that all of these broadcast to; of none, `()`.
+    """The shape that all of these shapes broadcast to; `()` if there are none.
 
     Raises ValueError if there is no such shape, TypeError for extents that are not integers.
 
@@ -84,7 +84,7 @@ def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
 
 
 def expand_dims(x: Array, /, axis: Axes) -> Array:
-    """The array with a new axis of extent 1, which has the number `axis` in the result, or with several. Lazy.
+    """The array with a new axis of extent 1, which is axis `axis` of the result, or with several new axes. Lazy.
 
     Raises an error that is an IndexError and a ValueError, if `axis` is beyond -N-1 … N, where N is the rank.
 
@@ -115,7 +115,7 @@ def flip(x: Array, /, *, axis: Axes | None = None) -> Array:
 
 
 def matrix_transpose(x: Array, /) -> Array:
-    """The array with its last two axes exchanged: of shape (…, N, M) for one of (…, M, N). Lazy.
+    """The array with its last two axes exchanged: the shape (…, M, N) becomes (…, N, M). Lazy.
 
     Raises ValueError for an array of fewer than two axes.
 
@@ -131,7 +131,7 @@ def matrix_transpose(x: Array, /) -> Array:
 
 
 def moveaxis(x: Array, source: Axes, destination: Axes, /) -> Array:
-    """The array with some axes moved to other positions, and the others in order. Lazy.
+    """The array with some axes moved to other positions, and the remaining axes in their original order. Lazy.
 
     Raises ValueError if there is no such axis, if one is listed twice, or if the numbers of sources and destinations
     differ.
@@ -153,7 +153,7 @@ def moveaxis(x: Array, source: Axes, destination: Axes, /) -> Array:
 def permute_dims(x: Array, /, axes: tuple[int, ...]) -> Array:
     """The array with its axes in another order: axis i of the result is axis `axes[i]` of `x`. Lazy.
 
-    Raises ValueError unless `axes` has every axis once.
+    Raises ValueError unless `axes` contains every axis once.
 
     >>> bl.permute_dims(bl.asarray([[1, 2, 3]]), (1, 0)).shape
     (3, 1)
@@ -163,13 +163,13 @@ def permute_dims(x: Array, /, axes: tuple[int, ...]) -> Array:
 
 
 def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
-    """Each element, or each slice along an axis, several times in sequence; without an axis, of the elements in
-    row-major order.
+    """Each element, or each slice along an axis, several times in sequence. Without an axis, the elements are repeated
+    in row-major order.
 
-    A number for `repeats` makes a lazy result. An array has a number for each element: it is evaluated then, and so
-    is `x`, and the result is computed by NumPy, since its shape depends on the numbers.
+    If `repeats` is a number, the result is lazy. If it is an array with a number for each element, `repeats` and `x`
+    are evaluated and NumPy computes the result, since its shape depends on the numbers.
 
-    Raises ValueError for a negative number or an array of another length, TypeError if `repeats` is not of
+    Raises ValueError for a negative number or an array of another length, TypeError if `repeats` does not consist of
     integers.
 
     >>> bl.repeat(bl.asarray([1, 2]), 2)
@@ -198,10 +198,11 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
 
 
 def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Array:
-    """The elements, in row-major order, in another shape; one extent may be -1, and is what remains. Lazy.
+    """The elements, in row-major order, in another shape. One extent may be -1: it is inferred from the number of
+    elements. Lazy.
 
-    Nothing is copied, unless `copy=True` asks for it: the elements are then computed at once, into memory of the
-    result's own.
+    Nothing is copied, unless `copy=True` is passed. The elements are then computed at once, into memory of the result's
+    own.
 
     Raises ValueError if the shape has another number of elements.
 

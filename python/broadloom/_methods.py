@@ -68,8 +68,8 @@ class NumpyMethods:
         *,
         device: str | None = None,
     ) -> Array:
-        """The elements converted; floats to integers by truncation, saturating, NaN to 0. Raises TypeError where
-        `casting` doesn't allow the conversion. For an unsupported dtype, the result is a NumPy array.
+        """The elements converted to a dtype. Floats are truncated to integers and saturated, and NaN becomes 0. Raises
+        TypeError if `casting` doesn't allow the conversion. For an unsupported dtype, the result is a NumPy array.
 
         >>> import numpy as np, broadloom as bl
         >>> bl.asarray(np.array([1.5, -2.5, 300.0])).astype("int8").tolist()
@@ -79,7 +79,7 @@ class NumpyMethods:
         return made
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Array:
-        """The elements within bounds, either of which may be None, as `numpy.clip`."""
+        """The elements within bounds, either of which may be None, as by `numpy.clip`."""
         return of_numpy(np.clip, self, min, max, out=out)
 
     def round(self, decimals: int = 0, out: Any = None) -> Array:
@@ -115,7 +115,7 @@ class NumpyMethods:
         return of_numpy(np.ravel, self, order)
 
     def flatten(self, order: str = "C") -> Array:
-        """The elements along one axis, in row-major order: an array of its own, which is no view."""
+        """A copy of the elements along one axis, in row-major order."""
         made = of_numpy(np.ravel, self, order)
         made._views = ()
         return made
@@ -125,15 +125,15 @@ class NumpyMethods:
         return of_numpy(np.transpose, self, _axes(axes) if axes else None)
 
     def swapaxes(self, axis1: int, axis2: int) -> Array:
-        """Two axes exchanged."""
+        """The array with two axes exchanged."""
         return of_numpy(np.swapaxes, self, axis1, axis2)
 
     def squeeze(self, axis: Any = None) -> Array:
-        """Without axes of extent 1: all of them, or those of `axis`."""
+        """The array without axes of extent 1: all of them, or only those in `axis`."""
         return of_numpy(np.squeeze, self, axis)
 
     def repeat(self, repeats: Any, axis: int | None = None) -> Array:
-        """Every element several times, as `numpy.repeat`."""
+        """Every element several times, as by `numpy.repeat`."""
         return of_numpy(np.repeat, self, repeats, axis)
 
     # Functions that NumPy computes.
@@ -179,7 +179,7 @@ class NumpyMethods:
     # Values.
 
     def copy(self, order: str = "C") -> Array:
-        """An array of the values of now, which no write to shared memory changes."""
+        """A copy of the current values, which later writes to shared memory do not change."""
         return of_numpy(np.copy, self)
 
     def fill(self, value: Any) -> None:
@@ -207,8 +207,8 @@ class NumpyMethods:
         return one
 
     def view(self, dtype: Any = None) -> Any:
-        """The bytes of the values as another dtype: an array over the memory of this one, which is evaluated. A NumPy
-        array if `dtype` is a class of NumPy arrays, or an unsupported dtype.
+        """The bytes of the values interpreted as another dtype: an array over the memory of this one, which is
+        evaluated. The result is a NumPy array if `dtype` is a class of NumPy arrays, or an unsupported dtype.
 
         >>> import numpy as np, broadloom as bl
         >>> bl.asarray(np.array([1.0], "f4")).view("u4").tolist()

@@ -25,18 +25,19 @@ from broadloom._registry import registered
 MAX_PICTURE = 200_000
 MAX_TEXT = 20_000
 
-#: Arrays of more elements are summarised by so many at both ends of each axis, as NumPy does.
+#: Arrays with more elements than `THRESHOLD` are summarised by `EDGE` elements at both ends of each axis, as by NumPy.
 THRESHOLD = 200
 EDGE = 3
 
-#: Elements that a summary may have, and what computing them may cost: operations, and moved bytes in eights. Some milliseconds.
+#: The maximum number of elements in a summary, and the maximum cost of computing them: the number of operations plus an
+#: eighth of the moved bytes. It takes some milliseconds.
 MAX_SHOWN = 2_500
 MAX_COST = 5_000_000
 
-#: Values are aligned by spaces, whatever font the notebook's own style gives to text.
+#: Values are aligned by spaces, so the font is monospaced regardless of the notebook's own style.
 _FONT = "style=\"font-family: ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace\""
 
-#: The paper that the picture's colours are made for, so that it can be read in a light and in a dark notebook.
+#: The background that the picture's colours are made for, so that it can be read in a light and in a dark notebook.
 _PAPER = (
     "<style>.graph { background: #ffffff; border-radius: 8px; }"
     "@media (prefers-color-scheme: dark) { .graph { background: #14181d; } }</style></svg>"
@@ -51,7 +52,7 @@ def _picture(page: str) -> str | None:
     svg = found[0].removesuffix("</svg>") + _PAPER
     data = base64.b64encode(svg.encode()).decode()
     source = f"data:image/svg+xml;base64,{data}"
-    # At its own size, since the text of a large picture that is made to fit can't be read.
+    # The picture keeps its own size, since the text of a large picture that is scaled to fit can't be read.
     image = f'<img alt="the plan of the expression" style="max-width: none" src="{source}"/>'
     return f'<div style="overflow: auto; max-height: 32em">{image}</div>'
 
@@ -65,7 +66,7 @@ def _head(x: Array, what: str) -> str:
 
 
 def _bytes(n: float) -> str:
-    """A number of bytes as `explain` says it."""
+    """A number of bytes in the format of `explain`."""
     for unit in ("B", "kB", "MB", "GB", "TB", "PB"):
         if n < 999.5:
             return f"{n:.3g} {unit}"
@@ -74,7 +75,8 @@ def _bytes(n: float) -> str:
 
 
 def _edge(x: Array) -> int | None:
-    """The number of elements to show at both ends of each axis; None if an array of so many axes has no short summary."""
+    """The number of elements to show at both ends of each axis; None if the array has too many axes for a short
+    summary."""
     shape = [extent or 0 for extent in x.shape]
     for edge in range(EDGE, 0, -1):
         if (x.size or 0) <= THRESHOLD or math.prod(min(extent, 2 * edge + 1) for extent in shape) <= MAX_SHOWN:
@@ -83,8 +85,8 @@ def _edge(x: Array) -> int | None:
 
 
 def _values(x: Array) -> tuple[str | None, str]:
-    """The elements as text, of many the first and the last along each axis; or None, and the reason. The array is left as it
-    is."""
+    """The elements as text, or None and the reason. If there are many, only the first and last ones along each axis are
+    shown. The array is not changed."""
     edge, threshold = _edge(x), THRESHOLD
     if edge is None:
         return None, "It has too many axes to be shown here."
@@ -106,7 +108,7 @@ def _values(x: Array) -> tuple[str | None, str]:
 
 @registered("html")
 def html(x: Array) -> str:
-    """`Array._repr_html_`: what it is, its values where they are in memory or take no time, and the plan."""
+    """`Array._repr_html_`: its type, its values if they are in memory or cheap to compute, and the plan."""
     if x._handle.is_symbolic:
         return _head(x, "in a function that is being traced")
     size = _bytes(x.nbytes or 0)
@@ -139,7 +141,7 @@ class Explanation:
 
     @property
     def page(self) -> str | None:
-        """A whole page of HTML, to be saved and opened in a browser; None of what has no picture."""
+        """A whole page of HTML, to be saved and opened in a browser; None if there is no picture."""
         return self._page
 
     def _repr_html_(self) -> str:
@@ -180,9 +182,9 @@ _OPTIONAL = ("numexpr", "pandas", "dask", "xarray", "scipy", "numba", "jax", "tq
 
 
 def show_versions(as_dict: bool = False) -> dict[str, Any] | None:
-    """Prints what a report of a problem should say: versions, the CPU, threads, and whether there is a compiler.
+    """Prints what a report of a problem should contain: versions, the CPU, threads, and whether there is a compiler.
 
-    With `as_dict=True` nothing is printed, and a dictionary is given.
+    With `as_dict=True`, nothing is printed, and a dictionary is returned.
 
     >>> import broadloom as bl
     >>> sorted(bl.show_versions(as_dict=True))[:4]

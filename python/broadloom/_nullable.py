@@ -23,7 +23,7 @@ from broadloom._tracing import known
 #: Integer functions in which a null divisor must not cause a division by zero.
 DIVISIONS = ("divmod", "floor_divide", "fmod", "remainder", "trunc_divide")
 
-#: An operand: its values, and its masks. An element is valid if all masks are true.
+#: `Parts` are the values and the masks of an operand. An element is valid if all masks are true.
 Masks = tuple[Array, ...]
 Parts = tuple[Any, Masks]
 

@@ -37,9 +37,9 @@ class NullableArray(NullableMethods):
     of bools that broadcasts to its shape, or None if all values are valid. TypeError for a mask of another dtype,
     ValueError for one of another shape.
 
-    Operators and element-wise functions, such as `bl.exp(x)`, give null where an operand is null. `&` and `|` of bools
-    follow Kleene's logic, where a valid false (or true) determines the result. Reductions, such as `bl.sum(x)` or
-    `x.sum()`, skip nulls, and give null if fewer than `min_count` elements are valid or, with `skip_nulls=False`, if
+    Operators and element-wise functions, such as `bl.exp(x)`, return null where an operand is null. `&` and `|` of
+    bools follow Kleene's logic, where a valid false (or true) determines the result. Reductions, such as `bl.sum(x)` or
+    `x.sum()`, skip nulls, and return null if fewer than `min_count` elements are valid or, with `skip_nulls=False`, if
     one is null. All operations are lazy: values and mask are expressions, which one loop computes. Dtypes, promotion
     and the treatment of NaN are as without nulls; a NaN is not a null.
 
@@ -129,7 +129,7 @@ class NullableArray(NullableMethods):
     # Values.
 
     def evaluate(self) -> NullableArray:
-        """Computes values and mask in one pass, and keeps them; gives the array itself."""
+        """Computes values and mask in one pass, and keeps them. Returns the array itself."""
         self._computed()
         return self
 
@@ -142,7 +142,7 @@ class NullableArray(NullableMethods):
 
     @property
     def null_count(self) -> int:
-        """How many elements are null, which is computed."""
+        """The number of null elements. It is computed when it is requested."""
         mask = self._validity()
         return 0 if mask is None else self.size - int(np.count_nonzero(np.asarray(mask)))
 
@@ -223,7 +223,8 @@ class NullableArray(NullableMethods):
     # Elements.
 
     def __getitem__(self, key: Any, /) -> NullableArray:
-        """Elements, as those of an array. Where a mask is null, its element is not selected; where an index is, it is null."""
+        """The elements at a key, as of an array. Where a mask is null, the element is not selected. Where an index is
+        null, the result is null."""
         if isinstance(key, NullableArray):
             return self.filter(key) if key.dtype.kind == "b" else self.take(key)
         mask = self._validity()
@@ -232,7 +233,8 @@ class NullableArray(NullableMethods):
         return NullableArray._of(self.values[key], () if mask is None else (mask[key],))
 
     def filter(self, mask: Any, null_selection_behavior: str = "drop") -> NullableArray:
-        """The elements where a mask of bools is true; where it is null, none ("drop") or a null ("emit_null")."""
+        """The elements where a mask of bools is true. Where the mask is null, nothing is selected ("drop"), or a null
+        ("emit_null")."""
         if null_selection_behavior not in ("drop", "emit_null"):
             raise ValueError(f"filter: {null_selection_behavior!r} is neither 'drop' nor 'emit_null'")
         given = NullableArray(mask)
@@ -313,7 +315,8 @@ class NullableArray(NullableMethods):
         return NullableArray._of(*reduced(self.values, self._validity(), name, axis, keepdims, **options))
 
     def count(self, mode: str = "only_valid", axis: Axis = None, *, keepdims: bool = False) -> Array:
-        """How many elements are valid; with the mode "only_null", null; with "all", there. ValueError for another mode."""
+        """The number of valid elements, of nulls with the mode "only_null", or of all elements with "all". ValueError
+        for another mode."""
         return counted(self.values, self._validity(), mode, axis, keepdims)
 
     def _skipping(

@@ -1,5 +1,5 @@
-"""What the generated operators and reductions of arrays with nulls call, and the operators that are no function of the op
-table."""
+"""The methods that the generated operators and reductions of arrays with nulls call, and the operators that are not
+functions of the op table."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """NumPy's functions applied to arrays with nulls: `__array_ufunc__` and `__array_function__` of `NullableArray`.
 
-Element-wise functions give null where an operand is null, and reductions skip nulls, like the functions of the
+Element-wise functions return null where an operand is null, and reductions skip nulls, like the functions of the
 namespace; dtypes are NumPy's. A function that would lose nulls, or compute with the values at nulls, raises an error
 that names it.
 """

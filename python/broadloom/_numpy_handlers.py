@@ -1,4 +1,4 @@
-"""The table of `__array_function__`: for each of NumPy's functions, a handler that computes it of our arrays.
+"""The table of `__array_function__`: for each of NumPy's functions, a handler that computes it for our arrays.
 
 A handler has the arguments of its function. It returns a handle, a list of handles, or a value that is known without
 computing, or raises `Unsupported` to pass a call on to NumPy. The caller of the table handles `out`. The reductions'
@@ -68,7 +68,7 @@ def array(x: Any) -> Handle:
 
 
 def as_handle(x: Operand) -> Handle:
-    """The handle of an operand; of a number, one of the dtype that NumPy gives it."""
+    """The handle of an operand. For a number, it has the dtype of the number in NumPy."""
     if isinstance(x, Handle):
         return x
     return x.handle if isinstance(x, Parameter) else lend(np.asarray(x))

@@ -1,5 +1,6 @@
-"""NumPy's functions that the namespace has under their own names and does not replace, for type checkers and editors:
-`broadloom.median` is `numpy.median`. A test compares the names with those that the namespace finds when the program runs.
+"""NumPy's functions that the namespace contains under their own names and does not replace, for type checkers and
+editors: `broadloom.median` is `numpy.median`. A test compares the names with those that the namespace finds when the
+program runs.
 """
 
 from numpy import (

@@ -171,7 +171,8 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
 
 def _check_by_standard(ufunc: np.ufunc, operands: tuple[Any, ...]) -> None:
     """Raises TypeError for operands that do not promote by the standard's rule. The namespace's function for the
-    universal function checks them, so that an operator has the same rule on whichever side the NumPy array is."""
+    universal function checks them, so that an operator has the same rule whether the NumPy array is its left or its
+    right operand."""
     function = _own(ufunc)
     if function is not None:
         function(*operands)
@@ -287,8 +288,8 @@ def _signature(function: Callable[..., Any]) -> tuple[inspect.Signature, int]:
 
 
 def _built(build: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-    """The result of a function in the table, and `out`. Raises `Unsupported` also for arguments that the function
-    lacks."""
+    """The result of a function in the table, and the argument `out`. Raises `Unsupported` also for arguments that the
+    function in the table lacks."""
     signature, before_out = _signature(build)
     try:
         # PERF: binding the arguments takes longer than the function itself.
@@ -429,8 +430,8 @@ def listed_names() -> dict[str, list[str]]:
 
 @registered("of_numpy")
 def of_numpy(name: str) -> Any:
-    """A NumPy function that accepts our arrays, for the namespace; or the module `numpy.lib`, which has more.
-    AttributeError for any other name."""
+    """A NumPy function that accepts our arrays, for the namespace; or the module `numpy.lib`, which contains more
+    functions. AttributeError for any other name."""
     if name == "lib":
         return np.lib
     function = getattr(np, name, None)

@@ -62,7 +62,7 @@ def extents(name: str, handle: Handle) -> tuple[int, ...]:
 
 
 def promoted(name: str, dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
-    """The common dtype of several; TypeError if they are of different kinds."""
+    """The common dtype of several dtypes; TypeError if they are of different kinds."""
     if all(dtype == dtypes[0] for dtype in dtypes):
         return dtypes[0]
     try:

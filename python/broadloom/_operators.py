@@ -1,4 +1,5 @@
-"""The operands of operators (arrays, numbers, and sequences of numbers, as for NumPy's operators), and what operators do.
+"""The operands of operators (arrays, numbers, and sequences of numbers, as for NumPy's operators), and the functions
+that implement operators.
 
 The methods are generated: each calls a function here with the name of one in the engine's op table, so that only the
 engine defines its meaning. In-place operators give the array another expression, and never write to memory.
@@ -23,7 +24,8 @@ Number = bool | int | float
 
 
 class Operators:
-    """A mixin for classes with a handle: what operators need, and the operators that are no function of the op table."""
+    """A mixin for classes with a handle: the members that operators need, and the operators that are not functions of
+    the op table."""
 
     __slots__ = ()
 

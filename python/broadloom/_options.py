@@ -74,9 +74,9 @@ def _settings() -> Settings:
 
 
 def get_options() -> dict[str, Any]:
-    """The current options, by their names in `set_options`. The number of threads is that of an evaluation without an
-    option of its own: the number that was set, or else that of the environment variable `BROADLOOM_NUM_THREADS` (or
-    `OMP_NUM_THREADS`), or else the number of processors.
+    """The current options, by their names in `set_options`. The number of threads is used by evaluations that do not
+    specify one. It is the number that was set, or else the number in the environment variable `BROADLOOM_NUM_THREADS`
+    (or `OMP_NUM_THREADS`), or else the number of processors.
 
     >>> bl.get_options()["promotion"]
     'numpy'
@@ -96,8 +96,8 @@ class set_options:  # noqa: N801  a function to its callers, and a context
 
     `promotion="numpy"`, the default, is NumPy 2's rule, for operators and for the functions of this namespace: `int64 *
     2.5` is float64. `promotion="strict"` is the Array API standard's rule: combining operands of different kinds
-    (bools, integers, floats), or uint64 with a signed integer, raises a TypeError that says which cast to write. Arrays
-    that are chunks of Dask's always follow NumPy's rule, and so do arrays made from them.
+    (bools, integers, floats), or uint64 with a signed integer, raises a TypeError that states the cast to write. Arrays
+    that are chunks of Dask arrays always follow NumPy's rule, and so do arrays made from them.
 
     `accuracy` ("fast" or "nearest") and `contract` (whether a product that is added is rounded once, together with the
     sum) are the defaults for all evaluations of arrays. Functions made by `jit`, and numexpr's, have their own options.

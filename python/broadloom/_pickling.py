@@ -51,7 +51,8 @@ def reduced(x: Array) -> tuple[Any, tuple[Any, ...]]:
 @registered("token")
 def token(x: Array) -> tuple[str, str, tuple[int, ...], str]:
     """A hash that identifies the values: equal for equal bits, dtype and shape, in every process. The expression is
-    evaluated, since the same text has other values after a write to its memory, and Dask reads the values next."""
+    evaluated, since an equal text has other values after a write to the memory that it reads, and Dask reads the values
+    next."""
     values = np.asarray(x)
     packed = values if values.flags.c_contiguous else np.ascontiguousarray(values)
     digest = hashlib.blake2b(packed.data if packed.size else b"", digest_size=20).hexdigest()

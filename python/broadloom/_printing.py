@@ -13,7 +13,7 @@ import numpy as np
 from broadloom._array import Array
 from broadloom._registry import registered
 
-#: A block of an array, and where a summary has it.
+#: A block of an array, and its place in a summary.
 Corner = tuple[tuple[slice, ...], tuple[slice, ...]]
 
 
@@ -39,7 +39,8 @@ def corners(array: Array, edge: int) -> np.ndarray:
     """The first and last elements along each axis, with one element of any value between them where others are left out."""
     shape, parts = blocks(array, edge)
     shown = np.zeros(shape, dtype=array.dtype)
-    # One by one: together, they would share the whole array, in memory.
+    # The blocks are evaluated one by one. Evaluated together, they would share the whole array, which would then be
+    # computed in memory.
     for source, target in parts:
         shown[target] = array._handle.slice(source).evaluate().to_numpy()
     return shown

@@ -1,5 +1,5 @@
-"""How the generated reductions call the engine, and the functions along an axis that differ from their row in its table or
-have none.
+"""Functions by which the generated reductions call the engine, and functions along an axis that differ from their row
+in the engine's table or have no row.
 """
 
 from __future__ import annotations
@@ -89,8 +89,9 @@ def accumulated(name: str, x: Array, axis: int | None, *, dtype: DTypeLike | Non
 
 
 def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
-    """The sum of the products along an axis, which both arrays have with the same extent; the other axes broadcast. Takes
-    numbers, gives the dtype that they promote to; of bools, as in NumPy, whether both are true anywhere.
+    """The sum of the products of two arrays along an axis, which has the same extent in both. The other axes broadcast.
+    Takes numbers, gives the dtype that they promote to. For bools, as in NumPy, the result is true if both elements
+    are true at any position.
 
     >>> bl.vecdot(bl.asarray([[1, 2], [3, 4]]), bl.asarray([10, 1]))
     Array([12, 34], dtype=int64)

@@ -27,7 +27,7 @@ MIN_DEPTH = 8
 #: The number of recently created arrays that are considered. Not measured.
 CANDIDATES = 64
 
-#: The latest ones are the last. Threads share the list: each of the operations below is one step of Python's.
+#: The latest arrays are at the end. Threads share the list: each operation on it below is atomic in Python.
 _candidates: list[ref[Array]] = []
 
 

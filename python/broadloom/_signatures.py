@@ -1,7 +1,7 @@
 """Arguments that NumPy's functions take beyond the standard's: `bl.sum(x, 0)`, `bl.round(x, 2)`, `bl.mean(x, where=mask)`.
 
 A function of the namespace has the standard's signature. A call that does not fit it but fits the NumPy function with
-that name calls the NumPy function, which accepts our arrays and returns expressions where it can.
+that name calls the NumPy function, which accepts our arrays and returns expressions if it can.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
 
 
 def _ours(made: Any) -> Any:
-    """Converts the result of a NumPy function for arguments without our arrays to what the namespace returns."""
+    """Converts the result of a NumPy function that was called without our arrays to the types that the namespace
+    returns."""
     if isinstance(made, np.ndarray | np.generic) and not isinstance(made, Array) and made.dtype.kind in "biuf":
         return of_numpy(np.asarray(made))
     return type(made)(map(_ours, made)) if type(made) in (list, tuple) else made

@@ -66,8 +66,8 @@ def values_of(x: Array) -> np.ndarray:
 def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """The elements along an axis in ascending or descending order. Evaluates its operand and is computed by NumPy.
 
-    NaN counts as greater than all numbers. A stable order keeps elements that are equal, such as -0 and 0, in theirs,
-    descending or not.
+    NaN counts as greater than all numbers. A stable sort keeps equal elements, such as -0 and 0, in their original
+    order, also if the order is descending.
 
     Raises an error that is an IndexError and a ValueError if there is no such axis.
 
@@ -105,11 +105,11 @@ def searchsorted(
     """For each element of `x2`, the index in `x1`, as int64, before which it is inserted to keep the order: the
     first such index, or the last with `side="right"`. Evaluates its operands and is computed by NumPy.
 
-    `x1`, of one axis, is in ascending order, or `sorter` has the indices that put it in that order. The result has
+    `x1`, of one axis, is in ascending order, or `sorter` contains the indices that put it in that order. The result has
     the shape of `x2`.
 
-    Raises ValueError for an `x1` or a sorter of another rank, and for another `side`; TypeError for a sorter that
-    is not of integers.
+    Raises ValueError for an `x1` or a sorter of another rank, and for another `side`; TypeError for a sorter that does
+    not consist of integers.
 
     >>> bl.searchsorted(bl.asarray([1.0, 2.0, 3.0]), bl.asarray([2.0, 9.0]), side="right")
     Array([2, 3], dtype=int64)
@@ -138,12 +138,12 @@ def nonzero(x: Array, /) -> tuple[Array, ...]:
 
 
 def unique_all(x: Array, /) -> UniqueAllResult:
-    """The values that come in an array, in ascending order, with the index in row-major order where each comes
-    first, the indices that make the array of the values, and how often each comes. Evaluates its operand and is
-    computed by NumPy.
+    """The distinct values of an array, in ascending order; the index of the first occurrence of each value, in
+    row-major order; the indices that reconstruct the array from the values; and the number of occurrences of each
+    value. Evaluates its operand and is computed by NumPy.
 
-    Each NaN is a value of its own; -0 and 0 are one. Indices and counts are int64; the inverse indices have the
-    shape of `x`.
+    Each NaN is a value of its own; -0 and 0 are the same value. Indices and counts are int64; the inverse indices have
+    the shape of `x`.
 
     >>> result = bl.unique_all(bl.asarray([3, 1, 3]))
     >>> result.values, result.counts, result.inverse_indices
@@ -158,10 +158,10 @@ def unique_all(x: Array, /) -> UniqueAllResult:
 
 
 def unique_counts(x: Array, /) -> UniqueCountsResult:
-    """The values that come in an array, in ascending order, and how often each comes, as int64. Evaluates its
-    operand and is computed by NumPy.
+    """The distinct values of an array, in ascending order, and the number of occurrences of each value, as int64.
+    Evaluates its operand and is computed by NumPy.
 
-    Each NaN is a value of its own; -0 and 0 are one.
+    Each NaN is a value of its own; -0 and 0 are the same value.
 
     >>> values, counts = bl.unique_counts(bl.asarray([3, 1, 3]))
     >>> values, counts
@@ -172,10 +172,10 @@ def unique_counts(x: Array, /) -> UniqueCountsResult:
 
 
 def unique_inverse(x: Array, /) -> UniqueInverseResult:
-    """The values that come in an array, in ascending order, and the indices, as int64 and in the shape of the
-    array, that make the array of them. Evaluates its operand and is computed by NumPy.
+    """The distinct values of an array, in ascending order, and the indices, as int64 and in the shape of the array,
+    that reconstruct the array from the values. Evaluates its operand and is computed by NumPy.
 
-    Each NaN is a value of its own; -0 and 0 are one.
+    Each NaN is a value of its own; -0 and 0 are the same value.
 
     >>> values, inverse = bl.unique_inverse(bl.asarray([[3, 1], [3, 3]]))
     >>> inverse
@@ -188,9 +188,9 @@ def unique_inverse(x: Array, /) -> UniqueInverseResult:
 
 
 def unique_values(x: Array, /) -> Array:
-    """The values that come in an array, in ascending order. Evaluates its operand and is computed by NumPy.
+    """The distinct values of an array, in ascending order. Evaluates its operand and is computed by NumPy.
 
-    Each NaN is a value of its own; -0 and 0 are one.
+    Each NaN is a value of its own; -0 and 0 are the same value.
 
     >>> bl.unique_values(bl.asarray([3, 1, 3]))
     Array([1, 3], dtype=int64)
@@ -202,7 +202,7 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
     """The elements at indices along an axis, or in row-major order without one; negative indices count from the end. Evaluates
     its operands and is computed by NumPy.
 
-    `indices` are integers; the axis is replaced by theirs.
+    `indices` are integers. Their axes replace the axis in the result.
 
     Raises IndexError for an index that is out of range, ValueError if there is no such axis, TypeError for indices that are not
     integers.
@@ -217,8 +217,8 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
 
 
 def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
-    """The elements at indices along an axis. Each position on the other axes has its own indices; there, `x` and
-    `indices` broadcast. Negative indices count from the end. Evaluates its operands and is computed by NumPy.
+    """The elements at indices along an axis. Each position on the other axes has its own indices. Along the other axes,
+    `x` and `indices` broadcast. Negative indices count from the end. Evaluates its operands and is computed by NumPy.
 
     Raises IndexError for an index that is out of range, ValueError if there is no such axis or if the ranks differ,
     TypeError for indices that are not integers.
@@ -239,11 +239,11 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
 def matmul(x1: Array, x2: Array, /) -> Array:
     """The matrix product, `x1 @ x2`. Evaluates its operands and is computed by NumPy.
 
-    The last two axes are those of matrices, of shapes (M, K) and (K, N); the others broadcast. An array of one axis
-    represents a row on the left and a column on the right, and has no axis in the result. Both are numeric, and of
-    one kind.
+    The last two axes are the axes of matrices, of shapes (M, K) and (K, N); the other axes broadcast. An array of one
+    axis represents a row on the left and a column on the right, and has no axis in the result. Both arrays are numeric,
+    and of the same kind.
 
-    Raises ValueError for an array of rank 0 and for shapes that don't fit, TypeError for dtypes that don't.
+    Raises ValueError for an array of rank 0 and for shapes that don't fit, TypeError for other dtypes.
 
     >>> bl.matmul(bl.asarray([[1, 2], [3, 4]]), bl.asarray([1, 1]))
     Array([3, 7], dtype=int64)
@@ -252,13 +252,14 @@ def matmul(x1: Array, x2: Array, /) -> Array:
 
 
 def tensordot(x1: Array, x2: Array, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
-    """The sums of products over axes of two arrays: over the last `axes` of `x1` and the first ones of `x2`, or
-    over those that two sequences name. Evaluates its operands and is computed by NumPy.
+    """The sums of products over axes of two arrays: over the last `axes` axes of `x1` and the first `axes` axes of
+    `x2`, or over the axes that two sequences list. Evaluates its operands and is computed by NumPy.
 
-    The result has the other axes of `x1`, and then those of `x2`. Both are numeric, and of one kind.
+    The axes of the result are the other axes of `x1`, followed by the other axes of `x2`. Both arrays are numeric, and
+    of the same kind.
 
-    Raises ValueError for axes that differ in extent or in number, that come twice, or that there are not; TypeError
-    for dtypes that don't fit.
+    Raises ValueError for axes that differ in extent or in number, that are repeated, or that don't exist; TypeError for
+    other dtypes.
 
     >>> x = bl.asarray([[1, 2], [3, 4]])
     >>> bl.tensordot(x, x, axes=((0,), (0,)))

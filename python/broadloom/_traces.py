@@ -21,7 +21,7 @@ Signature = tuple[tuple[Any, ...], ...]
 
 
 class Traced(Entry):
-    """The result of a trace: an entry, and what it was traced for."""
+    """The result of a trace: an entry, and the conditions that it was traced for."""
 
     form: Form
     #: Whether NumPy's promotion was used.
@@ -29,7 +29,7 @@ class Traced(Entry):
     signature: Signature
     #: The shapes that the trace is restricted to; None if it holds for all shapes of the signature.
     shapes: tuple[tuple[int, ...], ...] | None
-    #: The option of the kernel, if it is that of a call's context.
+    #: The kernel's number of threads, if the context of a call determined it.
     threads: int | None
     _parts: tuple[list[int | Recorded], Structure, list[np.ndarray]]
 
@@ -83,7 +83,7 @@ def trace(
         except ExtentNeeded:
             pass
         except Exception as error:
-            # With known extents, an operation that the package rejected may succeed, or give an error that makes sense
+            # With known extents, an operation that the package rejected may succeed, or raise an error that makes sense
             # to the caller.
             if isinstance(error, TracerError) or not is_own(error):
                 raise

@@ -129,7 +129,7 @@ def known(shape: tuple[int | None, ...]) -> tuple[int, ...]:
 
 def refuse(what: str, *, scalar: str | None = None, advice: str | None = None) -> NoReturn:
     """Raises TracerError: `what` was requested of a traced array, or of the traced number that is the argument
-    `scalar`. `advice` says what to write instead."""
+    `scalar`. `advice` states what to write instead."""
     frame, called = sys._getframe(1), ""
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         called = frame.f_code.co_name

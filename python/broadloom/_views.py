@@ -69,7 +69,7 @@ def view_of(x: Any, made: Array, step: Callable[[np.ndarray], np.ndarray]) -> Ar
 
 
 def view_by(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], made: Any) -> Any:
-    """Marks the result of a NumPy function that returns views of its first argument as views of that."""
+    """Marks the result of a NumPy function that returns views of its first argument as views of that argument."""
     array, *rest = args
     if isinstance(made, Array):
         return array._taken(made, lambda memory: function(memory, *rest, **kwargs))

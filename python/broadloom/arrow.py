@@ -1,8 +1,8 @@
 """Arrow: arrays of pyarrow, Polars and other libraries that have its PyCapsule interface, with their nulls.
 
 `from_arrow` imports them without a copy, and `pyarrow.array(x)`, `polars.Series(x)` and so on accept our arrays. Arrays
-with nulls are of class `NullableArray`: element-wise functions of a null give null, and reductions skip nulls. Neither
-pyarrow nor Polars is imported.
+with nulls are of class `NullableArray`: element-wise functions return null for a null, and reductions skip nulls.
+Neither pyarrow nor Polars is imported.
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ def drop_null(x: Any, /) -> Array:
 
 
 def if_else(condition: Any, x: Any, y: Any, /) -> NullableArray:
-    """`x` where the condition holds, else `y`; null where the condition is, and where the chosen one is. None is a null.
+    """`x` where the condition is true, else `y`. The result is null where the condition or the selected element is
+    null. None is a null.
 
     >>> x = bl.asarray([1.0, -2.0, 3.0])
     >>> bl.arrow.if_else(x > 0, x, None)

@@ -69,7 +69,8 @@ def from_zarr(url: Any, *args: Any, **options: Any) -> dask.array.Array:
 
 
 def to_numpy(x: dask.array.Array) -> dask.array.Array:
-    """This array with NumPy's chunks, of which each is evaluated once: the end of a block's chain, for what takes none but those.
+    """This array with NumPy arrays as its chunks, each of which is evaluated once. It ends a block's chain of
+    operations, for code that accepts only NumPy arrays.
 
     >>> import broadloom.dask
     >>> d = bl.dask.from_array(np.arange(4.0), chunks=2) * 10

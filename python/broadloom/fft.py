@@ -105,7 +105,7 @@ def ifftn(
 
 
 def rfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Complex:
-    """The first half of `fft` of real numbers, of which the other half is the conjugate. The result is complex.
+    """The first half of `fft` of real numbers. The other half is its conjugate. The result is complex.
 
     >>> bl.fft.rfft(bl.asarray([1.0, 2.0, 3.0, 4.0]))
     array([10.+0.j, -2.+2.j, -2.+0.j])
@@ -114,7 +114,8 @@ def rfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "bac
 
 
 def irfft(x: Array | Complex, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """The inverse of `rfft`: real numbers, `n` of them, 2 * (m - 1) by default for m along the axis.
+    """The inverse of `rfft`: `n` real numbers along the axis. The default of `n` is 2 * (m - 1), where m is the extent
+    of the axis.
 
     >>> bl.fft.irfft(np.array([10, -2 + 2j, -2]))
     Array([1., 2., 3., 4.], dtype=float64)
@@ -180,10 +181,10 @@ def _frequencies(name: str, n: int, d: float, dtype: DTypeLike | None, device: s
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
-    """The frequencies of the elements of `fft` for `n` samples at a distance `d`: first 0 and the positive ones, then the
-    negative ones; float64 by default. In no memory.
+    """The frequencies of the elements of `fft` for `n` samples at a distance `d`: first 0 and the positive ones, then
+    the negative ones; float64 by default. They occupy no memory.
 
-    ValueError for `n` below 1; TypeError for a dtype that is no float.
+    ValueError for `n` below 1; TypeError for a dtype that is not a float dtype.
 
     >>> bl.fft.fftfreq(4)
     Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float64)
@@ -192,9 +193,10 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
-    """The frequencies of the elements of `rfft` for `n` samples at a distance `d`; float64 by default. In no memory.
+    """The frequencies of the elements of `rfft` for `n` samples at a distance `d`; float64 by default. They occupy no
+    memory.
 
-    ValueError for `n` below 1; TypeError for a dtype that is no float.
+    ValueError for `n` below 1; TypeError for a dtype that is not a float dtype.
 
     >>> bl.fft.rfftfreq(4)
     Array([0.  , 0.25, 0.5 ], dtype=float64)
@@ -211,7 +213,8 @@ def _shifted(x: Array, axes: int | Sequence[int] | None, sign: int) -> Array:
 
 
 def fftshift(x: Array, /, *, axes: int | Sequence[int] | None = None) -> Array:
-    """The elements with frequency 0 in the middle of the axes, of all by default. Takes all dtypes.
+    """The elements, shifted so that frequency 0 is in the middle of the axes; by default, of all axes. Takes all
+    dtypes.
 
     >>> bl.fft.fftshift(bl.fft.fftfreq(4))
     Array([-0.5 , -0.25,  0.  ,  0.25], dtype=float64)

@@ -82,8 +82,8 @@ class SVDResult(NamedTuple):
 
 
 def cholesky(x: Array, /, *, upper: bool = False) -> Array:
-    """The triangular factor of symmetric positive-definite matrices: L with L @ L.mT == x, or U with U.mT @ U == x
-    if it is to be upper. Evaluates its operand and is computed by NumPy.
+    """The triangular factor of symmetric positive-definite matrices: L with L @ L.mT == x, or U with U.mT @ U == x if
+    `upper` is true. Evaluates its operand and is computed by NumPy.
 
     Raises `numpy.linalg.LinAlgError` for a matrix that isn't positive-definite, or not square.
 
@@ -95,8 +95,8 @@ def cholesky(x: Array, /, *, upper: bool = False) -> Array:
 
 
 def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
-    """The cross products of vectors of three elements along an axis, which is counted from the last: negative.
-    Evaluates its operands and is computed by NumPy.
+    """The cross products of vectors of three elements along an axis. Its number is negative, since it is counted from
+    the last axis. Evaluates its operands and is computed by NumPy.
 
     Raises ValueError if the axis has another extent, or is not negative, or if the other axes don't broadcast;
     TypeError for dtypes that don't promote.
@@ -127,8 +127,8 @@ def det(x: Array, /) -> Array:
 
 
 def diagonal(x: Array, /, *, offset: int = 0) -> Array:
-    """The diagonals of matrices, `offset` positions above the main one: one axis replaces two. Evaluates its operand
-    and is computed by NumPy: a view of the values.
+    """The diagonals of matrices, `offset` positions above the main one. A single axis replaces the last two. Evaluates
+    its operand and is computed by NumPy, as a view of the values.
 
     Raises ValueError for an array of fewer than two axes.
 
@@ -139,12 +139,12 @@ def diagonal(x: Array, /, *, offset: int = 0) -> Array:
 
 
 def eig(x: Array, /) -> NoReturn:
-    """Refused: eigenvalues of general matrices are complex numbers, which broadloom has not. NotImplementedError."""
+    """Refused: eigenvalues of general matrices are complex numbers, which broadloom lacks. Raises NotImplementedError."""
     _refuse_complex("eig", "eigh")
 
 
 def eigvals(x: Array, /) -> NoReturn:
-    """Refused, as `eig` is. NotImplementedError."""
+    """Refused, as `eig` is. Raises NotImplementedError."""
     _refuse_complex("eigvals", "eigvalsh")
 
 
@@ -192,8 +192,8 @@ def inv(x: Array, /) -> Array:
 
 
 def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] | None = "fro") -> Array:
-    """The norms of matrices: of Frobenius by default, the nuclear norm, or those of 1, -1, 2, -2, inf and -inf.
-    Evaluates its operand and is computed by NumPy.
+    """The norms of matrices: the Frobenius norm by default, the nuclear norm, or the norm for an `ord` of 1, -1, 2, -2,
+    inf or -inf. Evaluates its operand and is computed by NumPy.
 
     Raises ValueError for another `ord`, and for an array of fewer than two axes.
 
@@ -205,8 +205,8 @@ def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: float | Literal["fr
 
 
 def matrix_power(x: Array, n: int, /) -> Array:
-    """Square matrices multiplied with themselves n times; for a negative n, their inverses; for 0, the identity.
-    Evaluates its operand and is computed by NumPy.
+    """Square matrices raised to the power n. For a negative n, their inverses are raised to the power -n; for 0, the
+    result is the identity. Evaluates its operand and is computed by NumPy.
 
     Raises `numpy.linalg.LinAlgError` for a matrix that isn't square, or for the inverse of one that is singular.
 
@@ -218,7 +218,7 @@ def matrix_power(x: Array, n: int, /) -> Array:
 
 
 def matrix_rank(x: Array, /, *, rtol: float | Array | None = None) -> Array:
-    """The ranks of matrices, as int64: how many singular values are above `rtol` times the largest, where `rtol` is
+    """The ranks of matrices, as int64: the number of singular values above `rtol` times the largest, where `rtol` is
     the larger extent times the dtype's epsilon by default. Evaluates its operands and is computed by NumPy.
 
     Raises ValueError for an array of fewer than two axes.
@@ -232,9 +232,9 @@ def matrix_rank(x: Array, /, *, rtol: float | Array | None = None) -> Array:
 
 
 def outer(x1: Array, x2: Array, /) -> Array:
-    """The products of each element of one vector with each of another: of shape (N, M). Lazy.
+    """The products of each element of one vector with each element of another, in the shape (N, M). Lazy.
 
-    Raises ValueError for arrays that have not one axis each, TypeError for dtypes that don't promote.
+    Raises ValueError for arrays of another rank than 1, TypeError for dtypes that don't promote.
 
     >>> bl.linalg.outer(bl.asarray([1, 2]), bl.asarray([3, 4]))
     Array([[3, 4],
@@ -262,9 +262,9 @@ def pinv(x: Array, /, *, rtol: float | Array | None = None) -> Array:
 
 
 def qr(x: Array, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
-    """The factors of matrices, `(Q, R)` with Q @ R == x: Q with orthonormal columns, R upper triangular. For a
-    matrix of M rows and N columns, Q has min(M, N) columns, or M of them if it is to be complete. Evaluates its
-    operand and is computed by NumPy.
+    """The factors of matrices, `(Q, R)` with Q @ R == x: Q with orthonormal columns, R upper triangular. For a matrix
+    of M rows and N columns, Q has min(M, N) columns, or M columns if the mode is "complete". Evaluates its operand and
+    is computed by NumPy.
 
     Raises ValueError for another mode, and for an array of fewer than two axes.
 
@@ -277,8 +277,8 @@ def qr(x: Array, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRRe
 
 
 def slogdet(x: Array, /) -> SlogdetResult:
-    """The determinants of square matrices as sign and logarithm of the absolute value, `(sign, logabsdet)`: of one
-    that is 0, they are 0 and -inf. Evaluates its operand and is computed by NumPy.
+    """The determinants of square matrices as sign and logarithm of the absolute value, `(sign, logabsdet)`: for a
+    determinant of 0, they are 0 and -inf. Evaluates its operand and is computed by NumPy.
 
     Raises `numpy.linalg.LinAlgError` for a matrix that isn't square.
 
@@ -290,8 +290,8 @@ def slogdet(x: Array, /) -> SlogdetResult:
 
 
 def solve(x1: Array, x2: Array, /) -> Array:
-    """The solutions X of x1 @ X == x2, for square matrices `x1`; an `x2` of one axis is one column for all of them.
-    Evaluates its operands and is computed by NumPy.
+    """The solutions X of x1 @ X == x2, for square matrices `x1`; an `x2` of one axis is a single column, which is used
+    for all of them. Evaluates its operands and is computed by NumPy.
 
     Raises `numpy.linalg.LinAlgError` for a matrix that is singular, or not square; ValueError for shapes that don't
     fit.
@@ -303,9 +303,9 @@ def solve(x1: Array, x2: Array, /) -> Array:
 
 
 def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
-    """The singular value decomposition of matrices, `(U, S, Vh)`: x == U[..., :K] * S[..., None, :] @ Vh[..., :K,
-    :] for K singular values, in descending order. U and Vh are square, or have K columns and rows if they are not
-    to be full. Evaluates its operand and is computed by NumPy.
+    """The singular value decomposition of matrices, `(U, S, Vh)`: x == U[..., :K] * S[..., None, :] @ Vh[..., :K, :]
+    for K singular values, in descending order. U and Vh are square. If `full_matrices` is false, U has K columns and Vh
+    has K rows. Evaluates its operand and is computed by NumPy.
 
     Raises `numpy.linalg.LinAlgError` for an array of fewer than two axes, or if there is no convergence.
 
@@ -327,10 +327,10 @@ def svdvals(x: Array, /) -> Array:
 
 
 def trace(x: Array, /, *, offset: int = 0, dtype: Any = None) -> Array:
-    """The sums of the diagonals of matrices, `offset` places above the main one; of integers as int64 or uint64,
-    unless a dtype is given. Evaluates its operand; its diagonal is a view by NumPy, whose sum stays lazy.
+    """The sums of the diagonals of matrices, `offset` places above the main one. Integers are summed as int64 or
+    uint64, unless a dtype is given. Evaluates its operand; its diagonal is a view by NumPy, whose sum stays lazy.
 
-    Raises ValueError for an array of fewer than two axes, TypeError for one of bool.
+    Raises ValueError for an array of fewer than two axes, TypeError for an array of bools.
 
     >>> int(bl.linalg.trace(bl.asarray([[1, 2], [3, 4]])))
     5
@@ -367,7 +367,7 @@ def _computable(values: np.ndarray) -> np.ndarray:
 
 
 def _tolerance(rtol: float | Array | None, x: Array) -> Any:
-    """A tolerance for NumPy. The default is that of the operand's own dtype, which may be narrower than the dtype of
+    """A tolerance for NumPy. The default depends on the operand's own dtype, which may be narrower than the dtype of
     the computation."""
     if rtol is not None:
         return np.asarray(rtol)

@@ -39,7 +39,7 @@ assert frame["dew_point"].is_null().equals(missing)
 print(frame.head())
 
 # %% [markdown]
-# Reductions skip nulls, as those of pyarrow do.
+# Reductions skip nulls, as pyarrow's reductions do.
 
 # %%
 print("mean:", float(bl.mean(dew_point)), pc.mean(pa.array(dew_point)).as_py())

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// A base class whose subclasses support `memoryview`: the view is that of the NumPy array that `_buffer()` returns.
+/// A base class whose subclasses support `memoryview`: it returns a view of the NumPy array that `_buffer()` returns.
 #[pyclass(subclass, frozen, module = "broadloom._core")]
 pub struct Buffered;
 

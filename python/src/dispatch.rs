@@ -149,7 +149,7 @@ impl Dispatch {
         Ok(entry)
     }
 
-    /// Runs a call, or passes it to `general` if an argument is neither an exact `numpy.ndarray` nor a number.
+    /// Runs a call if all arguments are exact `numpy.ndarray`s or numbers, or else passes it to `general`.
     #[inline(always)]
     fn called<'py>(
         slf: &Bound<'py, Self>,
@@ -171,7 +171,7 @@ impl Dispatch {
         call.get().entry().get().rebuilt(py, made)
     }
 
-    /// Binds a kernel to arguments; `None` if one of them is neither an exact `numpy.ndarray` nor a number.
+    /// Binds a kernel to arguments; `None` unless all of them are exact `numpy.ndarray`s or numbers.
     #[cold]
     fn bound<'py>(
         slf: &Bound<'py, Self>,

@@ -26,7 +26,8 @@ pub fn of_type_number(number: i32, size: usize) -> Option<DType> {
     const FLOAT: i32 = NPY_TYPES::NPY_FLOAT as i32;
     const DOUBLE: i32 = NPY_TYPES::NPY_DOUBLE as i32;
     const HALF: i32 = NPY_TYPES::NPY_HALF as i32;
-    // NumPy numbers signed and unsigned integers alternately. Two C types may have one size, so the size decides.
+    // NumPy's type numbers alternate between signed and unsigned integers. Two C types may have the same size, so the size
+    // determines the dtype.
     match (number, size) {
         (BOOL, _) => Some(DType::Bool),
         (FLOAT, _) => Some(DType::Float32),

@@ -34,7 +34,7 @@ fn class_of(kind: ErrorKind) -> &'static str {
         ErrorKind::Cancelled => "CancelledError",
         ErrorKind::TimeLimit => "TimeLimitError",
         ErrorKind::Io => "FileError",
-        // A new kind without a class is a bug in broadloom too.
+        // A kind of error that has no class here is a bug in broadloom too.
         _ => "InternalError",
     }
 }

@@ -205,7 +205,7 @@ impl Handle {
         let dtype = dtype::extract(dtype)?;
         let values = match endpoint {
             true => Array::linspace(start, stop, num),
-            // `stop` is excluded, so the step is that of `num + 1` values, of which the last would be `stop`.
+            // `stop` is excluded: the values are the first `num` of `num + 1` values from `start` to `stop`.
             false => {
                 Array::linspace(start, stop, num.saturating_add(1)).and_then(|values| values.slice(..num))
             }
@@ -430,7 +430,7 @@ impl Handle {
         Ok(Handle::evaluated_to(made, self.by_numpy))
     }
 
-    /// Computes into a NumPy array of the same shape and dtype.
+    /// Computes the values and writes them to a NumPy array of the same shape and dtype.
     #[pyo3(signature = (out, progress = None, **options))]
     fn evaluate_into(
         &self,

@@ -28,10 +28,9 @@ mod trace;
 
 use pyo3::prelude::*;
 
-/// The extension module.
-// Not declared to run without the GIL: on a busy machine, the main thread of CPython 3.13.5t sometimes did not notice a signal while
-// another thread evaluated, for a cause that was not found. Tables are behind locks, and handles are immutable. The fields of a NumPy
-// array are read without a lock, as NumPy's own functions read them.
+/// The extension module. The module does not declare that it can run without the GIL: on a busy machine, the main thread of CPython
+/// 3.13.5t sometimes did not notice a signal while another thread evaluated, for a cause that was not found. Tables are behind
+/// locks, and handles are immutable. The fields of a NumPy array are read without a lock, as NumPy's own functions read them.
 #[pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]

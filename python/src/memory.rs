@@ -1,8 +1,9 @@
 //! NumPy's memory as operands of the engine, and the engine's memory as NumPy arrays.
 //!
 //! Another Python thread may write to an array while it is read here, whether or not the GIL is released. An array's memory is
-//! therefore accessed through raw pointers, by a [`Region`] or a [`ViewMut`], and never as a slice; only a reduction makes a
-//! slice of contiguous elements, while it combines them. A reference to each array that is read keeps it alive.
+//! therefore accessed through raw pointers, by a [`Region`] or a [`ViewMut`], and not as a slice. The only exception is a
+//! reduction, which makes a slice of contiguous elements while it combines them. A reference to each array that is read keeps it
+//! alive.
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -136,7 +137,7 @@ impl NumpyMemory {
         })
     }
 
-    /// Whether both describe the same elements: equal dtype, shape, strides and address.
+    /// Whether both descriptions refer to the same elements: equal dtype, shape, strides and address.
     fn has_elements_of(&self, other: &NumpyMemory) -> bool {
         (self.data, self.dtype) == (other.data, other.dtype)
             && self.shape == other.shape

@@ -58,7 +58,7 @@ pub fn set_context_variable(py: Python<'_>, variable: Py<PyAny>) {
     let _ = VARIABLE.set(py, variable);
 }
 
-/// The current options: those of the context, combined with the process-wide promotion rule.
+/// The current options: the options of the context, combined with the process-wide promotion rule.
 #[inline(always)]
 pub fn current(py: Python<'_>) -> PyResult<Context> {
     // PERF: a short call takes only 0.25 µs, so the lookup is skipped unless an option was ever set.

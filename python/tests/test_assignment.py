@@ -1,5 +1,5 @@
-"""Makes random sequences of assignments to arrays that are built from each other. Each array must have the elements
-of a NumPy copy; no array that NumPy was given may change, and no shared memory either."""
+"""Makes random sequences of assignments to arrays that are built from each other. Each array must have the elements of
+a NumPy copy; arrays that NumPy has received, and memory that is shared, must not change."""
 
 import random
 import threading

@@ -59,7 +59,7 @@ def test_can_cast_where_promotion_leads(source: Any) -> None:
         expected = np.promote_types(source, target) == target
         assert bl.can_cast(source, target) is expected
         assert bl.can_cast(bl.ones(1, dtype=source), target) is expected
-        # Where the standard promotes, promotion is the same.
+        # If the standard's rule allows the promotion, its result is the same as NumPy's.
         try:
             assert (bl.result_type(source, target) == target) is expected
         except TypeError:

@@ -13,7 +13,8 @@ import broadloom.numexpr
 
 RECIPE = "import broadloom.numexpr; broadloom.numexpr.install()"
 
-# `addsitedir` reads the `.pth` files of a folder as the start of an interpreter does with those of site-packages.
+# `addsitedir` reads the `.pth` files of a folder in the same way as an interpreter reads those of site-packages at its
+# start.
 START = "import os, site, sys; site.addsitedir(sys.argv[1]); "
 
 

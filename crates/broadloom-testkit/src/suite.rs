@@ -230,8 +230,8 @@ pub fn operands_that_serve_a_whole_row(subject: Subject<'_>) {
     }
 }
 
-/// Tests pairs of instructions: the second uses the value of the first as either operand or as both, and the first value may be
-/// an output as well.
+/// Tests pairs of instructions: the second uses the value of the first as its left operand, its right operand or both, and the
+/// first value may be an output too.
 ///
 /// Executors may compute both in one machine instruction, but each must round as it does alone.
 ///
@@ -373,7 +373,7 @@ pub fn every_length_and_tail(subject: Subject<'_>) {
     ];
     for code in codes {
         let whole = columns(code);
-        // The lengths include those of two blocks of 64 lanes, and longer ones.
+        // The lengths include 128, which is two blocks of 64 lanes, and greater lengths.
         for n in (1..=70).chain([100, 127, 128, 129, 135, 191, 192, 193, 200]) {
             let part: Vec<Vec<Scalar>> =
                 whole.iter().map(|c| c[c.len() / 4..][..n.min(c.len() - c.len() / 4)].to_vec()).collect();

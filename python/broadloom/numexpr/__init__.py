@@ -1,8 +1,8 @@
 """numexpr's calls, computed by broadloom: `evaluate("2*a + 3*b")` on NumPy arrays, in one fused pass, with every special case right.
 
 It accepts the calls of numexpr 2.14 and returns the same dtypes. A table in the documentation ("from numexpr") lists
-intentional differences. Complex numbers and strings are a `NotImplementedError`. No text reaches Python: it is parsed,
-and never run.
+intentional differences. Complex numbers and strings raise a `NotImplementedError`. A text is parsed, and never executed
+as Python code.
 
 >>> import numpy as np
 >>> import broadloom.numexpr as ne
@@ -72,8 +72,8 @@ __version__ = version.version
 use_vml: Final = False
 is_cpu_amd_intel: Final = False
 
-# Names that are imported on first use, so that `install` is cheap and the environment is read at the same time as by
-# numexpr.
+# Names that are imported on first use, so that `install` is cheap and environment variables are read at the same time
+# as numexpr reads them.
 _LAZY: Final = {
     "NumExpr": "_compiled",
     "E": "_nodes",

@@ -34,7 +34,8 @@ class NumExpr:
     variables are float64, in the order of their names. Arrays are cast to those types, by default only if the cast is
     'safe'.
 
-    Raises the exceptions of `evaluate` for a text, and `ValueError` for names that are not those of the expression.
+    Raises the exceptions of `evaluate` for a text, and `ValueError` if `signature` lists other names than the
+    expression contains.
 
     >>> import numpy as np
     >>> f = NumExpr("2*a + b", [("a", np.float64), ("b", np.float64)])

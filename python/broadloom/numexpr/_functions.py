@@ -45,7 +45,8 @@ def _one(value: Any) -> Any:
 
 
 def _numpys(names: str, least: Kind = "float", **options: bool) -> dict[str, Function]:
-    """Functions of NumPy that are the engine's too, by names that the three of them share or that the op table lists."""
+    """Functions that both NumPy and the engine implement. The names are those of numexpr, which NumPy shares; the op
+    table lists the engine's names."""
     ufuncs: list[np.ufunc] = [getattr(np, name) for name in names.split()]
     return {
         name: Function(name, OPS[ufunc], ufunc, ufunc.nin, least, **options)

@@ -1,7 +1,8 @@
 """Makes this package importable under numexpr's name.
 
 A finder at the front of `sys.meta_path` imports this package at the first `import numexpr`. Installing therefore costs
-almost nothing at the start of an interpreter, and the environment is read at the same time as by numexpr.
+almost nothing at the start of an interpreter, and environment variables are read at the same time as numexpr reads
+them.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ _FINDER = _Finder()
 
 
 def install() -> None:
-    """Makes `import numexpr` give this package, in this process, from now on. Calling it again is without an effect.
+    """Makes `import numexpr` import this package, in this process, from now on. Calling it again has no effect.
 
-    It has to come before numexpr is imported, and so before pandas is. A subprocess needs its own call: a file `broadloom.pth` in
-    the folder of its site packages, with the line `import broadloom.numexpr; broadloom.numexpr.install()`, makes it in every
-    interpreter of that environment.
+    It must be called before numexpr is imported, and therefore before pandas is. Each subprocess needs its own call. A
+    file `broadloom.pth` in the folder of an environment's site packages, with the line
+    `import broadloom.numexpr; broadloom.numexpr.install()`, makes the call in every interpreter of that environment.
 
     Raises `RuntimeError` if numexpr itself is imported already.
     """
@@ -61,8 +62,8 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Undoes `install`: the next `import numexpr` gives numexpr. Modules that have already imported this package under
-    numexpr's name keep it."""
+    """Undoes `install`: the next `import numexpr` imports numexpr itself. Modules that have already imported this
+    package under numexpr's name keep it."""
     if _FINDER in sys.meta_path:
         sys.meta_path.remove(_FINDER)
     served = sys.modules.get(_SERVED)

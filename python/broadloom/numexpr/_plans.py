@@ -1,7 +1,7 @@
-"""Plans of texts: the Python side of what the extension module requests for a new text, or a new combination of dtypes
+"""Plans of texts: the Python code that the extension module calls for a new text, or for a new combination of dtypes
 and ranks.
 
-A plan has the names of a text's variables and, for each combination, a compiled kernel, which `Builder` makes.
+A plan contains the names of a text's variables and, for each combination, a compiled kernel, which `Builder` makes.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ Argument = tuple[Any, ...]
 #: The maximum number of plans in the cache.
 MAX_PLANS: Final = 256
 
-#: The plans of texts. The key is the text, which the extension module looks up here, or a tuple for other options than the
-#: default ones.
+#: The plans of texts. The key is the text, which the extension module looks up here, or a tuple if some options are not
+#: the defaults.
 PLANS: Final[Bounded[str | tuple[Any, ...], Plan]] = Bounded(MAX_PLANS)
 
 _SCALARS: Final = {"bool": np.dtype(np.bool_), "int": np.dtype(np.int64), "float": np.dtype(np.float64)}

@@ -46,7 +46,7 @@ _QUOTED = re.compile(r"'[^']*'")
 _FORBIDDEN = re.compile(
     r"[;:\[]"  # what statements, lambdas, slices and subscripts need
     r"|(?<!\w)__\w+__(?!\w)"  # names with two underscores at both ends
-    r"|\.(?=\w)(?!(?:real|imag|j|\d+j?|\d*[eE][+-]?\d+j?)\b)"  # attributes but real and imag; the digits of a number are none
+    r"|\.(?=\w)(?!(?:real|imag|j|\d+j?|\d*[eE][+-]?\d+j?)\b)"  # attributes except real and imag; not the digits of a number
 )
 
 

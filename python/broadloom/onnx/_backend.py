@@ -210,10 +210,11 @@ class Backend(base.Backend):
         outputs_info: Sequence[tuple[np.dtype[Any], tuple[int, ...]]] | None = None,
         **kwargs: Any,
     ) -> tuple[Any, ...]:
-        """The outputs of one node for these inputs, which have the node's order; names that are left out have none.
+        """The outputs of one node for these inputs, which are in the node's order. There is one input for each distinct
+        name, except the empty name.
 
-        `opset_version` is that of the node's domain: the newest one by default. Other options and errors are those of
-        `prepare`; `outputs_info` is not needed.
+        `opset_version` is the version of the node's domain, by default the newest one. Other options and errors are
+        those of `prepare`; `outputs_info` is not needed.
         """
         _checked_device(device)
         opset = kwargs.pop("opset_version", defs.onnx_opset_version())
@@ -237,7 +238,7 @@ class Backend(base.Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether a device is the one that there is: "CPU"."""
+        """Whether a device is "CPU", the only one that is supported."""
         return device.partition(":")[0] == DEVICE
 
 

@@ -53,8 +53,8 @@ def binary(name: str) -> Callable[[Call, Handle, Handle], Handle]:
 
 
 def folded(name: str) -> Callable[..., Handle]:
-    """An operator of one or more operands, which are combined from first to last. Before opset 8, all must have the
-    same shape."""
+    """An operator of one or more operands, which are combined from first to last. Before opset 8, all operands must
+    have the same shape."""
 
     def build(call: Call, *operands: Handle) -> Handle:
         if call.version < 8 and len({x.shape for x in operands}) > 1:

@@ -19,8 +19,9 @@ def printable(text: str) -> str:
 class Unsupported:
     """An unsupported operator or type in a model.
 
-    `name` is an operator's, or that of a value whose type is the reason. `within` is the operator, or function, of the
-    model whose body has it, if it is not in the model's own graph; `node` is the node of the model's graph.
+    `name` is the name of the operator, or of a value whose type is unsupported. If the operator is not in the model's
+    own graph, `within` is the model's operator or function whose body contains it. `node` is the node of the model's
+    graph.
     """
 
     name: str
@@ -41,9 +42,10 @@ class Unsupported:
 
 
 class UnsupportedModelError(NotImplementedError):
-    """A model needs what this backend has not; `findings` has all of it, and nothing has run.
+    """A model needs operators or types that this backend does not support. `findings` lists all of them, and nothing
+    has run.
 
-    `operators` are the names of the operators of the model's own graph that are concerned, sorted.
+    `operators` are the sorted names of the unsupported operators in the model's own graph.
     """
 
     __module__ = "broadloom.onnx"

@@ -111,5 +111,6 @@ class Row:
     gives: Callable[[Node, Sequence[str | None]], Sequence[str | None]] | None = None
     refuses: Callable[[Node], str | None] | None = None
     note: str = ""
-    #: Whether the result is generated from an index and numbers, without memory. None: if all its operands are.
+    #: Whether the result is generated from an index and numbers, without memory. None means that it is if all its
+    #: operands are.
     generates: bool | None = None

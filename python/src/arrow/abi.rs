@@ -119,7 +119,8 @@ impl<T: Struct> Drop for Owned<T> {
         let pointer = self.pointer();
         // SAFETY: `release` is not null, so this owner still owns the struct and has not released it before.
         let call = || unsafe { release(pointer) };
-        // Objects may be dropped while an exception is set, which Python code called by `release` must neither see nor change.
+        // The struct may be dropped while an exception is set. The exception is saved, since Python code that `release` calls
+        // must not see or change it.
         let attached = Python::try_attach(|_| {
             let (mut kind, mut value, mut trace) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
             // SAFETY: the thread is attached, and the exception fetched here is restored below.

@@ -169,7 +169,7 @@ unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArra
     0
 }
 
-/// The `get_last_error` callback: the stream's calls never fail.
+/// The `get_last_error` callback. It returns null, since the stream's calls never fail.
 unsafe extern "C" fn get_last_error(_: *mut ArrowArrayStream) -> *const c_char {
     ptr::null()
 }

@@ -1,7 +1,7 @@
 //! The text that a thread evaluated last, for `re_evaluate`.
 //!
-//! It is stored in Python's dictionary for the thread and not in a Rust thread-local variable. The destructor of the latter would
-//! run while the interpreter ends the thread, without the GIL, and must not drop a Python reference then.
+//! It is stored in Python's dictionary for the thread and not in a Rust thread-local variable. The destructor of a thread-local
+//! variable would run without the GIL, while the interpreter ends the thread. A Python reference must not be dropped then.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;

@@ -95,7 +95,7 @@ fn is_column_major(memory: &NumpyMemory) -> bool {
 }
 
 /// Sorts the axes by decreasing strides. Like NumPy's iterator for `order='K'`, this is an insertion sort that moves an axis
-/// inwards only if the strides of at least one operand require it and those of no operand forbid it.
+/// inwards only if the strides of at least one operand require it and no operand's strides forbid it.
 fn by_strides(memories: &[&NumpyMemory], rank: usize) -> Axes<usize> {
     let stride = |memory: &NumpyMemory, axis: usize| {
         let missing = rank - memory.shape.len();

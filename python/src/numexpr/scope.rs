@@ -65,9 +65,9 @@ fn look_up<'py>(
     }
 }
 
-/// Empties the dictionary of a frame's local variables, so that it does not keep their values alive. A namespace that something
-/// else uses as well (that of a class body or of `exec`, or one returned by `locals()`) is left alone; it is recognised by its
-/// larger reference count.
+/// Empties the dictionary of a frame's local variables, so that it does not keep their values alive. A namespace that is also
+/// used elsewhere (by a class body or `exec`, or because `locals()` returned it) has a larger reference count, and is left
+/// unchanged.
 fn clear_snapshot(locals: &Bound<'_, PyAny>) {
     // SAFETY: the object is alive and the GIL is held.
     let references = unsafe { ffi::Py_REFCNT(locals.as_ptr()) };

@@ -60,7 +60,7 @@ def reference(name: str, of: str, kind: int) -> AttributeProto:
 
 
 def doubling(levels: int, *body: Any) -> Any:
-    """A model whose functions each call the one before twice."""
+    """A model in which each function calls the previous one twice."""
     functions = [function("f0", ["a"], ["b"], body)]
     for level in range(1, levels):
         calls = [call(f"f{level - 1}", [a], [b]) for a, b in (("a", "c"), ("c", "b"))]

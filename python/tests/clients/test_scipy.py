@@ -1,5 +1,4 @@
-"""Tests that SciPy accepts broadloom's arrays, and computes by the namespace's functions if `SCIPY_ARRAY_API` is set.
-"""
+"""Tests that SciPy accepts broadloom's arrays, and computes by the namespace's functions if `SCIPY_ARRAY_API` is set."""
 
 from __future__ import annotations
 

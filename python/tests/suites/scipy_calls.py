@@ -50,7 +50,7 @@ class Call:
 
 
 def calls(module: str) -> list[Call]:
-    """The calls of one module, in the order of its file; those of its distributions follow."""
+    """The calls of one module in the order of its file, followed by the calls of its distributions."""
     rows = []
     for line in (HERE / f"scipy_{module}.txt").read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
@@ -80,8 +80,7 @@ def public(module: str) -> list[str]:
 
 
 def operands(xp: Any, dtype: Any = np.float64) -> dict[str, Any]:
-    """The variables that the texts use: the same numbers as arrays of a namespace, where floats have the given dtype.
-    """
+    """The variables that the texts use: the same numbers as arrays of a namespace, where floats have the given dtype."""
     rng = np.random.default_rng(20)
 
     def floats(values: Any) -> Any:

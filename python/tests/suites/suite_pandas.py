@@ -30,7 +30,7 @@ FULL = (
     "series/test_arithmetic.py",
 )
 
-# The tests of the folder `computation` are parametrised by pandas' engine; those of its Python engine don't call
+# The tests of the folder `computation` are parametrised by pandas' engine; tests with its Python engine don't call
 # numexpr.
 QUICK_SELECTION = "test_expressions or numexpr"
 

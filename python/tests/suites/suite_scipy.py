@@ -165,8 +165,8 @@ def _page(block: str, page: Path) -> str:
 
 
 def run(*, write: bool = False, accepted: Path = ACCEPTED, page: Path = PAGE) -> Report:
-    """Makes all calls in float64, and those of functions that SciPy claims in float32 too. With `write` the lists
-    are written to the page."""
+    """Makes all calls in float64, and calls of functions for which SciPy claims support in float32 too. With `write`,
+    the lists are written to the page."""
     report = Report("SciPy's functions", ("scipy",))
     rules = tomllib.loads(accepted.read_text(encoding="utf-8"))
     begin = time.monotonic()

@@ -270,8 +270,7 @@ impl Generator {
 
     fn bits(&mut self, dtype: DType) -> u64 {
         match self.rng.below(9) {
-            // Ordinary floats, for which exponentials, trigonometric functions and powers are neither out of range nor close to 0
-            // or 1.
+            // Ordinary floats, whose exponentials, trigonometric functions and powers are in range and not close to 0 or 1.
             8 if dtype.is_float() => {
                 let significand = self.rng.next() | 1 << 63;
                 let magnitude = significand as f64 * 2f64.powi(self.rng.below(20) as i32 - 72);

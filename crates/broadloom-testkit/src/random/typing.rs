@@ -126,8 +126,8 @@ pub fn operand_dtype(op: Op, args: &[Arg], before: &[Type], mode: Promotion) -> 
         }
         numbers = &args[1..];
     }
-    // Like numpy.result_type: each integer dtype is promoted with the floats, not with the other integers first. int16 and uint16
-    // with float16 give float32, although the two promote to int32, which with float16 gives float64.
+    // Like numpy.result_type: each integer dtype is promoted with the floats, not with the other integers first. int16, uint16
+    // and float16 promote to float32, although int16 and uint16 alone promote to int32, which promotes with float16 to float64.
     let arrays: Vec<DType> = numbers
         .iter()
         .filter_map(|arg| if let Arg::Step(i) = *arg { Some(before[i].dtype) } else { None })

@@ -13,7 +13,7 @@ pub trait Accumulator: Copy {
     /// The number with these bits.
     fn from_bits(bits: u64) -> Self;
 
-    /// The bits; every NaN has those of the canonical NaN.
+    /// The bits. For every NaN, they are the bits of the canonical NaN.
     fn bits(self) -> u64;
 
     /// The sum.

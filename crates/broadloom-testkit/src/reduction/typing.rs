@@ -66,7 +66,7 @@ fn of_floats(dtype: DType, name: &str, promotion: Promotion) -> Result<DType, St
 }
 
 impl Reduction {
-    /// The dtype and shape of the result, given those of the operand.
+    /// The dtype and shape of the result, given the dtype and shape of the operand.
     ///
     /// # Errors
     /// The reason why the call is ill-typed.
@@ -125,7 +125,7 @@ fn reduced(
 }
 
 impl Cumulative {
-    /// The dtype and shape of the result, given those of the operand.
+    /// The dtype and shape of the result, given the dtype and shape of the operand.
     ///
     /// # Errors
     /// The reason why the call is ill-typed.
@@ -151,7 +151,7 @@ pub(super) fn scan_axis(c: &Cumulative, shape: &[usize]) -> Result<usize, String
 }
 
 impl VecDot {
-    /// The shape of the result, given those of the operands. The dtype is the common dtype of the operands.
+    /// The shape of the result, given the shapes of the operands. The dtype is the common dtype of the operands.
     ///
     /// # Errors
     /// The reason why the call is ill-typed.

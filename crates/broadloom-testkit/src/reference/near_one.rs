@@ -1,8 +1,8 @@
 //! The float64 pairs whose exponentials sum to nearly 1, for which the terms of logaddexp cancel most.
 //!
-//! For each a below 0, b = ln(1 − e^a) gives a sum of 1. The distance of b from a float64 is practically random, so the pairs
-//! that cancel most can only be found by a search. `near_one.txt` contains the pairs found by a long search, with the correctly
-//! rounded values of logaddexp. The module `search` implements the method, and its tests repeat a short search.
+//! For each a below 0, the sum e^a + e^b is 1 if b = ln(1 − e^a). The distance of this b from a float64 is practically random,
+//! so the pairs that cancel most can only be found by a search. `near_one.txt` contains the pairs found by a long search, with
+//! the correctly rounded values of logaddexp. The module `search` implements the method, and its tests repeat a short search.
 
 /// The pairs found by the long search: x1, x2 and the float64 nearest to logaddexp(x1, x2).
 pub fn nearest_to_one() -> Vec<[f64; 3]> {

@@ -1,8 +1,8 @@
 //! The precise reference for the values of functions: it computes them at any precision by `dashu-float`, whose results are
 //! correctly rounded (interval arithmetic in Ziv's loop). It decides the cases that the quick reference can't.
 //!
-//! Results outside of the library's range (extremely large or small ones, and those for infinite arguments)
-//! are replaced by values that every format rounds in the same way.
+//! Results outside of the library's range (extremely large or small results, and results for infinite arguments) are replaced
+//! by values that every format rounds in the same way.
 
 use std::cell::RefCell;
 

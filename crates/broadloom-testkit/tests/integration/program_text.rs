@@ -1,4 +1,5 @@
-//! Programs as text: a printed program parses to the same program, and a text that can't be parsed gives an error with the line.
+//! Tests programs as text: a printed program parses to the same program, and parsing an invalid text returns an error with the
+//! line.
 
 use broadloom_testkit::random::{Program, Size, program, with_other_values};
 

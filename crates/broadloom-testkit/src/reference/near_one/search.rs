@@ -162,8 +162,8 @@ fn first(step: u64, modulus: u64, low: u64, high: u64) -> Option<u64> {
     if u128::from(x) * u128::from(step) <= u128::from(high) {
         return Some(x);
     }
-    // No multiple of the step lies between the bounds, so both wrap around equally often. Each level of the recursion is a step
-    // of Euclid's algorithm.
+    // No multiple of the step lies between the bounds, so reducing both bounds modulo the step keeps their distance. Each level
+    // of the recursion is a step of Euclid's algorithm.
     let around = |x: u64| (step - x % step) % step;
     let y = first(modulus % step, step, around(high), around(low))?;
     let least = u128::from(low) + u128::from(modulus) * u128::from(y);
