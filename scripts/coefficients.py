@@ -444,7 +444,7 @@ def polynomials(tables, out):
 
 def main_near():
     out = [
-        "//! Polynomials behind the nearest float32. Made by `scripts/coefficients.py near` (mpmath); not edited by hand.",
+        "//! Polynomials of the correctly rounded float32 functions. Made by `scripts/coefficients.py near` (mpmath); not edited by hand.",
         "//!",
         "//! The format is that of `functions::coefficients`, whose tables for the same functions have other error bounds.",
         "",
@@ -475,11 +475,11 @@ def main():
     out.append(constant("LN2_DD", "ln 2 as a double-double.", double_double(ln2)))
     out.append(constant("LOG2_E", "1/ln 2 as a double-double.", double_double(1 / ln2)))
     out.append(constant("LOG10_E", "1/ln 10 as a double-double.", double_double(1 / mp.log(10))))
-    out.append(constant("LOG10_2", "log10 2: 32 bits, 32 bits, and the rest.", split(mp.log10(2), 32, 32)))
+    out.append(constant("LOG10_2", "log10 2 as a sum of 32 bits, 32 bits and the rest.", split(mp.log10(2), 32, 32)))
     single = lambda x: to_single(x)
     head16 = bits_below(ln2, 16)
     values = [single(ln2), single(ln2 - single(ln2)), head16, single(ln2 - head16)]
-    out.append("/// Two sums for ln 2: two float32; and a number with 16 bits, whose products with exponents are exact, and the rest.")
+    out.append("/// ln 2 as the sum of two float32, and as the sum of a 16-bit number, whose products with exponents are exact, and the rest.")
     out.append("pub const LN2_SINGLE: [f32; 4] = [" + ", ".join(literal(v, True) for v in values) + "];\n")
     inverse = 1 / ln2
     out.append("/// 1/ln 2 as the sum of two float32.")

@@ -30,7 +30,7 @@ built=$target/$([ "$profile" = dev ] && echo debug || echo "$profile")
 install_library() {
   local from=$1 to=$2
   shift 2
-  # Moved into place, since a running program may have mapped the old file.
+  # The file is copied under another name and then moved, since a running program may have mapped the old file.
   cp "$from" "$to.part"
   if [ "$profile" != dev ]; then
     "${STRIP:-strip}" "$@" "$to.part" || echo "install.sh: ${STRIP:-strip} failed: $to keeps its symbols" >&2

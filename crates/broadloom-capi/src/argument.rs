@@ -8,7 +8,7 @@ use std::ffi::{CStr, c_char};
 use crate::status::bl_status::{BL_ARGUMENT, BL_MISALIGNED, BL_NULL, BL_TOO_SMALL, BL_UTF8};
 use crate::status::{Answer, CallFailure};
 
-/// Instead of a text's length: the text ends at the first zero byte.
+/// The length to pass for a text that ends at its first zero byte.
 pub const BL_NUL_TERMINATED: usize = usize::MAX;
 
 /// Returns an error if a pointer is null or misaligned.
@@ -79,7 +79,8 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char, length: usize, what: &str)
         // SAFETY: `check` rejected null; the safety section requires a NUL in readable memory.
         unsafe { CStr::from_ptr(pointer) }.to_bytes()
     } else {
-        // SAFETY: bytes are always aligned; the safety section requires of `length` bytes what `many` requires.
+        // SAFETY: bytes are always aligned; the safety section requires that a non-null pointer is valid for reads of `length`
+        // bytes.
         unsafe { many(pointer.cast::<u8>(), length, what) }?
     };
     std::str::from_utf8(bytes).map_err(|error| {
@@ -103,7 +104,7 @@ pub(crate) unsafe trait Versioned: Copy {
 /// Reads the size that the caller stored in a struct.
 ///
 /// # Safety
-/// As for [`versioned`].
+/// The requirements of [`versioned`].
 unsafe fn stated_size<T: Versioned>(pointer: *const T, what: &str) -> Answer<usize> {
     check(pointer, what)?;
     // SAFETY: `check` rejected null and misaligned pointers; `versioned` requires any other to be valid for a read of the leading
@@ -119,7 +120,7 @@ unsafe fn stated_size<T: Versioned>(pointer: *const T, what: &str) -> Answer<usi
     Ok(size)
 }
 
-/// Reads a struct from a caller whose version may have fewer or more fields. Fields that this version doesn't know must be zero.
+/// Reads a caller's struct, whose version may have fewer or more fields. Fields that this version doesn't know must be zero.
 ///
 /// # Safety
 /// A pointer that is neither null nor misaligned must be valid for reads of a `usize`, and of the number of bytes stored there.
@@ -143,7 +144,7 @@ pub(crate) unsafe fn versioned<T: Versioned>(pointer: *const T, what: &str) -> A
     Ok(known)
 }
 
-/// Fills in a struct of a caller whose version may have fewer or more fields. Its `size` is left unchanged.
+/// Fills in a caller's struct, whose version may have fewer or more fields. Its `size` is left unchanged.
 ///
 /// # Safety
 /// A pointer that is neither null nor misaligned must be valid for reads of a `usize`, and for writes of the number of bytes
@@ -169,7 +170,7 @@ pub(crate) unsafe fn give(
     capacity: usize,
     length: *mut usize,
 ) -> Answer<()> {
-    // SAFETY: `OutPtr::new` accepts null, and requires of any other pointer what the safety section requires of `length`.
+    // SAFETY: `OutPtr::new` accepts null, and has the same requirements on any other pointer as the safety section on `length`.
     unsafe { OutPtr::new(length, "the pointer to the length") }?.put(text.len());
     if capacity <= text.len() {
         let why = format!("a text of {} bytes and a zero does not fit into {capacity}", text.len());

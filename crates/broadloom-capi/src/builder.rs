@@ -32,13 +32,13 @@ pub struct bl_value {
     pub id: u64,
 }
 
-/// An extent: a number, or a symbol for one that is bound at run time.
+/// An extent: a number, or a symbol for an extent that is bound at run time.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bl_dim {
-    /// Null for a number; else a name, or "..." for any number of leading axes, zero-terminated.
+    /// Null if the extent is a number. Otherwise a name, or "..." for any number of leading axes, zero-terminated.
     pub symbol: *const c_char,
-    /// The number, where there is no symbol.
+    /// The number, if `symbol` is null.
     pub extent: usize,
 }
 
@@ -98,9 +98,9 @@ impl Builder {
 /// Converts the extents of a C array.
 ///
 /// # Safety
-/// As for [`many`]. Symbols must be null or NUL-terminated. The extents and symbols must not change during the call.
+/// The requirements of [`many`]. Symbols must be null or NUL-terminated. The extents and symbols must not change during the call.
 unsafe fn dims(pointer: *const bl_dim, rank: usize) -> Answer<Vec<Dim>> {
-    // SAFETY: the safety section requires of `rank` extents what `many` requires.
+    // SAFETY: `many` has the same requirements on `rank` extents as the safety section.
     let given = unsafe { many(pointer, rank, "the pointer to the extents") }?;
     let one = |dim: &bl_dim| match dim.symbol.is_null() {
         true => Ok(Dim::Fixed(dim.extent)),
@@ -118,7 +118,7 @@ unsafe fn dims(pointer: *const bl_dim, rank: usize) -> Answer<Vec<Dim>> {
 pub unsafe extern "C" fn bl_builder_new(options: *const bl_options, out: *mut bl_builder) -> bl_status {
     answer(|| {
         // SAFETY: `OutPtr::new` accepts null and requires any other aligned pointer to be valid for a write, as `out` is;
-        // `code::options` accepts null and requires of any other pointer what the safety section says.
+        // `code::options` accepts null and has the same requirements on any other pointer as the safety section.
         let (out, options) =
             unsafe { (OutPtr::new(out, "the pointer to the builder")?, crate::code::options(options)?) };
         let mark = MARKS.fetch_add(1, Ordering::Relaxed);
@@ -156,12 +156,12 @@ pub(crate) unsafe fn add(
     })
 }
 
-/// Adds an input: an array of this dtype with `rank` extents, or with none a scalar parameter. A kernel's inputs are in
+/// Adds an input: an array of this dtype with `rank` extents, or a scalar parameter if `rank` is 0. A kernel's inputs are in
 /// the order of these calls.
 ///
 /// # Safety
-/// `name` is null or ends with a zero; `extents` is null or valid for `rank` reads, and so are their symbols; `out` is null
-/// or valid for a write.
+/// `name` is null or ends with a zero; `extents` is null or valid for `rank` reads, and each of their symbols is null or ends
+/// with a zero; `out` is null or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_builder_input(
     handle: bl_builder,
@@ -172,14 +172,14 @@ pub unsafe extern "C" fn bl_builder_input(
     out: *mut bl_value,
 ) -> bl_status {
     let make = |_: &Builder, parts: &mut BuilderParts| {
-        // SAFETY: `text` accepts null and requires that any other `name` is zero-terminated, as the safety section says.
+        // SAFETY: `text` accepts null and requires that any other `name` is zero-terminated, and so does the safety section.
         let name = unsafe { text(name, BL_NUL_TERMINATED, "the name of the input") }?;
-        // SAFETY: `dims` requires of `rank` extents and their symbols what the safety section says.
+        // SAFETY: `dims` has the same requirements on `rank` extents and their symbols as the safety section.
         let input = Array::input(name, dtype(dtype_code)?, &unsafe { dims(extents, rank) }?)?;
         parts.inputs.push(parts.values.len());
         Ok(input)
     };
-    // SAFETY: `add` requires of `out` what this function's safety section says.
+    // SAFETY: `add` has the same requirements on `out` as this function.
     unsafe { add(handle, out, make) }
 }
 
@@ -188,7 +188,7 @@ pub unsafe extern "C" fn bl_builder_input(
 /// # Safety
 /// `out` is null or valid for a write.
 unsafe fn literal(handle: bl_builder, literal: Literal, out: *mut bl_value) -> bl_status {
-    // SAFETY: `add` requires of `out` what this function's safety section says.
+    // SAFETY: `add` has the same requirements on `out` as this function.
     unsafe { add(handle, out, |_, _| Ok(Array::scalar(literal))) }
 }
 
@@ -198,7 +198,7 @@ unsafe fn literal(handle: bl_builder, literal: Literal, out: *mut bl_value) -> b
 /// `out` is null or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_builder_bool(handle: bl_builder, value: i32, out: *mut bl_value) -> bl_status {
-    // SAFETY: `literal` requires of `out` what this function's safety section says.
+    // SAFETY: `literal` has the same requirements on `out` as this function.
     unsafe { literal(handle, Literal::Bool(value != 0), out) }
 }
 
@@ -208,7 +208,7 @@ pub unsafe extern "C" fn bl_builder_bool(handle: bl_builder, value: i32, out: *m
 /// `out` is null or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_builder_int(handle: bl_builder, value: i64, out: *mut bl_value) -> bl_status {
-    // SAFETY: `literal` requires of `out` what this function's safety section says.
+    // SAFETY: `literal` has the same requirements on `out` as this function.
     unsafe { literal(handle, Literal::Int(value.into()), out) }
 }
 
@@ -218,7 +218,7 @@ pub unsafe extern "C" fn bl_builder_int(handle: bl_builder, value: i64, out: *mu
 /// `out` is null or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_builder_uint(handle: bl_builder, value: u64, out: *mut bl_value) -> bl_status {
-    // SAFETY: `literal` requires of `out` what this function's safety section says.
+    // SAFETY: `literal` has the same requirements on `out` as this function.
     unsafe { literal(handle, Literal::Int(value.into()), out) }
 }
 
@@ -228,11 +228,11 @@ pub unsafe extern "C" fn bl_builder_uint(handle: bl_builder, value: u64, out: *m
 /// `out` is null or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_builder_float(handle: bl_builder, value: f64, out: *mut bl_value) -> bl_status {
-    // SAFETY: `literal` requires of `out` what this function's safety section says.
+    // SAFETY: `literal` has the same requirements on `out` as this function.
     unsafe { literal(handle, Literal::Float(value), out) }
 }
 
-/// Adds the result of a function, such as "add" or "where", for these values; docs/generated/ops.md lists the functions.
+/// Adds the result of a function, such as "add" or "where", applied to these values; docs/generated/ops.md lists the functions.
 ///
 /// # Safety
 /// `function` is null or ends with a zero; `values` is null or valid for `count` reads; `out` is null or valid for a write.
@@ -245,8 +245,8 @@ pub unsafe extern "C" fn bl_builder_apply(
     out: *mut bl_value,
 ) -> bl_status {
     let make = |builder: &Builder, parts: &mut BuilderParts| {
-        // SAFETY: `text` and `many` accept null; the safety section says that any other `function` is zero-terminated, and that
-        // `count` values can be read.
+        // SAFETY: `text` and `many` accept null; the safety section requires that any other `function` is zero-terminated, and
+        // that `count` values can be read.
         let (name, values) = unsafe {
             let name = text(function, BL_NUL_TERMINATED, "the name of the function")?;
             (name, many(values, count, "the pointer to the values")?)
@@ -262,12 +262,12 @@ pub unsafe extern "C" fn bl_builder_apply(
         let operands = values.iter().map(operand).collect::<Answer<Vec<_>>>()?;
         Ok(Array::apply(op, &operands)?)
     };
-    // SAFETY: `add` requires of `out` what this function's safety section says.
+    // SAFETY: `add` has the same requirements on `out` as this function.
     unsafe { add(handle, out, make) }
 }
 
-/// Adds the result of a host function for these values, which have exactly the dtypes that it was created with; literals
-/// become elements of those dtypes.
+/// Adds the result of a host function applied to these values. They must have exactly the dtypes of the host function's
+/// operands; literals are converted to these dtypes.
 ///
 /// # Safety
 /// `values` is null or valid for `count` reads; `out` is null or valid for a write.
@@ -280,13 +280,13 @@ pub unsafe extern "C" fn bl_builder_call(
     out: *mut bl_value,
 ) -> bl_status {
     let make = |builder: &Builder, parts: &mut BuilderParts| {
-        // SAFETY: `many` accepts null; the safety section says that `count` values can be read otherwise.
+        // SAFETY: `many` accepts null; the safety section requires that the values at any other pointer are readable.
         let values = unsafe { many(values, count, "the pointer to the values") }?;
         let operand = |value: &bl_value| builder.value(parts, *value).cloned();
         let operands = values.iter().map(operand).collect::<Answer<Vec<_>>>()?;
         Ok(Array::call(&*crate::host::function(function)?, operands)?)
     };
-    // SAFETY: `add` requires of `out` what this function's safety section says.
+    // SAFETY: `add` has the same requirements on `out` as this function.
     unsafe { add(handle, out, make) }
 }
 
@@ -305,7 +305,7 @@ pub unsafe extern "C" fn bl_builder_cast(
         let dtype = dtype(dtype_code)?;
         Ok(builder.value(parts, value)?.astype(dtype))
     };
-    // SAFETY: `add` requires of `out` what this function's safety section says.
+    // SAFETY: `add` has the same requirements on `out` as this function.
     unsafe { add(handle, out, make) }
 }
 
@@ -320,7 +320,7 @@ pub unsafe extern "C" fn bl_builder_output(
     value: bl_value,
 ) -> bl_status {
     answer(|| {
-        // SAFETY: `text` accepts null and requires that any other `name` is zero-terminated, as the safety section says.
+        // SAFETY: `text` accepts null and requires that any other `name` is zero-terminated, and so does the safety section.
         let name = unsafe { text(name, BL_NUL_TERMINATED, "the name of the output") }?;
         let builder = builder(handle)?;
         let mut parts = builder.parts();

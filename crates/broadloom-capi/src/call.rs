@@ -30,7 +30,7 @@ pub struct bl_call {
 pub struct bl_extent {
     /// The symbol's name, zero-terminated.
     pub symbol: *const c_char,
-    /// Its value.
+    /// The extent of the symbol.
     pub extent: usize,
 }
 
@@ -104,7 +104,8 @@ fn prepared(handle: bl_call) -> Answer<Pin<'static, PreparedCall>> {
 /// The call keeps the kernel alive.
 ///
 /// # Safety
-/// `extents` is null or valid for `count` reads, its symbols are null or zero-terminated; `out` is null or valid for a write.
+/// `extents` is null or valid for `count` reads, and its symbols are null or zero-terminated; `out` is null or valid for a
+/// write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_kernel_bind(
     handle: bl_kernel,
@@ -113,8 +114,8 @@ pub unsafe extern "C" fn bl_kernel_bind(
     out: *mut bl_call,
 ) -> bl_status {
     answer(|| {
-        // SAFETY: `OutPtr::new` and `many` accept null and require of any other pointer what the safety section says of `out`
-        // and `extents`.
+        // SAFETY: `OutPtr::new` and `many` accept null and have the same requirements on any other pointer as the safety
+        // section has on `out` and `extents`.
         let (out, extents) = unsafe {
             (
                 OutPtr::new(out, "the pointer to the call")?,
@@ -123,7 +124,7 @@ pub unsafe extern "C" fn bl_kernel_bind(
         };
         let mut given = Vec::with_capacity(extents.len());
         for extent in extents {
-            // SAFETY: the safety section says that symbols are null or zero-terminated, and `text` accepts null.
+            // SAFETY: the safety section requires that symbols are null or zero-terminated, and `text` accepts null.
             let symbol = unsafe { text(extent.symbol, BL_NUL_TERMINATED, "the name of an extent") }?;
             given.push((symbol, extent.extent));
         }
@@ -161,13 +162,13 @@ pub extern "C" fn bl_call_release(handle: bl_call) -> bl_status {
     answer(|| CALLS.release(handle.id).map_err(|why| CallFailure::handle("call", why)))
 }
 
-/// Compiles ahead of time what the first runs would otherwise wait for.
+/// Compiles ahead of time the code that the first runs would otherwise wait for.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_call_compile(handle: bl_call) -> bl_status {
     answer(|| Ok(prepared(handle)?.call.compile()?))
 }
 
-/// Stores the extents of an output and its rank; BL_TOO_SMALL if `capacity` is less than the rank.
+/// Stores the extents of an output and its rank. Returns BL_TOO_SMALL if `capacity` is less than the rank.
 ///
 /// # Safety
 /// `rank` is null or valid for a write; `extents` is null or valid for `capacity` writes.
@@ -209,7 +210,8 @@ pub const BL_EXPLAIN_CODE: u32 = 1;
 /// An explanation as an HTML page, with the code.
 pub const BL_EXPLAIN_HTML: u32 = 2;
 
-/// Explains how the call runs, in the form of a BL_EXPLAIN constant. As `bl_kernel_explain`, for the bound extents.
+/// Explains how the call runs with its bound extents, in the form of a BL_EXPLAIN constant, as `bl_kernel_explain` does for a
+/// kernel.
 ///
 /// # Safety
 /// `length` is null or valid for a write; `buffer` is null or valid for writes of `capacity` bytes.
@@ -235,7 +237,7 @@ pub unsafe extern "C" fn bl_call_explain(
                 ));
             }
         };
-        // SAFETY: `give` requires of `length` and `buffer` what this function's safety section says.
+        // SAFETY: `give` has the same requirements on `length` and `buffer` as this function.
         unsafe { give(&text, buffer, capacity, length) }
     })
 }
@@ -243,7 +245,8 @@ pub unsafe extern "C" fn bl_call_explain(
 /// The caller's arrays of pointers; an error unless they have one pointer per operand.
 ///
 /// # Safety
-/// Both must be null or valid for that many reads for `'p`, and nothing may write to them during `'p`.
+/// Each pointer must be null or valid for as many reads as its count states for `'p`, and nothing may write
+/// to the arrays during `'p`.
 #[inline]
 unsafe fn pointers<'p>(
     prepared: &PreparedCall,
@@ -257,21 +260,21 @@ unsafe fn pointers<'p>(
             return Err(CallFailure::new(BL_ARITY, format!("{given} {what}, the kernel has {wanted}")));
         }
     }
-    // SAFETY: `many` accepts null and requires of any other pointer what this function's safety section says.
+    // SAFETY: `many` accepts null and has the same requirements on any other pointer as this function.
     unsafe {
         let inputs = many(inputs, input_count, "the pointer to the inputs")?;
         Ok((inputs, many(outputs, output_count, "the pointer to the outputs")?))
     }
 }
 
-/// Runs a call: one pointer for each input and each output, in their order, to row-major memory of the bound shapes.
+/// Runs a call. Each input and each output is passed as one pointer, in their order, to row-major memory of the bound shape.
 ///
 /// An output may be an input, or overlap it; no two outputs may overlap.
 ///
 /// # Safety
-/// `inputs` and `outputs` are null or valid for that many reads. Until the call returns, the memory of an operand is in one
-/// allocation, initialised and valid for reads, that of an output also for writes; nothing else writes to it, nor reads
-/// that of an output.
+/// `inputs` is null or valid for `input_count` reads, and `outputs` for `output_count` reads. Until the call returns, the
+/// memory of every operand is in one allocation, initialised and valid for reads, and nothing but this run writes to it. The
+/// memory of an output is also valid for writes, and nothing but this run reads it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_call_run(
     handle: bl_call,
@@ -282,7 +285,7 @@ pub unsafe extern "C" fn bl_call_run(
 ) -> bl_status {
     answer(|| {
         let prepared = prepared(handle)?;
-        // SAFETY: `pointers` requires that `inputs` and `outputs` are null or can be read, as the safety section says.
+        // SAFETY: `pointers` requires that `inputs` and `outputs` are null or can be read, and so does the safety section.
         let (from, to) = unsafe { pointers(&prepared, (inputs, input_count), (outputs, output_count)) }?;
         let mut places: SmallVec<[Range<usize>; 4]> = SmallVec::new();
         let mut apart = true;
@@ -304,8 +307,8 @@ pub unsafe extern "C" fn bl_call_run(
         }
         if !apart {
             drop(ins);
-            // SAFETY: `ins` has been dropped, so no slice of an operand is left. The safety section requires what `run_raw`
-            // requires.
+            // SAFETY: `ins` has been dropped, so no slice of an operand exists any more. `run_raw` has the same requirements as
+            // the safety section.
             return unsafe { run_raw(&prepared, from, to, None, None) };
         }
         let outs = to.iter().zip(&prepared.outputs).map(|(&data, bound)| {
@@ -320,7 +323,7 @@ pub unsafe extern "C" fn bl_call_run(
 /// Runs a call as [`bl_call_run`] does, with progress and cancellation.
 ///
 /// # Safety
-/// The requirements of [`bl_call_run`]; `control` is null, or points to as many bytes as its `size` states.
+/// The requirements of [`bl_call_run`]; also, `control` is null, or points to as many bytes as its `size` states.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_call_run_with(
     handle: bl_call,
@@ -332,21 +335,22 @@ pub unsafe extern "C" fn bl_call_run_with(
 ) -> bl_status {
     answer(|| {
         let prepared = prepared(handle)?;
-        // SAFETY: `pointers` requires that `inputs` and `outputs` are null or can be read, as the safety section says.
+        // SAFETY: `pointers` requires that `inputs` and `outputs` are null or can be read, and so does the safety section.
         let (from, to) = unsafe { pointers(&prepared, (inputs, input_count), (outputs, output_count)) }?;
-        // SAFETY: the safety section says of the operands what `run_raw` requires, and of `control` what `controlled` does.
+        // SAFETY: the safety section has the requirements of `run_raw` on the operands, and those of `controlled` on `control`.
         unsafe { controlled(control, |control| run_raw(&prepared, from, to, None, control)) }
     })
 }
 
-/// Computes rows `begin` to `end` (exclusive) of the outputs on the calling thread, for applications that divide the work
-/// among threads of their own. Inputs are passed whole, outputs as the memory of these rows alone.
+/// Computes rows `begin` to `end` (exclusive) of the outputs on the calling thread, for applications that divide the work among
+/// threads of their own. The pointer of an input is to its whole memory, the pointer of an output to the memory of these rows
+/// only.
 ///
-/// BL_SHAPE for rows out of range, outputs without a common first axis, and kernels that contain views or
+/// Returns BL_SHAPE if the rows are out of range, if the outputs have no common first axis, or if the kernel contains views or
 /// reductions.
 ///
 /// # Safety
-/// As of [`bl_call_run`]; but other threads may write to rows of inputs that are not among these.
+/// The requirements of [`bl_call_run`], except that other threads may write to the rows of inputs outside of this range.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_call_run_range(
     handle: bl_call,
@@ -359,15 +363,15 @@ pub unsafe extern "C" fn bl_call_run_range(
 ) -> bl_status {
     answer(|| {
         let prepared = prepared(handle)?;
-        // SAFETY: `pointers` requires that `inputs` and `outputs` are null or can be read, as the safety section says.
+        // SAFETY: `pointers` requires that `inputs` and `outputs` are null or can be read, and so does the safety section.
         let (from, to) = unsafe { pointers(&prepared, (inputs, input_count), (outputs, output_count)) }?;
         if begin > end
             || prepared.outputs.iter().any(|output| output.shape.first().is_none_or(|&rows| end > rows))
         {
             return Err(CallFailure::new(BL_SHAPE, format!("rows {begin} to {end} are out of range")));
         }
-        // SAFETY: `begin..end` lies within the bound extents. The safety section requires of the inputs and of these rows of the
-        // outputs what `run_raw` requires.
+        // SAFETY: `begin..end` lies within the bound extents. `run_raw` has the same requirements on the inputs, and on these
+        // rows of the outputs, as the safety section.
         unsafe { run_raw(&prepared, from, to, Some(begin..end), None) }
     })
 }
@@ -375,7 +379,7 @@ pub unsafe extern "C" fn bl_call_run_range(
 /// Runs with every operand passed as a raw pointer, so that inputs and outputs may overlap.
 ///
 /// # Safety
-/// As for [`bl_call_run`], or [`bl_call_run_range`] if there is a range.
+/// The requirements of [`bl_call_run`], or those of [`bl_call_run_range`] if there is a range.
 unsafe fn run_raw(
     prepared: &PreparedCall,
     from: &[*const c_void],

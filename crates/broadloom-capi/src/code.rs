@@ -92,13 +92,13 @@ pub const BL_VECTOR_WIDTH_512: u32 = 512;
 pub const BL_PROMOTION_STRICT: u32 = 0;
 /// Dtypes promote as in NumPy 2.
 pub const BL_PROMOTION_NUMPY: u32 = 1;
-/// An integer divided by zero is 0.
+/// Integer division by zero results in 0.
 pub const BL_INT_DIVISION_ZERO: u32 = 0;
-/// An integer divided by zero is BL_ZERO_DIVISION.
+/// Integer division by zero ends the run with BL_ZERO_DIVISION.
 pub const BL_INT_DIVISION_ERROR: u32 = 1;
-/// A function of float32 gives a value within a fraction of an ulp.
+/// Functions of float32 return a value within a fraction of an ulp of the exact one.
 pub const BL_ACCURACY_FAST: u32 = 0;
-/// A function of float32 gives the nearest value.
+/// Functions of float32 return the float32 that is nearest to the exact value.
 pub const BL_ACCURACY_NEAREST: u32 = 1;
 
 /// The options with which a kernel is built and run; fill it with `bl_options_init` first.
@@ -107,15 +107,15 @@ pub const BL_ACCURACY_NEAREST: u32 = 1;
 pub struct bl_options {
     /// sizeof(bl_options)
     pub size: usize,
-    /// A BL_EXECUTOR constant. Every executor gives results with the same bits.
+    /// A BL_EXECUTOR constant. The results have the same bits with every executor.
     pub executor: u32,
     /// A BL_PROMOTION constant.
     pub promotion: u32,
     /// A BL_INT_DIVISION constant.
     pub int_division: u32,
-    /// A BL_VECTOR_WIDTH constant. Every width gives results with the same bits.
+    /// A BL_VECTOR_WIDTH constant. The results have the same bits with every width.
     pub vector_width: u32,
-    /// The maximum number of threads of a run; 0 for one per processor.
+    /// The maximum number of threads of a run, or 0 for one thread per processor.
     pub threads: usize,
     /// The maximum size of results and temporaries in bytes.
     pub max_bytes: usize,
@@ -125,13 +125,13 @@ pub struct bl_options {
     pub max_depth: usize,
     /// The maximum rank of an operand.
     pub max_rank: usize,
-    /// The maximum number of vector instructions per element of a kernel that is compiled; 0 compiles nothing.
+    /// The maximum cost of a kernel that is compiled, in vector instructions per element; 0 compiles nothing.
     pub max_compiled_cost: usize,
     /// A BL_ACCURACY constant.
     pub accuracy: u32,
-    /// Whether products that are added are rounded once, with their sum: 0 or 1.
+    /// 1 if a product that is added is rounded together with the sum, once; 0 if it is rounded separately.
     pub contract: u32,
-    /// The maximum time of a run in seconds, beyond which it returns BL_TIME_LIMIT; 0 for none.
+    /// The maximum time of a run in seconds, after which the run returns BL_TIME_LIMIT; 0 for no limit.
     pub max_time: f64,
 }
 
@@ -167,7 +167,7 @@ unsafe impl Versioned for bl_options {
 /// The pointer is null, or points to as many bytes as the struct's `size` states.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_options_init(options: *mut bl_options) -> bl_status {
-    // SAFETY: `fill` requires of the pointer what this function's safety section says.
+    // SAFETY: `fill` has the same requirements on the pointer as this function.
     answer(|| unsafe { fill(options, bl_options::defaults(), "the pointer to the options") })
 }
 
@@ -179,7 +179,7 @@ pub(crate) unsafe fn options(pointer: *const bl_options) -> Answer<Options> {
     if pointer.is_null() {
         return Ok(Options::default());
     }
-    // SAFETY: the pointer is not null, and the safety section requires of it what `versioned` requires.
+    // SAFETY: the pointer is not null, and `versioned` has the same requirements on it as the safety section.
     let given = unsafe { versioned(pointer, "the pointer to the options") }?;
     let unknown = |what: &str, code: u32| {
         Err(CallFailure::new(BL_ARGUMENT, format!("{code} is not the code of {what}")))

@@ -22,17 +22,17 @@ pub struct bl_host {
     pub id: u64,
 }
 
-/// A function of the application over elements that lie side by side: it reads `elements` elements of each of the `inputs`
-/// and writes as many to `output`, by the dtypes that it was created with. Bools are bytes of 0 or 1; of a result any byte
+/// A function of the application over contiguous elements: it reads `elements` elements of each of the `inputs` and writes
+/// `elements` elements to `output`, with the dtypes that it was created with. Bools are bytes of 0 or 1; in a result, any byte
 /// but 0 is true.
 ///
-/// It is called from the threads that compute, several at a time, for any number of elements from one on, in any order, and
-/// for some elements more than once: what it writes must depend on what it reads alone. It may call functions of this
-/// library. It must return normally: an exception ends the process, and a `longjmp` is undefined behaviour. It must leave
-/// the floating-point environment as it finds it (rounding to nearest, no exception trapped).
+/// It is called from the threads that compute, several at a time, for one or more elements, in any order, and for some elements
+/// more than once, so its results must depend only on the elements that it reads. It may call functions of this library. It
+/// must return normally: an exception ends the process, and a `longjmp` is undefined behaviour. It must leave the
+/// floating-point environment as it finds it (rounding to nearest, no exception trapped).
 ///
-/// It returns 0, or else a number of its own: then it has failed and need not have written anything, and the run ends with BL_HOST and
-/// a message that has the number.
+/// It returns 0 for success and any other number for a failure. After a failure it need not have written anything, and the run
+/// ends with BL_HOST and a message that contains the number.
 pub type bl_host_tile = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
@@ -42,10 +42,11 @@ pub type bl_host_tile = Option<
     ) -> i32,
 >;
 
-/// Called once with a context, from any thread, when nothing uses the function any more. It must return normally.
+/// The destructor of a context. It is called once, from any thread, when nothing uses the host function any more. It must
+/// return normally.
 pub type bl_destructor = Option<unsafe extern "C" fn(context: *mut c_void)>;
 
-/// The description of a host function. Set `size`, and unused fields to zero.
+/// The description of a host function. Set `size`, and set unused fields to zero.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bl_host_function {
@@ -57,17 +58,17 @@ pub struct bl_host_function {
     pub operands: *const bl_dtype,
     /// The number of operands: 1 to 3.
     pub operand_count: usize,
-    /// A BL_DTYPE constant: the dtype of its result.
+    /// The dtype of its result: a BL_DTYPE constant.
     pub result: bl_dtype,
-    /// About how long an element takes, in units of 0.04 ns: an addition is 1, a power about 140. With 0 the default of 128 is
-    /// used. The cost decides how many threads share the work, and whether an operand of a broadcast is computed once and
-    /// kept; it does not change results.
+    /// The approximate time per element in units of 0.04 ns: 1 for an addition, about 140 for a power. 0 selects the default,
+    /// which is 128. The cost decides how many threads share the work, and whether an operand of a broadcast is computed once
+    /// and kept; it does not change results.
     pub cost: u32,
     /// The function.
     pub function: bl_host_tile,
     /// Passed to `function` and `destructor`.
     pub context: *mut c_void,
-    /// Called with the context in the end; null for none.
+    /// Called with the context when nothing uses the function any more; null for no destructor.
     pub destructor: bl_destructor,
 }
 
@@ -126,7 +127,7 @@ impl Drop for HostOwner {
 /// The entry through which every application's function is called; the context is a pointer to an `Arc<HostOwner>`.
 ///
 /// # Safety
-/// As for [`HostFallibleTile`](broadloom::HostFallibleTile), for the dtypes that the function was created with.
+/// The requirements of [`HostFallibleTile`](broadloom::HostFallibleTile) for the dtypes that the function was created with.
 unsafe extern "C" fn enter(
     elements: usize,
     inputs: *const *const u8,
@@ -151,27 +152,28 @@ pub(crate) fn function(handle: bl_host) -> Answer<Pin<'static, HostFunction>> {
     HOSTS.pin(handle.id).map_err(refused)
 }
 
-/// Creates a host function with one reference. Each creation is a function of its own, whatever its name: create it once and
-/// keep the handle, since another function is compiled separately.
+/// Creates a host function with one reference. Two host functions are different functions even if their names are equal, and
+/// are compiled separately, so create a function once and keep the handle.
 ///
 /// The context is destroyed when the function has no reference and nothing uses it: builders, libraries and kernels
 /// keep the functions that they were given, and so do caches until `bl_clear_caches`. If the creation fails,
 /// the context is not destroyed.
 ///
 /// # Safety
-/// `description` is null, or points to as many bytes as its `size` states; its name is null or ends with a zero, its
-/// operands are null or valid for `operand_count` reads. The function and the destructor may be called as their types
-/// say, until the destructor is called; `out` is null or valid for a write.
+/// `description` is null, or points to as many bytes as its `size` states; its name is null or ends with a zero, and its
+/// operands are null or valid for `operand_count` reads. The function and the destructor may be called as their types specify,
+/// until the destructor is called. `out` is null or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_host_new(description: *const bl_host_function, out: *mut bl_host) -> bl_status {
     answer(|| {
         // SAFETY: `OutPtr::new` accepts null and requires any other aligned pointer to be valid for a write, as `out` is;
-        // `versioned` requires of the description what the safety section says.
+        // `versioned` has the same requirements on the description as the safety section.
         let (out, given) = unsafe {
             let out = OutPtr::new(out, "the pointer to the host function")?;
             (out, versioned(description, "the pointer to the description")?)
         };
-        // SAFETY: `text` and `many` accept null and require of other pointers what the safety section says of the fields.
+        // SAFETY: `text` and `many` accept null and have the same requirements on other pointers as the safety section has on
+        // the fields.
         let (name, operands) = unsafe {
             let name = text(given.name, BL_NUL_TERMINATED, "the name of the host function")?;
             (name, many(given.operands, given.operand_count, "the pointer to the operands")?)
@@ -189,8 +191,8 @@ pub unsafe extern "C" fn bl_host_new(description: *const bl_host_function, out: 
             >(function)
         };
         let owner = Arc::new(HostOwner { function, context: given.context, destructor: OnceLock::new() });
-        // SAFETY: `enter` passes the operands to the application's function, of which the safety section requires what
-        // `HostFunction::fallible_tile` does.
+        // SAFETY: `enter` passes the operands to the application's function. `HostFunction::fallible_tile` has the same
+        // requirements on that function as the safety section.
         let host = unsafe { HostFunction::fallible_tile(name, &operands, result, enter, owner.clone()) };
         let mut host = host.map_err(broadloom::Error::from)?;
         if given.cost != 0 {
@@ -219,14 +221,14 @@ pub extern "C" fn bl_host_retain(handle: bl_host) -> bl_status {
     answer(|| HOSTS.retain(handle.id).map_err(refused))
 }
 
-/// Removes a reference; after the last one the handle is invalid. What uses the function keeps it.
+/// Removes a reference; after the last one the handle is invalid. Objects that use the function keep it alive.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_host_release(handle: bl_host) -> bl_status {
     answer(|| HOSTS.release(handle.id).map_err(refused))
 }
 
 /// Forgets all plans and machine code that no kernel or call holds, and frees pooled memory. Host functions that nothing else
-/// uses are destroyed: an application calls it before it unloads the code of such functions.
+/// uses are destroyed, so call it before the code of such functions is unloaded.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_clear_caches() -> bl_status {
     answer(|| {

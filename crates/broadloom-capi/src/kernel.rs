@@ -43,7 +43,8 @@ pub(crate) fn kernel(handle: bl_kernel) -> Answer<Pin<'static, Kernel>> {
 
 /// Compiles a program in the text language (docs/language.md), with options or null for the defaults.
 ///
-/// `length` is the text's in bytes, or BL_NUL_TERMINATED. Where the text is wrong, `bl_last_error_span` says where.
+/// `length` is the length of the text in bytes, or BL_NUL_TERMINATED. If the text is wrong, `bl_last_error_span` returns the
+/// place of the error.
 ///
 /// # Safety
 /// `program` is null or valid for reads of the text; `options` is null, or points to as many bytes as its `size` states;
@@ -59,10 +60,10 @@ pub unsafe extern "C" fn bl_kernel_parse(
     unsafe { bl_kernel_parse_with(program, length, bl_library { id: 0 }, options, out) }
 }
 
-/// Compiles a program as `bl_kernel_parse` does, which may use the functions of a library; 0 for none.
+/// Compiles a program as `bl_kernel_parse` does. The program may use the functions of a library; an id of 0 is no library.
 ///
 /// # Safety
-/// As of [`bl_kernel_parse`].
+/// The requirements of [`bl_kernel_parse`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_kernel_parse_with(
     program: *const c_char,
@@ -72,8 +73,8 @@ pub unsafe extern "C" fn bl_kernel_parse_with(
     out: *mut bl_kernel,
 ) -> bl_status {
     answer(|| {
-        // SAFETY: `OutPtr::new`, `text` and `code::options` accept null and require of any other pointer what the safety section
-        // says of `out`, `program` and `options`.
+        // SAFETY: `OutPtr::new`, `text` and `code::options` accept null and have the same requirements on any other pointer as
+        // the safety section has on `out`, `program` and `options`.
         let (out, program, options) = unsafe {
             let out = OutPtr::new(out, "the pointer to the kernel")?;
             (out, text(program, length, "the program")?, crate::code::options(options)?)
@@ -145,7 +146,7 @@ pub const BL_DIM_FIXED: u32 = 0;
 pub const BL_DIM_SYMBOL: u32 = 1;
 /// Any number of leading axes.
 pub const BL_DIM_REST: u32 = 2;
-/// An extent that follows from a symbol's, such as that of a slice: "n - 1".
+/// An extent that is computed from a symbol, such as "n - 1" for a slice.
 pub const BL_DIM_DERIVED: u32 = 3;
 
 /// The description of an operand; its `size` must be set.
@@ -154,13 +155,13 @@ pub const BL_DIM_DERIVED: u32 = 3;
 pub struct bl_operand {
     /// sizeof(bl_operand)
     pub size: usize,
-    /// The number of its dims, counting "..." as one.
+    /// The number of the operand's dims, where "..." counts as one.
     pub rank: usize,
-    /// The length of its name in bytes, without the terminating zero.
+    /// The length of the operand's name in bytes, without the terminating zero.
     pub name_length: usize,
     /// A BL_DTYPE constant.
     pub dtype: bl_dtype,
-    /// 1 if "..." is its first dim, else 0.
+    /// 1 if the operand's first dim is "...", else 0.
     pub has_rest: u32,
 }
 
@@ -211,7 +212,7 @@ pub unsafe extern "C" fn bl_kernel_operand(
             has_rest: u32::from(port.dims.has_rest()),
             ..bl_operand::defaults()
         };
-        // SAFETY: `fill` requires of `out` what this function's safety section says.
+        // SAFETY: `fill` has the same requirements on `out` as this function.
         unsafe { fill(out, operand, "the pointer to the operand") }
     })
 }
@@ -231,12 +232,12 @@ pub unsafe extern "C" fn bl_kernel_operand_name(
 ) -> bl_status {
     answer(|| {
         let kernel = kernel(handle)?;
-        // SAFETY: `give` requires of `length` and `buffer` what this function's safety section says.
+        // SAFETY: `give` has the same requirements on `length` and `buffer` as this function.
         unsafe { give(&port(&kernel, side, index)?.name, buffer, capacity, length) }
     })
 }
 
-/// Stores a dim of an operand: its kind, its extent (0 if that is dynamic), and its text: a number, a symbol or "...".
+/// Stores a dim of an operand: its kind, its extent (0 if it is dynamic), and its text, such as "3", "n" or "...".
 ///
 /// # Safety
 /// `kind`, `extent` and `length` are null or valid for a write; `buffer` is null or valid for writes of `capacity` bytes.
@@ -270,13 +271,14 @@ pub unsafe extern "C" fn bl_kernel_operand_dim(
         };
         to_kind.put(kind);
         to_extent.put(extent);
-        // SAFETY: `give` requires of `length` and `buffer` what this function's safety section says.
+        // SAFETY: `give` has the same requirements on `length` and `buffer` as this function.
         unsafe { give(&dim.to_string(), buffer, capacity, length) }
     })
 }
 
-/// Copies the kernel's execution plan as text, zero-terminated, and stores its length; dynamic dimensions are taken as 1000.
-/// The text is meant for people: its form may change in any version, and its length from one call to the next.
+/// Copies the kernel's execution plan as text, zero-terminated, and stores its length. The plan is for extents of 1000 in
+/// dynamic dimensions. The text is meant for people: its form may change in any version, and its length may change from one
+/// call to the next.
 ///
 /// # Safety
 /// `length` is null or valid for a write; `buffer` is null or valid for writes of `capacity` bytes.
@@ -289,24 +291,24 @@ pub unsafe extern "C" fn bl_kernel_explain(
 ) -> bl_status {
     answer(|| {
         let text = kernel(handle)?.explain()?;
-        // SAFETY: `give` requires of `length` and `buffer` what this function's safety section says.
+        // SAFETY: `give` has the same requirements on `length` and `buffer` as this function.
         unsafe { give(&text, buffer, capacity, length) }
     })
 }
 
 /// A function that is called with the progress of a run, counted in elements of all of its loops. It is called from the
-/// threads that compute, several at a time. It must return normally: neither by `longjmp` nor by an exception.
+/// threads that compute, several at a time. It must return normally, and neither call `longjmp` nor throw an exception.
 pub type bl_progress = Option<unsafe extern "C" fn(context: *mut c_void, done: u64, total: u64)>;
 
-/// The monitoring and cancelling of a run; set `size`, and unused fields to zero.
+/// A control with which a run is monitored and cancelled. Set `size`, and set unused fields to zero.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bl_control {
     /// sizeof(bl_control)
     pub size: usize,
-    /// Polled before each chunk of the work; 0 for none.
+    /// The flag that cancels the run, polled before each chunk of the work; 0 for none.
     pub cancel: bl_flag,
-    /// Called after each chunk; null for none.
+    /// Called after each chunk of the work; null for none.
     pub progress: bl_progress,
     /// Passed to `progress`.
     pub context: *mut c_void,
@@ -353,7 +355,7 @@ pub(crate) unsafe fn controlled<T>(
     if control.is_null() {
         return work(None);
     }
-    // SAFETY: the pointer is not null, and the safety section requires of it what `versioned` requires.
+    // SAFETY: the pointer is not null, and `versioned` has the same requirements on it as the safety section.
     let given = unsafe { versioned(control, "the pointer to the control") }?;
     let flag: Option<Pin<'_, AtomicBool>> = match given.cancel.id {
         0 => None,
@@ -365,17 +367,17 @@ pub(crate) unsafe fn controlled<T>(
     work(Some(&Control { cancel: flag.as_deref(), progress, ..Control::default() }))
 }
 
-/// Runs a kernel on memory with shapes: one view for each input and each output, in their order.
+/// Runs a kernel on the memory that views describe: one view for each input and each output, in their order.
 ///
-/// Symbols take their extents from the inputs, and an output must have the resulting shape. Its memory may be that of an
-/// input, element for element, or overlap inputs in another way, in which case results are computed in temporary memory. No
-/// two outputs may overlap. `control` may be null.
+/// Symbols take their extents from the inputs, and an output must have the resulting shape. An output may be the same memory as
+/// an input, element for element. If it overlaps inputs in another way, results are computed in temporary memory first. No two
+/// outputs may overlap. `control` may be null.
 ///
 /// # Safety
-/// `inputs` and `outputs` are null or valid for that many reads, and so are their shapes and strides. Until the call
-/// returns, the elements of a view are in one allocation, initialised and valid for reads, those of an output also for
-/// writes; nothing else writes to them, nor reads those of an output. `control` is null, or points to as many bytes as
-/// its `size` states.
+/// `inputs` is null or valid for `input_count` reads, and `outputs` for `output_count` reads. Each view's shape and strides
+/// are null or valid for as many reads as its rank. Until the call returns, the elements of every view are in one allocation,
+/// initialised and valid for reads, and nothing but this run writes to them. The elements of an output are also valid for
+/// writes, and nothing but this run reads them. `control` is null, or points to as many bytes as its `size` states.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_kernel_run(
     handle: bl_kernel,
@@ -387,7 +389,7 @@ pub unsafe extern "C" fn bl_kernel_run(
 ) -> bl_status {
     answer(|| {
         let kernel = kernel(handle)?;
-        // SAFETY: `operands` requires of the views what this function's safety section says.
+        // SAFETY: `operands` has the same requirements on the views as this function.
         let (inputs, outputs) =
             unsafe { (operands(inputs, input_count, "input")?, operands(outputs, output_count, "output")?) };
         // SAFETY: these inputs are used for binding only, which reads shapes and no elements. The safety section requires that
@@ -416,14 +418,14 @@ pub unsafe extern "C" fn bl_kernel_run(
                 return Err(CallFailure::new(BL_SHAPE, why));
             }
         }
-        // SAFETY: the safety section requires of the views' elements what `MemoryOperand::input` requires, until the call
-        // returns; `ins` is dropped before.
+        // SAFETY: `MemoryOperand::input` has the same requirements on the views' elements as the safety section, which holds
+        // until the call returns; `ins` is dropped before.
         let ins: SmallVec<[In<'_>; 8]> =
             inputs.iter().map(|input| unsafe { input.input(&outputs) }).collect();
         let mut outs: SmallVec<[Out<'_>; 4]> = SmallVec::new();
         for at in 0..outputs.len() {
-            // SAFETY: the safety section requires of the outputs' elements what `MemoryOperand::output` requires, until the call
-            // returns; `outs` is dropped before.
+            // SAFETY: `MemoryOperand::output` has the same requirements on the outputs' elements as the safety section, which
+            // holds until the call returns; `outs` is dropped before.
             outs.push(unsafe { MemoryOperand::output(&outputs, at, &inputs) }?);
         }
         let work = |control: Option<&Control<'_>>| {
@@ -433,8 +435,8 @@ pub unsafe extern "C" fn bl_kernel_run(
             };
             done.map_err(CallFailure::from)
         };
-        // SAFETY: the safety section requires of `control` what `controlled` requires; `bl_progress` documents how its callback
-        // is called.
+        // SAFETY: `controlled` has the same requirements on `control` as the safety section; `bl_progress` documents how its
+        // callback is called.
         unsafe { controlled(control, work) }
     })
 }
@@ -442,13 +444,13 @@ pub unsafe extern "C" fn bl_kernel_run(
 /// The operands described by the caller's views.
 ///
 /// # Safety
-/// As for [`bl_kernel_run`].
+/// The requirements of [`bl_kernel_run`].
 unsafe fn operands(views: *const bl_view, count: usize, what: &str) -> Answer<SmallVec<[MemoryOperand; 4]>> {
-    // SAFETY: `many` accepts null; `bl_kernel_run` requires that `count` views are readable otherwise.
+    // SAFETY: `many` accepts null; for any other pointer `bl_kernel_run` requires that `count` views are readable.
     let views = unsafe { many(views, count, "the pointer to the views") }?;
     let mut operands = SmallVec::new();
     for (i, view) in views.iter().enumerate() {
-        // SAFETY: `bl_kernel_run` requires of shapes and strides what `MemoryOperand::new` requires.
+        // SAFETY: `MemoryOperand::new` has the same requirements on shapes and strides as `bl_kernel_run`.
         operands.push(unsafe { MemoryOperand::new(view, || format!("{what} {i}")) }?);
     }
     Ok(operands)

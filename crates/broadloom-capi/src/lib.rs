@@ -9,11 +9,11 @@
 //! # Rules for all functions
 //!
 //! - A function that can fail returns a [`bl_status`]. Unless it returns `BL_OK`, it writes nothing to the caller's memory. The
-//!   only exception are the outputs of a run, which are unspecified after an error during the run.
+//!   only exception is a run: after an error during a run, the contents of its outputs are unspecified.
 //! - Every function may be called from any thread at any time. A handle that is released while another thread uses it stays
 //!   valid for that use. The application decides which thread releases it.
-//! - Handles are checked: a released handle, a handle of another kind and an arbitrary number give `BL_HANDLE`, and never refer
-//!   to another object.
+//! - Handles are checked: a released handle, a handle of another kind and an arbitrary number result in `BL_HANDLE`, and never
+//!   refer to another object.
 //! - Structs that begin with `size` may get more fields in later versions: the application sets `size` to the `sizeof` that it
 //!   was compiled with.
 #![allow(non_camel_case_types)]

@@ -13,7 +13,8 @@ use crate::status::bl_status;
 use crate::status::{Answer, CallFailure, answer};
 use crate::table::{ObjectTable, Refused};
 
-/// A handle of a library: host functions, and functions defined in the text language, for texts. 0 is no library.
+/// A handle of a library: host functions and functions defined in the text language, which programs can use. 0 is no
+/// library.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bl_library {
@@ -60,15 +61,17 @@ pub extern "C" fn bl_library_release(handle: bl_library) -> bl_status {
     answer(|| LIBRARIES.release(handle.id).map_err(refused))
 }
 
-/// Adds a host function under its name; BL_NAME if the name has a meaning already.
+/// Adds a host function under its name. Returns BL_NAME if the name already has a meaning.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_library_register(handle: bl_library, host: bl_host) -> bl_status {
     answer(|| with(handle, |library| Ok(library.register(&*function(host)?)?)))
 }
 
-/// Adds the functions of a text that has nothing but `def` statements, which may use what the library has already.
+/// Adds the functions that a text defines. The text consists of `def` statements, which may use the functions that are
+/// already in the library.
 ///
-/// `length` is the text's in bytes, or BL_NUL_TERMINATED. Where the text is wrong, `bl_last_error_span` says where.
+/// `length` is the length of the text in bytes, or BL_NUL_TERMINATED. If the text is wrong, `bl_last_error_span`
+/// returns the place of the error.
 ///
 /// # Safety
 /// `definitions` is null or valid for reads of the text.
@@ -79,7 +82,7 @@ pub unsafe extern "C" fn bl_library_define(
     length: usize,
 ) -> bl_status {
     answer(|| {
-        // SAFETY: `text` accepts null and requires of any other pointer what the safety section says.
+        // SAFETY: `text` accepts null and has the same requirements on any other pointer as the safety section.
         let definitions = unsafe { text(definitions, length, "the text") }?;
         with(handle, |library| Ok(library.define(definitions)?))
     })

@@ -22,9 +22,10 @@ use crate::status::{Answer, CallFailure};
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bl_view {
-    /// The element with index 0 in every dimension; an input is only read. It may be null if there are no elements.
+    /// The address of the element with index 0 in every dimension; it may be null if there are no elements. The memory of an
+    /// input is only read.
     pub data: *mut c_void,
-    /// The extents, outermost first; it may be null for a rank of 0.
+    /// The extents, outermost first; it may be null if the rank is 0.
     pub shape: *const usize,
     /// For each dimension the distance from one index to the next, in elements (not bytes). It may be negative, and for
     /// an input also 0. Null means contiguous row-major order.
@@ -84,7 +85,7 @@ impl MemoryOperand {
             return Err(fail(BL_SHAPE, &format!("has rank {}, more than {MAX_RANK}", view.rank)));
         }
         let rank = view.rank as usize;
-        // SAFETY: the safety section requires of `rank` extents and strides what `many` requires.
+        // SAFETY: `many` has the same requirements on `rank` extents and strides as the safety section.
         let (shape, strides) = unsafe {
             let shape: AxisNumbers<usize> = many(view.shape, rank, "the pointer to a shape")?.into();
             let strides: AxisNumbers<isize> = match view.strides.is_null() {
@@ -159,8 +160,8 @@ impl MemoryOperand {
     /// While the input exists, the `bytes` bytes from `start` must be in one allocation, initialised and valid for reads, and
     /// nothing but the run that gets this input may write to them.
     pub(crate) unsafe fn raw_input(&self) -> In<'_> {
-        // SAFETY: the safety section requires of these bytes what `Region::from_raw` requires. Unlike a slice, a region may be
-        // written to by the run that reads it.
+        // SAFETY: `Region::from_raw` has the same requirements on these bytes as the safety section. Unlike a slice, a region
+        // may be written to by the run that reads it.
         let region = unsafe { Region::from_raw(self.start, self.bytes) };
         In::raw(self.dtype, region, self.offset, &self.shape, &self.strides)
     }
@@ -168,7 +169,7 @@ impl MemoryOperand {
     /// The operand as an input of a run with these outputs. It is a slice if it is contiguous and no output overlaps it.
     ///
     /// # Safety
-    /// As for [`MemoryOperand::raw_input`].
+    /// The requirements of [`MemoryOperand::raw_input`].
     pub(crate) unsafe fn input(&self, outputs: &[MemoryOperand]) -> In<'_> {
         if !self.is_row_major || !outputs.iter().all(|output| self.is_apart_from(output)) {
             // SAFETY: the caller guarantees what `raw_input` requires.
@@ -202,7 +203,7 @@ impl MemoryOperand {
     /// Output `at` of a run with these operands. It is a slice if it is contiguous and no other operand overlaps it.
     ///
     /// # Safety
-    /// As for [`MemoryOperand::raw_output`].
+    /// The requirements of [`MemoryOperand::raw_output`].
     pub(crate) unsafe fn output<'o>(
         outputs: &'o [MemoryOperand],
         at: usize,

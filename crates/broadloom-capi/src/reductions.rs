@@ -1,7 +1,7 @@
 //! Reductions and scans of a builder's values.
 //!
-//! The codes number the functions of broadloom's table of reductions, in its order; a test compares their names. Each function
-//! gives the errors of `broadloom::Array`. Negative axes count from the end.
+//! The codes number the functions of broadloom's table of reductions, in its order; a test compares their names. The functions
+//! return the same errors as the methods of `broadloom::Array`. Negative axes count from the end.
 
 use std::slice;
 
@@ -13,7 +13,7 @@ use crate::builder::{Builder, BuilderParts, add, bl_builder, bl_value};
 use crate::status::bl_status::{self, BL_ARGUMENT};
 use crate::status::{Answer, CallFailure};
 
-/// The way in which elements are combined to one: one of the BL_REDUCE constants.
+/// The code of a reduction, which combines elements to one: one of the BL_REDUCE constants.
 pub type bl_reduction = u32;
 /// The sum: floats keep their dtype, integers become int64 or uint64.
 pub const BL_REDUCE_SUM: u32 = 0;
@@ -21,7 +21,7 @@ pub const BL_REDUCE_SUM: u32 = 0;
 pub const BL_REDUCE_PROD: u32 = 1;
 /// The maximum: a NaN propagates, and -0 is less than +0.
 pub const BL_REDUCE_MAX: u32 = 2;
-/// The minimum, by the same rules.
+/// The minimum: a NaN propagates, and -0 is less than +0.
 pub const BL_REDUCE_MIN: u32 = 3;
 /// Whether any element is not 0.
 pub const BL_REDUCE_ANY: u32 = 4;
@@ -41,26 +41,26 @@ pub const BL_REDUCE_ARGMIN: u32 = 10;
 pub const BL_REDUCE_COUNT_NONZERO: u32 = 11;
 /// The norm of vectors of floats; the parameter is the order, 2 by default.
 pub const BL_REDUCE_VECTOR_NORM: u32 = 12;
-/// The sum of what is not NaN.
+/// The sum of the elements that are not NaN.
 pub const BL_REDUCE_NANSUM: u32 = 13;
-/// The product of what is not NaN.
+/// The product of the elements that are not NaN.
 pub const BL_REDUCE_NANPROD: u32 = 14;
-/// The maximum of what is not NaN.
+/// The maximum of the elements that are not NaN.
 pub const BL_REDUCE_NANMAX: u32 = 15;
-/// The minimum of what is not NaN.
+/// The minimum of the elements that are not NaN.
 pub const BL_REDUCE_NANMIN: u32 = 16;
-/// The mean of what is not NaN.
+/// The mean of the elements that are not NaN.
 pub const BL_REDUCE_NANMEAN: u32 = 17;
-/// The variance of what is not NaN; the parameter is the correction, 0 by default.
+/// The variance of the elements that are not NaN; the parameter is the correction, 0 by default.
 pub const BL_REDUCE_NANVAR: u32 = 18;
-/// The standard deviation of what is not NaN; the parameter is the correction, 0 by default.
+/// The standard deviation of the elements that are not NaN; the parameter is the correction, 0 by default.
 pub const BL_REDUCE_NANSTD: u32 = 19;
 
-/// The way in which each element is combined with those before it: one of the BL_SCAN constants.
+/// The code of a scan, which combines each element with the elements before it: one of the BL_SCAN constants.
 pub type bl_scan = u32;
-/// The sum so far, with the dtypes of BL_REDUCE_SUM.
+/// The cumulative sum, with the dtypes of BL_REDUCE_SUM.
 pub const BL_SCAN_SUM: u32 = 0;
-/// The product so far.
+/// The cumulative product, with the dtypes of BL_REDUCE_PROD.
 pub const BL_SCAN_PROD: u32 = 1;
 
 /// The functions of the table that have a code: reductions of one operand that can keep their axes.
@@ -93,7 +93,7 @@ fn call(code: bl_reduction, parameter: Option<f64>) -> Answer<ReductionCall> {
 /// The axes of a C array; all axes if the array is null.
 ///
 /// # Safety
-/// As for [`many`].
+/// The requirements of [`many`].
 unsafe fn axes_of<'a>(axes: *const isize, count: usize) -> Answer<Option<&'a [isize]>> {
     if axes.is_null() && count == 0 {
         return Ok(None);
@@ -114,19 +114,20 @@ unsafe fn add_reduction(
     out: *mut bl_value,
 ) -> bl_status {
     let make = |builder: &Builder, parts: &mut BuilderParts| {
-        // SAFETY: `axes_of` accepts null; the safety section requires that `count` axes are readable otherwise.
+        // SAFETY: `axes_of` accepts null; the safety section requires that the axes at any other pointer are readable.
         let axes = unsafe { axes_of(axes, count) }?;
         let x = builder.value(parts, value)?;
         let axis = axes.map(SmallVec::from_slice);
         let call = ReductionCall { axis, keepdims: keep_dims != 0, ..call(code, parameter)? };
         Ok(Array::reduce(&call, slice::from_ref(x))?)
     };
-    // SAFETY: `add` requires of `out` what this function's safety section says.
+    // SAFETY: `add` has the same requirements on `out` as this function.
     unsafe { add(handle, out, make) }
 }
 
-/// Adds the elements of a value along `count` axes combined to one; with null and 0 along all axes. The axes stay with an
-/// extent of 1 unless `keep_dims` is 0. A sum or product in another dtype is that of the value after `bl_builder_cast`.
+/// Adds a value reduced along `count` axes, or along all axes if `axes` is null and `count` is 0. The reduced axes are kept
+/// with an extent of 1 unless `keep_dims` is 0. For a sum or product in another dtype, convert the value first
+/// (`bl_builder_cast`).
 ///
 /// # Safety
 /// `axes` is null or valid for `count` reads; `out` is null or valid for a write.
@@ -140,12 +141,12 @@ pub unsafe extern "C" fn bl_builder_reduce(
     keep_dims: i32,
     out: *mut bl_value,
 ) -> bl_status {
-    // SAFETY: `add_reduction` requires of the pointers what this function's safety section says.
+    // SAFETY: `add_reduction` has the same requirements on the pointers as this function.
     unsafe { add_reduction(handle, (reduction, None), value, (axes, count, keep_dims), out) }
 }
 
-/// `bl_builder_reduce` with a parameter: the correction of a variance or standard deviation, the order of a norm (which may
-/// be infinite). BL_ARGUMENT for a reduction that has none.
+/// Adds a reduced value as `bl_builder_reduce` does, with a parameter: the correction of a variance or standard deviation, or
+/// the order of a norm (which may be infinite). Returns BL_ARGUMENT for a reduction without a parameter.
 ///
 /// # Safety
 /// `axes` is null or valid for `count` reads; `out` is null or valid for a write.
@@ -161,12 +162,12 @@ pub unsafe extern "C" fn bl_builder_reduce_with(
     keep_dims: i32,
     out: *mut bl_value,
 ) -> bl_status {
-    // SAFETY: `add_reduction` requires of the pointers what this function's safety section says.
+    // SAFETY: `add_reduction` has the same requirements on the pointers as this function.
     unsafe { add_reduction(handle, (reduction, Some(parameter)), value, (axes, count, keep_dims), out) }
 }
 
-/// Adds each element of a value combined with those before it along an axis. Unless `include_initial` is 0 the axis is longer
-/// by one, and begins with 0 for a sum, with 1 for a product.
+/// Adds the scan of a value along an axis: each element is combined with the elements before it. Unless `include_initial` is 0,
+/// the axis is longer by one, and begins with 0 for a sum or with 1 for a product.
 ///
 /// # Safety
 /// `out` is null or valid for a write.
@@ -188,12 +189,12 @@ pub unsafe extern "C" fn bl_builder_scan(
         let call = ReductionCall { axis, include_initial, ..ReductionCall::new(function) };
         Ok(Array::reduce(&call, slice::from_ref(x))?)
     };
-    // SAFETY: `add` requires of `out` what this function's safety section says.
+    // SAFETY: `add` has the same requirements on `out` as this function.
     unsafe { add(handle, out, make) }
 }
 
-/// Adds the inner products of the vectors of two values along an axis, counted from the end of both; the other axes
-/// broadcast.
+/// Adds the inner products of the vectors along an axis of two values. The axis is counted from the end in both shapes, and the
+/// other axes broadcast.
 ///
 /// # Safety
 /// `out` is null or valid for a write.
@@ -209,7 +210,7 @@ pub unsafe extern "C" fn bl_builder_vecdot(
         let second = builder.value(parts, second)?;
         Ok(builder.value(parts, first)?.vecdot(second, axis)?)
     };
-    // SAFETY: `add` requires of `out` what this function's safety section says.
+    // SAFETY: `add` has the same requirements on `out` as this function.
     unsafe { add(handle, out, make) }
 }
 
@@ -217,7 +218,7 @@ pub unsafe extern "C" fn bl_builder_vecdot(
 mod tests {
     use super::*;
 
-    /// The constants of the header with this prefix, without it, with their values.
+    /// The constants of the header whose names begin with this prefix: the names without the prefix, and the values.
     fn constants(prefix: &str) -> Vec<(String, usize)> {
         let header = include_str!("../include/broadloom.h");
         let constant = |line: &str| {

@@ -26,37 +26,38 @@ pub enum bl_status {
     BL_NULL = 1,
     /// A pointer is not aligned for what it points to.
     BL_MISALIGNED = 2,
-    /// A handle is 0, was released, or is one of another kind of object.
+    /// A handle is 0, was released, or belongs to another kind of object.
     BL_HANDLE = 3,
-    /// A struct's size, a code or an option that this version does not know.
+    /// A struct's size, a code or an option is unknown to this version.
     BL_ARGUMENT = 4,
     /// A text is not UTF-8.
     BL_UTF8 = 5,
-    /// A buffer is too small for the result; nothing was written to it, but the required size was.
+    /// A buffer is too small for the result. Nothing was written to the buffer, but the required size was stored.
     BL_TOO_SMALL = 6,
-    /// Dtypes that don't promote, that a function doesn't take, or that a kernel was not built for.
+    /// Dtypes don't promote, or are not accepted by a function, or differ from those that a kernel was built for.
     BL_DTYPE = 7,
-    /// Shapes that don't broadcast or are not what a kernel was built for; a wrong rank; a range outside of an axis.
+    /// Shapes don't broadcast or differ from those that a kernel was built for, a rank is wrong, or a range is outside of an
+    /// axis.
     BL_SHAPE = 8,
-    /// A literal that its dtype can't hold.
+    /// A literal can't be represented in its dtype.
     BL_LITERAL = 9,
-    /// A name that is not bound, or a function that does not exist.
+    /// A name is not bound, or a function does not exist.
     BL_NAME = 10,
-    /// A wrong number of arguments, inputs or outputs.
+    /// The number of arguments, inputs or outputs is wrong.
     BL_ARITY = 11,
-    /// Text that is not a program.
+    /// A text is not a valid program.
     BL_SYNTAX = 12,
-    /// An integer divided by zero, where the options make that an error.
+    /// An integer was divided by zero, and the options make that an error.
     BL_ZERO_DIVISION = 13,
-    /// A limit was exceeded, or an allocation refused.
+    /// A limit was exceeded, or an allocation failed.
     BL_LIMIT = 14,
-    /// Memory that overlaps as it must not, or is not aligned to its elements.
+    /// Operands overlap in a way that is not allowed, or memory is not aligned to its elements.
     BL_MEMORY = 15,
     /// The run was cancelled; the outputs are unspecified.
     BL_CANCELLED = 16,
-    /// An error of the operating system.
+    /// The operating system returned an error.
     BL_IO = 17,
-    /// A bug in broadloom; please report it.
+    /// There is a bug in broadloom; please report it.
     BL_INTERNAL = 18,
     /// A host function failed; the outputs are unspecified.
     BL_HOST = 19,
@@ -240,9 +241,10 @@ pub extern "C" fn bl_last_error() -> *const c_char {
     LAST.try_with(message).ok().flatten().unwrap_or(c"".as_ptr())
 }
 
-/// The place of this thread's last error in the program's text: the first byte at fault, and the one after the last.
+/// Stores the place of this thread's last error in the program's text: the offset of the first wrong byte, and the offset after
+/// the last one.
 ///
-/// BL_ARGUMENT if that error is not about a text; the error then stays the last one.
+/// Returns BL_ARGUMENT if that error is not about a text. This result does not replace the last error.
 ///
 /// # Safety
 /// Both pointers are null, or valid for a write.

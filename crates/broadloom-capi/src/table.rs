@@ -1,6 +1,6 @@
 //! Handle tables: they map 64-bit handles, which contain a generation, to reference-counted objects.
 //!
-//! Looking up an arbitrary number gives the live object that it was issued for, or an error. An object is dropped once, when it
+//! Looking up a number returns the live object for which the number was issued, or an error. An object is dropped once, when it
 //! has neither references nor pins. Lookups take no lock.
 
 use std::cell::UnsafeCell;
@@ -76,7 +76,7 @@ struct Vacant {
     next: u32,
 }
 
-/// Access to an object. The object is not dropped before its pins, even if its handle is released.
+/// Access to an object. The object is not dropped while it has a pin, even if its handle is released.
 pub(crate) struct Pin<'t, T> {
     table: &'t ObjectTable<T>,
     slot: &'t Slot<T>,

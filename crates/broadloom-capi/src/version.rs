@@ -10,7 +10,8 @@ const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_V
     Err(_) => panic!("a version with a zero in it"),
 };
 
-/// The version of the library, as BL_VERSION is that of the header. Before 1.0 both must have the same minor version.
+/// The version of the library, in the form of BL_VERSION. Before 1.0 the library and the header must have
+/// the same minor version.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_version() -> u32 {
     BL_VERSION

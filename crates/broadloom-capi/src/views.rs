@@ -1,6 +1,6 @@
 //! Views of a builder's values: the same elements with another shape, without a copy.
 //!
-//! Each function corresponds to the method of `broadloom::Array` with the same name, and gives the same errors. Negative axes
+//! Each function corresponds to the method of `broadloom::Array` with the same name, and returns the same errors. Negative axes
 //! count from the end.
 
 use broadloom::{Array, Range};
@@ -10,11 +10,11 @@ use crate::builder::{Builder, BuilderParts, add, bl_builder, bl_value};
 use crate::status::Answer;
 use crate::status::bl_status;
 
-/// Instead of a bound of a range: the end of the axis that the step walks from or to.
+/// An omitted bound of a range: the end of the axis at which the steps begin or end.
 pub const BL_OPEN: isize = isize::MIN;
 
-/// Indices along an axis, as Python's `start:stop:step`: negative bounds count from the end, bounds beyond the axis are cut
-/// to it, and a negative step walks backwards.
+/// A range of indices along an axis, like Python's `start:stop:step`: negative bounds count from the end, bounds beyond the
+/// axis are clamped to it, and a negative step walks backwards.
 ///
 /// Its size never changes, since arrays of it are passed.
 #[repr(C)]
@@ -39,11 +39,11 @@ unsafe fn view(
     view: impl FnOnce(&Array<'static>) -> Answer<Array<'static>>,
 ) -> bl_status {
     let make = |builder: &Builder, parts: &mut BuilderParts| view(builder.value(parts, value)?);
-    // SAFETY: `add` requires of `out` what this function's safety section says.
+    // SAFETY: `add` has the same requirements on `out` as this function.
     unsafe { add(handle, out, make) }
 }
 
-/// Adds the elements of a value at one range of indices for each of its first `count` axes; the others are taken whole.
+/// Adds a slice of a value: one range of indices for each of its first `count` axes, and all indices of the other axes.
 ///
 /// # Safety
 /// `ranges` is null or valid for `count` reads; `out` is null or valid for a write.
@@ -56,14 +56,14 @@ pub unsafe extern "C" fn bl_builder_slice(
     out: *mut bl_value,
 ) -> bl_status {
     let make = |array: &Array<'static>| {
-        // SAFETY: `many` accepts null; the safety section says that `count` ranges can be read otherwise.
+        // SAFETY: `many` accepts null; the safety section requires that the ranges at any other pointer are readable.
         let ranges = unsafe { many(ranges, count, "the pointer to the ranges") }?;
         let bound = |bound: isize| (bound != BL_OPEN).then_some(bound);
         let ranges: Vec<Range> =
             ranges.iter().map(|r| Range::new(bound(r.start), bound(r.stop), r.step)).collect();
         Ok(array.slice(&ranges)?)
     };
-    // SAFETY: `view` requires of `out` what this function's safety section says.
+    // SAFETY: `view` has the same requirements on `out` as this function.
     unsafe { view(handle, value, out, make) }
 }
 
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn bl_builder_index_axis(
     index: isize,
     out: *mut bl_value,
 ) -> bl_status {
-    // SAFETY: `view` requires of `out` what this function's safety section says.
+    // SAFETY: `view` has the same requirements on `out` as this function.
     unsafe { view(handle, value, out, |array| Ok(array.index_axis(axis, index)?)) }
 }
 
@@ -94,12 +94,12 @@ pub unsafe extern "C" fn bl_builder_flip(
     axis: isize,
     out: *mut bl_value,
 ) -> bl_status {
-    // SAFETY: `view` requires of `out` what this function's safety section says.
+    // SAFETY: `view` has the same requirements on `out` as this function.
     unsafe { view(handle, value, out, |array| Ok(array.flip(axis)?)) }
 }
 
-/// Adds a value with its axes in another order: axis `i` of the result is axis `axes[i]`, counted from the end if
-/// negative.
+/// Adds a value with its axes in another order: axis `i` of the result is axis `axes[i]` of the value. Negative axes count from
+/// the end.
 ///
 /// # Safety
 /// `axes` is null or valid for `count` reads; `out` is null or valid for a write.
@@ -112,11 +112,11 @@ pub unsafe extern "C" fn bl_builder_permute(
     out: *mut bl_value,
 ) -> bl_status {
     let make = |array: &Array<'static>| {
-        // SAFETY: `many` accepts null; the safety section says that `count` axes can be read otherwise.
+        // SAFETY: `many` accepts null; the safety section requires that the axes at any other pointer are readable.
         let axes = unsafe { many(axes, count, "the pointer to the axes") }?;
         Ok(array.permute_dims(axes)?)
     };
-    // SAFETY: `view` requires of `out` what this function's safety section says.
+    // SAFETY: `view` has the same requirements on `out` as this function.
     unsafe { view(handle, value, out, make) }
 }
 
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn bl_builder_transpose(
     value: bl_value,
     out: *mut bl_value,
 ) -> bl_status {
-    // SAFETY: `view` requires of `out` what this function's safety section says.
+    // SAFETY: `view` has the same requirements on `out` as this function.
     unsafe { view(handle, value, out, |array| Ok(array.t())) }
 }
 
@@ -147,15 +147,15 @@ pub unsafe extern "C" fn bl_builder_broadcast_to(
     out: *mut bl_value,
 ) -> bl_status {
     let make = |array: &Array<'static>| {
-        // SAFETY: `many` accepts null; the safety section says that `rank` extents can be read otherwise.
+        // SAFETY: `many` accepts null; the safety section requires that the extents at any other pointer are readable.
         let shape = unsafe { many(shape, rank, "the pointer to the shape") }?;
         Ok(array.broadcast_to(shape)?)
     };
-    // SAFETY: `view` requires of `out` what this function's safety section says.
+    // SAFETY: `view` has the same requirements on `out` as this function.
     unsafe { view(handle, value, out, make) }
 }
 
-/// Adds the elements of a value in row-major order under another shape, of which one extent may be -1: it is worked out.
+/// Adds a value reshaped in row-major order. One extent of the shape may be -1; it is computed from the other extents.
 ///
 /// # Safety
 /// `shape` is null or valid for `rank` reads; `out` is null or valid for a write.
@@ -168,11 +168,11 @@ pub unsafe extern "C" fn bl_builder_reshape(
     out: *mut bl_value,
 ) -> bl_status {
     let make = |array: &Array<'static>| {
-        // SAFETY: `many` accepts null; the safety section says that `rank` extents can be read otherwise.
+        // SAFETY: `many` accepts null; the safety section requires that the extents at any other pointer are readable.
         let shape = unsafe { many(shape, rank, "the pointer to the shape") }?;
         Ok(array.reshape(shape)?)
     };
-    // SAFETY: `view` requires of `out` what this function's safety section says.
+    // SAFETY: `view` has the same requirements on `out` as this function.
     unsafe { view(handle, value, out, make) }
 }
 
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn bl_builder_expand_dims(
     axis: isize,
     out: *mut bl_value,
 ) -> bl_status {
-    // SAFETY: `view` requires of `out` what this function's safety section says.
+    // SAFETY: `view` has the same requirements on `out` as this function.
     unsafe { view(handle, value, out, |array| Ok(array.expand_dims(axis)?)) }
 }
 
@@ -202,6 +202,6 @@ pub unsafe extern "C" fn bl_builder_squeeze(
     axis: isize,
     out: *mut bl_value,
 ) -> bl_status {
-    // SAFETY: `view` requires of `out` what this function's safety section says.
+    // SAFETY: `view` has the same requirements on `out` as this function.
     unsafe { view(handle, value, out, |array| Ok(array.squeeze(axis)?)) }
 }

@@ -1,5 +1,5 @@
-//! Runs on memory as C programs pass it: outputs that overlap inputs, gaps between elements, no elements, and bools other than 0
-//! and 1. Results must equal those computed on separate copies.
+//! Tests runs on memory that C programs may pass: outputs that overlap inputs, gaps between elements, no elements, and bools
+//! other than 0 and 1. The results must be equal to those computed on separate copies.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::null;
@@ -190,7 +190,7 @@ fn ten_thousand_kernels_are_alive_at_once() {
     assert!(kernels.iter().all(|&kernel| bl_kernel_release(kernel) == BL_HANDLE));
 }
 
-/// Slices and scans of symbols: the extents are derived, and one kernel serves all.
+/// Slices and scans of symbols: the extents are derived, and one kernel is used for all extents.
 #[test]
 fn views_of_symbols_have_derived_extents() {
     let (mut builder, mut kernel) = (bl_builder { id: 0 }, bl_kernel { id: 0 });

@@ -28,7 +28,7 @@ macro_rules! for_each_dtype {
     };
 }
 
-/// The kind of a dtype. Type promotion never leaves a kind.
+/// The kind of a dtype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// `bool`
@@ -174,7 +174,7 @@ pub trait Int: Num + Ord {
     const MIN: Self;
     /// The maximum.
     const MAX: Self;
-    /// A float type that represents every integer of this type exactly (for up to 32 bits), and in which
+    /// A float type that represents every integer of this type exactly (up to 32 bits) and in which the
     /// truncated quotients of these integers are exact: float32 for integers of up to 16 bits, float64 for
     /// wider ones.
     type Through: Float;
@@ -246,7 +246,7 @@ pub trait Float: Num + Real {
     fn toward_zero(self) -> Self;
     /// The value rounded to the nearest integer, ties to even.
     fn nearest(self) -> Self;
-    /// The exact IEEE remainder of truncated division; it has the sign of `self`.
+    /// The exact remainder of truncated division. It has the sign of `self`.
     fn fmod(self, other: Self) -> Self;
 }
 

@@ -13,11 +13,11 @@ use crate::{quotients, reciprocal, through};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scalar;
 
-/// Computes one element of a vectorised loop, and records lanes that need the slow path in [`Lanes::flagged`].
+/// Computes one element of a vectorised loop. [`Lanes::flagged`] records whether a lane needs the slow path.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lanes {
-    /// Nonzero once a lane needed the slow path: everything computed since it was 0 must be recomputed by [`Scalar`].
-    /// It is a `u32`, since a `bool` would keep rustc from vectorising the loop.
+    /// Nonzero if a lane has needed the slow path. Everything that was computed since this was 0 must then be
+    /// recomputed by [`Scalar`]. The type is `u32`, since a `bool` would keep rustc from vectorising the loop.
     pub flagged: u32,
 }
 

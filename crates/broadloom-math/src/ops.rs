@@ -1,8 +1,8 @@
 //! The primitives from which the functions are built.
 //!
 //! Each method of [`Ops`] has exactly one result for given operands, on every CPU and in every instance. All instances
-//! therefore give the same bits, except those of a NaN that results from floating-point arithmetic or a rounding
-//! conversion, which differ between CPUs. A function returns the canonical NaN where it selects it by its bits
+//! therefore give the same bits. The only exceptions are the bits of a NaN that results from floating-point arithmetic
+//! or a rounding conversion; they differ between CPUs. Some functions select the canonical NaN by its bits
 //! ([`Real::NAN`]); after every other function the executors insert [`CanonicalNan`](crate::functions::CanonicalNan)
 //! wherever the bits can be read. Loads, selections and operations on bits keep every bit of a NaN.
 
@@ -124,8 +124,8 @@ pub trait Ops: Sized {
     fn bits<T: Real>(&mut self, x: Self::V<T>) -> Self::V<T::Bits>;
     /// The float with these bits.
     fn of_bits<T: Real>(&mut self, x: Self::V<T::Bits>) -> Self::V<T>;
-    /// Converts between integer types: sign- or zero-extends, or keeps the low bits. Types of one width share their
-    /// bits.
+    /// Converts between integer types: sign- or zero-extends, or keeps the low bits. Between types of one width the
+    /// bits are unchanged.
     fn int_resize<T: Int, U: Int>(&mut self, x: Self::V<T>) -> Self::V<U>;
     /// Converts an integer to a float, rounded once to nearest even.
     fn int_to_float<T: Int, U: Float>(&mut self, x: Self::V<T>) -> Self::V<U>;
@@ -146,8 +146,8 @@ pub trait Ops: Sized {
 
     /// Selects `F::call(a, b)` where the mask is true, else `fast`.
     ///
-    /// This is the slow path, for lanes that need a loop. An instance tests whether any lane is set before it pays for
-    /// a call.
+    /// This is the slow path, for lanes that need a loop. An instance first tests whether the mask is true in any lane,
+    /// and makes a call only then.
     fn rare2<F: Rare2<T>, T: Num>(
         &mut self,
         flagged: Self::M<T>,
@@ -157,7 +157,7 @@ pub trait Ops: Sized {
     ) -> Self::V<T>;
 }
 
-/// A function of one argument, over every instance of [`Ops`].
+/// A function of one argument, defined for every instance of [`Ops`].
 pub trait Unary<T: Elem> {
     /// The element type of the result.
     type Out: Elem;
@@ -165,7 +165,7 @@ pub trait Unary<T: Elem> {
     fn call<O: Ops>(o: &mut O, x: O::V<T>) -> O::V<Self::Out>;
 }
 
-/// A function of two arguments of one element type, over every instance of [`Ops`].
+/// A function of two arguments of one element type, defined for every instance of [`Ops`].
 pub trait Binary<T: Elem> {
     /// The element type of the result.
     type Out: Elem;
@@ -173,7 +173,7 @@ pub trait Binary<T: Elem> {
     fn call<O: Ops>(o: &mut O, x1: O::V<T>, x2: O::V<T>) -> O::V<Self::Out>;
 }
 
-/// A function of three arguments, the last two of one element type, over every instance of [`Ops`].
+/// A function of three arguments, the last two of one element type, defined for every instance of [`Ops`].
 pub trait Ternary<T: Elem> {
     /// The element type of the first argument: `T`, or `bool` for a condition.
     type First: Elem;
@@ -181,7 +181,7 @@ pub trait Ternary<T: Elem> {
     fn call<O: Ops>(o: &mut O, x1: O::V<Self::First>, x2: O::V<T>, x3: O::V<T>) -> O::V<T>;
 }
 
-/// A conversion to `U`, over every instance of [`Ops`].
+/// A conversion to `U`, defined for every instance of [`Ops`].
 pub trait CastTo<U: Elem>: Elem {
     /// Converts `x`.
     fn cast<O: Ops>(o: &mut O, x: O::V<Self>) -> O::V<U>;
@@ -190,7 +190,7 @@ pub trait CastTo<U: Elem>: Elem {
 /// A scalar function for slow-path lanes; see [`Ops::rare2`]. It must not panic, since compiled code calls it. It is
 /// inlined into its callers, since it is compiled for several targets.
 pub trait Rare2<T: Num> {
-    /// Computes the function of one lane.
+    /// Computes the function for one lane.
     fn call(a: T, b: T) -> T;
 }
 

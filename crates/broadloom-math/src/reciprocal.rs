@@ -1,12 +1,12 @@
 //! Integer quotients by a divisor that many dividends share, computed by shifts and a product with the divisor's
 //! reciprocal.
 //!
-//! The part that depends only on the divisor is computed by ordinary primitives, once per loop, since the value of a
-//! literal is known only at run time. One body therefore serves every divisor, including 0, 1, −1 and MIN. A shorter
-//! body serves divisors whose reciprocal is [short](is_short); a kernel knows whether a literal is one of them. The
-//! results are exact for every pair of operands, and the loop uses no floats. Sources: T. Granlund and P. Montgomery,
-//! Division by Invariant Integers using Multiplication (1994); N. Möller and T. Granlund, Improved Division by
-//! Invariant Integers (2011), for the reciprocal of a normalised divisor; H. Warren, Hacker's Delight, chapter 10.
+//! The part that depends only on the divisor is computed by ordinary primitives, once per loop, since the value of a literal is
+//! known only at run time. One body therefore works for every divisor, including 0, 1, −1 and MIN. Divisors whose reciprocal is
+//! [short](is_short) use a shorter body; a kernel records for each literal whether it is such a divisor. The results are exact
+//! for every pair of operands, and the loop uses no floats. Sources: T. Granlund and P. Montgomery, Division by Invariant
+//! Integers using Multiplication (1994); N. Möller and T. Granlund, Improved Division by Invariant Integers (2011), for the
+//! reciprocal of a normalised divisor; H. Warren, Hacker's Delight, chapter 10.
 
 use crate::dtype::Int;
 use crate::ops::{Cmp, Ops};
@@ -31,15 +31,15 @@ pub fn is_short<T: Int>(d: T) -> bool {
     last * excess < unit
 }
 
-/// [`Ops::quotient`] by a divisor `b` that many dividends share. `short` may be set only if its [reciprocal
-/// is](is_short).
+/// [`Ops::quotient`] by a divisor `b` that many dividends share. `short` may be set only if the [reciprocal
+/// of `b` is short](is_short).
 #[inline(always)]
 pub fn quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, short: bool) -> O::V<T> {
     by_width::<O, T>(o, a, b, false, short)
 }
 
-/// [`Ops::floor_quotient`] by a divisor `b` that many dividends share. `short` may be set only if its [reciprocal
-/// is](is_short).
+/// [`Ops::floor_quotient`] by a divisor `b` that many dividends share. `short` may be set only if the [reciprocal of `b` is
+/// short](is_short).
 #[inline(always)]
 pub fn floor_quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, short: bool) -> O::V<T> {
     by_width::<O, T>(o, a, b, true, short)

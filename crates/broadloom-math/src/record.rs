@@ -1,9 +1,9 @@
 //! The implementation of [`Ops`] that records a function as SSA over the primitives.
 //!
-//! A [`Recorder`] passes every primitive that a function calls to a [`Sink`]: the sink of a `broadloom_ir::recording::Recording`
-//! keeps the primitives as a list, and that of a compiler appends them to the body that it is building. Each method
-//! of the trait records one primitive, so a primitive that is added to the trait does not compile before it is named here. Code
-//! generators work from the record, so they are not instantiated once for each function and dtype.
+//! A [`Recorder`] passes every primitive that a function calls to a [`Sink`]. The sink of a
+//! `broadloom_ir::recording::Recording` keeps the primitives as a list; a compiler's sink appends them to the body that it is
+//! building. Each method of the trait records one primitive, so a primitive that is added to the trait but not here is a
+//! compile error. Code generators work from the record, so they are not instantiated once for each function and dtype.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -59,8 +59,8 @@ fn slow_lanes<F: Rare2<T>, T: Num>(arrays: &mut [u8]) {
     }
 }
 
-/// [`slow_lanes`] compiled for targets with fused multiply-add; compiled without it, each fused operation
-/// would call a library function.
+/// [`slow_lanes`], compiled for targets with fused multiply-add instructions. Without these, each fused
+/// operation would call a library function.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn slow_lanes_with_fma<F: Rare2<T>, T: Num>(arrays: &mut [u8]) {
@@ -238,9 +238,9 @@ impl Primitive {
 
     /// The cost per element, in units of half the time of a vector instruction.
     ///
-    /// An addition, a product or a shift costs 2; bitwise operations, comparisons and selections, for which vector
-    /// units have more ports, cost 1. Divisions and square roots count by their throughput. A conversion of float16
-    /// costs as much as its implementation by integer arithmetic, and a slow path as much as its test.
+    /// An addition, a product or a shift costs 2; bitwise operations, comparisons and selections, for which vector units have
+    /// more ports, cost 1. The cost of a division or square root is based on its throughput. A conversion of float16 costs as
+    /// much as its implementation by integer arithmetic, and a slow path as much as the test for its lanes.
     pub fn half_cost(self, dtype: DType) -> u32 {
         use Primitive::*;
         match self {
@@ -265,7 +265,7 @@ impl Primitive {
         }
     }
 
-    /// The approximate latency in cycles, from instruction tables for CPUs of about ten years.
+    /// The approximate latency in cycles, from instruction tables for CPUs of the last ten years.
     pub fn latency(self, dtype: DType) -> u32 {
         use Primitive::*;
         match self {
@@ -368,12 +368,12 @@ pub trait Sink {
     /// Returns the value of a primitive, either from a new instruction or from an equal one that exists already.
     fn push(&mut self, inst: Inst) -> Var;
 
-    /// Answers [`Ops::is_invariant`] for a value.
+    /// Whether a value is invariant: the result of [`Ops::is_invariant`].
     fn is_invariant(&self, _x: Var) -> bool {
         false
     }
 
-    /// Answers [`Ops::has_short_reciprocal`] for a value as a number of this dtype.
+    /// Whether a value, as a number of this dtype, has a short reciprocal: the result of [`Ops::has_short_reciprocal`].
     fn has_short_reciprocal(&self, _x: Var, _dtype: DType) -> bool {
         false
     }

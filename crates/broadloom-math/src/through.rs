@@ -212,7 +212,8 @@ pub fn float_to_int64<O: Ops, F: Float, U: Int>(o: &mut O, x: O::V<F>) -> O::V<U
     let below = o.cmp::<f64>(Cmp::Lt, held, beyond);
     let held = o.select::<f64>(below, held, beyond);
     let y = natural(o, held);
-    // 2^63 was converted to MIN, and 2^64 to 0; MAX is the complement of either.
+    // For signed integers, 2^63 was converted to MIN; for unsigned ones, 2^64 was converted to 0. In both cases the complement
+    // is MAX.
     let (none, ones) = (o.splat(0u64), o.splat(u64::MAX));
     let over = o.cmp::<f64>(Cmp::Eq, held, beyond);
     let over = o.mask_resize::<f64, u64>(over);

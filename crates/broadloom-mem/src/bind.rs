@@ -1,8 +1,8 @@
 //! Binds a loop plan to memory: pointers, bounds, alignment, and aliasing of inputs and outputs.
 //!
-//! The plan contains the offsets of each operand relative to the start of its memory; binding proves that all of them are inside
-//! the memory. Unless operands are known not to overlap, each input is compared with each output: either they have no byte in
-//! common, or they are the same element for element, or binding fails. Generated inputs have no memory and overlap nothing.
+//! The plan contains the offsets of each operand relative to the start of its memory; binding checks that every element is
+//! inside the memory. Unless operands are known not to overlap, each input is compared with each output. Binding fails if they
+//! overlap, except if they are the same memory element for element. Generated inputs have no memory and overlap nothing.
 
 use broadloom_ir::loop_plan::{LoopPlan, OperandLayout};
 use smallvec::SmallVec;
@@ -39,8 +39,8 @@ pub(crate) fn operands(plan: &LoopPlan, operands: &Operands<'_>) -> Result<Bound
     Ok(bound)
 }
 
-/// Binds one operand of a plan to its memory. The result is `None` if one of its elements is outside the memory, in a gap between
-/// the elements of the memory, or not aligned.
+/// Binds one operand of a plan to its memory. Returns `None` if one of its elements is outside the memory, is in a gap of the
+/// memory, or is not aligned.
 #[inline]
 fn bind(plan: &LoopPlan, operand: usize, memory: &Memory<'_>) -> Option<BoundOperand> {
     let (planned, from) = (&plan.operands()[operand], memory.from);
@@ -75,8 +75,8 @@ fn bind(plan: &LoopPlan, operand: usize, memory: &Memory<'_>) -> Option<BoundOpe
     Some(BoundOperand::new(ptr, planned))
 }
 
-/// Marks each input that is, element for element, the same memory as an output, and returns an error if an output overlaps an
-/// input in any other way or overlaps another output.
+/// Marks each input that is the same memory as an output, element for element. Returns an error if an output overlaps an input
+/// in any other way, or overlaps another output.
 #[cold]
 fn find_aliases(plan: &LoopPlan, bound: &mut Bound) -> Result<(), NestError> {
     let (inputs, extents) = (plan.inputs(), plan.extents().collect::<Dims<usize>>());
@@ -112,10 +112,10 @@ fn find_aliases(plan: &LoopPlan, bound: &mut Bound) -> Result<(), NestError> {
             }
         }
     }
-    // Code usually ends a row with a block that overlaps the previous one, and so computes some elements
-    // twice. If an input is also an output, those elements are overwritten already, so the end of each row
-    // goes through buffers instead. Buffers are slow for stepped inputs (reversed, or every second element),
-    // so these inputs are packed into tiles here.
+    // Machine code usually ends a row with a vector that overlaps the previous one, and so computes some
+    // elements twice. If an input is also an output, the previous vector has already overwritten these
+    // elements, so the code copies the end of each row through buffers instead. Buffers are slow for stepped
+    // inputs (reversed, or every second element), so these inputs are packed into tiles here.
     if bound[..inputs].iter().any(|input| input.aliased) {
         bound[..inputs].iter_mut().for_each(BoundOperand::read_no_steps);
     }

@@ -33,9 +33,9 @@ pub struct RawOperand {
 /// for reads and writes of `cols` elements, or of `cols >> level` elements if the block has a [level](Block::level). No other
 /// bytes may be accessed, and none after the return of the call that received the block.
 ///
-/// Under [`AliasPolicy::Stepped`](crate::AliasPolicy) the `cols` elements of an input are located by its [stepped
-/// access](crate::Nest::stepped_accesses). If that is every second element, a skipped element is in the same page as the element
-/// before or after it, so it can be loaded; its value must not be used, since another thread may be writing it.
+/// Under [`AliasPolicy::Stepped`](crate::AliasPolicy) the positions of an input's `cols` elements are given by its [stepped
+/// access](crate::Nest::stepped_accesses). If that is every second element, a skipped element is in the same page as the
+/// element before or after it, so it can be loaded; its value must not be used, since another thread may be writing it.
 #[derive(Clone, Copy, Debug)]
 pub struct RawBlock<'b> {
     /// The location of each operand: inputs, then outputs.
@@ -50,8 +50,8 @@ pub struct RawBlock<'b> {
     pub first: usize,
     /// The difference between the linear indices of one row's first element and the next row's.
     pub row_step: usize,
-    /// Nonzero if the outputs receive nodes of the reduction tree (partial results of groups of elements)
-    /// instead of elements. It is then the level of these nodes in the tree (see [`Block::level`]).
+    /// The level of the reduction tree's nodes (partial results of groups of elements) that the outputs
+    /// receive, or 0 if the outputs receive elements (see [`Block::level`]).
     pub level: u8,
     /// Whether some input that is also an output is used in place. If so, each element must be read before it
     /// is written, and never afterwards.
@@ -85,8 +85,8 @@ impl<T: Elem> Operand<'_, T> {
 
 /// A block: rows × columns of every operand.
 ///
-/// A body must write every element of each output: the contents of elements that it does not write are unspecified (they may be
-/// those of an earlier block).
+/// A body must write every element of each output: an element that it does not write has an unspecified value, perhaps that of
+/// an earlier block.
 pub struct Block<'b> {
     /// The operands: inputs, then outputs.
     bound: &'b [BoundOperand],
@@ -94,7 +94,7 @@ pub struct Block<'b> {
 }
 
 impl<'b> Block<'b> {
-    /// Makes a block of pointers.
+    /// Makes a block from pointers.
     ///
     /// # Safety
     /// There must be as many pointers as operands. For `'b`, they must be valid as [`RawBlock`] describes for
@@ -134,8 +134,8 @@ impl<'b> Block<'b> {
     ///
     /// # Panics
     /// If the rows or columns are out of range or empty; if the level is not 0 and there are several rows or
-    /// a fraction of a node; if the memory of an output is too small or not aligned to its elements; or if
-    /// this block has outputs or reads stepped inputs in place.
+    /// the columns are not a whole number of nodes; if the memory of an output is too small or not aligned to
+    /// its elements; or if this block has outputs or reads stepped inputs in place.
     pub fn with_outputs<'o, R>(
         &mut self,
         rows: Range<usize>,
@@ -217,7 +217,7 @@ impl<'b> Block<'b> {
     /// A row of an output. The caller has to write all of its elements.
     ///
     /// # Panics
-    /// If there is no such output or row, or the type's size is not the output's.
+    /// If there is no such output or row, or the type's size differs from the size of the output's elements.
     #[inline]
     pub fn output<T: Elem>(&mut self, output: usize, row: usize) -> &mut [T::Store] {
         // SAFETY: `self` is borrowed exclusively as long as the row, so that no other row of the block is accessible.
@@ -275,8 +275,8 @@ impl<'b> Block<'b> {
             && outputs.zip(written).all(|(item, own)| item == own.item())
     }
 
-    /// Whether the rows of an output are in the caller's memory, rather than in a tile that is copied there afterwards, and
-    /// overlap no input.
+    /// Whether the rows of an output overlap no input and are in the caller's memory. (An output's rows may also be in a tile,
+    /// which is copied to the caller's memory afterwards.)
     ///
     /// # Panics
     /// If there is no such output.
@@ -333,23 +333,24 @@ impl<'r> Inputs<'r> {
     #[inline]
     pub fn get<T: Elem>(&self, input: usize) -> Operand<'r, T> {
         // SAFETY: only `Block::row` and `Block::inputs` make an `Inputs`, and it borrows the block for `'r`. Only the `Outputs`
-        // of the same call write in that time, and the input does not overlap them: `check_input` panics for one that does.
+        // of the same call write in that time. They do not overlap the input, because `check_input` panics for an input that
+        // overlaps an output.
         unsafe { read_row(self.operands, self.raw, input, self.row) }
     }
 
     /// The row of an input as bytes, whatever its type. For a uniform input these are the bytes of its single element.
     ///
     /// # Panics
-    /// If there is no such input, or it is used in place and is an output or stepped.
+    /// If there is no such input, or if the input is used in place and is either also an output or stepped.
     #[inline]
     pub fn bytes(&self, input: usize) -> &'r [u8] {
         let operand = check_input(self.operands, self.raw, input);
         let elements = if operand.class == AccessClass::Uniform { 1 } else { self.raw.cols };
         let place = self.raw.input(input);
         let ptr = place.ptr.wrapping_offset(self.row as isize * place.row_stride);
-        // SAFETY: `Block::row` and `Block::inputs` checked that there is such a row, and each row's pointer is valid for one
-        // element of a uniform input, else for `cols` contiguous ones, for `'r` (`RawBlock`). The `Outputs` of the same call write
-        // to none of these bytes: `check_input` panics for an input that overlaps an output or is stepped.
+        // SAFETY: `Block::row` and `Block::inputs` checked that the row exists. For `'r`, its pointer is valid for one element
+        // if the input is uniform, and for `cols` contiguous elements if it is not (`RawBlock`). The `Outputs` of the same call
+        // write to none of these bytes: `check_input` panics for an input that overlaps an output or is stepped.
         unsafe { slice::from_raw_parts(ptr, elements * operand.item()) }
     }
 }
@@ -405,9 +406,9 @@ unsafe fn read_row<'r, T: Elem>(
     let (operand, place) = (check_input(operands, raw, input), raw.input(input));
     check_size::<T>("input", input, operand);
     let ptr = place.ptr.wrapping_offset(row as isize * place.row_stride).cast::<T::Store>();
-    // SAFETY: the row exists, and its pointer is valid for reads of one element if the input is uniform, else of `cols`
-    // contiguous elements (`RawBlock`), in place or in a tile; `check_input` panics for every other access. The size of the type
-    // was checked, and any bytes are a valid `Store`.
+    // SAFETY: the row exists. Its pointer is valid for reads of one element if the input is uniform, and of `cols` contiguous
+    // elements if it is not (`RawBlock`), in place or in a tile; `check_input` panics for every other access. The size of the
+    // type was checked, and any bytes are a valid `Store`.
     unsafe {
         match operand.class {
             AccessClass::Uniform => Operand::Splat(ptr.read()),

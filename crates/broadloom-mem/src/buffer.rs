@@ -17,7 +17,7 @@ use memmap2::{Mmap, MmapMut, MmapOptions};
 
 use crate::bytes;
 
-/// The alignment of memory that [`Buffer`] allocates: a cache line, and the widest vector register.
+/// The alignment of memory that [`Buffer`] allocates: the size of a cache line, and of the widest vector register.
 pub const ALIGN: usize = 64;
 /// The size of a huge page on x86-64, and on aarch64 with 4 KiB pages.
 const HUGE_PAGE: usize = 2 << 20;
@@ -68,7 +68,7 @@ enum Owner {
     Pages(#[allow(dead_code, reason = "keeps the pages mapped")] MmapMut),
     /// A read-only file mapping.
     File(#[allow(dead_code, reason = "keeps the file mapped")] Mmap),
-    /// Bytes that others may be reading as well.
+    /// Bytes shared with other owners, who may be reading them.
     Shared(#[expect(dead_code, reason = "keeps the bytes alive")] SharedBytes),
 }
 
@@ -115,8 +115,8 @@ impl Buffer {
         Buffer { ptr: NonNull::<EmptyLine>::dangling().cast(), len: 0, capacity: 0, owner: Owner::None }
     }
 
-    /// Maps anonymous pages. Where the system has huge pages, the mapping consists of whole ones, so that the last bytes are in
-    /// one as well.
+    /// Maps anonymous pages. The size is rounded up to whole huge pages, so that the last bytes are also in a huge page if the
+    /// system supports them.
     ///
     /// Nothing is written here: a page is allocated when the computing thread first writes to it.
     fn pages(bytes: usize) -> Option<Buffer> {
@@ -228,7 +228,8 @@ impl Buffer {
         self.len == 0
     }
 
-    /// Whether the bytes can be borrowed for writing by [`Buffer::as_bytes_mut`]. Those of a mapped file or a shared owner can't.
+    /// Whether [`Buffer::as_bytes_mut`] can borrow the bytes for writing. It can't if they belong to a mapped file or a shared
+    /// owner.
     pub fn is_writable(&self) -> bool {
         match self.owner {
             Owner::None | Owner::Heap { .. } | Owner::Pages(_) => true,
@@ -250,12 +251,13 @@ impl Buffer {
         self.is_writable().then(|| unsafe { slice::from_raw_parts_mut(self.ptr.as_ptr(), self.len) })
     }
 
-    /// The bytes as elements, or `None` if the address or the length does not fit the type.
+    /// The bytes as elements, or `None` if the address is not aligned for the type or the length is not a multiple of its size.
     pub fn typed<T: Elem>(&self) -> Option<&[T::Store]> {
         bytes::typed::<T>(self.as_bytes())
     }
 
-    /// The bytes as elements for writing, or `None` if the buffer is not writable or does not fit the type.
+    /// The bytes as elements for writing, or `None` if the buffer is not writable, not aligned for the type, or not a whole
+    /// number of elements.
     pub fn typed_mut<T: Elem>(&mut self) -> Option<&mut [T::Store]> {
         bytes::typed_mut::<T>(self.as_bytes_mut()?)
     }

@@ -28,15 +28,17 @@ pub fn bytes_of_mut<T: Elem<Store = T>>(elements: &mut [T]) -> &mut [u8] {
     unsafe { slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), size_of_val(elements)) }
 }
 
-/// The bytes as elements, or `None` if the address or the length does not fit the type.
+/// Reinterprets bytes as elements. Returns `None` if the address is not aligned for the type, or the length is not a multiple
+/// of its size.
 pub fn typed<T: Elem>(bytes: &[u8]) -> Option<&[T::Store]> {
     let fits =
         bytes.as_ptr().cast::<T::Store>().is_aligned() && bytes.len().is_multiple_of(size_of::<T::Store>());
-    // SAFETY: aligned and a whole number of elements (checked), initialised as bytes, and any bytes are a `Store`.
+    // SAFETY: `fits` tells that the address is aligned and the length is a whole number of elements; the bytes are initialised,
+    // and any bytes are a valid `Store`.
     fits.then(|| unsafe { slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<T::Store>()) })
 }
 
-/// The bytes as elements, for writing, or `None` if the address or the length does not fit the type.
+/// Reinterprets bytes as elements for writing. Returns `None` in the same cases as [`typed`].
 pub fn typed_mut<T: Elem>(bytes: &mut [u8]) -> Option<&mut [T::Store]> {
     let fits =
         bytes.as_ptr().cast::<T::Store>().is_aligned() && bytes.len().is_multiple_of(size_of::<T::Store>());

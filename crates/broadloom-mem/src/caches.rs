@@ -24,9 +24,9 @@ impl Caches {
         *CACHES.get_or_init(|| Caches::of(reported()))
     }
 
-    /// Chooses the sizes from pairs of a cache level and its size in bytes. The last-level cache is that of
-    /// the highest level, or the second if there is none above it. If the second level is missing, or a
-    /// higher level is smaller than a lower one, typical sizes are used.
+    /// Chooses the sizes from pairs of a cache level and its size in bytes. The cache with the highest level
+    /// counts as the last-level cache; that is the second-level cache if there is no third one. If there is
+    /// no second level, or the highest level is smaller than the second, typical sizes are used.
     fn of(levels: impl IntoIterator<Item = (u8, usize)>) -> Caches {
         let (mut second, mut last) = (0, (0, 0));
         for (level, bytes) in levels {

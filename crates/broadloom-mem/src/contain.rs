@@ -47,9 +47,9 @@ pub(crate) fn contains(whole: Place<'_>, part: Place<'_>) -> bool {
     steps_fit(&axes, offset, &part.axes) || each_is_element(&axes, offset, &part.axes)
 }
 
-/// Whether `part` is contained in the layout that has the dimensions `axes`, as far as two conditions show:
-/// its offset and each of its strides are sums of multiples of the strides of `axes`; and in no dimension do
-/// the steps to its last element exceed the extent.
+/// A sufficient test that the layout with the dimensions `axes` contains `part`: the offset of `part` and
+/// each of its strides are sums of multiples of the strides of `axes`, and in no dimension of `axes` do the
+/// steps to the last element of `part` exceed the extent. The result `false` does not disprove containment.
 fn steps_fit(axes: &[Axis], offset: usize, part: &[Axis]) -> bool {
     let mut room: Dims<usize> = axes.iter().map(|axis| axis.extent - 1).collect();
     let mut take = |mut distance: usize, times: usize| {

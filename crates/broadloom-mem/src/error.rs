@@ -5,15 +5,15 @@ use broadloom_ir::loop_plan::LoopPlanError;
 /// The reason why operands can't be bound to one nest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NestError {
-    /// The shape of an input is not that of the index space, or its memory is too short or not aligned to its
-    /// elements.
+    /// The shape of an input differs from that of the index space, or its memory is too short or not aligned
+    /// to its elements.
     #[error("the shape of input {input} is not that of the index space")]
     InputShape {
         /// The index of the input.
         input: usize,
     },
-    /// The shape of an output is not that of the index space, or its memory is too short or not aligned to
-    /// its elements.
+    /// The shape of an output differs from that of the index space, or its memory is too short or not aligned
+    /// to its elements.
     #[error("the shape of output {output} is not that of the index space")]
     OutputShape {
         /// The index of the output.

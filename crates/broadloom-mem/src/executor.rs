@@ -17,13 +17,13 @@ use crate::walk::AliasPolicy;
 
 /// An executor, which prepares kernels for execution.
 pub trait KernelExecutor: Send + Sync + UnwindSafe + RefUnwindSafe {
-    /// Prepares a kernel for the given accesses of its inputs and the given use of its outputs. `functions` contains the kernel's
-    /// host functions. The code uses vectors of the given width or, if that is impossible, of a smaller one; the bits of the
-    /// results are the same for every width.
+    /// Prepares a kernel for the given accesses of its inputs and the given use of its outputs. `functions` contains the
+    /// kernel's host functions. The code uses vectors of the given width, or narrower ones if that is impossible; the bits of
+    /// the results are the same for every width.
     ///
     /// # Errors
-    /// [`ErrorKind::Memory`] if executable memory is refused; [`ErrorKind::Limit`] if the kernel is too large for the executor, or
-    /// memory is short at the moment; [`ErrorKind::Internal`] for a kernel that does not verify.
+    /// [`ErrorKind::Memory`] if executable memory is refused; [`ErrorKind::Limit`] if the kernel is too large for the executor,
+    /// or memory is short at the moment; [`ErrorKind::Internal`] if the kernel fails verification.
     fn prepare(
         &self,
         kernel: &Kernel,
@@ -62,7 +62,7 @@ pub trait ExecutableKernel: Send + Sync + UnwindSafe + RefUnwindSafe {
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] if the block does not have the types, the access classes and the [level](Block::level) that the
-    /// kernel was prepared for, or there are too few parameters or fault bytes; nothing is read or written then.
+    /// kernel was prepared for, or there are too few parameters or fault bytes; in these cases nothing is read or written.
     /// [`ErrorKind::Limit`] if an allocation fails.
     fn run(&self, block: &mut Block<'_>, run: &mut KernelRun<'_>) -> Result<()>;
 
@@ -76,8 +76,8 @@ pub trait ExecutableKernel: Send + Sync + UnwindSafe + RefUnwindSafe {
         self.run(block, &mut KernelRun { params, faults, stores: Stores::Cached, memory: &mut memory })
     }
 
-    /// How blocks for this kernel must present two kinds of inputs: those that are also outputs, and stepped
-    /// ones (reversed, or every second element).
+    /// How blocks for this kernel must present inputs that are also outputs, and stepped inputs (reversed, or
+    /// every second element).
     fn policy(&self) -> AliasPolicy;
 
     /// The width of the widest vectors in the kernel's code.
@@ -105,7 +105,7 @@ pub struct KernelRun<'r> {
     pub params: &'r [u64],
     /// One byte for each operation of the kernel that may divide by zero, in program order. It is set to 1 when that happens.
     pub faults: &'r mut [u8],
-    /// The kind of stores for outputs, for executors that did not learn it when the kernel was prepared.
+    /// The kind of stores for outputs, for executors to which it was not passed when the kernel was prepared.
     pub stores: Stores,
     /// The memory for intermediate values.
     pub memory: &'r mut WorkingMemory,
@@ -139,11 +139,11 @@ impl WorkingMemory {
 pub struct Listing {
     /// The body of the kernel as SSA over primitives, after GVN, LICM and DCE.
     pub primitives: String,
-    /// The CLIF: for vectors of 128 bits after Cranelift's optimiser, for wider vectors as it is emitted. Calls of scalar
-    /// functions show a number in place of the address, so that the text is the same in every process.
+    /// The CLIF. For vectors of 128 bits it is listed after Cranelift's optimiser, for wider vectors as it was emitted. Calls
+    /// of scalar functions show a number in place of the address, so that the text is the same in every process.
     pub clif: String,
-    /// The machine code. For vectors of 128 bits it is listed as it was before branches were laid out; for wider vectors each
-    /// line begins with its offset.
+    /// The machine code. For vectors of 128 bits it is listed before the layout of branches; for wider vectors each line begins
+    /// with its offset.
     pub assembly: String,
     /// The size in bytes of machine code and of the constants that it reads.
     pub bytes: usize,

@@ -64,7 +64,7 @@ pub fn narrow_halves(from: &[f32], to: &mut [f16]) {
 /// The instruction set that a loop uses to convert elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
-    /// No vector instructions: the scalar definition converts one element at a time.
+    /// No vector instructions: `broadloom_math`'s scalar conversion is called for one element at a time.
     One,
     /// NEON, four elements at a time.
     #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
@@ -130,7 +130,7 @@ fn run(level: Level, work: impl WithConversions) {
     }
 }
 
-/// Converts one element by the scalar definition.
+/// Converts one element by `broadloom_math`'s scalar conversion.
 fn one<T: CastTo<U>, U: Elem>(x: T) -> U {
     T::cast(&mut Scalar, x)
 }
@@ -215,7 +215,7 @@ mod aarch64 {
         [low, high]
     }
 
-    /// Narrows two vectors of float32 to eight float16, of which the first vector gives the lower four.
+    /// Narrows two vectors of float32 to eight float16. The first vector becomes the lower four elements.
     #[inline(always)]
     fn narrow([low, high]: [float32x4_t; 2]) -> uint16x8_t {
         let x;
@@ -236,8 +236,8 @@ mod aarch64 {
     impl Convert for Four {
         #[inline(always)]
         fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES] {
-            // SAFETY: the array and the vectors have 32 bytes before the conversion and 64 after it, and any bits are valid in
-            // each of them.
+            // SAFETY: in each `transmute` the array and the vectors have the same size, 32 bytes as float16 and 64 bytes as
+            // float32, and any bits are valid in each of them.
             unsafe {
                 let [low, high] = transmute::<[f16; HALVES], [uint16x8_t; 2]>(*x);
                 transmute::<[[float32x4_t; 2]; 2], [f32; HALVES]>([widen(low), widen(high)])
@@ -245,7 +245,8 @@ mod aarch64 {
         }
         #[inline(always)]
         fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES] {
-            // SAFETY: before the conversion both types have 64 bytes, after it both have 32; any bits are valid in each of them.
+            // SAFETY: in each `transmute` both types have the same size, 64 bytes as float32 and 32 bytes as float16; any bits
+            // are valid in each of them.
             unsafe {
                 let [low, high] = transmute::<[f32; HALVES], [[float32x4_t; 2]; 2]>(x);
                 transmute::<[uint16x8_t; 2], [f16; HALVES]>([narrow(low), narrow(high)])
@@ -286,8 +287,8 @@ mod x86_64 {
     impl Convert for Eight {
         #[inline(always)]
         fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES] {
-            // SAFETY: `self` proves that the CPU has F16C. The array and the vectors have 32 bytes before the conversion and 64
-            // after it, and any bits are valid in each of them.
+            // SAFETY: `self` proves that the CPU has F16C. In each `transmute` both types have the same size, 32 bytes as
+            // float16 and 64 bytes as float32, and any bits are valid in each of them.
             unsafe {
                 let [low, high] = transmute::<[f16; HALVES], [__m128i; 2]>(*x);
                 transmute::<[__m256; 2], [f32; HALVES]>([_mm256_cvtph_ps(low), _mm256_cvtph_ps(high)])
@@ -295,8 +296,8 @@ mod x86_64 {
         }
         #[inline(always)]
         fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES] {
-            // SAFETY: `self` proves that the CPU has F16C. Before the conversion both types have 64 bytes, after it both have 32;
-            // any bits are valid in each of them.
+            // SAFETY: `self` proves that the CPU has F16C. In each `transmute` both types have the same size, 64 bytes as
+            // float32 and 32 bytes as float16, and any bits are valid in each of them.
             unsafe {
                 let [low, high] = transmute::<[f32; HALVES], [__m256; 2]>(x);
                 let low = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(low);
@@ -309,8 +310,8 @@ mod x86_64 {
     impl Convert for Sixteen {
         #[inline(always)]
         fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES] {
-            // SAFETY: `self` proves that the CPU has AVX-512F. The array and the vector have 32 bytes before the conversion and
-            // 64 after it, and any bits are valid in each of them.
+            // SAFETY: `self` proves that the CPU has AVX-512F. In each `transmute` both types have the same size, 32 bytes as
+            // float16 and 64 bytes as float32, and any bits are valid in each of them.
             unsafe {
                 let x = transmute::<[f16; HALVES], __m256i>(*x);
                 transmute::<__m512, [f32; HALVES]>(_mm512_cvtph_ps(x))
@@ -318,8 +319,8 @@ mod x86_64 {
         }
         #[inline(always)]
         fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES] {
-            // SAFETY: `self` proves that the CPU has AVX-512F. Before the conversion both types have 64 bytes, after it both have
-            // 32; any bits are valid in each of them.
+            // SAFETY: `self` proves that the CPU has AVX-512F. In each `transmute` both types have the same size, 64 bytes as
+            // float32 and 32 bytes as float16, and any bits are valid in each of them.
             unsafe {
                 let x = transmute::<[f32; HALVES], __m512>(x);
                 transmute::<__m256i, [f16; HALVES]>(_mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x))
@@ -353,7 +354,7 @@ mod tests {
         levels
     }
 
-    /// Panics unless each level narrows these elements to the same results as the scalar definition.
+    /// Panics unless each level narrows these elements to the same results as `broadloom_math`'s scalar conversion.
     fn narrows(from: &[f32]) {
         if levels().is_empty() {
             return;

@@ -1,8 +1,8 @@
 //! Shares a closure with other threads for a limited time.
 //!
-//! [`lend`] makes a [`SharedJob`], a handle without a lifetime that threads may keep for as long as the process lives. It returns
-//! when no other thread is in the closure any more; a thread that tries to run the job later finds it closed. It does not wait
-//! for threads that hold the handle but have not begun.
+//! [`lend`] makes a [`SharedJob`], a handle without a lifetime that threads may keep for as long as the process lives. [`lend`]
+//! returns when no other thread is in the closure any more; it does not wait for threads that hold the handle but have not
+//! begun. A thread that tries to run the job later finds it closed.
 
 use std::fmt;
 use std::hint;
@@ -51,7 +51,7 @@ impl fmt::Display for Forked {
 impl std::error::Error for Forked {}
 
 /// Shares `work` with other threads while `with` runs on this one; any thread that holds the job may [run](SharedJob::run) it.
-/// Returns when `with` is done and no other thread is in `work`, also if `with` panics.
+/// Returns when `with` is done and no other thread is in `work`, even if `with` panics.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -64,7 +64,7 @@ impl std::error::Error for Forked {}
 ///     work();
 ///     (kept, std::thread::spawn(move || lent.run()))
 /// })?;
-/// let ran = thread.join().expect("no panic"); // in time, or not at all
+/// let ran = thread.join().expect("no panic"); // false if the job was closed before the thread began
 /// assert_eq!(calls.load(Ordering::Relaxed), 1 + usize::from(ran));
 /// assert!(!kept.run(), "it is closed");
 /// # Ok::<(), broadloom_mem::Forked>(())
@@ -91,7 +91,7 @@ pub fn lend<'w, R>(
 }
 
 /// A guard that closes the job when it is dropped, so that no thread is in the closure when its borrow ends,
-/// also after a panic.
+/// even after a panic.
 struct Open<'j>(&'j SharedJob);
 
 impl Drop for Open<'_> {
@@ -111,7 +111,7 @@ impl SharedJob {
         // SAFETY: `lend` borrows the closure until it returns, normally or by a panic, and before that it has set `CLOSED` and
         // then seen a count of 0 (`close`). This thread has raised the count while `CLOSED` was not set, both in one atomic
         // step, and lowers it when `_inside` drops: until then `lend` has not returned. (In a forked child `close` may return
-        // before; there this thread does not exist.)
+        // earlier, but this thread does not exist in the child.)
         unsafe { self.work.as_ref()() };
         true
     }

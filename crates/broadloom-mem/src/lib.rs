@@ -2,16 +2,16 @@
 //!
 //! All unsafe code for memory is in this crate. Its public functions are safe, except constructors from raw pointers.
 //!
-//! | from | to |
+//! | item | purpose |
 //! | --- | --- |
 //! | [`Buffer`], [`Pool`] | memory with an owner: allocated, moved in, shared, mapped |
 //! | [`Region`], [`RegionMut`] | the bytes of an input, which an output may overlap, and the bytes of an output |
-//! | [`View`], [`ViewMut`] | arrays with strides over borrowed bytes, checked once, or of generated numbers |
+//! | [`View`], [`ViewMut`] | strided arrays over borrowed bytes, whose bounds are checked once, or arrays of generated numbers |
 //! | [`Operands`] | the memory of a run's inputs and outputs, and whether they overlap |
 //! | [`Nest`] | a [loop plan](broadloom_ir::loop_plan) bound to operands or views: few dimensions, contiguous rows |
 //! | [`Part`] | a share of the work that one thread runs |
 //! | [`lend`] | shares a borrowed closure with long-lived threads for a limited time |
-//! | [`Block`] | some rows and columns of all operands, which a body computes: as slices, or as pointers for machine code |
+//! | [`Block`] | the same rows and columns of all operands: safe bodies access them as slices, machine code through pointers |
 //! | [`KernelExecutor`], [`ExecutableKernel`] | the traits of executors, which prepare kernels, and of prepared kernels, which compute blocks |
 //! | [`Block::stream`] | non-temporal stores, and the fence after them |
 //! | [`widen_halves`], [`narrow_halves`] | float16 ↔ float32 by the CPU's conversions |

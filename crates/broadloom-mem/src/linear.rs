@@ -18,7 +18,7 @@ const SMALL_BLOCK: usize = 64;
 /// The maximum number of entries in one operand's table of offsets.
 const TABLE: usize = 256;
 
-/// How to find the elements of one operand by their linear index.
+/// Locates the elements of one operand by their linear index.
 #[derive(Debug)]
 pub(crate) struct Linear {
     /// The outer dimensions as (extent, stride in bytes), the last of which counts rows. Empty if the operand is one row.
@@ -27,7 +27,7 @@ pub(crate) struct Linear {
     row: usize,
     /// The distance in bytes between consecutive elements of a row; unused if there is a table.
     stride: isize,
-    /// The range of the table's entries that are the offsets in bytes of a row's elements, if the row uses the table.
+    /// The entries of the table that contain the byte offsets of a row's elements; `None` if the row does not use the table.
     table: Option<Range<usize>>,
     /// The number of elements after which the operand repeats, if its outermost dimension is a broadcast.
     pub(crate) period: Option<usize>,
@@ -108,7 +108,7 @@ impl Linear {
         unsafe { self.copy::<u64, Generate>(table, base, range, tile) }
     }
 
-    /// Moves elements between strided memory and a tile, or generates them, as `M` says.
+    /// Moves elements between strided memory and a tile, or generates them, depending on `M`.
     ///
     /// # Safety
     /// The contract of [`Linear::pack`], [`Linear::unpack`] or [`Linear::generate`], depending on `M`.
@@ -132,7 +132,7 @@ impl Linear {
         while left > 0 {
             let steps = index.iter().zip(&self.outer).map(|(&i, d)| i as isize * d.1);
             let ptr = base.wrapping_offset(steps.sum());
-            // Each iteration copies one of: the rest of a row, as many whole rows as remain in the last outer dimension, or the
+            // Each iteration copies the rest of a row, or as many whole rows as remain in the last outer dimension, or the
             // beginning of a row.
             let here = index.last().copied().unwrap_or(0);
             let (rows, cols) = if at > 0 || left < row {
@@ -198,13 +198,13 @@ struct Generate;
 impl Move for Pack {
     #[inline(always)]
     unsafe fn block<T: Item>(of: Strided, tile: Tile, rows: usize, cols: usize) {
-        // SAFETY: the contract is the same.
+        // SAFETY: this function has the contract of `gather`.
         unsafe { gather::<T>(of, tile, rows, cols) }
     }
 
     #[inline(always)]
     unsafe fn element<T: Item>(of: *mut T, in_tile: *mut T) {
-        // SAFETY: the contract is that of `gather`, for one element.
+        // SAFETY: this function has the contract of `gather` for one element.
         unsafe { in_tile.write(of.read()) }
     }
 }
@@ -212,13 +212,13 @@ impl Move for Pack {
 impl Move for Unpack {
     #[inline(always)]
     unsafe fn block<T: Item>(of: Strided, tile: Tile, rows: usize, cols: usize) {
-        // SAFETY: the contract is the same.
+        // SAFETY: this function has the contract of `scatter`.
         unsafe { scatter::<T>(tile, of, rows, cols) }
     }
 
     #[inline(always)]
     unsafe fn element<T: Item>(of: *mut T, in_tile: *mut T) {
-        // SAFETY: the contract is that of `scatter`, for one element.
+        // SAFETY: this function has the contract of `scatter` for one element.
         unsafe { of.write(in_tile.read()) }
     }
 }
@@ -226,13 +226,13 @@ impl Move for Unpack {
 impl Move for Generate {
     #[inline(always)]
     unsafe fn block<T: Item>(of: Strided, tile: Tile, rows: usize, cols: usize) {
-        // SAFETY: the contract is the same.
+        // SAFETY: this function has the contract of `generate`.
         unsafe { generate(of, tile, rows, cols) }
     }
 
     #[inline(always)]
     unsafe fn element<T: Item>(of: *mut T, in_tile: *mut T) {
-        // SAFETY: the contract is that of `generate`, for one element.
+        // SAFETY: this function has the contract of `generate` for one element.
         unsafe { in_tile.cast::<i64>().write(of.addr() as i64 / 8) }
     }
 }
@@ -253,8 +253,9 @@ unsafe fn by_table<T: Item, M: Move>(
         let row = ptr.wrapping_offset(r * row_stride);
         for &offset in offsets {
             let element = row.wrapping_offset(offset).cast::<T>();
-            // SAFETY: `offsets` are those of a row of the operand, which has at least `rows` rows from `ptr` on, so the element
-            // belongs to the operand; the tile has room for `rows * offsets.len()` elements, over which `to` advances one by one.
+            // SAFETY: `offsets` are the offsets of a row of the operand, which has at least `rows` rows from `ptr` on, so the
+            // element belongs to the operand; the tile has room for `rows * offsets.len()` elements, over which `to` advances
+            // one by one.
             unsafe {
                 M::element(element, to);
                 to = to.add(1);

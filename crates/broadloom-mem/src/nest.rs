@@ -1,7 +1,8 @@
 //! The index space of a kernel with its operands, and its division among threads.
 //!
-//! A [`Nest`] is a [`LoopPlan`] bound to memory. Its parts may run concurrently: no two parts that exist at the same time share a
-//! unit of work, so no two of them write the same element, and none writes an element that another one reads.
+//! A [`Nest`] is a [`LoopPlan`] bound to memory. Its parts may run concurrently: parts that exist at the same time have
+//! different units of work. Each element is therefore written by at most one part, and no part reads an element that another
+//! part writes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -225,7 +226,8 @@ pub struct SharedParts<'n> {
     parts: Parts<'n>,
     /// The mark ([`thread_mark`]) of the thread that shares the parts.
     owner: usize,
-    /// The number of parts that have been taken; `first` and `last` count those of the owner and those of other threads.
+    /// The number of parts that have been taken. `first` counts the parts taken by the owner, `last` those taken by other
+    /// threads.
     taken: AtomicUsize,
     first: AtomicUsize,
     last: AtomicUsize,

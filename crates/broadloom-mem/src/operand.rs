@@ -1,9 +1,9 @@
-//! An operand of a nest: its address, and what the loop plan says about it.
+//! An operand of a nest: its address, and its layout in the loop plan.
 //!
-//! The pointer is to the element at which the walk begins. Adding the plan's strides to it leads to the other
-//! elements of the operand's view or slice and to nothing else, as `bind` checks. A generated operand has no
-//! memory: its pointer is never dereferenced, but is eight times the value of its first element. The strides
-//! then lead to eight times the values of the other elements.
+//! The pointer points to the element at which the walk begins. Adding the plan's strides to it yields only
+//! addresses of elements of the operand's view or slice, as `bind` checks. A generated operand has no memory:
+//! its pointer is never dereferenced, but is eight times the value of its first element. Adding the strides
+//! then yields eight times the values of the other elements.
 
 use broadloom_ir::loop_plan::{Access, AccessClass, LoopOperand};
 
@@ -40,8 +40,8 @@ impl BoundOperand {
     }
 
     /// Marks the input as being the same memory as an output, element for element. Such an input is not
-    /// uniform: if its rows have a single column, it counts as contiguous. It is not read in place if it is
-    /// stepped, because outputs never are; both are packed.
+    /// uniform: if its rows have a single column, it counts as contiguous. A stepped input of this kind is
+    /// not read in place: outputs are never stepped in place, so both are packed.
     pub(crate) fn alias(&mut self) {
         self.aliased = true;
         if self.class == AccessClass::Uniform {

@@ -1,8 +1,8 @@
 //! The operands of one run: the memory that it reads and writes.
 //!
-//! Address ranges are compared once, when an operand is added. If no output overlaps another operand and none has gaps, the
-//! operands are *apart*, which permits fast paths: a block without a nest, and outputs as slices. Otherwise they are bound to a
-//! loop plan, which finds inputs that are the same memory as an output, element for element.
+//! Address ranges are compared once, when an operand is added. If no operand has gaps and no output overlaps another operand,
+//! the operands are *apart*, which permits fast paths: a block without a nest, and outputs as slices. Otherwise they are bound
+//! to a loop plan, which finds inputs that are the same memory as an output, element for element.
 
 use std::marker::PhantomData;
 
@@ -201,9 +201,9 @@ impl<'m> Operands<'m> {
     /// `level` is not 0, an output has a row of 16 elements for each [node](broadloom_ir::canonical) of that level.
     ///
     /// # Errors
-    /// [`NestError::InputShape`] or [`NestError::OutputShape`] if an operand is too short or not aligned to its elements, or its
-    /// class is neither contiguous nor (for an input) uniform; if there are too few or too many operands; if the row is not a
-    /// whole number of nodes; and if the operands are not [apart](Operands::are_apart).
+    /// [`NestError::InputShape`] or [`NestError::OutputShape`] if an operand is too short or not aligned to its elements; if an
+    /// input is neither contiguous nor uniform, or an output is not contiguous; if there are too few or too many operands; if
+    /// the row is not a whole number of nodes; and if the operands are not [apart](Operands::are_apart).
     #[inline]
     pub fn with_row<R>(
         &mut self,

@@ -41,7 +41,7 @@ impl Place<'_> {
     }
 }
 
-/// Whether two layouts, neither of them empty, provably have no byte in common although their address ranges overlap.
+/// Whether two nonempty layouts, whose address ranges overlap, provably have no byte in common.
 ///
 /// The proof takes the addresses of all bytes modulo some number: if the remainders of each layout are in one interval, and the
 /// two intervals do not overlap, the layouts are disjoint. This covers interleaved elements (even and odd ones, real and

@@ -173,8 +173,8 @@ unsafe fn repeat_row(tile: Tile, bytes: usize, rows: usize) {
     }
     let (mut done, all) = (bytes, rows * bytes);
     while done < all {
-        // PERF: each copy takes everything that was written so far, so the copies double in size, up to one that stays in the
-        // first-level cache.
+        // PERF: each copy duplicates everything that was written so far, so the copies double in size, up to a size that stays
+        // in the first-level cache.
         let piece = done.min(all - done).min((4096 / bytes).max(1) * bytes);
         // SAFETY: the first `piece <= done` bytes have been written and end before the target, which is within the `rows` rows.
         unsafe { ptr.copy_to_nonoverlapping(ptr.add(done), piece) }
@@ -240,7 +240,7 @@ unsafe fn copy_strided<T: Item>(
     n: usize,
 ) {
     for i in 0..n as isize {
-        // SAFETY: i < n, so both elements are among those of the contract: valid, aligned, and without overlap.
+        // SAFETY: i < n, so the contract covers both elements: they are valid, aligned, and without overlap.
         unsafe {
             let value = from.wrapping_offset(i * from_stride).cast::<T>().read();
             to.wrapping_offset(i * to_stride).cast::<T>().write(value);
@@ -262,7 +262,7 @@ unsafe fn short_rows<T: Item, const K: usize>(
 ) {
     for r in 0..rows as isize {
         for c in 0..K {
-            // SAFETY: r < rows and c < K, the number of columns, so both elements are among those of the contract.
+            // SAFETY: r < rows and c < K, the number of columns, so the contract covers both elements.
             unsafe {
                 let from = from.wrapping_offset(r * row_stride + c as isize * col_stride);
                 to.wrapping_offset(r * to_stride).cast::<T>().add(c).write(from.cast::<T>().read());

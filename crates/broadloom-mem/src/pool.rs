@@ -13,9 +13,9 @@ use crate::buffer::{AllocError, Buffer};
 const MIN: usize = 4 << 10;
 /// Buffers of at least this size in bytes are in a separate list, so that many small ones don't evict them.
 const BIG: usize = 64 << 10;
-/// The number of attempts to lock the pool before the caller does without it.
+/// The number of attempts to lock the pool, after which the caller proceeds without it.
 const TRIES: usize = 64;
-/// The maximum number of buffers in the list of small and in the list of big ones, which bounds the search in [`Pool::take`].
+/// The maximum numbers of small and of big buffers in their lists, which bound the search in [`Pool::take`].
 const MAX_COUNT: [usize; 2] = [16, 64];
 
 /// A bounded free list of output buffers, shared by the threads of one engine.

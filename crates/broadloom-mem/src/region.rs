@@ -1,8 +1,8 @@
 //! The memory of an operand: a slice, the elements of a view, or a range of memory at a pointer.
 //!
-//! A [`Region`] is read and a [`RegionMut`] is written. Both are ranges of bytes; shapes and strides belong to the loop plan that
-//! is bound to them. Only a region that was made from a slice can be used as one, because other code may write to the bytes
-//! between the elements of a view. Such bytes are neither read nor written here.
+//! A [`Region`] is read and a [`RegionMut`] is written. Both are ranges of bytes; shapes and strides belong to the loop plan
+//! that is bound to them. Only a region that was made from a slice can be converted back to a slice, because other code may
+//! write to the bytes between the elements of a view. These bytes are neither read nor written here.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -23,7 +23,7 @@ pub struct Region<'a> {
     memory: PhantomData<&'a [u8]>,
 }
 
-/// The layout of elements that have gaps between them, where there may be memory of other owners.
+/// The layout of elements that have gaps between them, in which there may be memory of other owners.
 pub(crate) trait Elements: fmt::Debug {
     /// Whether each element of the layout `part` is an element of this layout.
     fn contain(&self, part: Place<'_>) -> bool;
@@ -183,8 +183,9 @@ impl<'a> Region<'a> {
         shape: &[usize],
         strides: &[isize],
     ) -> Result<View<'a>, ViewError> {
-        // SAFETY: all of the region's bytes may be read as a view requires (a slice, or memory at a pointer under the contract of
-        // `from_raw`), or only those of `elements`; in that case the view is returned only if it contains no others.
+        // SAFETY: if the region has no gaps, all of its bytes may be read as a view requires (they are a slice, or memory at a
+        // pointer under the contract of `from_raw`). If it has gaps, only the elements of `elements` may be read, and the view
+        // is returned only if all of its elements are among them.
         let view = unsafe { View::within(self.start, self.len, item, offset, shape, strides)? };
         match self.elements {
             Some(elements) if !elements.contain(view.layout.place()) => Err(ViewError::OutOfBounds),
@@ -306,7 +307,7 @@ mod tests {
     #[test]
     fn a_view_stays_in_its_region() {
         let x = [1u32, 2, 3, 4];
-        // SAFETY: these are bytes of `x`, to which nothing writes.
+        // SAFETY: these are bytes of `x`, and nothing writes to `x`.
         let region = unsafe { Region::from_raw(x.as_ptr().cast(), 12) };
         let back = region.view(4, 8, &[3], &[-4]).expect("inside");
         assert_eq!(back.get::<u32>(&[2]), Some(1));

@@ -27,7 +27,7 @@ impl Scratch {
         Scratch { buffer: Buffer::empty(), table: Vec::new(), refusal: None }
     }
 
-    /// The number of bytes that the scratch holds.
+    /// The size in bytes of the memory that the scratch has allocated.
     pub fn bytes(&self) -> usize {
         self.buffer.len() + self.table.capacity() * size_of::<isize>()
     }

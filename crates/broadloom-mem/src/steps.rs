@@ -55,7 +55,7 @@ unsafe fn stepped<T: Item, const K: usize>(from: Strided, to: Tile, rows: usize,
         move || {
             for r in 0..rows {
                 let row = from.ptr.wrapping_offset(r as isize * from.row_stride).cast::<T>();
-                // SAFETY: r < rows and c < cols, so the row is in the tile, and the elements are among those of the contract.
+                // SAFETY: r < rows and c < cols, so the row is in the tile, and the contract covers the elements.
                 unsafe {
                     let to = to.ptr.add(r * to.pitch).cast::<T>();
                     (0..cols).for_each(|c| to.add(c).write(row.add(c * K).read()));
@@ -75,7 +75,7 @@ unsafe fn reversed<T: Item>(from: Strided, to: Tile, rows: usize, cols: usize) {
         move || {
             for r in 0..rows {
                 let row = from.ptr.wrapping_offset(r as isize * from.row_stride).cast::<T>();
-                // SAFETY: r < rows and c < cols, so the row is in the tile, and the elements are among those of the contract.
+                // SAFETY: r < rows and c < cols, so the row is in the tile, and the contract covers the elements.
                 unsafe {
                     let to = to.ptr.add(r * to.pitch).cast::<T>();
                     (0..cols).for_each(|c| to.add(c).write(row.sub(c).read()));
@@ -102,8 +102,8 @@ unsafe fn interleaved<T: Item, const K: usize>(from: Strided, to: Tile, rows: us
                     reason = "an iterator is not taken apart before vectorisation"
                 )]
                 for c in 0..K {
-                    // SAFETY: r < rows and c < K, so both elements are among those of the contract: each column is contiguous,
-                    // and so is the tile.
+                    // SAFETY: r < rows and c < K, so the contract covers both elements: the columns are contiguous, and the
+                    // tile is contiguous as well.
                     unsafe { to.add(r * K + c).write(columns[c].add(r).read()) }
                 }
             }

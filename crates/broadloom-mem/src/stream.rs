@@ -103,8 +103,8 @@ impl<'s> Stream<'s, '_> {
         unsafe { open.write(self.copy_lines, from, start.add(at)) }
     }
 
-    /// Prefetches the cache lines of bytes that are going to be read, so that they are in the first-level cache by then. This is
-    /// a hint; a last part of the bytes that is shorter than a line is ignored.
+    /// Prefetches the cache lines of bytes that are going to be read, so that they are in the first-level cache by then. This
+    /// is a hint; bytes after the last whole line are ignored.
     #[inline]
     pub fn fetch(&self, bytes: &[u8]) {
         bytes.chunks_exact(LINE).for_each(|line| prefetch(&line[0]));
@@ -275,7 +275,7 @@ mod tests {
                     let source = &from[skew..skew + length];
                     let mut open = OpenLine::NONE;
                     let to = out[offset..offset + length].as_mut_ptr();
-                    // SAFETY: `length` bytes of `out`, which is not used before the line is closed.
+                    // SAFETY: `to` has room for `length` bytes of `out`, which is not used before the line is closed.
                     unsafe {
                         open.write(copy_lines(), source, to);
                         open.close();
@@ -333,12 +333,12 @@ mod tests {
     }
 
     /// Non-temporal stores are refused for an output that is also an input, or that is computed into a tile,
-    /// because it is read before the fence.
+    /// because such an output is read before the fence.
     #[test]
     fn outputs_that_are_not_apart_are_not_streamed() {
         let mut x: Vec<u32> = (0..1000).collect();
         let base = x.as_mut_ptr().cast::<u8>();
-        // SAFETY: in the bounds of `x`, which nothing else uses while the nest lives.
+        // SAFETY: both layouts are in the bounds of `x`, which nothing else uses while the nest lives.
         let (a, out) =
             unsafe { (View::from_raw(base, 4, &[1000], &[4]), ViewMut::from_raw(base, 4, &[1000], &[4])) };
         let mut nest = Nest::new(&[1000], &[a.expect("a view")], [out.expect("a view")]).expect("in place");

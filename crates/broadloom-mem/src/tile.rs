@@ -5,7 +5,7 @@ use crate::transpose::Transpose;
 /// The number of bytes after a tile's last row that a gather may overwrite.
 pub(crate) const SLACK: usize = 64;
 
-/// An element as block copies see it: an integer of its size, and loops specialised for this size.
+/// The element type of block copies: an unsigned integer of the element's size, with loops specialised for this size.
 pub(crate) trait Item: Copy + Transpose {
     /// The element repeated until eight bytes are filled.
     fn splat(self) -> u64;

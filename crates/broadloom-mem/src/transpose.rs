@@ -1,4 +1,4 @@
-//! Transposed copies of two-dimensional blocks, one square that fits in vector registers after the other.
+//! Transposed copies of two-dimensional blocks. They are made square by square; a square fits in vector registers.
 //!
 //! The columns of the source and the rows of the target are contiguous. Each element of the block is read and written once, and
 //! no other memory is accessed.
@@ -125,8 +125,8 @@ impl SquareBlock {
             while j < inner {
                 let (c, r) = if BY_ROWS { (j, i) } else { (i, j) };
                 // SAFETY: a vector that is loaded has N elements of each of V::SQUARES columns of the source.
-                // A vector that is stored has as many elements of one row of the target. All are in the
-                // block.
+                // A vector that is stored has N * V::SQUARES elements of one row of the target. All of these
+                // are in the block.
                 unsafe { self.square::<T, N, V>(vectors, start + c * beside, r * N) }
                 j += 1;
             }
@@ -135,7 +135,7 @@ impl SquareBlock {
         start + across * beside
     }
 
-    /// Transposes the squares side by side whose first element is in column `c` and row `r`.
+    /// Transposes the squares that lie side by side, the first of which begins in column `c` and row `r`.
     ///
     /// # Safety
     /// `N * V::SQUARES` columns from `c` on and `N` rows from `r` on must be in the block.
@@ -167,7 +167,7 @@ impl SquareBlock {
     }
 }
 
-/// Vector types that hold a row or column of one or two squares, with the interleaving of two vectors.
+/// Vector types that hold a row or column of one or two squares, and the operation that interleaves two vectors.
 mod vectors {
     /// The size in bytes of a row of a square.
     pub(super) const SQUARE: usize = 16;
@@ -313,8 +313,8 @@ mod vectors {
 
         #[inline(always)]
         fn zip(self, size: usize, a: [u8; SQUARE], b: [u8; SQUARE]) -> [[u8; SQUARE]; 2] {
-            // Byte k of the result belongs to its element k / size; elements with an even index are from `a`, those with an odd
-            // one from `b`.
+            // Byte k of the result belongs to its element k / size. Elements with an even index are from `a`, elements with an
+            // odd index from `b`.
             let byte = |k: usize| {
                 let (element, byte) = (k / size, k % size);
                 [a, b][element % 2][element / 2 * size + byte]

@@ -38,7 +38,7 @@ pub enum ViewError {
         /// The element size in bytes.
         item: usize,
     },
-    /// Two indices of a layout that is to be written lead to the same byte, or can't be shown not to.
+    /// Two indices of a layout that is to be written lead to the same byte, or it can't be proven that they don't.
     #[error("the layout to be written to may map two indices to one element")]
     SelfOverlap,
 }
@@ -125,8 +125,8 @@ fn check_injective(shape: &[usize], strides: &[isize], item: usize) -> Result<()
     if injective(shape, strides, item) { Ok(()) } else { Err(ViewError::SelfOverlap) }
 }
 
-/// Checks a layout, and returns the lowest and the end offset of its bytes relative to the element whose indices are all 0. Fails
-/// if the layout is not valid or extends beyond `bounds`.
+/// Checks a layout. Returns the offset of its lowest byte and the offset after its highest byte, relative to the element whose
+/// indices are all 0. Fails if the layout is not valid or extends beyond `bounds`.
 fn check(
     address: usize,
     item: usize,
@@ -179,7 +179,7 @@ pub struct View<'a> {
     memory: PhantomData<&'a [u8]>,
 }
 
-// SAFETY: a view is a `&[u8]` with a layout, or generated, without memory.
+// SAFETY: a view is a `&[u8]` with a layout, or is generated and has no memory.
 unsafe impl Send for View<'_> {}
 // SAFETY: through a `&View` memory is only read, and nothing writes to it for `'a`.
 unsafe impl Sync for View<'_> {}
@@ -340,9 +340,9 @@ impl<'a> View<'a> {
         let element = self.layout.element(index)?;
         let number = element.addr() as isize as i64 / 8;
         let at = if self.layout.is_generated { (&raw const number).cast() } else { element.cast_const() };
-        // SAFETY: an element of the view is in borrowed memory, initialised and aligned (the view's invariant). Or it is
-        // generated: then it has 8 bytes, as the type has, and is read from `number`, which has the largest alignment of any
-        // `Store`. Any bytes are a valid `Store` of that size.
+        // SAFETY: an element of the view is in borrowed memory, initialised and aligned (the view's invariant). A generated
+        // element is read from `number` instead: its size is 8 bytes, the size of `T`, and `number` has the largest alignment
+        // of any `Store`. Any bytes are a valid `Store` of that size.
         Some(T::load(unsafe { at.cast::<T::Store>().read() }))
     }
 }
@@ -395,7 +395,8 @@ impl<'a> ViewMut<'a> {
     /// # Safety
     /// For `'a`, every element of the layout that `ptr`, shape and strides describe must be in one allocation, initialised and
     /// valid for reads and writes. Nothing else may read or write it in that time, except a [`Nest`](crate::Nest) that has this
-    /// view among its outputs and the same elements in an input, or in another output, which it then rejects.
+    /// view among its outputs. An input of such a nest may have the same elements; if another output has them, the nest is
+    /// rejected.
     pub unsafe fn from_raw(
         ptr: *mut u8,
         item: usize,

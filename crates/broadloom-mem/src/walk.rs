@@ -43,8 +43,8 @@ const PAD: usize = 64;
 /// Walks the given units of a plan, calling `body` for each block.
 ///
 /// # Safety
-/// The operands must be those that were bound to the plan, and their memory must still be borrowed. Nothing else may run any of
-/// these units, or read what they write, while this runs.
+/// The operands must be the ones that were bound to the plan, and their memory must still be borrowed. During this call nothing
+/// else may run any of these units, or read the elements that they write.
 pub(crate) unsafe fn run(
     plan: &LoopPlan,
     operands: &[BoundOperand],
@@ -82,7 +82,7 @@ pub(crate) unsafe fn run(
         // contiguous there or uniform.
         return unsafe { walk.call(1, end - start) };
     }
-    // SAFETY: the operands and the units are those of this function's contract.
+    // SAFETY: this function's contract covers the operands and the units.
     unsafe {
         match plan.mode() {
             LoopMode::Direct => walk.direct(units, scratch),
@@ -442,9 +442,9 @@ impl Walk<'_> {
             && written.iter().all(Option::is_none)
             && read.iter().flatten().all(repeats)
         {
-            // SAFETY: the range has the elements of the units, which are at least a tile and a line; the walks, the table and the
-            // tiles were made for these operands; all tiles are of inputs whose period divides the tile, and each has room for
-            // `LINE` more elements.
+            // SAFETY: the range contains the elements of the units, at least as many as a tile and a cache line have; the
+            // walks, the table and the tiles were made for these operands; all tiles are of inputs whose period divides the
+            // tile, and each has room for `LINE` more elements.
             return unsafe { self.repeated(start..end, &walks, table, &tiles) };
         }
         for (i, (operand, walk)) in self.operands.iter().zip(&walks).enumerate() {
@@ -478,7 +478,7 @@ impl Walk<'_> {
                 if let Some(walk) = walk {
                     let (to, from) = (operand.ptr, tiles[i]);
                     // SAFETY: the range is in start..end, which are linear indices of this output that no other part has; the
-                    // body wrote as many elements to the tile; the table is the one that all walks were made with.
+                    // body wrote all of these elements to the tile; the table is the one that all walks were made with.
                     unsafe { by_item!(operand.item(), unpack(walk, table, to, range.clone(), from)) }
                 }
             }
@@ -542,8 +542,8 @@ impl Walk<'_> {
                 }
             }
             // SAFETY: `at` to `at + rows * cols` are in the range. Operands in place are contiguous there, with rows of `wide`
-            // elements, or uniform. A packed operand has the first `head` elements in its tile, and after them a row that is used
-            // for all rows, and whose beginning serves the elements after the last row, since the period divides the width.
+            // elements, or uniform. The tile of a packed operand has the first `head` elements, followed by one row. This row
+            // is used for all rows, and its beginning for the elements after the last row, since the period divides the width.
             unsafe { self.call(rows, cols)? }
         }
         ControlFlow::Continue(())

@@ -1,7 +1,7 @@
 //! The error for functions that the wide back end refuses.
 
 /// The reason why the wide back end refuses a function: the function uses something that is not supported. The back end
-/// refuses such a function as a whole and never compiles it differently.
+/// refuses the whole function; it never compiles something else in place of the unsupported part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub String);
 

@@ -29,8 +29,8 @@ macro_rules! intrinsics {
 }
 
 intrinsics! {
-    /// `(T) -> T xN`: the scalar in each lane, as `splat` does. It is opaque to the optimiser, which turns
-    /// vector arithmetic on `splat`s into scalar arithmetic, here on narrow integers.
+    /// `(T) -> T xN`: the scalar in each lane, as `splat` does. The optimiser would turn vector arithmetic on
+    /// `splat`s into scalar arithmetic on narrow integers; this intrinsic is opaque to it.
     Broadcast,
     /// `(iA xN) -> iB xN`, B > A: sign extension.
     SignExtend,
@@ -54,7 +54,7 @@ intrinsics! {
     Demote,
     /// `(i16 xN) -> f32 xN`: converts float16 numbers, given as their bits, exactly to float32.
     HalfToFloat,
-    /// `(f32 xN) -> i16 xN`: rounds each number to the nearest float16, ties to even, and gives its bits.
+    /// `(f32 xN) -> i16 xN`: rounds each number to the nearest float16, ties to even, and returns its bits.
     FloatToHalf,
     /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: left shift. The count for each lane is in the same lane of the
     /// second vector and is less than A.
@@ -68,9 +68,11 @@ intrinsics! {
     /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: the high halves of the products of unsigned lanes. The second
     /// vector has one number in all lanes.
     MultiplyHigh,
-    /// `(fA xN, fA xN) -> fA xN`, A ≥ 32: the smaller number, where −0 is smaller than 0. Unspecified if either is NaN.
+    /// `(fA xN, fA xN) -> fA xN`, A ≥ 32: the smaller number, where −0 is smaller than 0. The result is unspecified if either
+    /// number is NaN.
     Minimum,
-    /// `(fA xN, fA xN) -> fA xN`, A ≥ 32: the larger number, where 0 is larger than −0. Unspecified if either is NaN.
+    /// `(fA xN, fA xN) -> fA xN`, A ≥ 32: the larger number, where 0 is larger than −0. The result is unspecified if either
+    /// number is NaN.
     Maximum,
     /// `(iA xN, i64 xM) -> iA xN`, A ≥ 16: logical right shift by the count in the lowest lane of the second vector, all of whose
     /// lanes are equal. The result is 0 for counts of A and more.
@@ -111,7 +113,7 @@ impl Intrinsic {
         UserExternalName::new(Self::NAMESPACE, index)
     }
 
-    /// The intrinsic with this CLIF name, if it is one.
+    /// The intrinsic with this CLIF name; `None` if the name is not an intrinsic's.
     pub fn of(name: &UserExternalName) -> Option<Intrinsic> {
         if name.namespace != Self::NAMESPACE {
             return None;

@@ -2,8 +2,8 @@
 //!
 //! There are three passes: instruction selection over virtual registers, register allocation, and encoding. The input
 //! is an optimised function of the shape that the emitter in `broadloom-clif` writes: nested loops around long
-//! straight-line bodies, with out-of-line code beside them. Anything else is refused with a reason ([`Unsupported`]),
-//! never compiled wrongly. In builds with debug assertions a symbolic checker verifies every allocation.
+//! straight-line bodies, with out-of-line code. Any other function is refused with a reason ([`Unsupported`]) and never
+//! compiled wrongly. In builds with debug assertions a symbolic checker verifies every allocation.
 #![forbid(unsafe_code)]
 
 mod allocate;
@@ -29,10 +29,10 @@ pub use target::{Convention, Level};
 /// Compiles an optimised CLIF function of the shape that `broadloom-clif` emits.
 ///
 /// # Errors
-/// [`Unsupported`] if it has something that this back end does not lower.
+/// [`Unsupported`] if the function contains something that this back end does not lower.
 ///
 /// # Panics
-/// With debug assertions, if the register allocator has made wrong code.
+/// With debug assertions, if the register allocator has produced wrong code.
 pub fn compile(
     function: &cranelift_codegen::ir::Function,
     level: Level,

@@ -49,13 +49,13 @@ impl TailMasker {
         TailMasker { lane: None }
     }
 
-    /// Notes that the tail mask is lost after a call: mask registers are caller-saved in both calling conventions.
+    /// Records that a call clears the tail mask: mask registers are caller-saved in both calling conventions.
     pub(crate) fn after_call(&mut self) {
         self.lane = None;
     }
 
-    /// The masker for out-of-line code. The inline code after it can't know which mask that code has set, so this
-    /// masker forgets its own.
+    /// Returns the masker for out-of-line code. The inline code after it can't know which mask that code has set, so
+    /// this masker's own record of the mask is cleared.
     pub(crate) fn enter_cold(&mut self) -> TailMasker {
         self.lane = None;
         TailMasker::new()

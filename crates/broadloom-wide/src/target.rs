@@ -6,7 +6,7 @@
 pub enum Level {
     /// AVX2, FMA and F16C: vectors of up to 256 bits.
     Avx2,
-    /// AVX-512 F, BW, DQ and VL in addition: vectors of up to 512 bits, and mask registers.
+    /// AVX-512 F, BW, DQ and VL, in addition to the above: vectors of up to 512 bits, and mask registers.
     Avx512,
 }
 

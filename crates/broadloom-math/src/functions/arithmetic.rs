@@ -119,9 +119,9 @@ impl<T: Float> Unary<T> for Reciprocal {
 
 impl<T: Float> Unary<T> for Sqrt {
     type Out = T;
-    /// The square root, with the canonical NaN in place of every other NaN. The replacement looks at the bits
-    /// of the root and takes no time beside the root itself. In the executors' loops, LLVM would remove a
-    /// selection by `isnan(√x)`, because it does not distinguish NaNs, but it keeps one by bits.
+    /// The square root, with the canonical NaN in place of every other NaN. The replacement tests the bits of
+    /// the root and takes no time compared with the root itself. In the executors' loops, LLVM would remove a
+    /// selection by `isnan(√x)`, because it does not distinguish NaNs, but it keeps a selection by bits.
     #[inline(always)]
     fn call<O: Ops>(o: &mut O, x: O::V<T>) -> O::V<T> {
         let root = o.sqrt(x);

@@ -393,10 +393,10 @@ pub const LOG2_E: [f64; 2] = [1.4426950408889634, 2.0355273740931033e-17];
 /// 1/ln 10 as a double-double.
 pub const LOG10_E: [f64; 2] = [0.4342944819032518, 1.098319650216765e-17];
 
-/// log10 2: 32 bits, 32 bits, and the rest.
+/// log10 2 as a sum of 32 bits, 32 bits and the rest.
 pub const LOG10_2: [f64; 3] = [0.3010299955494702, 1.1451100896502087e-10, 1.519752067714119e-20];
 
-/// Two sums for ln 2: two float32; and a number with 16 bits, whose products with exponents are exact, and the rest.
+/// ln 2 as the sum of two float32, and as the sum of a 16-bit number, whose products with exponents are exact, and the rest.
 pub const LN2_SINGLE: [f32; 4] = [0.6931472, -1.9046542e-09, 0.69314575, 1.4286068e-06];
 
 /// 1/ln 2 as the sum of two float32.

@@ -112,7 +112,7 @@ macro_rules! for_reals {
     )*};
 }
 
-/// Implements a classification that gives `$always` for every integer, since integers are finite.
+/// Implements a classification that returns `$always` for every integer, since integers are finite.
 macro_rules! impl_for_ints {
     ($name:ident $always:literal) => {
         impl_for_ints!(@ $name $always i8 i16 i32 i64 u8 u16 u32 u64);

@@ -26,7 +26,7 @@ impl<T: Float> Binary<T> for Divide {
 }
 through_float32!(binary Divide);
 through_float32!(long binary Remainder);
-// float16 needs a loop of its own, since it rounds twice: the quotient, then its floor.
+// The float16 instance needs a loop of its own, since it rounds twice: first the quotient, then its floor.
 declare_half_path!(Own: FloorDivide);
 
 /// Implements floor division as the floor of the quotient rounded to the operands' dtype.
@@ -117,9 +117,9 @@ impl Binary<f64> for Remainder {
     type Out = f64;
     #[inline(always)]
     fn call<O: Ops>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<f64> {
-        // A quotient below 2^53 in magnitude is, after rounding and truncation, exact or too large by 1. The fused
-        // remainder is exact in both cases (it has no more bits than x2), and in the second its sign is opposite to
-        // that of x1.
+        // A quotient below 2^53 in magnitude, after rounding and truncation, is either exact or too large by 1. The
+        // fused remainder is exact in both cases, since it has no more bits than x2; if the quotient is too large, the
+        // remainder and x1 have opposite signs.
         let q = o.div(x1, x2);
         let q = o.trunc(q);
         let sign = o.splat(f64::SIGN);
@@ -193,8 +193,8 @@ macro_rules! integer_division {
             type Out = $t;
             #[inline(always)]
             fn call<O: Ops>(o: &mut O, x1: O::V<$t>, x2: O::V<$t>) -> O::V<$t> {
-                // The remainder of the floored quotient has the sign of x2. An expression that also has the
-                // floor_divide of the operands computes the quotient once.
+                // The remainder of the floored quotient has the sign of x2. If an expression also contains
+                // the floor_divide of the same operands, the quotient is computed once.
                 let q = o.floor_quotient(x1, x2);
                 let product = o.mul(q, x2);
                 let rest = o.sub(x1, product);

@@ -3,9 +3,9 @@
 //! Near 0, erf is x times an even polynomial. Elsewhere both functions are exp(−x²) times a slowly decreasing function,
 //! which is approximated by a polynomial in t = (x − c)/(x + c). This substitution maps the half-line to an interval,
 //! after M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1 + 2x)exp(x²)erfc x in 0 ≤ x < ∞" (1981).
-//! The factor 1 + 9x/8 instead of 1 + 2x makes the approximated function vary least. erfc in float64 carries x², t, the
-//! exponential and the quotients as sums of two doubles; erf does not need them, since it subtracts a small term from
-//! 1.
+//! The approximated function varies least with the factor 1 + 9x/8, which is used instead of 1 + 2x. In float64, erfc
+//! computes x², t, the exponential and the quotients as sums of two doubles; erf does not need them, since it subtracts
+//! a small term from 1.
 
 use crate::functions::coefficients::{
     ERF_CENTRE, ERF_FAR_FULL, ERF_FAR_SHORT, ERF_FULL, ERF_SHORT, ERF_SLOPE, ERFC_CENTRE, ERFC_FULL,
@@ -138,8 +138,9 @@ fn complement<O: Ops>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
     let lo = o.sub::<f64>(r.lo, square.lo);
     let e = exp_of_reduced::<O, Full>(o, Sum { hi: r.hi, lo });
     let e = o.fast_two_sum(e.hi, e.lo);
-    // The numerator, ERFC_CENTRE + t·P(t): its first two terms are added without rounding error, the others are less
-    // than a tenth of it. The low part of t is multiplied by half of the slope at 0, which is about the mean slope.
+    // The numerator is ERFC_CENTRE + t·P(t). Its first two terms are added without rounding error; the other terms are
+    // less than a tenth of the numerator. The low part of t is multiplied by half of the slope at 0, which is about the
+    // mean slope.
     let t = quotient(o, a);
     let (head, slope) = (o.constant(ERFC_CENTRE[0]), o.constant(ERFC_FULL[0]));
     let linear = o.two_product(t.hi, slope);

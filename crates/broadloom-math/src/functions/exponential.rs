@@ -1,7 +1,7 @@
 //! exp, exp2 and expm1, and the argument reduction that they share with the hyperbolic functions.
 //!
-//! In x = n·ln 2 + r, r has an error of about 2^−100, so that only terms of at most r²/2 are rounded before they are
-//! added to 1. Source: the argument reduction of W. J. Cody and W. Waite (1980), with fused multiply-adds.
+//! In x = n·ln 2 + r, r has an error of about 2^−100, and rounding errors arise only in terms of at most r²/2, before
+//! these are added to 1. Source: the argument reduction of W. J. Cody and W. Waite (1980), with fused multiply-adds.
 
 use crate::dtype::f16;
 use crate::functions::coefficients::{
@@ -215,6 +215,6 @@ pub(crate) fn expm1<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> 
         o.add::<f64>(y, tail)
     };
     let y = scale::<O, P>(o, y, n);
-    // The result has the sign of x, also if it is zero.
+    // The result has the sign of x, even if the result is zero.
     o.with_sign(y, sign)
 }

@@ -20,8 +20,8 @@ pub(crate) trait Precision {
 
 /// Full precision: for float64 results.
 pub(crate) struct Full;
-/// ] Near precision: for correctly rounded float32 results. It evaluates like [`Short`], with polynomials to
-/// 2^−45. Results that are too close to a tie are recomputed in full precision.
+/// Near precision: for correctly rounded float32 results. It evaluates like [`Short`], with polynomials whose
+/// error is about 2^−45. Results that are too close to a tie are recomputed in full precision.
 pub(crate) struct Near;
 /// Short precision: for float32 and float16 results.
 pub(crate) struct Short;
@@ -126,7 +126,7 @@ pub(crate) trait Float64: Ops {
         self.and::<u64>(bits, mask)
     }
 
-    /// Flips the sign bit of `x` where that of `sign` is set.
+    /// Flips the sign bit of `x` where the sign bit of `sign` is set.
     #[inline(always)]
     fn flip(&mut self, x: Self::V<f64>, sign: Self::V<u64>) -> Self::V<f64> {
         let bits = self.bits::<f64>(x);
@@ -134,7 +134,7 @@ pub(crate) trait Float64: Ops {
         self.of_bits::<f64>(bits)
     }
 
-    /// Sets the sign bit of `x` where that of `sign` is set.
+    /// Sets the sign bit of `x` where the sign bit of `sign` is set.
     #[inline(always)]
     fn with_sign(&mut self, x: Self::V<f64>, sign: Self::V<u64>) -> Self::V<f64> {
         let bits = self.bits::<f64>(x);
@@ -366,8 +366,8 @@ pub(crate) fn from_work<O: Ops, T: Float>(o: &mut O, x: O::V<f64>) -> O::V<T> {
 }
 
 /// Implements a function for the three float types from its float64 definition, `fn name<O, P>(o, x…) -> y`: in full
-/// precision for float64, in short precision and rounded once for the others. In the `…_with_single` forms, a second
-/// function is named for float32, which computes in float32 arithmetic (module `single`).
+/// precision for float64, in short precision and rounded once for the others. The `…_with_single` forms name a second
+/// function, which computes the float32 results in float32 arithmetic (module `single`).
 macro_rules! through_float64 {
     (unary $($name:ident $core:ident;)*) => {$(
         $crate::functions::float64::through_float64!(@unary $name $core f64 $crate::functions::float64::Full);

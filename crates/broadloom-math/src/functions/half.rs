@@ -7,8 +7,8 @@
 use crate::dtype::{Elem, Real, f16};
 use crate::ops::{CastTo, Cmp, Ops};
 
-/// How loops over float16 run a function on targets that convert several elements at a time. Every function declares
-/// one of the types in [`half_path`], so that none gets a slow loop unnoticed.
+/// Declares how loops over float16 run a function on targets that convert several elements at a time. Every function
+/// has one of the types in [`half_path`], so that no function is run by a slow loop without anyone noticing.
 pub trait HalfPath {
     /// The path, one of the types in [`half_path`].
     type Path;
@@ -34,22 +34,23 @@ pub mod half_path {
     pub enum Own {}
 }
 
-/// The computation of a float16 function between its conversions: from the widened operand to the result before
-/// rounding. Loops for targets with conversion instructions call this and convert by themselves.
+/// The part of a float16 function between its conversions: from the widened operand to the result before
+/// rounding. Loops for targets with conversion instructions call this, and do the conversions themselves.
 pub trait HalfUnary {
     /// The float32 value that is rounded to the float16 result.
     fn wide<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32>;
 }
 
-/// The computation of a function of two float16 operands between its conversions, like [`HalfUnary`].
+/// The part of a function of two float16 operands between its conversions, like [`HalfUnary`].
 pub trait HalfBinary {
-    /// The type of the value: float32, which is rounded to float16, or bool, which is the result.
+    /// The type of the value that `wide` returns: float32 if it is to be rounded to float16, or bool if it is
+    /// the result.
     type Wide: Elem;
-    /// The result, or the float32 value that is rounded to it.
+    /// The bool result, or the float32 value that is rounded to the float16 result.
     fn wide<O: Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>) -> O::V<Self::Wide>;
 }
 
-/// The computation of a function of three float16 operands between its conversions, like [`HalfUnary`].
+/// The part of a function of three float16 operands between its conversions, like [`HalfUnary`].
 pub trait HalfTernary {
     /// The float32 value that is rounded to the float16 result.
     fn wide<O: Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>, x3: O::V<f32>) -> O::V<f32>;

@@ -1,7 +1,7 @@
 //! sinh, cosh and tanh, and their inverses, computed in float64. With |x| = n·ln 2 + r and q = 2^−2n, the identities
-//! 2^(1−n)·sinh|x| = (1 − q)·cosh r + (1 + q)·sinh r and 2^(1−n)·cosh x = (1 + q)·cosh r + (1 − q)·sinh r hold from the
-//! smallest to the largest argument, so that each function is one formula without branches. tanh is one quotient in the
-//! same way. The inverses are logarithms of sums of two doubles.
+//! 2^(1−n)·sinh|x| = (1 − q)·cosh r + (1 + q)·sinh r and 2^(1−n)·cosh x = (1 + q)·cosh r + (1 − q)·sinh r hold for all
+//! arguments, so that each function is one formula without branches. tanh is also one formula, a single quotient. The
+//! inverses are logarithms of sums of two doubles.
 
 use crate::functions::coefficients::{LN2_DD, LOG2_E, TANH_FULL, TANH_SHORT};
 use crate::functions::exponential::{Reduced, even_and_odd, reciprocal_power, reduce};
@@ -31,8 +31,8 @@ function! {
 
 through_float64!(unary_with_single Sinh sinh single::sinh; Cosh cosh single::cosh; Tanh tanh single::tanh; Asinh asinh single::asinh; Acosh acosh single::acosh; Atanh atanh single::atanh;);
 
-/// The common parts of sinh and cosh of n·ln 2 + r, with q = 2^−2n: 1 − q (`minus`) and 1 + q (`plus`), exactly, r,
-/// cosh r − 1 (`even`) and sinh r − r (`odd`).
+/// The common parts of sinh and cosh of n·ln 2 + r, with q = 2^−2n: `minus` is 1 − q and `plus` is 1 + q, both exact;
+/// `r` is the remainder; `even` is cosh r − 1, and `odd` is sinh r − r.
 struct HyperbolicParts<O: Ops> {
     n: O::V<f64>,
     minus: Sum<O>,
@@ -112,8 +112,8 @@ pub(crate) fn cosh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
 pub(crate) fn tanh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let sign = o.sign_of(x);
     let a = o.abs(x);
-    // Arguments above this bound are clamped to it, where the formula gives the largest double below 1. Above
-    // a second bound, below, the result is replaced by 1.
+    // Arguments above 18.53 are clamped to it, where the formula gives the largest double below 1. At the
+    // end, the result is replaced by 1 for arguments above a second bound.
     let held = o.at_most(a, 18.53);
     let magic = o.constant(MAGIC_EXPONENT);
     // n is rounded from a slightly smaller argument, so that (p + 1)·t is above −1/2 for p = 2 and `multiply_add` is
@@ -294,8 +294,9 @@ mod tests {
     use super::*;
     use crate::ops::Unary;
 
-    /// Arguments where 2^n changes, just above where the numerator cancels the most, where 2^n + 1 rounds to 2^n, on
-    /// both sides of the last two steps of the result, and at the ends of the range. Expected values: mpmath.
+    /// Arguments of tanh: where 2^n changes, just above the point where the numerator cancels the most, where 2^n + 1
+    /// rounds to 2^n, on both sides of the last two steps of the result, and at the ends of the range. Expected values:
+    /// mpmath.
     #[test]
     fn tanh_is_the_nearest_where_a_rounding_error_that_is_forgotten_shows() {
         for (x, y) in [

@@ -156,8 +156,9 @@ fn angle<O: Ops, P: Precision>(
     let z = o.mul::<f64>(t.hi, t.hi);
     let p = o.polynomial(z, P::pick(&ATAN_FULL, &ATAN_NEAR, &ATAN_SHORT));
     let p = o.mul::<f64>(z, p);
-    // The angle is a multiple of π/4, here called quarters, plus or minus atan(t). `turned` adds 1 to the
-    // multiple, `swapped` then subtracts it from 2, and `opposite` then subtracts that from 4.
+    // The angle is a multiple of π/4 plus or minus atan(t); the multiple is called quarters here. `turned`
+    // adds 1 to quarters, then `swapped` replaces it by 2 − quarters, and then `opposite` replaces it by 4 −
+    // quarters.
     let quarters = o.put(turned, 1.0, zero);
     let from = o.c_sub(2.0, quarters);
     let mut quarters = o.select::<f64>(swapped, from, quarters);
@@ -207,8 +208,8 @@ fn atan2<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<
     let swapped = o.cmp::<f64>(Cmp::Gt, a1, a2);
     let small = o.select::<f64>(swapped, a2, a1);
     let large = o.select::<f64>(swapped, a1, a2);
-    // Infinite operands: two are treated as a point on the diagonal, one as a point on an axis. Two zeros are treated
-    // as a point on an axis.
+    // If both operands are infinite, they are treated as a point on the diagonal; if one is, as a point on an axis. Two
+    // zeros are treated as a point on an axis.
     let infinite = o.is(large, Cmp::Eq, f64::INFINITY);
     let diagonal = o.is(small, Cmp::Eq, f64::INFINITY);
     let zero = o.constant(0.0);

@@ -145,7 +145,7 @@ impl Rare2<f64> for Exceptional {
         }
         let (m, k) = if a >= b { (a, b) } else { (b, a) };
         if m.is_infinite() || k - m < -800.0 {
-            // log 1 is +0, also for m = −0: adding 0.0 turns −0 into +0.
+            // log 1 is +0, even if m is −0: adding 0.0 turns −0 into +0.
             return m + 0.0;
         }
         // For m ≥ 0 nothing cancels, and below e^−600 an exponential t equals log(1 + t) to float64 precision.
@@ -154,7 +154,7 @@ impl Rare2<f64> for Exceptional {
         if m >= 0.0 || y.abs() * digits >= l {
             return y;
         }
-        // The terms cancel: log1p(e^m + e^k − 1), whose argument is computed in fixed point.
+        // The terms cancel, so the result is computed as log1p(e^m + e^k − 1), with the argument in fixed point.
         let t = sum_less_one(m, k);
         if t.is_tiny() {
             return t.rounded();
@@ -200,7 +200,8 @@ fn small_sum(m: f64, k: f64) -> (f64, f64) {
     (y.hi + (y.lo + t.lo), t.hi)
 }
 
-/// m + log(1 + e^(k−m)) for finite m ≥ k, in a precision that does not carry rounding errors along.
+/// m + log(1 + e^(k−m)) for finite m ≥ k, in a precision below [`Full`], which does not compute the rounding errors of
+/// the terms.
 #[inline(always)]
 fn log_of_sum<O: Ops, P: Precision>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O::V<f64> {
     let d = o.sub::<f64>(k, m);
@@ -211,7 +212,7 @@ fn log_of_sum<O: Ops, P: Precision>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O:
     let t = scale::<O, P>(o, t, n);
     let l = log1p_of_sum::<O, P>(o, t, None);
     let y = o.add::<f64>(m, l.hi);
-    // Where the terms nearly cancel, which requires a negative m, their errors matter.
+    // Where the terms nearly cancel, which requires a negative m, the errors of the terms matter.
     let magnitude = o.abs(y);
     let scaled = o.mul_c(magnitude, 128.0);
     let cancels = o.cmp::<f64>(Cmp::Lt, scaled, l.hi);
@@ -227,8 +228,8 @@ fn in_short_precision<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f
     let m = o.select::<f64>(first, x1, x2);
     let k = o.select::<f64>(first, x2, x1);
     let y = log_of_sum::<O, P>(o, m, k);
-    // If both operands are the same infinity, k − m is NaN, and the result is m. A NaN operand is either m, and has
-    // propagated to y, or k.
+    // If both operands are the same infinity, k − m is NaN, and the result is m. If one operand is NaN, it is either m,
+    // and has propagated to y, or it is k.
     let magnitude = o.abs(m);
     let infinite = o.is(magnitude, Cmp::Eq, f64::INFINITY);
     let y = o.select::<f64>(infinite, m, y);

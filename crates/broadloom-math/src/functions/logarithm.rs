@@ -85,7 +85,8 @@ pub(crate) fn split<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Split<O> {
 #[inline(always)]
 pub(crate) fn split_sum<O: Ops, P: Precision>(o: &mut O, x: Sum<O>, below: Option<O::V<f64>>) -> Split<O> {
     let (e, f) = exponent_of(o, x.hi);
-    // 2^−e, by which the low part is scaled. e is clamped, since the low part is negligible beside the largest doubles.
+    // The factor 2^−e, which scales the low part. e is clamped, because beside the largest doubles the low part is
+    // negligible.
     let held = if P::FULL { o.at_most(e, 1000.0) } else { e };
     let power = o.c_sub(MAGIC_EXPONENT, held);
     let power = power_of_two(o, power);
@@ -210,7 +211,8 @@ pub(crate) fn log1p_of_sum<O: Ops, P: Precision>(
     let u = if P::FULL {
         o.two_sum(one, x)
     } else {
-        // The sum is exact for x below 1. Above, x is a float32 value, or the rounding error is negligible.
+        // The sum is exact for x below 1. For larger x, either x is a float32 value, or the rounding error is
+        // negligible.
         o.fast_two_sum(one, x)
     };
     let parts = split_sum::<O, P>(o, u, below);
@@ -228,7 +230,7 @@ pub(crate) fn log1p<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> 
     let below = o.put(end, f64::NEG_INFINITY, nan);
     let inside = o.is(x, Cmp::Gt, -1.0);
     let y = o.select::<f64>(inside, y, below);
-    // The result has the sign of x, also if it is zero.
+    // The result has the sign of x, even if the result is zero.
     let sign = o.sign_of(x);
     o.with_sign(y, sign)
 }

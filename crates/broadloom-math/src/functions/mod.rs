@@ -1,6 +1,6 @@
 //! The functions, named as in the Python Array API standard.
 //!
-//! Special cases are part of a definition. float16 values are widened to float32, computed, and rounded back (the
+//! Each definition includes its special cases. float16 values are widened to float32, computed, and rounded back (the
 //! second rounding is innocuous for one operation: 24 ≥ 2·11 + 2 bits), except in functions that operate on the bits or
 //! compute in float64.
 

@@ -1,4 +1,4 @@
-//! Polynomials behind the nearest float32. Made by `scripts/coefficients.py near` (mpmath); not edited by hand.
+//! Polynomials of the correctly rounded float32 functions. Made by `scripts/coefficients.py near` (mpmath); not edited by hand.
 //!
 //! The format is that of `functions::coefficients`, whose tables for the same functions have other error bounds.
 

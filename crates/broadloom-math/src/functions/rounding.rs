@@ -1,5 +1,5 @@
-//! Rounding to integral values. Integers are integral already. A zero result of a float keeps its sign, as IEEE
-//! round-to-integral operations define it.
+//! Rounding to integral values. Integers are integral already. A zero result of a float keeps its sign, as in
+//! the IEEE round-to-integral operations.
 
 use crate::dtype::Float;
 use crate::functions::{function, through_float32};

@@ -1,5 +1,5 @@
-//! Functions of the sign bit, and nextafter. All of them operate on the bits of floats, float16 included, so that the
-//! sign of a NaN is the stored one.
+//! Functions of the sign bit, and nextafter. All of them operate on the bits of floats, including float16, so that the
+//! sign of a NaN is its stored sign bit.
 
 use crate::dtype::{Int, Num, Real, f16};
 use crate::functions::compare::{is_negative, magnitude};

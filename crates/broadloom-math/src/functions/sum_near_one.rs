@@ -3,7 +3,7 @@
 //! The difference can be as small as about 2^−107 of e^k (each of the 2^62 float64 values of m has a nearest k, and the
 //! remaining difference is effectively random), so that a double-double would have none of its digits. Both terms are
 //! computed as fixed-point integers of 192 bits, with a relative error of 2^−178 in e^k: a difference above 2^−124 of
-//! e^k is known to less than half an ulp. The arithmetic is total: it panics for no argument.
+//! e^k is known to less than half an ulp. The arithmetic never panics, whatever the arguments are.
 
 use std::f64::consts::LOG2_E;
 
@@ -216,8 +216,8 @@ mod tests {
     fn differences_are_rounded_correctly() {
         for (m, k, want) in [
             (-0.2, -1.7, 0.001_414_277_130_716_508),
-            // Double-doubles would have 38 correct bits of the next result. In the one after it, everything
-            // cancels but the second double of ln 2.
+            // Double-doubles would have 38 correct bits of the next result. In the result after that,
+            // everything except the second double of ln 2 cancels.
             (-4.535_906_210_002_51e-5, -10.000_923_255_011_076, 2.502_640_616_526_390_8e-26),
             (-std::f64::consts::LN_2, -std::f64::consts::LN_2, 2.319_046_813_846_299_6e-17),
             (-1.064_447_259_493_656_6e-7, -16.055_640_044_919_37, 2.447_677_935_991_264_5e-33),

@@ -97,7 +97,7 @@ fn cos_of_reduced<O: Ops, P: Precision>(o: &mut O, r: Sum<O>) -> Sum<O> {
     Sum { hi, lo }
 }
 
-/// A double's sign bit that is set where bit `bit` of the quadrant is.
+/// The sign bit of a double, set where bit `bit` of the quadrant is set.
 #[inline(always)]
 fn as_sign<O: Ops>(o: &mut O, quadrant: O::V<u64>, bit: u32) -> O::V<u64> {
     let moved = o.shl_const::<u64>(quadrant, 63 - bit);
@@ -182,7 +182,7 @@ fn of_reducible<F: OfAngle, O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> (O
 #[inline(always)]
 fn of_magnitude<F: OfAngle, O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let (y, large) = of_reducible::<F, O, P>(o, x);
-    // Infinity has given NaN already, and does not take the slow path.
+    // For an infinite x the value is NaN already, so the slow path is not taken.
     let finite = o.is(x, Cmp::Lt, f64::INFINITY);
     let large = o.mask_and::<f64>(large, finite);
     o.rare2::<Huge<F>, f64>(large, x, x, y)
@@ -210,8 +210,8 @@ fn tan<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     o.flip(y, sign)
 }
 
-/// Computes sin x in float64, so accurately that rounding the result gives the nearest float32. Also returns a mask of the lanes
-/// that must take the slow path: those of large angles, including infinity.
+/// Computes sin x in float64, so accurately that rounding the result gives the nearest float32. Also returns a mask of the
+/// lanes that must take the slow path because their angle is large or infinite.
 #[inline(always)]
 pub(crate) fn near_sin<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::M<f64>) {
     let a = o.abs(x);
@@ -278,9 +278,9 @@ impl<F: OfAngle> Rare2<f64> for Huge<F> {
 
 /// Reduces a finite angle of at least 2^28 with 256 bits of 2/π.
 ///
-/// x is m·2^e with an integer m of 53 bits. Bits of 2/π whose product with x is a multiple of 4 don't matter, and
-/// neither do those far behind the binary point. Of the 256 bits that are taken, 2 hold the quadrant, and 254 − 53
-/// remain exact behind the point; at most 62 of them are lost for the double that is closest to a multiple of π/2.
+/// x is m·2^e with an integer m of 53 bits. Two groups of bits of 2/π don't matter: those whose product with x is a multiple of
+/// 4, and those far behind the binary point. Of the 256 bits that are taken, 2 hold the quadrant, and 254 − 53 remain exact
+/// behind the point; at most 62 of them are lost for the double that is closest to a multiple of π/2.
 fn reduce_huge(x: f64) -> Angle<Scalar> {
     let bits = x.to_bits();
     let m = (bits & ((1 << 52) - 1)) | (1 << 52);
@@ -305,7 +305,7 @@ fn reduce_huge(x: f64) -> Angle<Scalar> {
     let high = (u128::from(product[0]) << 64) | u128::from(product[1]);
     let low = (u128::from(product[2]) << 64) | u128::from(product[3]);
     let mut quadrant = (high >> 126) as u64;
-    // The fraction, in the upper bits of a 256-bit integer. From 1/2 on, it is replaced by the distance to the next
+    // The fraction, in the upper bits of a 256-bit integer. If it is 1/2 or more, it is replaced by the distance to the next
     // quadrant.
     let mut fraction = (high << 2 | low >> 126, low << 2);
     let negative = fraction.0 >> 127 == 1;

@@ -1,5 +1,5 @@
 //! Tests that functions of float32 are computed in float32 arithmetic, and how far their results are from the
-//! exact values. Here the exact values are those of the host's float64 functions, for a part of the
+//! exact values. The float64 functions of the standard library serve as exact values, for a part of the
 //! arguments; `docs/accuracy.md` covers all arguments.
 
 use broadloom_math::functions::{
@@ -98,7 +98,7 @@ fn results_are_within_four_fifths_of_an_ulp() {
     within::<Atan>("atan", 0.8, f64::atan);
     within::<Cbrt>("cbrt", 0.8, f64::cbrt);
     within::<Tan>("tan", 0.8, f64::tan);
-    // The standard library has no erf, so that of float64 is used.
+    // The standard library has no erf, so broadloom's erf of float64 is used.
     within::<Erf>("erf", 0.8, |x| <Erf as Unary<f64>>::call(&mut Scalar, x));
     within::<Erfc>("erfc", 0.9, |x| <Erfc as Unary<f64>>::call(&mut Scalar, x));
 }
@@ -120,8 +120,8 @@ fn results_of_exponentials_and_logarithms_are_within_an_ulp() {
     within::<Atanh>("atanh", 0.85, f64::atanh);
 }
 
-/// Checks that a function does not decrease from one float32 to the next. The float32 are those around the
-/// points where the argument reduction changes its multiple, and some of every magnitude.
+/// Checks that a function does not decrease from one float32 to the next: for the float32 around the points
+/// where the argument reduction changes its multiple, and for some of every magnitude.
 fn grows<F: Unary<f32, Out = f32>>(name: &str) {
     let thirds = [1.0, 2.0 / 3.0, 3.0 / 4.0];
     let steps = [1.0, std::f64::consts::LN_2, std::f64::consts::LN_2 / 2.0];

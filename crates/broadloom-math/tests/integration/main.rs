@@ -1,4 +1,4 @@
-//! Functions at the arguments that their methods find hardest.
+//! Tests functions at the arguments that are hardest for their methods.
 
 mod float32_functions;
 mod powers;

@@ -1,7 +1,8 @@
 //! Tests the costs of pow and logaddexp, and powers that take the slow path.
 //!
-//! A cost counts equal primitives once, as compilers merge them, so that the bounds hold on every machine.
-//! The expected powers are exact: powers of two, powers of one, or those that are exact by definition.
+//! The cost of equal primitives is counted once, as compilers merge them, so that the bounds hold on every
+//! machine. The expected powers are exact: powers of two, powers of one, or powers that are exact by
+//! definition.
 
 use std::collections::HashMap;
 
@@ -9,7 +10,7 @@ use broadloom_math::functions::{Exp, Log1p, LogAddExp, Pow};
 use broadloom_math::record::{Inst, Primitive, Recorder, Sink, Var};
 use broadloom_math::{Binary, Scalar, Unary};
 
-/// Merges equal instructions and adds up what the others cost.
+/// Merges equal instructions and adds up the costs of the remaining ones.
 struct Cost {
     known: HashMap<Inst, Var>,
     half_cost: u32,
@@ -47,9 +48,9 @@ fn a_power_takes_one_quotient_and_few_steps() {
     assert!(single.half_cost <= SINGLE, "{}", single.half_cost);
 }
 
-/// The maximum costs of pow of float64 and of float32, in halves of a vector instruction, which are the costs
-/// today. For comparison: one more division by the base in float64 would cost 8. The slope of the whole lower
-/// part of z costs 2; it keeps powers next to overflow below one ulp.
+/// The maximum costs of pow of float64 and of float32, in halves of a vector instruction. They are equal to
+/// the present costs. For comparison: one more division by the base in float64 would cost 8. The slope of the
+/// whole lower part of z costs 2; it keeps powers next to overflow below one ulp.
 const DOUBLE: u32 = 208;
 const SINGLE: u32 = 107;
 

@@ -1,9 +1,9 @@
-//! Quotients by a divisor that many dividends share, against division by the language: all pairs of bytes, every divisor of
-//! 16 bits, and of wider integers those pairs whose quotients are next to integers.
+//! Compares quotients by a divisor that many dividends share with the language's own division: for all pairs of bytes, for
+//! every divisor of 16 bits, and for those pairs of wider integers whose quotients are next to integers.
 
 use broadloom_math::{Int, UniformDivisor, reciprocal};
 
-/// The quotients that the operations are defined to give: toward zero, and rounded down.
+/// The quotients by definition: rounded toward zero, and rounded down.
 fn defined(a: i128, b: i128) -> [i128; 2] {
     if b == 0 {
         return [0, 0];
@@ -41,8 +41,8 @@ fn every_pair_of_bytes() {
     }
 }
 
-/// Dividends next to multiples of a divisor. The multiples are those nearest to 0, to the middle of the
-/// range, to both of its ends, and to some other numbers.
+/// Dividends next to multiples of a divisor: the multiples nearest to 0, to the middle and both ends of the
+/// range, and to some other numbers.
 fn near_multiples(width: u32, b: i128) -> impl Iterator<Item = i128> {
     let (top, step) = ((1i128 << width) - 1, if b == 0 { 1 } else { b.abs() });
     let middle = top / 2;
@@ -99,7 +99,7 @@ fn only_short_reciprocals_are_called_short() {
     assert!([0, 1, 7, 21, 100, 1000].into_iter().all(|d| !reciprocal::is_short::<u16>(d)));
 }
 
-/// Divisors of every length, of few bits and of many, and next to powers of two.
+/// Divisors of every bit length, with few and with many bits set, and divisors next to powers of two.
 fn divisors(width: u32) -> impl Iterator<Item = i128> {
     let mut bits = 0x1234_5678_9abc_def1u64;
     let mut next = move || {

@@ -52,7 +52,8 @@ impl<T: Elem, E: Into<Failure>> HostResult for Result<T, E> {
 /// of element types, `Send + Sync + 'static`; R may be a `Result` of an element.
 ///
 /// # Safety
-/// [`HostClosure::tile`] writes every element of the result, as the declared dtypes require, and nothing else.
+/// [`HostClosure::tile`] writes only to the elements of the result, and writes each of them with a valid
+/// element of the declared dtype.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a function of 1 to 3 elements",
     note = "write the operands' types out: `|x: f32, y: f32| x + y`",
@@ -154,7 +155,7 @@ impl<E: Into<Failure>> HostTileResult for Result<(), E> {
 /// `Result<(), E>`.
 ///
 /// # Safety
-/// [`HostTileClosure::tile`] writes elements of the result, as the declared dtypes require, and nothing else.
+/// [`HostTileClosure::tile`] writes only to the elements of the result, and only valid elements of the declared dtype.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a function of 1 to 3 slices and of one that it writes",
     note = "write the types out: `|x: &[f32], out: &mut [f32]| …`",
@@ -200,9 +201,9 @@ macro_rules! tile_closures {
                 output: *mut u8,
             ) -> Result<(), Failure> {
                 // SAFETY: `inputs` has a pointer for each operand, and `$i` is the index of an operand of the closure. Each
-                // pointer is to as many aligned elements of its declared dtype as the output has. The output overlaps none of
-                // them, and nothing else uses it (the contract of `tile`). Its memory is a tile or a part of a stack frame, with
-                // any contents: all bytes are valid elements, as the types are their own `Store`.
+                // pointer points to aligned elements of its declared dtype, as many as the output has. The output overlaps none
+                // of them, and nothing else uses it (the contract of `tile`). Its memory is a tile or a part of a stack frame,
+                // with any contents: all bytes are valid elements, as the types are their own `Store`.
                 unsafe {
                     let output = std::slice::from_raw_parts_mut(output.cast::<R>(), elements);
                     self($(std::slice::from_raw_parts(inputs.add($i).read().cast::<$t>(), elements),)* output).outcome()

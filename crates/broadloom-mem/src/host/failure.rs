@@ -1,9 +1,9 @@
 //! Carries a host function's failure to the code that runs the loop.
 //!
-//! The C functions through which host functions are called return nothing, since machine code could not act on it, and do not
-//! unwind. The code that runs a loop therefore opens a scope on its thread ([`catch_failure`]). When a host function fails, its
-//! error is stored in the scope and the rest of its result is filled with zeros. Functions that can fail are not called again
-//! until the scope has ended, so the scope returns the first failure.
+//! The C functions through which host functions are called return nothing, since machine code would not check a result, and do
+//! not unwind. The code that runs a loop therefore opens a scope on its thread ([`catch_failure`]). When a host function fails,
+//! its error is stored in the scope and the rest of its result is filled with zeros. Functions that can fail are not called
+//! again until the scope has ended, so the scope returns the first failure.
 
 use std::cell::{Cell, OnceCell};
 use std::error;

@@ -1,8 +1,9 @@
 //! Host functions: functions of the application, called from the loops of every executor.
 //!
-//! Each function (a Rust closure, or a pointer with declared dtypes) has an *entry*: a C function of type [`HostTile`] that calls
-//! it for contiguous elements and that nothing unwinds out of. Safe code calls the entry for slices ([`HostFunction::call`]),
-//! machine code directly ([`HostFunction::entry`]). The bools that an entry takes and gives are 0 or 1.
+//! Each function (a Rust closure, or a pointer with declared dtypes) has an *entry*: a C function of type [`HostTile`] that
+//! calls it for contiguous elements and out of which nothing unwinds. Safe code calls the entry for slices
+//! ([`HostFunction::call`]), machine code calls it directly ([`HostFunction::entry`]). An entry takes and returns bools as
+//! bytes of 0 or 1.
 
 mod closure;
 mod failure;
@@ -28,7 +29,7 @@ pub use tile::{HostFallibleTile, HostTile};
 /// The number of elements per call if the bytes of bool operands have to be converted to 0 and 1 first.
 const CHUNK: usize = 256;
 
-/// A function of the application, element by element, for use in expressions.
+/// An elementwise function of the application, for use in expressions.
 ///
 /// This is a handle that is cheap to clone. Two handles are equal if and only if they come from the same registration, so
 /// register a function once and keep the handle. Values that the function owns are dropped with the last handle, and a cache of
@@ -38,10 +39,10 @@ const CHUNK: usize = 256;
 /// no result is needed. So its result must depend on its arguments alone. If it does not, results are unspecified values of their
 /// dtype, but memory stays safe. If the function panics or anything else unwinds out of it, the process ends.
 ///
-/// A function can fail: a closure by returning a `Result`, a pointer by returning a status ([`HostFunction::fallible_tile`]). The
-/// first failure ends the evaluation with an error of kind [`Host`](broadloom_ir::ErrorKind::Host) that names the function and
-/// has the function's own error as its source. If it fails for several elements, any of these failures may be the first.
-/// Functions are called only with elements of their operands, so a failure always belongs to one of these.
+/// A function can fail: a closure by returning a `Result`, a pointer by returning a status ([`HostFunction::fallible_tile`]).
+/// The first failure ends the evaluation with an error of kind [`Host`](broadloom_ir::ErrorKind::Host) that names the function
+/// and has the function's own error as its source. If the function fails for several elements, any of these failures may be the
+/// one that is reported. Functions are called only with elements of their operands, so every failure is caused by one of these.
 #[derive(Clone)]
 pub struct HostFunction(Arc<HandleInner>);
 
@@ -49,7 +50,7 @@ struct HandleInner {
     declaration: HostDeclaration,
     entry: HostTile,
     can_fail: bool,
-    /// The context that the entry is called with, which lives as long as the function.
+    /// The context that is passed to the entry. It lives as long as the function.
     owner: Arc<dyn Any + Send + Sync>,
 }
 
@@ -65,9 +66,9 @@ impl HostFunction {
 
     /// Registers a Rust closure over elements, such as `|x: f32, y: f32| x.min(y)`.
     ///
-    /// Operands and result are elements of any dtype: `bool`, `i8` … `u64`, [`f16`](broadloom_math::f16), `f32` and `f64`; there
-    /// are 1 to [`MAX_HOST_OPERANDS`] operands, whose types the closure must write out. A closure that can fail returns a `Result`
-    /// of an element, whose error is a [`std::error::Error`] or a text.
+    /// Operands and result are elements of any dtype: `bool`, `i8` … `u64`, [`f16`](broadloom_math::f16), `f32` and `f64`;
+    /// there are 1 to [`MAX_HOST_OPERANDS`] operands, whose types the closure must write out. A closure that can fail returns a
+    /// `Result` of an element, whose error is a [`std::error::Error`] or a string.
     ///
     /// # Errors
     /// [`HostError::Name`] for a name that is not an identifier.
@@ -118,7 +119,7 @@ impl HostFunction {
         HostFunction::named(name, F::OPERANDS, F::RESULT, entry, function)
     }
 
-    /// Registers a pointer to a function over elements. The type parameter gives its signature as that of a Rust function:
+    /// Registers a pointer to a function over elements. The type parameter is its signature, written as a Rust function type:
     /// `scalar::<fn(f64, f64) -> bool>`.
     ///
     /// The pointer has the same signature in C's calling convention, except that a bool is `u8`: a result of 0 is false, any
@@ -128,7 +129,7 @@ impl HostFunction {
     /// [`HostError::Name`] for a name that is not an identifier.
     ///
     /// # Safety
-    /// The pointer must be to a function with this signature, in C's calling convention, which
+    /// The pointer must point to a function with this signature, in C's calling convention, which
     /// - may be called on any thread, on several at once, for as long as the process runs;
     /// - may be called with any arguments of these types;
     /// - leaves the floating-point environment as it is at the call (the IEEE default), since it is not restored afterwards;
@@ -140,29 +141,28 @@ impl HostFunction {
     /// unsafe extern "C" {
     ///     safe fn cbrt(x: f64) -> f64;
     /// }
-    /// // SAFETY: the C library's cbrt has this signature, is pure but for errno, which is each thread's own, and returns.
+    /// // SAFETY: the C library's cbrt has this signature, returns, and changes nothing but errno, which is thread-local.
     /// let cube_root = unsafe { HostFunction::scalar::<fn(f64) -> f64>("cbrt", cbrt)? };
     /// assert_eq!(cube_root.to_string(), "cbrt(float64 -> float64)");
     /// # Ok::<(), broadloom_mem::HostError>(())
     /// ```
     pub unsafe fn scalar<S: HostPointer>(name: &str, pointer: S::Pointer) -> Result<HostFunction, HostError> {
-        // SAFETY: `closure` requires the same of the pointer as this function does.
+        // SAFETY: `closure` has the same requirements on the pointer as this function.
         HostFunction::new(name, unsafe { S::closure(pointer) })
     }
 
     /// Registers a pointer to a function over tiles, with the dtypes of its operands and of its result.
     ///
-    /// The function gets a pointer to the context, which is dropped with the last handle. It is called for any number of
-    /// elements, at least one. The bytes of bool operands are 0 or 1; in a bool result the byte 0 is false and any other byte
-    /// true.
+    /// The function receives a pointer to the context, which is dropped with the last handle. Each call is for one or more
+    /// elements. The bytes of bool operands are 0 or 1; in a bool result the byte 0 is false and any other byte true.
     ///
     /// # Errors
     /// [`HostError::Name`] for a name that is not an identifier, and [`HostError::Operands`] for a wrong number of operands.
     ///
     /// # Safety
     /// The conditions of [`HostFunction::scalar`] must hold for as long as the context lives; and the function
-    /// - reads only the operands' elements, of the declared dtypes, and the context, and writes to neither, except through types in
-    ///   the context that allow it;
+    /// - reads only the operands' elements, of the declared dtypes, and the context, and writes to neither; it may write to
+    ///   parts of the context whose types allow it, such as atomics;
     /// - writes all elements of the result, and nothing beyond;
     /// - keeps none of the pointers.
     ///
@@ -172,7 +172,7 @@ impl HostFunction {
     /// use std::ffi::c_void;
     ///
     /// unsafe extern "C" fn look_up(n: usize, inputs: *const *const u8, out: *mut u8, table: *const c_void) {
-    ///     // SAFETY: as it was registered: one operand of uint8, a result of float32, a table of 256.
+    ///     // SAFETY: it is registered with one operand of uint8, a result of float32, and a context of 256 floats.
     ///     let (keys, table) = unsafe {
     ///         (std::slice::from_raw_parts(*inputs, n), &*table.cast::<[f32; 256]>())
     ///     };
@@ -265,12 +265,12 @@ impl HostFunction {
         self.0.can_fail
     }
 
-    /// The function as expressions and kernels know it: its identity, name and signature.
+    /// The declaration of the function: its identity, name and signature, which expressions and kernels contain.
     pub fn declaration(&self) -> &HostDeclaration {
         &self.0.declaration
     }
 
-    /// The identity of the registration: a number that no other one in this process ever has.
+    /// The identity of the registration: a number that no other registration in this process ever has.
     pub fn id(&self) -> u64 {
         self.0.declaration.id()
     }
@@ -288,8 +288,8 @@ impl HostFunction {
     /// Calls the function over contiguous elements. If it fails, the output's elements are unspecified from that point on.
     ///
     /// # Panics
-    /// If the number of operands is wrong, if an operand has not as many elements as the output, or if one is not aligned for its
-    /// dtype. A panic of the function itself ends the process.
+    /// If the number of operands is wrong, if an operand and the output have different numbers of elements, or if one is not
+    /// aligned for its dtype. A panic of the function itself ends the process.
     #[inline]
     pub fn call(&self, inputs: &[&[u8]], output: &mut [u8]) {
         let signature = self.signature();
@@ -341,13 +341,13 @@ impl HostFunction {
 
     /// The entry for machine code, to be called with [`HostFunction::context`].
     ///
-    /// It must be called as [`HostTile`] requires, with the dtypes of the [`HostFunction::signature`], bools as 0 or 1, and a
-    /// handle that outlives the call. It returns bools as 0 or 1, and does not unwind.
+    /// The caller must keep the contract of [`HostTile`] for the dtypes of the [`HostFunction::signature`], pass bools as 0 or
+    /// 1, and keep a handle until the call has returned. The entry returns bools as 0 or 1, and does not unwind.
     pub fn entry(&self) -> HostTile {
         self.0.entry
     }
 
-    /// The context that the entry is called with.
+    /// The context to pass to the entry.
     pub fn context(&self) -> *const c_void {
         Arc::as_ptr(&self.0.owner).cast()
     }

@@ -63,7 +63,7 @@ pointers! {
     (A x, B y, C z)
 }
 
-/// A C function over tiles with its context; `gives_bools` tells that its result is of bools.
+/// A C function over tiles with its context; `gives_bools` is set if the result's dtype is bool.
 pub struct Tile<C> {
     function: unsafe extern "C-unwind" fn(usize, *const *const u8, *mut u8, *const c_void),
     gives_bools: bool,

@@ -23,7 +23,8 @@ unsafe extern "C" fn seven_if_positive(x: f32) -> u8 {
 #[test]
 fn a_bool_is_0_or_1_on_both_sides() -> Result<(), HostError> {
     unsafe extern "C" fn copy(n: usize, inputs: *const *const u8, out: *mut u8, seen: *const c_void) {
-        // SAFETY: registered for one operand of bools, a result of bools, and an atomic byte.
+        // SAFETY: this function is registered with one operand of bools, a result of bools, and an atomic
+        // byte as context.
         unsafe {
             for at in 0..n {
                 let byte = inputs.read().add(at).read();
@@ -47,7 +48,7 @@ fn a_bool_is_0_or_1_on_both_sides() -> Result<(), HostError> {
     let bools = [DType::Bool];
     // SAFETY: the function reads and writes bytes of its dtypes.
     let copy = unsafe { HostFunction::tile("copy", &bools, DType::Bool, copy_shared, Shared(seen.clone()))? };
-    // The input has more than one chunk, and in the last one a byte other than 0 and 1.
+    // The input has more than one chunk, and the last chunk contains a byte other than 0 and 1.
     let mut input = [0u8; 600];
     input[0] = 1;
     input[599] = 255;

@@ -1,13 +1,13 @@
-//! The C function types of host functions over tiles: those that can't fail, through which every executor calls host functions,
-//! and those that can.
+//! The C function types of host functions over tiles. Functions of the first type can't fail, and every executor calls host
+//! functions through it; functions of the second type can fail.
 
 use std::ffi::c_void;
 
 /// A function over tiles. Its arguments are the number of elements, the first element of each operand, the first element of the
 /// result, and the context that it was registered with.
 ///
-/// It reads `elements` elements of each operand and writes as many of the result; they are contiguous and aligned for their dtype,
-/// and the result overlaps no operand. A bool is a byte, a float16 its 16 bits.
+/// It reads `elements` elements of each operand and writes `elements` elements of the result. They are contiguous and aligned
+/// for their dtype, and the result overlaps no operand. A bool is one byte, and a float16 is its 16 bits.
 ///
 /// A function that can fail is a [`HostFallibleTile`] instead.
 pub type HostTile =

@@ -1,5 +1,5 @@
-//! Tests loop plans in order: their blocks have no outputs and are numbered in C order, and the body provides
-//! the outputs.
+//! Tests loop plans that keep the order of the dimensions. Their blocks have no outputs and are numbered in C
+//! order; the body provides the outputs.
 
 use std::ops::ControlFlow;
 
@@ -8,7 +8,8 @@ use broadloom_mem::{AliasPolicy, Nest, NestError, Operands, Region, Scratch, Vie
 
 use super::model::{Array, Rng, Style};
 
-/// A plan in order, or in rows if `rows`, for arrays whose elements begin with index 0.
+/// A plan that walks arrays in C order, or in C order by whole rows if `rows` is set. The first element of
+/// each array has offset 0.
 fn plan(arrays: &[Array], shape: &[usize], rows: bool) -> Result<LoopPlan, LoopPlanError> {
     let layouts = arrays.iter().map(|x| OperandLayout::in_memory(x.item, 0, &x.strides));
     match rows {
@@ -145,7 +146,7 @@ fn what_is_outside_or_between_elements_is_refused() {
         assert_eq!(bind(&row, whole, from), if fits { Ok(()) } else { refused }, "{from}");
     }
     assert!(bind(&plan(&[-4], &[6]), whole, 16).is_err() && bind(&plan(&[-4], &[6]), whole, 20).is_ok());
-    // A plan that reads every second element can be bound to memory with gaps at the others.
+    // A plan that reads every second element can be bound to memory with gaps at the other elements.
     let every_second = View::new(bytes_of(&x), 4, 0, &[12], &[8]).expect("inside");
     let gaps = Region::of_elements(&every_second);
     assert!(bind(&plan(&[8], &[6]), gaps, 16).is_ok());

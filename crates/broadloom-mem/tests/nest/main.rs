@@ -225,7 +225,8 @@ fn many_threads() {
 fn aliasing() {
     type Place<'a> = (usize, &'a [isize]);
     let rows: &[(&[usize], Place<'_>, Place<'_>, Option<bool>)] = &[
-        // Each row: shape, input, output; and whether both are the same, are disjoint, or give an error.
+        // Each row: shape, input, output, and the result: `true` for the same memory, `false` for disjoint,
+        // `None` for an error.
         (&[10], (0, &[1]), (0, &[1]), Some(true)),
         (&[10], (0, &[1]), (1, &[1]), None),
         (&[10], (0, &[1]), (10, &[1]), Some(false)),
@@ -261,7 +262,7 @@ fn aliasing() {
         ] {
             let mut got = memory.clone();
             let base = got.as_mut_ptr();
-            // SAFETY: in the bounds of `got`, which nothing else uses while the nest lives.
+            // SAFETY: both layouts are in the bounds of `got`, which nothing else uses while the nest lives.
             let (view, out) = unsafe {
                 let input = View::from_raw(base.add(input.0).cast(), 4, shape, &in_strides).expect("a view");
                 (input, ViewMut::from_raw(base.add(output.0).cast(), 4, shape, &out_strides).expect("a view"))
@@ -301,7 +302,7 @@ fn aliasing() {
 fn a_safe_body_cannot_read_in_place() {
     let mut x = [1u32, 2, 3];
     let base = x.as_mut_ptr().cast::<u8>();
-    // SAFETY: in the bounds of `x`, which nothing else uses while the nest lives.
+    // SAFETY: both layouts are in the bounds of `x`, which nothing else uses while the nest lives.
     let (a, out) = unsafe { (View::from_raw(base, 4, &[3], &[4]), ViewMut::from_raw(base, 4, &[3], &[4])) };
     let mut nest = Nest::new(&[3], &[a.expect("a view")], [out.expect("a view")]).expect("exactly the same");
     let _ = nest.run(AliasPolicy::InPlace, &mut Scratch::new(), &mut |block| {
@@ -355,7 +356,7 @@ fn steps_are_walked_in_few_blocks() {
 fn outputs_do_not_overlap() {
     let mut x = [0u32; 64];
     let base = x.as_mut_ptr();
-    // SAFETY: in the bounds of `x`; the nest is never run.
+    // SAFETY: the layouts are in the bounds of `x`, and the nest is never run.
     let out = |at: usize, strides: &[isize]| unsafe {
         ViewMut::from_raw(base.add(at).cast(), 4, &[4, 4], strides).expect("a view")
     };
@@ -520,9 +521,9 @@ fn slices_that_do_not_fit_are_refused() {
     assert_eq!(bind(&before, &[a], vec![bytes_of_mut(&mut out)]), no_input(0));
 }
 
-/// Generated elements have no memory. So they do not overlap an output that happens to be at their addresses;
-/// a slice that is bound to them must be empty; and any start is valid from which the addresses do not
-/// overflow.
+/// Generated elements have no memory. They therefore do not overlap an output that happens to be at their
+/// addresses, and a slice that is bound to them must be empty. The first element may have any value for which
+/// the addresses do not overflow.
 #[test]
 fn generated_inputs_have_no_memory() {
     let mut out = [0u64; 4];

@@ -41,7 +41,8 @@ pub struct Array {
     pub offset: usize,
     pub shape: Vec<usize>,
     pub strides: Vec<isize>,
-    /// Whether the elements are generated: each is an eighth of its offset. A nest then reads no memory.
+    /// Whether the elements are generated: the value of each is an eighth of its offset. A nest then reads no
+    /// memory.
     pub is_generated: bool,
 }
 
@@ -202,7 +203,7 @@ pub fn raw_input(raw: RawBlock<'_>, access: Access, item: usize, i: usize, row: 
     let offset = row as isize * raw.operands[i].row_stride + col as isize * step;
     let from = raw.operands[i].ptr.wrapping_offset(offset);
     assert_eq!(from.addr() % item, 0, "aligned");
-    // SAFETY: row < rows and col < cols, as `RawBlock` asks.
+    // SAFETY: row < rows and col < cols, as `RawBlock` requires.
     unsafe { from.copy_to_nonoverlapping(bytes.as_mut_ptr(), item) }
     u64::from_le_bytes(bytes)
 }
@@ -214,7 +215,7 @@ pub fn raw_output(raw: RawBlock<'_>, item: usize, j: usize, row: usize, col: usi
         .wrapping_add(col * item);
     assert_eq!(to.addr() % item, 0, "aligned");
     let bytes = value.to_le_bytes();
-    // SAFETY: row < rows and col < cols, as `RawBlock` asks.
+    // SAFETY: row < rows and col < cols, as `RawBlock` requires.
     unsafe { bytes.as_ptr().copy_to_nonoverlapping(to, item) }
 }
 
@@ -288,7 +289,7 @@ pub fn run(
         kind.1 = access;
     }
     let parts_left = nest.split(parts, policy);
-    // All parts, as the iterator gives them, or as several threads take them.
+    // All parts, in the order of the iterator, or in the order in which several threads take them.
     let all: Vec<Part<'_>> = match way {
         Way::Safe => parts_left.collect(),
         Way::Raw => {

@@ -23,7 +23,7 @@ struct RepeatedRow {
     rows: usize,
     cols: usize,
     item: usize,
-    /// Words before the output, counted from the beginning of a line.
+    /// The number of words between the beginning of a cache line and the output.
     before: usize,
     is_shared: bool,
     parts: usize,
@@ -52,7 +52,7 @@ fn run(case: &RepeatedRow, scratch: &mut Scratch) -> (usize, Vec<(usize, usize)>
         let out = ViewMut::from_raw(start.cast(), 4, &[rows, cols], &strides);
         (first.expect("a view"), out.expect("a view"))
     };
-    // An element of this input is the low bytes of a word, as many as `item` says.
+    // An element of this input consists of the low `item` bytes of a word.
     let repeated = View::new(bytes_of(&row), item, 0, &[rows, cols], &[0, 8]).expect("inside");
     let one = View::new(bytes_of(&[5_u32]), 4, 0, &[rows, cols], &[0, 0]).expect("inside");
     let mut nest = Nest::new(&[rows, cols], &[first, repeated, one], [out]).expect("a nest");

@@ -44,7 +44,7 @@ impl Allocator<'_> {
         Ok(())
     }
 
-    /// Frees all registers except those of pinned values and of the parameters' initial values. Values that are read
+    /// Frees all registers except the registers of pinned values and of the parameters' initial values. Values that are read
     /// later are stored in their spill slots first.
     fn spill_all_but(&mut self, pins: &[VReg], parameters: &[LoopParameter]) {
         for class in RegClass::ALL {
@@ -146,7 +146,7 @@ impl Allocator<'_> {
         Ok(())
     }
 
-    /// The register or spill slot that holds the length of a row, in elements, for the whole loop.
+    /// The location of the length of a row, in elements: a register or spill slot that holds it during the whole loop.
     fn columns(&self, reg: VReg) -> Result<POperand, Unsupported> {
         match (self.register_of(reg), self.slots.stored(reg)) {
             (Some(register), _) if self.registers.is_pinned(reg) => Ok(POperand::Reg(register)),

@@ -3,9 +3,9 @@
 //! A value stays in its register until the register is needed for another value. Then the value whose next use is
 //! farthest away is evicted (L. Belady, 1966); unless it is a constant, it is stored in a spill slot. At the head of an
 //! innermost loop the values that the loop reads most often are pinned to registers for the whole loop, as many as
-//! leave enough registers for the values that the body computes. All other values are in memory at the head, and the
-//! body reads them from there. Where two control flow paths meet (loop heads, ends of out-of-line code) every value is
-//! in the register or slot that both paths expect; [`crate::check`] verifies this.
+//! possible while enough registers remain for the values that the body computes. All other values are in memory at the
+//! head, and the body reads them from there. Where two control flow paths meet (loop heads, ends of out-of-line code)
+//! every value is in the register or slot that both paths expect; [`crate::check`] verifies this.
 
 mod calls;
 mod cold;

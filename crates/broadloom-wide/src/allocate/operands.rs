@@ -140,8 +140,8 @@ impl Allocator<'_> {
         Ok([POperand::Reg(to)].into_iter().chain(others).collect())
     }
 
-    /// The register that a tied operation overwrites: the source's own if `can_overwrite`, or else a new one with a
-    /// copy of the source.
+    /// The register that a tied operation overwrites: if `can_overwrite`, the source's own register, else a new one
+    /// with a copy of the source.
     fn overwritten(
         &mut self,
         op: &Operation<'_>,

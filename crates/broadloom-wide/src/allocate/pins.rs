@@ -9,8 +9,9 @@ use crate::inst::{MInst, RegClass, TailLoop, VFunction, VReg, VRegKind};
 /// body reloads, in addition to those that its own values need.
 const SPARE: [usize; 3] = [2, 2, 1];
 
-/// The values to pin in the loop from the instruction `head` to the instruction `end`: those that it reads most often,
-/// as many as fit beside the values that the body computes. A loop that contains a loop or an inline call has no pins.
+/// The values to pin in the loop from the instruction `head` to the instruction `end`: the values that it reads most
+/// often, as many as fit in registers together with the values that the body computes. A loop that contains a loop or
+/// an inline call has no pins.
 pub(super) fn choose(
     func: &VFunction,
     liveness: &Liveness,
@@ -45,8 +46,8 @@ pub(super) fn choose(
     pins
 }
 
-/// For each register class, the maximum number of values of the body that are live at once; and for each value from
-/// outside, the number of its reads in the body.
+/// Returns two results for the body of a loop: for each register class, the maximum number of values of the body that
+/// are live at once; and for each value from outside, how often the body reads it.
 fn survey(
     func: &VFunction,
     liveness: &Liveness,
@@ -76,7 +77,7 @@ fn survey(
                     live[func.class(reg) as usize] += 1;
                 }
             } else if !is_cold && !matches!(func.kinds[reg.index()], VRegKind::Integer(_)) {
-                // An integer is rematerialised where it is read, and out-of-line code fetches what it reads.
+                // An integer is rematerialised where it is read, and out-of-line code loads the values that it reads.
                 *outside.entry(reg).or_default() += 1;
             }
         });

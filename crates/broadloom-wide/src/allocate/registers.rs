@@ -65,7 +65,8 @@ impl Registers {
     pub(super) fn new(level: Level, convention: Convention, values: usize) -> Registers {
         let vectors: Vec<u8> = match level {
             Level::Avx2 => (0..16).collect(),
-            // Low-numbered vector registers have shorter encodings, but on Windows ten of them are callee-saved and come last.
+            // Low-numbered vector registers have shorter encodings. On Windows ten of them are callee-saved, and these come
+            // last.
             Level::Avx512 => match convention {
                 Convention::SystemV => (0..TAIL_VECTOR.number).collect(),
                 Convention::Windows => (0..6).chain(16..TAIL_VECTOR.number).chain(6..16).collect(),
@@ -107,7 +108,7 @@ impl Registers {
                 .any(|class| class.holds[number as usize] == Some(reg) && class.pinned >> number & 1 == 1)
     }
 
-    /// Pins values to the registers that hold them. Returns the pins before the call, which `restore_pins` takes.
+    /// Pins values to the registers that hold them. Returns the previous pins, to be passed to `restore_pins`.
     pub(super) fn pin(&mut self, values: impl Iterator<Item = (RegClass, VReg)>) -> Pins {
         let before = Pins([0, 1, 2].map(|i| self.classes[i].pinned));
         for (class, reg) in values {

@@ -39,7 +39,7 @@ impl SpillSlots {
         self.is_stored[reg.index()]
     }
 
-    /// The spill slot to store a value in. From now on the value counts as stored.
+    /// Returns the spill slot in which the caller is going to store a value, and records the value as stored.
     pub(super) fn store(&mut self, reg: VReg) -> SpillSlot {
         let slot = match self.slot[reg.index()] {
             Some(slot) => slot,
@@ -88,8 +88,8 @@ impl SpillSlots {
         self.stored_in_cold = Some(Vec::new());
     }
 
-    /// Ends out-of-line code. Its stores have not happened on the inline path, so the values that it stored
-    /// are unmarked.
+    /// Ends out-of-line code. Its stores are not executed on the inline path, so the values that it stored no
+    /// longer count as stored.
     pub(super) fn leave_cold(&mut self) {
         for reg in self.stored_in_cold.take().unwrap_or_default() {
             self.is_stored[reg.index()] = false;

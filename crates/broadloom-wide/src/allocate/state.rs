@@ -115,8 +115,8 @@ impl<'f> Allocator<'f> {
         self.code.push(AInst::Move(m));
     }
 
-    /// Begins a nested body, to which instructions are now emitted. Returns the code emitted before it, which
-    /// `end_body` takes.
+    /// Begins a nested body, to which instructions are now emitted. Returns the code emitted before it, to be
+    /// passed to `end_body`.
     pub(super) fn begin_body(&mut self) -> Vec<AInst> {
         std::mem::take(&mut self.code)
     }

@@ -1,6 +1,7 @@
 //! Tests register allocation of straight-line code by running it on a machine whose values are symbolic names: every
-//! instruction must read the values that the function over virtual registers names, whichever registers and slots held
-//! them meanwhile. Also tests which value is evicted. (Loops and out-of-line code are tested in [`crate::check`].)
+//! instruction must read the values that the function over virtual registers names, in whichever registers and slots
+//! they were in the meantime. Also tests which value is evicted. (Loops and out-of-line code are tested in
+//! [`crate::check`].)
 
 use std::collections::HashMap;
 

@@ -1,10 +1,11 @@
 //! A symbolic checker of register allocation, in the manner of regalloc2's.
 //!
-//! It walks the allocated code beside the code over virtual registers, with an abstract state that maps each physical register
-//! and spill slot to the virtual registers whose value it holds. Where control flow meets, the states are intersected; loops are
-//! walked until their head's state no longer changes, and the body of a tail loop is walked a second time with masks. Every use
-//! must find the virtual register that instruction selection named, so a missing or misplaced move, a clobbered register and a
-//! slot reused too early are all found, whatever the values at run time. It trusts nothing that the allocator has concluded.
+//! It walks the allocated code in parallel with the code over virtual registers, with an abstract state that maps each physical
+//! register and spill slot to the virtual registers whose value it holds. Where control flow meets, the states are intersected;
+//! loops are walked until their head's state no longer changes, and the body of a tail loop is walked a second time with masks.
+//! Every use must find the virtual register that instruction selection named, so a missing or misplaced move, a clobbered
+//! register and a slot reused too early are all found, whatever the values at run time. Of the allocator's results it uses only
+//! the code.
 
 mod error;
 mod operation;
@@ -223,8 +224,9 @@ impl<'f> Checker<'f> {
         Ok(())
     }
 
-    /// Checks a call. It reads its target and arguments, and afterwards the registers that the callee may change hold nothing. On
-    /// Windows only the low halves of some vector registers are callee-saved, so no vector survives a call there either.
+    /// Checks a call. It reads its target and arguments; afterwards the contents of the registers that the callee may change
+    /// are unknown. On Windows only the low halves of some vector registers are callee-saved, so no vector survives a call
+    /// there either.
     fn call(
         &self,
         origin: &MInst,
@@ -349,8 +351,8 @@ impl<'f> Checker<'f> {
         }
     }
 
-    /// Checks a branch back: its moves must put the next values of the loop's parameters into their registers. `state`
-    /// remains that of the path that leaves the loop.
+    /// Checks a branch back: its moves must put the next values of the loop's parameters into their registers. `state` is not
+    /// changed: it remains the state on the path that leaves the loop.
     fn back(
         &mut self,
         id: InstId,

@@ -175,8 +175,8 @@ impl OperationCheck<'_> {
         }
     }
 
-    /// Checks a masked load or store: its mask is the tail mask, shifted to the vector's first lane, and masks lanes of
-    /// the elements' size.
+    /// Checks that the mask of a masked load or store is the tail mask, shifted to the vector's first lane, and that it
+    /// masks lanes of the elements' size.
     fn masked(&self, inst: &PInst, address: &PAddress, is_load: bool) -> Result<(), AllocationMistake> {
         let Some(access) = address.tail else { return Err(AllocationMistake::Mismatch("tail access")) };
         let found = self.state.tail_mask;
@@ -188,7 +188,7 @@ impl OperationCheck<'_> {
     }
 }
 
-/// The orders in which the sources may appear among the operands. Fails if the encoding is another instruction's.
+/// The orders in which the sources may appear among the operands. Fails if the encoding belongs to another instruction.
 fn arrangements(want: &VInst, got: &PInst) -> Result<SmallVec<[Arrangement; 2]>, AllocationMistake> {
     let same_count = |operands: usize| require(got.operands.len() == operands, "number of operands");
     if want.encoding.is_fma() {

@@ -226,7 +226,7 @@ fn each_body(insts: &mut Vec<AInst>, f: &mut impl FnMut(&mut Vec<AInst>)) {
     }
 }
 
-/// Lets `f` corrupt one instruction (it returns whether it has), and expects the checker to reject the function.
+/// Lets `f` corrupt one instruction (`f` returns whether it did), and expects the checker to reject the function.
 #[track_caller]
 fn rejects(func: &VFunction, mut f: impl FnMut(&mut AInst) -> bool) -> AllocationMistake {
     rejects_body(func, |body| body.iter_mut().any(&mut f))

@@ -72,7 +72,7 @@ impl Frame {
         PAddress::at(PBase::Reg(RSP), self.tail_at())
     }
 
-    /// The address on the stack of the index of the first element of a row's last whole block.
+    /// The address of the stack memory that holds the index at which a row's last whole block begins.
     pub(super) fn tail_limit(&self) -> PAddress {
         PAddress::at(PBase::Reg(RSP), self.tail_at() + 8)
     }

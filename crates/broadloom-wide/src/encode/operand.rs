@@ -1,5 +1,5 @@
-//! Converts instructions to those of the encoder (`iced_x86`): registers are named by their size, and addresses in the
-//! frame become offsets from the stack pointer.
+//! Converts instructions to the encoder's instructions (`iced_x86`): registers are named by their size, and addresses
+//! in the frame become offsets from the stack pointer.
 
 use iced_x86::{Instruction, OpKind, Register};
 

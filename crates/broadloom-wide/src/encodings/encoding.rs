@@ -39,8 +39,8 @@ impl Codes {
     }
 }
 
-/// A value of [`Encoding::narrow_source`] and [`Encoding::narrow_result`]. It means that the operand has 128
-/// bits, whatever the vector length of the operation.
+/// An argument of [`Encoding::narrow_source`] and [`Encoding::narrow_result`] which specifies that the
+/// operand has 128 bits, whatever the vector length of the operation.
 pub(super) const TO_128: u8 = 9;
 
 /// A machine instruction at all its vector lengths.

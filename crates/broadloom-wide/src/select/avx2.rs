@@ -124,7 +124,7 @@ impl Lower<'_> {
             }
             _ => {
                 // The even-indexed lanes are moved to the upper halves of the 32-bit lanes, so that their sign bit is
-                // that of the 32-bit lane.
+                // also the sign bit of the 32-bit lane.
                 let low = self.shifted(encodings::PSLLD_I, length, x, 16);
                 let even = self.two(encodings::PSRAVD, length, low, even_counts);
                 let even = self.shifted(encodings::PSRLD_I, length, even, 16);
@@ -294,7 +294,7 @@ impl Lower<'_> {
         let ty = self.clif.ty(x);
         let (w, length) = (lane(ty), length(ty));
         let (equal, greater) = (by_lane(w, PCMPEQ), by_lane(w, PCMPGT));
-        // x ≥ y if x is the maximum of both, and x ≤ y if it is the minimum.
+        // x ≥ y if x is the maximum of x and y, and x ≤ y if x is the minimum.
         let min_max = match cond {
             SignedGreaterThanOrEqual => Some(PMAXS),
             SignedLessThanOrEqual => Some(PMINS),
@@ -412,12 +412,12 @@ impl Lower<'_> {
     }
 
     /// Emits a test of whether any lane is nonzero, which sets the CPU's flags. Returns the condition code
-    /// that holds if one is.
+    /// that holds if any lane is nonzero.
     pub(super) fn any_true_of_vector(&mut self, v: Value) -> Result<Condition, Unsupported> {
         let ty = self.clif.ty(v);
         let mut x = self.reg(v);
-        // The bits of a register above those of a short vector are arbitrary and must not be tested, so the vector's
-        // bytes are zero-extended to fill the register.
+        // If the vector is shorter than its register, the register's upper bits are arbitrary and must not be tested,
+        // so the vector's bytes are zero-extended to fill the register.
         let spread = match ty.bytes() {
             2 => Some(encodings::PMOVZXBQ),
             4 => Some(encodings::PMOVZXBD),

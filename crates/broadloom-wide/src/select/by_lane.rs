@@ -1,4 +1,4 @@
-//! Chooses among encodings that differ in the width of lanes, and gives the sizes of vector types.
+//! Chooses among encodings that differ in the width of lanes, and computes the sizes of vector types.
 
 use cranelift_codegen::ir::Type;
 use cranelift_codegen::ir::condcodes::FloatCC;

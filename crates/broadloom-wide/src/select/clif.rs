@@ -149,7 +149,7 @@ impl<'f> Clif<'f> {
 
     // Values behind bitcasts, which keep the bits.
 
-    /// The vector that a value is a bitcast of, if it is one.
+    /// If a value is a bitcast of a vector, that vector.
     pub(super) fn bitcast_of(&self, v: Value) -> Option<Value> {
         let inst = self.def_of(v, Opcode::Bitcast)?;
         let inner = self.resolve(self.arguments(inst)[0]);
@@ -166,9 +166,9 @@ impl<'f> Clif<'f> {
         v
     }
 
-    /// The vector of which a value is the lowest subvector, if it is one. Both can share a register, since the lanes of
-    /// a register above those of a value may hold anything. `None` for a mask in a mask register, which must have zeros
-    /// above its lanes.
+    /// If a value is the lowest subvector of a vector, that vector. Both can share a register, since the upper lanes of a
+    /// register may have any contents if its value is shorter. `None` for a mask in a mask register, whose bits above the
+    /// mask's lanes must be zero.
     pub(super) fn lowest_subvector_of(&self, v: Value) -> Option<Value> {
         let inst = self.def_of(v, Opcode::Call)?;
         let in_vector = self.level == Level::Avx2 || !self.is_mask(v);
@@ -190,7 +190,8 @@ impl<'f> Clif<'f> {
         self.def_of(v, Opcode::Bnot).map(|inst| self.arguments(inst)[0])
     }
 
-    /// Splits a value that adds a constant to another value, or subtracts one, into that value and the constant to add.
+    /// If a value is the sum of another value and a constant, or their difference, returns the other value and the constant to
+    /// add.
     pub(super) fn linear(&self, v: Value) -> Option<(Value, i64)> {
         let v = self.resolve(v);
         let inst = self.def(v)?;

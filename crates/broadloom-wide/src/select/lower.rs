@@ -129,12 +129,12 @@ impl<'f> Lower<'f> {
         self.selected.push(inst);
     }
 
-    /// The number of machine instructions selected so far, without those of the current CLIF instruction.
+    /// The number of machine instructions selected so far, not counting those of the current CLIF instruction.
     pub(super) fn selected(&self) -> usize {
         self.selected.len()
     }
 
-    /// Begins a separate instruction sequence. Returns the code selected so far, which `end_body` takes.
+    /// Begins a separate instruction sequence. Returns the code selected so far, to be passed to `end_body`.
     pub(super) fn begin_body(&mut self) -> Vec<MInst> {
         std::mem::take(&mut self.selected)
     }

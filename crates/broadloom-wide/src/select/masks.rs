@@ -57,8 +57,8 @@ impl Lower<'_> {
             _ => {
                 let x = self.reg(v);
                 let op = by_lane(lane(ty), PMOV2M);
-                // The lanes of a register above those of a short vector are arbitrary, so their bits are cleared in the
-                // mask.
+                // If the vector is shorter than its register, the register's upper lanes are arbitrary, so their bits in the
+                // mask are cleared.
                 let all = if ty.bytes() < 16 { self.vregs.fresh(RegClass::Mask) } else { mask };
                 self.put(op, length(ty), all, &[VOperand::Reg(x)]);
                 if ty.bytes() < 16 {
@@ -276,7 +276,7 @@ impl Lower<'_> {
         let ty = self.clif.ty(args[0]);
         let (x, y) = (self.reg(args[0]), self.source(args[1]));
         if ty.bytes() < 16 {
-            // The lanes of the register above those of the vector are arbitrary, so the bits that the comparison sets
+            // The upper lanes of the register are arbitrary, since the vector is shorter, so the bits that the comparison sets
             // for them are cleared.
             let all = self.vregs.fresh(RegClass::Mask);
             self.push(VInst::new(op, length(ty), Some(all), &[VOperand::Reg(x), y]).immediate(condition));
@@ -288,7 +288,7 @@ impl Lower<'_> {
     }
 
     /// Emits a test of whether any lane is nonzero, which sets the CPU's flags. Returns the condition code
-    /// that holds if one is.
+    /// that holds if any lane is nonzero.
     pub(super) fn any_true(&mut self, v: Value) -> Result<Condition, Unsupported> {
         let ty = self.clif.ty(v);
         if self.clif.level == Level::Avx2 {
@@ -308,7 +308,7 @@ impl Lower<'_> {
         Ok(Condition::NotEqual)
     }
 
-    /// Selects the lanes of `a` where the mask is set and those of `b` elsewhere: `m ? a : b`.
+    /// Selects the lanes of `a` where the mask is set and the lanes of `b` elsewhere: `m ? a : b`.
     pub(super) fn select_by_mask(&mut self, result: Value, m: Value, a: Value, b: Value) {
         let ty = self.clif.ty(result);
         let (w, length) = (lane(ty), length(ty));

@@ -1,5 +1,5 @@
-//! Loads, stores and their addresses. A load is folded into its only use, unless a store between the two may write what
-//! it reads.
+//! Loads, stores and their addresses. A load is folded into its only use, unless a store between them may write the
+//! memory that the load reads.
 
 use cranelift_codegen::ir::{self, InstructionData, Opcode, Type, Value, types};
 
@@ -58,8 +58,8 @@ impl Lower<'_> {
     }
 
     fn masked_address(&mut self, address: Value, left: Value, element: u32) -> VAddress {
-        // If `left` is not counted from the block's first element, the lane is set to `u16::MAX`, which
-        // `check` refuses.
+        // If `left` is not counted from the block's first element, the lane is set to `u16::MAX`, and `check`
+        // refuses the function.
         let lane = self.clif.first_lane(left).unwrap_or(u16::MAX);
         let tail = Some(TailAccess { element: element as u8, lane });
         VAddress { tail, ..self.address(address, 0) }

@@ -1,8 +1,8 @@
 //! The high halves of products of unsigned integers, and shifts of all lanes by one count. Divisions by a constant or
 //! by a number common to all lanes are computed by these two operations, as multiplications by a reciprocal.
 //!
-//! x86-64 has instructions for the high halves of products of 16-bit lanes only, and for 64-bit products of the
-//! even-indexed 32-bit lanes; wider products are built from the latter.
+//! x86-64 has instructions for the high halves of products of 16-bit lanes only, and for 64-bit products of
+//! the even-indexed 32-bit lanes; wider products are built from these 64-bit products.
 
 use cranelift_codegen::ir::Value;
 
@@ -33,8 +33,8 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The high halves of 32-bit products. Those of the even-indexed lanes are shifted down by 32 bits; those
-    /// of the odd-indexed lanes already have their position. All lanes of `b` are equal.
+    /// The high halves of 32-bit products. The products of the even-indexed lanes are shifted down by 32
+    /// bits; the high halves for the odd-indexed lanes are already in place. All lanes of `b` are equal.
     fn multiply_high_32(&mut self, def: VReg, length: VectorLength, a: VReg, b: VReg) {
         let a_odd = self.upper_halves(length, a);
         let even = self.product(length, a, b);
@@ -45,8 +45,8 @@ impl Lower<'_> {
             self.push(VInst::new(encodings::PBLENDD, length, Some(def), &[even, odd]).immediate(0xaa));
             return;
         }
-        // Merges the lower halves of the 64-bit lanes of `even`, whose upper halves are 0, with the upper halves of
-        // those of `odd`.
+        // Merges the lower halves of the 64-bit lanes of `even`, whose upper halves are 0, with the upper halves of the
+        // lanes of `odd`.
         let upper = VOperand::Reg(self.vregs.constant(0xffff_ffff_0000_0000));
         let inst = VInst::new(encodings::PTERNLOGQ, length, Some(def), &[even, odd, upper]);
         self.push(inst.tied().immediate(0xf8));

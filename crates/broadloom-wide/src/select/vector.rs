@@ -1,5 +1,5 @@
-//! Arithmetic on vectors: one machine instruction for each CLIF instruction where x86-64 has one. The lanes of a
-//! register above those of a value may hold anything.
+//! Arithmetic on vectors: one machine instruction for each CLIF instruction where x86-64 has one. If a value is shorter
+//! than its register, the register's upper lanes are unspecified.
 
 use cranelift_codegen::ir::condcodes::{CondCode, FloatCC};
 use cranelift_codegen::ir::{self, InstructionData, Opcode, Type, Value};
@@ -222,8 +222,8 @@ impl Lower<'_> {
         self.binary(self.logic(ty, logic), result, args);
     }
 
-    /// Selects the bits of `a` where those of a constant are set and the bits of `b` elsewhere, if one instruction can
-    /// do it. Returns whether it can.
+    /// Selects the bits of `a` where the bits of a constant are set, and the bits of `b` elsewhere, if one instruction
+    /// can do it. Returns whether it can.
     fn blend_by_constant(&mut self, result: Value, bits: u64, a: Value, b: Value) -> bool {
         let ty = self.clif.ty(result);
         let whole = |lane: u32| {
@@ -296,7 +296,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Whether a select by `m` gives the constant `a`, such as the canonical NaN, where `b` is NaN, and `b` elsewhere.
+    /// Whether a select by `m` returns the constant `a`, such as the canonical NaN, where `b` is NaN, and `b`
+    /// elsewhere.
     fn replaces_nan(&self, m: Value, a: Value, b: Value) -> bool {
         let compare = self.clif.def(self.clif.bare(m)).map(|def| self.clif.data(def));
         let Some(InstructionData::FloatCompare { cond: FloatCC::NotEqual, args, .. }) = compare else {
@@ -311,8 +312,9 @@ impl Lower<'_> {
     /// Selects `a` where `b` is NaN, otherwise `b`, by the instruction `vfixupimm`, which chooses by the class (NaN,
     /// zero, infinity, …) of each number.
     ///
-    /// PERF: it is one instruction on either of two ports; a comparison and a blend are two, the first of them on one
-    /// port only. A loop of twenty products and sums takes 0.93 of the time with it.
+    /// PERF: this instruction runs on either of two ports. The alternative is a comparison and a blend, of which the
+    /// comparison runs on one port only. A loop of twenty products and sums takes 0.93 times as long with this
+    /// instruction.
     fn replace_nan(&mut self, result: Value, a: Value, b: Value) {
         let ty = self.clif.ty(result);
         let double = lane(ty) == 8;

@@ -1,4 +1,4 @@
-//! The nearest float32 to √(x1² + x2²), exact ties included. docs/nearest.md has the proof.
+//! The nearest float32 to √(x1² + x2²), exact ties included. docs/nearest.md contains the proof.
 
 use crate::functions::compare::magnitude;
 use crate::functions::float64::Float64;
@@ -49,7 +49,7 @@ impl Rare2<f32> for BesideTie {
         let o = &mut Scalar;
         let y = root(o, x1, x2);
         let least = f64::from(f32::MIN_POSITIVE);
-        // The spacing of subnormals is that of the smallest normal numbers.
+        // Subnormals have the same spacing as the smallest normal numbers.
         let middle = if y < least { middle_around(y + least) - least } else { middle_around(y) };
         // The midpoint has 25 bits, so its square is exact. So is the difference below, since its operands are close
         // together.

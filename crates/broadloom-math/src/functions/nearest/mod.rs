@@ -1,11 +1,11 @@
 //! Correctly rounded float32 instances (to nearest, ties to even) of functions whose values are approximated. The
 //! option `accuracy = nearest` selects them instead of the faster functions of float32.
 //!
-//! A value is first computed in float64 with a relative error of at most 2^−40 ([`Near`]). This decides the rounding
-//! unless the midpoint of two float32 is that close. For the few lanes where it is, the slow path computes the function
-//! in full float64 precision. Arguments for which even that rounds the wrong way are in a list ([`hard`]), which is
-//! complete: all 2^32 arguments were tried (docs/nearest.md). The method is A. Ziv's, "Fast evaluation of elementary
-//! mathematical functions with correctly rounded last bit" (1991).
+//! A value is first computed in float64 with a relative error of at most 2^−40 ([`Near`]). The rounding to float32 is
+//! then certain, unless the midpoint of two float32 is that close. For the few lanes where it is, the slow path
+//! computes the function in full float64 precision. The arguments for which full precision still rounds the wrong way
+//! are in a list ([`hard`]), which is complete: all 2^32 arguments were tried (docs/nearest.md). The method is A.
+//! Ziv's, "Fast evaluation of elementary mathematical functions with correctly rounded last bit" (1991).
 
 mod exponential;
 mod hard;
@@ -53,7 +53,7 @@ impl<F: Unary<f64, Out = f64> + HardCases> Rare2<f32> for Slow<F> {
     }
 }
 
-/// The slow path of functions whose fast path gives a float64, which is rounded to float32 afterwards.
+/// The slow path of functions whose fast path returns a float64, which is rounded to float32 afterwards.
 impl<F: Unary<f64, Out = f64> + HardCases> Rare2<f64> for Slow<F> {
     #[inline(always)]
     fn call(x: f64, _: f64) -> f64 {
@@ -87,8 +87,8 @@ macro_rules! nearest {
             }
         }
     )*};
-    // This rule is for functions whose results below float32's normal range are exact, or practically equal
-    // to the argument.
+    // This rule is for functions whose results below float32's normal range are exact, or so close to the
+    // argument that they round to it.
     (@normal $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
         let x = $o.float_resize::<f32, f64>($x);
         let y = $core($o, x);

@@ -1,5 +1,5 @@
 //! Tests whether a float64 is so close to the midpoint of two float32 that it does not decide which of them is the
-//! nearest. There are two tests; each is used where it is the shorter one.
+//! nearest. There are two tests; each is used where it takes fewer instructions.
 
 use crate::functions::float64::Float64;
 use crate::ops::{Cmp, Ops};
@@ -73,7 +73,7 @@ mod tests {
         }
     }
 
-    /// Among the values are subnormals, whose midpoints are odd multiples of 2^−150, and the largest float32.
+    /// The values include subnormals, whose midpoints are odd multiples of 2^−150, and the largest float32.
     #[test]
     fn a_rounding_is_given_where_it_is_one_for_the_whole_interval() {
         let least = f32::from_bits(1);

@@ -78,8 +78,8 @@ fn power<O: Ops>(o: &mut O, x: O::V<f64>, y: O::V<f64>, r: O::V<f64>) -> O::V<f6
 #[inline(always)]
 pub(super) fn pow<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>, y: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);
-    // 1 to an infinite power is 1. Replacing an infinite exponent by the largest finite one gives that, and the right
-    // result for every other base.
+    // 1 to an infinite power is 1. Replacing an infinite exponent by the largest finite one yields this result, and the
+    // right result for every other base.
     let exponent = o.at_most(y, f64::MAX);
     let exponent = o.at_least(exponent, -f64::MAX);
     let r = power_of_magnitude::<O, P>(o, a, exponent);

@@ -1,8 +1,8 @@
 //! pow of float32: 2^(y·log2 x), rounded once from a float64 with an error of about 2^−29.
 //!
 //! The logarithm of bases near 1 needs more digits than sums of two float32 have at the same cost, so both series are
-//! computed in float64. Before them, exponent and significand are separated, and after them, signs and exceptional
-//! operands are handled, in lanes of float32.
+//! computed in float64. Exponent and significand are separated in lanes of float32 before the series, and signs and
+//! exceptional operands are handled in lanes of float32 after them.
 
 use crate::functions::coefficients::{POWER_EXP2_SHORT, POWER_LOG2_SHORT};
 use crate::functions::compare;

@@ -63,7 +63,7 @@ pub(crate) fn precise_log<O: Ops>(
     let u = o.fma_c(z.hi, TWO_THIRDS[0], two);
     let lost = o.sub::<f64>(two, u);
     let lo = o.fma_c(z.hi, TWO_THIRDS[0], lost);
-    // The derivative of u with respect to z, without that of Q.
+    // The derivative of u with respect to z, leaving out the derivative of Q.
     let u_slope = o.fma_c(q, 2.0, two_thirds);
     let lo = o.fma::<f64>(z.lo, u_slope, lo);
     let u_lo = o.fma::<f64>(z.hi, q, lo);

@@ -1,6 +1,6 @@
 //! exp, exp2 and expm1 of float32: n·ln 2 is subtracted from the argument exactly, and the leading terms of the
-//! remainder's exponential are summed together with the rounding error of their sum. `exponential` names the source of
-//! the reduction.
+//! remainder's exponential are summed together with the rounding error of their sum. The module `exponential` names the
+//! source of the reduction.
 
 use crate::functions::coefficients::{EXP_SINGLE, EXP2_SINGLE, EXPM1_SINGLE, LN2_SINGLE, LOG2_E_SINGLE};
 use crate::functions::float64::polynomial;

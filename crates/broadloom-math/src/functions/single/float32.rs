@@ -1,5 +1,5 @@
 //! Shorthands for float32 arithmetic over any instance of [`Ops`]: constants given as plain numbers, sums of two
-//! float32, signs and bounds. They have the same names as those of float64 (module `float64`).
+//! float32, signs and bounds. They have the same names as the shorthands for float64 (module `float64`).
 
 use crate::functions::compare::magnitude;
 use crate::functions::single::F;
@@ -85,7 +85,7 @@ pub(crate) trait Float32: Ops {
         self.and::<u32>(bits, mask)
     }
 
-    /// Sets the sign bit of `x` where that of `sign` is set.
+    /// Sets the sign bit of `x` where the sign bit of `sign` is set.
     #[inline(always)]
     fn with_sign(&mut self, x: F<Self>, sign: Self::V<u32>) -> F<Self> {
         let bits = self.bits::<f32>(x);

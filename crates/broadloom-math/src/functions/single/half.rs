@@ -48,7 +48,7 @@ pub(crate) fn exp_half<O: Ops>(o: &mut O, x: O::V<f16>) -> O::V<f16> {
     let q = polynomial::<O, f32>(o, r, &EXP_SINGLE);
     let square = o.mul::<f32>(r, r);
     let fraction = o.fma::<f32>(square, q, r);
-    // The exponent of the result: n, or n − 1 where 1 + t is below 1, and at least that of subnormals.
+    // The exponent of the result: n, or n − 1 where 1 + t is below 1, but at least the exponent of subnormals.
     let n_bits = o.bits::<f32>(t);
     let n_bits = o.int_resize::<u32, i32>(n_bits);
     let sign = o.bits::<f32>(fraction);

@@ -1,7 +1,7 @@
 //! sinh, cosh and tanh of float32.
 //!
-//! tanh a is a quotient N/D. Both are sums of two float32, since their rounding errors would be errors of the result;
-//! so one formula serves from the smallest argument to the largest.
+//! tanh a is a quotient N/D. N and D are sums of two float32, since their rounding errors would be errors of the
+//! result. In this form one formula is accurate for all arguments.
 
 use crate::functions::coefficients::{COSH_SINGLE, LN2_SINGLE, LOG2_E_SINGLE, SINH_SINGLE, TANH_SINGLE};
 use crate::functions::float64::polynomial;
@@ -18,8 +18,8 @@ pub(super) const EXPONENT_MAGIC: f32 = 12_582_912.0 + 127.0;
 pub(crate) fn tanh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let sign = o.sign_of(x);
     let a = o.abs(x);
-    // Arguments above the second bound are clamped to it, where the formula gives the largest float32
-    // below 1. Above the first bound the result is replaced by 1.
+    // Arguments above 8.485 are clamped to it, where the formula gives the largest float32 below 1. Where `end`
+    // is set, the result is replaced by 1.
     let end = o.is(a, Cmp::Gt, 9.010913);
     let held = o.at_most(a, 8.485);
     // a = n·ln 2/2 + r, with an error of n·2^−30, which is negligible where n is not 0.
@@ -65,8 +65,8 @@ fn multiply_add<O: Ops>(o: &mut O, a: F<O>, b: F<O>, c: F<O>) -> Sum<O> {
     Sum { hi, lo }
 }
 
-/// The common parts of sinh and cosh of n·ln 2 + r + c: 2^(n−2) (`power`), 2^(−n−2) (`inverse`), cosh r − 1 (`even`)
-/// and sinh r − r (`odd`).
+/// The common parts of sinh and cosh of n·ln 2 + r + c: `power` is 2^(n−2), `inverse` is 2^(−n−2), `even` is cosh r − 1
+/// and `odd` is sinh r − r.
 struct Parts<O: Ops> {
     power: F<O>,
     inverse: F<O>,

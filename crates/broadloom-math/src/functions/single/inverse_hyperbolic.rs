@@ -45,7 +45,7 @@ pub(crate) fn asinh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
 /// acosh x
 #[inline(always)]
 pub(crate) fn acosh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
-    // t = d + √(d² + 2d) with d = x − 1, which is exact where an error would matter.
+    // t = d + √(d² + 2d) with d = x − 1. The difference d is exact where an error would matter.
     let d = o.add_c(x, -1.0);
     let double = o.add::<f32>(d, d);
     let hi = o.fma::<f32>(d, d, double);

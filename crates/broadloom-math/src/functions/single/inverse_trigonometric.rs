@@ -91,7 +91,8 @@ pub(crate) fn atan2<O: Ops>(o: &mut O, x1: F<O>, x2: F<O>) -> F<O> {
     let swapped = o.cmp::<f32>(Cmp::Gt, a1, a2);
     let small = o.select::<f32>(swapped, a2, a1);
     let large = o.select::<f32>(swapped, a1, a2);
-    // Infinite operands: one is treated as a point on an axis, two as a point on the diagonal.
+    // If one operand is infinite, the operands are treated as a point on an axis; if both are, as a point on the
+    // diagonal.
     let zero = o.splat(0.0f32);
     let apart = o.sub::<f32>(large, small);
     let axis = o.is(apart, Cmp::Gt, f32::MAX);

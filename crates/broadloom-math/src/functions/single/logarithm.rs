@@ -1,5 +1,5 @@
 //! log, log2, log10 and log1p of float32. The exponent's term and f, the reduced significand minus 1, enter the last
-//! addition unrounded. `logarithm` names the sources.
+//! addition unrounded. The module `logarithm` names the sources.
 
 use crate::functions::coefficients::{
     LN2_SINGLE, LOG_CENTRED_SINGLE, LOG_SINGLE, LOG2_E_SINGLE, LOG10_2_SINGLE, LOG10_E_SINGLE,
@@ -10,7 +10,7 @@ use crate::functions::single::F;
 use crate::functions::single::float32::{Float32, Sum};
 use crate::ops::{Cmp, Ops};
 
-/// The bits of the smallest significand 1 + f: of 2/3, or of 3/4 where 1 + x is decomposed.
+/// The bits of the smallest significand 1 + f: 2/3 if x is decomposed, and 3/4 if 1 + x is decomposed.
 const LEAST: u32 = 0x3f2a_aaab;
 const LEAST_BESIDE_ONE: u32 = 0x3f40_0000;
 
@@ -211,7 +211,7 @@ pub(crate) fn log1p<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let below = o.select::<f32>(end, infinity, nan);
     let inside = o.is(x, Cmp::Gt, -1.0);
     let y = o.select::<f32>(inside, y, below);
-    // The result has the sign of x, also if it is zero.
+    // The result has the sign of x, even if the result is zero.
     let sign = o.sign_of(x);
     o.with_sign(y, sign)
 }

@@ -8,8 +8,8 @@ use crate::functions::single::F;
 use crate::functions::single::float32::Float32;
 use crate::ops::{Cmp, Ops};
 
-/// 2^23 plus a 256th of the constant from which a third of x's bits is subtracted to give the bits of y. With
-/// this constant, |h| is at most 0.1035.
+/// Subtracting a third of x's bits from a constant gives the bits of y. This is 2^23 plus that constant
+/// divided by 256. With it, |h| is at most 0.1035.
 const START: f32 = 8_388_608.0 + (0x54a2_1000_u32 >> 8) as f32;
 
 /// ∛x

@@ -1,8 +1,8 @@
 //! logaddexp of float32: the greater operand plus L = log(1 + t) with t = e^(lesser − greater), all carried as sums of
 //! two float32.
 //!
-//! If the greater operand is negative, the two terms may cancel. L has a relative error of about 2^−27, so that two
-//! bits can be lost. The few lanes that lose more take the slow path.
+//! If the greater operand is negative, the two terms may cancel. L has a relative error of about 2^−27, so the result
+//! is still accurate if two bits are lost. The few lanes that lose more take the slow path.
 
 use crate::functions::coefficients::{ATANH_SINGLE, EXPM1_SINGLE, LN2_SINGLE, LOG2_E_SINGLE};
 use crate::functions::float64::polynomial;
@@ -14,11 +14,12 @@ use crate::ops::{Cmp, Ops, Rare2};
 // The term r²/2, which has this coefficient, is added exactly.
 const _: () = assert!(EXPM1_SINGLE[0] == 0.5);
 
-/// For differences below this, the result is the greater operand, unless that is close to 0.
+/// For differences below this, the result is the greater operand, unless the greater operand is close to 0.
 const FAR: f32 = -87.0;
 /// For differences d below this, e^d is less than half of the smallest float32.
 const FARTHEST: f32 = -104.0;
-/// Results of less than this magnitude take the slow path, since e^d may be subnormal and matter.
+/// Results of less than this magnitude take the slow path, since e^d may be subnormal there, and its rounding error
+/// matters.
 const SMALL: f32 = f32::MIN_POSITIVE * (1u64 << 26) as f32;
 
 /// log(1 + e^d) for a sum d from [`FAR`] to 0.
@@ -46,8 +47,8 @@ fn log1p_of_exp<O: Ops>(o: &mut O, d: Sum<O>) -> Sum<O> {
     let more = o.fma_c(beyond, -0.5, more);
     let more = o.fma::<f32>(cube, p, more);
     let rest = o.fma_c(square, 0.5, more);
-    // The numerator t − q and the divisor t + 2 + q, each with its rounding error. The latter is exact, since
-    // q + q + 2 is a multiple of the sum's last place.
+    // The numerator t − q and the divisor t + 2 + q, each with its rounding error. The rounding error of the
+    // divisor is exact, since q + q + 2 is a multiple of the sum's last place.
     let head = o.sub::<f32>(power, q);
     let hi = o.fma::<f32>(power, r, head);
     let kept = o.sub::<f32>(head, hi);

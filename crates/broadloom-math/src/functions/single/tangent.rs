@@ -1,5 +1,6 @@
-//! tan of float32, from the tangent of half the reduced angle. tan r = w/(1 − w²/4) with w = 2·tan(r/2), and its
-//! negative reciprocal in odd quadrants: one quotient, whose dividend and divisor are sums of two float32.
+//! tan of float32, from the tangent of half the reduced angle. With w = 2·tan(r/2), tan r is w/(1 − w²/4); in odd
+//! quadrants the result is the negative reciprocal. In either case it is one quotient, whose dividend and divisor are
+//! sums of two float32.
 
 use crate::functions::coefficients::TAN_SINGLE;
 use crate::functions::float64::polynomial;

@@ -86,8 +86,8 @@ fn subnormal_numbers_are_kept_where_the_slope_is_one() {
     }
 }
 
-/// Results of terms that nearly cancel, which lose the digits that the fast path has; of a term e^x2 that is
-/// subnormal; and of sums with 0, which must stay 0. Expected values: mpmath.
+/// Operands whose terms nearly cancel, so that the fast path loses its digits; operands for which e^x2 is
+/// subnormal; and sums with 0, which must stay 0. Expected values: mpmath.
 #[test]
 fn logaddexp_keeps_what_cancels_and_what_is_small() {
     let rows: [(f32, f32, f64); 10] = [

@@ -18,7 +18,7 @@ const INTEGER_MAGIC: f32 = 12_582_912.0;
 /// contributes n·2^−76, below 2^−59, and no float32 in the range is closer to a multiple of π/2 than 2^−28.
 const WIDEST: f32 = 131_072.0;
 
-/// Added to the bits of infinity or NaN, gives those of a negative integer.
+/// The sum of this number and the bits of infinity or NaN has its highest bit set.
 const BEYOND_INFINITY: u32 = (1 << 31) - f32::INFINITY.to_bits();
 
 /// A reduced angle. |x| is equal to (quadrant + 4k)·π/2 + hi + lo for an integer k, and |lo| is at most half
@@ -88,7 +88,8 @@ pub(super) fn is_odd<O: Ops>(o: &mut O, quadrant: O::V<u32>) -> O::M<f32> {
     o.mask_resize::<u32, f32>(odd)
 }
 
-/// Flips the sign of `y` where the highest bit of `sign` is set, and computes large angles by the slow path.
+/// Flips the sign of `y` where the highest bit of `sign` is set, and computes the function of large angles by the slow
+/// path.
 #[inline(always)]
 pub(super) fn finish<W: Rare2<f32>, O: Ops>(o: &mut O, angle: &Angle<O>, y: F<O>, sign: O::V<u32>) -> F<O> {
     let mask = o.splat(1u32 << 31);
@@ -126,7 +127,7 @@ pub(crate) fn cos<Wide: Rare2<f32>, O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let (sine, cosine) = sine_and_cosine(o, &angle);
     let odd = is_odd(o, angle.quadrant);
     let y = o.select::<f32>(odd, sine, cosine);
-    // The sign of cos x is that of the sine one quadrant further.
+    // cos x has the sign that the sine has one quadrant further.
     let one = o.splat(1u32);
     let next = o.add::<u32>(angle.quadrant, one);
     let sign = o.shl_const::<u32>(next, 30);
