@@ -1,5 +1,5 @@
-//! Case files: calls with their expected result, one per line, for one or several dtypes, grouped under the rule that they follow
-//! from.
+//! Case files. Each line has a call and its expected result, for one or several dtypes. Lines are grouped under the rule from
+//! which their results follow.
 //!
 //! Every row belongs to the rule above it, and every rule has a row, so that each expected result can be traced to its source. A
 //! row is parsed as a [`Case`] for each of its dtypes. Literals that overflow or underflow to 0, and hexadecimal literals that
@@ -17,14 +17,14 @@
 //! astype(300, uint8) = 44
 //! ```
 //!
-//! A rule states its [`RuleSource`], its condition and its result, in the project's own words. It applies up to the next rule. Dtypes
-//! apply up to the next `@` line, also across rules.
+//! A rule states its [`RuleSource`], its condition and its result, in the project's own words. It applies to the rows up to the
+//! next rule. Dtypes apply up to the next `@` line, even if a new rule begins in between.
 //!
-//! Values: `true false`, `nan -nan` (quiet, without payload; the latter with its sign bit set), `inf`, decimal and `0x1.8p-3`
+//! Values: `true false`, `nan -nan` (quiet, without payload; `-nan` has its sign bit set), `inf`, decimal and `0x1.8p-3`
 //! literals, and names that depend on the dtype. For every numeric dtype: `max`. For integers: `min`. For floats: `tiny` is the
-//! smallest normal number, `sub` and `subx` are the smallest and the largest subnormal, `one+` and `one-` the floats adjacent to
-//! 1, and `bigint` is the smallest power of two whose successor is not a float. The names for floats, and `max` of signed
-//! integers, may have a minus sign. An operand of another dtype has a suffix: `true:bool`.
+//! smallest normal number, `sub` and `subx` are the smallest and the largest subnormal, `one+` and `one-` are the floats
+//! adjacent to 1, and `bigint` is the smallest power of two whose successor is not a float. The names for floats, and `max` of
+//! signed integers, may have a minus sign. An operand of another dtype than the row's has a suffix: `true:bool`.
 
 pub mod arrays;
 
@@ -35,16 +35,16 @@ use std::sync::Arc;
 use crate::oracle::{Dyadic, ExactReal, ModelSignature};
 use crate::value::{Format, Int, Kind, Value, kind_of};
 
-/// The text that a rule comes from.
+/// The source of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RuleSource {
     /// The Array API standard: a special case, or another sentence about results.
     Standard,
-    /// The SONNX Div text.
+    /// SONNX's specification of the operator Div.
     Onnx,
     /// A later edition of the standard, for functions that the edition under test lacks.
     Later,
-    /// The project's own decision, where the Array API standard and SONNX say nothing or leave a choice. Also the source of
+    /// The project's own decision, where the Array API standard and SONNX specify nothing or leave a choice. Also the source of
     /// the rules for ordinary values and exact cases.
     Decided,
 }
@@ -75,7 +75,7 @@ impl RuleSource {
 pub struct Rule {
     /// The line number of the rule, from 1.
     pub line: usize,
-    /// The text that the rule comes from.
+    /// The source of the rule.
     pub source: RuleSource,
     /// The condition for the rule, in words.
     pub condition: String,
@@ -124,8 +124,8 @@ pub struct Case {
 ///
 /// # Errors
 ///
-/// A message that starts with the file and line of the mistake: a row that can't be parsed for one of its dtypes, or has no rule
-/// or no dtypes, or a rule that can't be parsed or has no row.
+/// A message that starts with the file and line of the mistake: a row that can't be parsed for one of its dtypes, a row without
+/// a rule or without dtypes, a rule that can't be parsed, or a rule without a row.
 ///
 /// ```
 /// use broadloom_testkit::{Value, cases};

@@ -1,5 +1,5 @@
-//! Tests every row of the case files in every place where its operands could make a difference: in constants, at every lane,
-//! strided, broadcast, in text.
+//! Tests every row of the case files with its operands in every place that could make a difference: as constants, in every
+//! lane, strided, broadcast, and in text.
 //!
 //! The elements of a row are compared, bit for bit, with the result that the row states. The expected values of the other
 //! elements in the array come from the oracle. For each rule, the account states how many results were compared and which were
@@ -36,10 +36,11 @@ pub enum OperandPlace {
     LiteralBeside,
     /// The operands are elements of arrays that are bound to the names of an expression in text form.
     Text,
-    /// In arrays shorter than a vector, of a few vectors, and of lengths that are no multiple of a vector's;
-    /// the row takes every lane and every position after the last whole vector.
+    /// The operands are in arrays that are shorter than a vector, that have a few whole vectors, or whose
+    /// length is not a multiple of a vector's. The row is tested in every lane and at every position after
+    /// the last whole vector.
     EveryLane,
-    /// The operands are every third element of an array, are reversed, or are both forwards and reversed.
+    /// The operands are every third element of an array, or are reversed, or are reversed twice.
     Strided,
     /// Each operand in turn is a column that is broadcast against rows of the others.
     Broadcast,
@@ -72,7 +73,7 @@ const WAYS: [Way; 6] = [
     (Executor::Jit, Some(VectorWidth::W512), Rules::On),
 ];
 
-/// Lengths below a vector, between multiples of the vector length, and of several vectors with tails.
+/// Lengths shorter than a vector, between multiples of the vector length, and of several vectors with tails.
 const LENGTHS: [usize; 5] = [1, 7, 16, 37, 67];
 
 /// The outcome of a rule's rows.
@@ -157,8 +158,8 @@ impl Batch {
         format!("{}({}){to}", self.function, operands.join(", "))
     }
 
-    /// The expected result for operands of these bits, as bits. It comes from the oracle; for an approximate
-    /// function, of which the oracle accepts several results, it is the scalar instance's.
+    /// The expected result for operands of these bits, as bits. It comes from the oracle. For an approximate
+    /// function, of which the oracle accepts several results, it is the result of the scalar instance.
     fn right(&self, bits: impl Iterator<Item = u64>) -> Option<u64> {
         let scalars: Vec<Scalar> =
             self.operands.iter().zip(bits).map(|(&dtype, bits)| Scalar { dtype, bits }).collect();
@@ -231,7 +232,7 @@ impl Trial<'_> {
         rows: &[usize],
         want: &[u64],
     ) {
-        // Results are kept until the end, so that no way reuses memory in which another has left the right values.
+        // Results are kept until the end, so that no evaluation reuses memory that still contains the right values of another.
         let mut kept = Vec::new();
         for &(executor, vector_width, rules) in ways {
             let options = Options { executor, vector_width, rules, threads: Some(1), ..Options::default() };
@@ -294,7 +295,7 @@ impl Trial<'_> {
             return;
         }
         for (row, r) in self.batch.rows.iter().enumerate() {
-            // Skips casts of NaNs: a literal's bits are taken over without a conversion, so a NaN keeps its sign.
+            // Skips casts of NaNs: a literal's bits are used without a conversion, so a NaN keeps its sign.
             let is_nan = |(&dtype, &bits): (&DType, &u64)| Scalar { dtype, bits }.is_nan();
             if self.batch.cast_to.is_some() && self.batch.operands.iter().zip(&r.args).any(is_nan) {
                 continue;
@@ -376,8 +377,7 @@ impl Trial<'_> {
         self.check(&strided, &WAYS, "strided", &forwards);
         self.check(&reversed, &WAYS, "reversed", &backwards);
         if batch.operands.len() > 1 {
-            // Reverses one operand twice and the others once, so they are read backwards through the same
-            // rows.
+            // Reverses every operand a second time, so that all of them are read forwards.
             reversed[0] =
                 elements::array(batch.operands[0], &[n], &batch.column(0, 0)).flip(0).expect("an axis");
             let again: Vec<_> = reversed.iter().map(|x| x.flip(0).expect("an axis")).collect();
@@ -385,7 +385,7 @@ impl Trial<'_> {
         }
     }
 
-    /// Combines each row with each other one. The expected results off the diagonal are the oracle's.
+    /// Combines each row with each other one. The expected results off the diagonal come from the oracle.
     fn broadcast(&mut self) {
         let batch = self.batch;
         let n = batch.rows.len();
@@ -411,7 +411,7 @@ impl Trial<'_> {
             let rows: Vec<usize> = (0..n * n).map(|at| at / n).collect();
             let x = (self.apply)(&batch.function, &operands);
             self.check_array(x, &WAYS, &place, &rows, &want);
-            // On the diagonal are the rows themselves, with their expected results.
+            // The diagonal contains the rows themselves, with their expected results.
             self.compared.iter_mut().for_each(|compared| *compared += WAYS.len() as u64);
         }
     }

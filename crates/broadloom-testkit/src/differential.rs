@@ -1,7 +1,7 @@
 //! Evaluates a [`Program`] in several [`Pairing`]s and compares each with the reference, bit for bit.
 //!
-//! The reference decides which result is right, not a majority of executors, and a panic counts as a difference. Results are kept
-//! until every way has run, so that no way reuses memory in which another has left the right values.
+//! The reference decides which result is right, not a majority of executors, and a panic counts as a difference. Results are
+//! kept until every way has run, so that no evaluation reuses memory that still contains the right values of another.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -52,7 +52,7 @@ const W128: Option<VectorWidth> = Some(VectorWidth::W128);
 const W256: Option<VectorWidth> = Some(VectorWidth::W256);
 const W512: Option<VectorWidth> = Some(VectorWidth::W512);
 
-/// The ways for arrays that a single thread computes: each executor with and without rewrite rules, machine code of each vector
+/// The ways of evaluating arrays on a single thread: each executor with and without rewrite rules, machine code of each vector
 /// width, and the engine's own choice.
 pub const ALONE: &[Pairing] = &[
     way(Rules::Off, Executor::Interp, None, Some(1)),
@@ -64,7 +64,7 @@ pub const ALONE: &[Pairing] = &[
     way(Rules::On, Executor::Auto, None, None),
 ];
 
-/// The ways for arrays that are shared between threads.
+/// The ways of evaluating arrays that are shared between threads.
 pub const SHARED: &[Pairing] = &[
     way(Rules::Off, Executor::Interp, None, Some(2)),
     way(Rules::On, Executor::Interp, None, Some(1)),
@@ -151,7 +151,7 @@ fn compare_all(program: &Program, ways: &[Pairing]) -> std::result::Result<(), D
     }
     let roots: Vec<&Array<'static>> = program.roots.iter().map(|&root| &arrays[root]).collect();
     let mut failures: Vec<String> = Vec::new();
-    // Results are kept until the end, so that no way reuses memory in which another has left the right values.
+    // Results are kept until the end, so that no evaluation reuses memory that still contains the right values of another.
     let mut kept = Vec::new();
     for &Pairing { rules, executor, width, threads } in ways {
         let options = Options { executor, vector_width: width, threads, rules, ..Options::default() }

@@ -66,7 +66,7 @@ macro_rules! by_dtype {
                 }
             }
 
-            /// The elements as an output of a kernel; nothing for bools.
+            /// The elements as an output of a kernel; `None` for bools.
             pub fn output(&mut self) -> Option<Out<'_>> {
                 match self {
                     $(Typed::$variant(v) => output!($variant v),)*

@@ -1,10 +1,10 @@
 //! An independent model of the functions, on single values.
 //!
-//! [`apply`] returns the right result, or nothing if the function does not accept the dtypes. [`accepts`] decides whether a
-//! result is acceptable, for functions that may differ from the exact result by less than an ulp. The model was written from the
-//! Array API standard and the SONNX Div text only, not from an executor. Integers are computed in `i128`, and floats in exact
-//! integer arithmetic that rounds once. Values that are not exact come from [`reference`](crate::reference) with 100 bits, which
-//! is independent of the executors as well.
+//! [`apply`] returns the right result, or `None` if the function does not accept the dtypes. [`accepts`] decides whether a
+//! result is acceptable, for functions that may differ from the exact result by less than an ulp. The model was written only
+//! from the Array API standard and SONNX's specification of Div, not from an executor. Integers are computed in `i128`, and
+//! floats in exact integer arithmetic that rounds once. Values that are not exact come from [`reference`](crate::reference)
+//! with 100 bits, which is independent of the executors as well.
 
 mod bits;
 mod casts;
@@ -27,11 +27,11 @@ pub(crate) use exact::{Dyadic, ExactReal};
 /// A function of the model: its number of arguments, the kinds of dtypes that it accepts, and the kind of its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelSignature {
-    /// The Array API's name; for ONNX's meaning, a name in the same style (`trunc_divide`).
+    /// The name in the Array API. A function of ONNX has a name in the same style (`trunc_divide`).
     pub name: &'static str,
     /// The number of arguments.
     pub arity: usize,
-    /// Whether it accepts bool, the eight integer dtypes, and the three float dtypes.
+    /// Whether it accepts bool, whether it accepts the eight integer dtypes, and whether it accepts the three float dtypes.
     pub takes: [bool; 3],
     /// Whether the result is always bool.
     pub is_predicate: bool,
@@ -165,12 +165,12 @@ impl ModelSignature {
     }
 }
 
-/// The result of a function on single values, or nothing if it isn't defined for these dtypes or this number of arguments.
+/// The result of a function on single values, or `None` if it isn't defined for these dtypes or this number of arguments.
 ///
 /// All arguments have the same dtype, except for the condition of `where`, which is bool. Integer arithmetic wraps, and an
 /// integer divided by zero gives 0. Floats follow IEEE 754 with the Array API's special cases, rounding to nearest even. A
-/// computed NaN is the positive quiet one without payload. `where`, `positive`, `abs`, `negative` and `copysign` move the bits of
-/// a NaN, of which the last three set the sign. For an approximate function, the result is the exact one, rounded; [`accepts`]
+/// computed NaN is the positive quiet one without payload. `where`, `positive`, `abs`, `negative` and `copysign` copy the bits
+/// of a NaN; the last three also set its sign. For an approximate function, the result is the exact one, rounded; [`accepts`]
 /// may accept others.
 ///
 /// ```
@@ -224,13 +224,13 @@ pub fn apply(function: &str, args: &[Value]) -> Option<Value> {
     Some(store(outcome, if signature.is_predicate { Kind::Bool } else { kind }))
 }
 
-/// Whether a result is acceptable, or nothing if [`apply`] returns nothing.
+/// Whether a result is acceptable, or `None` if [`apply`] returns `None`.
 ///
 /// In general, only the exact bits of [`apply`] are acceptable. For an approximate function of floats whose result is not NaN,
 /// any float less than an ulp away from the exact result is acceptable, with three exceptions: if the result is defined (by
-/// special cases of the text, or for `pow` with an exponent of 1, 2 or -1), if the exact result is within 2^-40 ulp of a float,
-/// and for float16 functions of one argument. An ulp is the distance between floats in the exact result's binade. An infinity
-/// counts as the power of two after the largest number.
+/// special cases of the standard, or for `pow` with an exponent of 1, 2 or -1), if the exact result is within 2^-40 ulp of a
+/// float, and for float16 functions of one argument. An ulp is the distance between floats in the exact result's binade. An
+/// infinity counts as the power of two after the largest number.
 ///
 /// ```
 /// use broadloom_testkit::{Value, oracle};
@@ -255,7 +255,7 @@ pub fn accepts(function: &str, args: &[Value], got: Value) -> Option<bool> {
     }
 }
 
-/// Whether other results than that of [`apply`] may be acceptable.
+/// Whether [`accepts`] may accept other results than that of [`apply`].
 fn may_be_off(function: &str, args: &[Value]) -> bool {
     match args {
         [Value::F16(_)] => false,

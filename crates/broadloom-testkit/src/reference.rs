@@ -204,8 +204,8 @@ pub fn cancels(x: f64, y: f64) -> bool {
     greater.is_finite() && (greater + (less - greater).exp().ln_1p()).abs() < greater.abs() / 1024.0
 }
 
-/// −log2 of the distance, in halves of an ulp, between the exact value and the nearest number or midpoint of two. About that many
-/// equal bits follow the significand.
+/// −log2 of the distance, in halves of an ulp, between the exact value and the nearest number or midpoint of two numbers. After
+/// the significand, the exact value has about that many equal bits.
 pub fn hardness(function: Function, format: FloatFormat, x: f64, y: f64) -> f64 {
     if function.special(x, y).is_some() {
         return 0.0;

@@ -43,7 +43,7 @@ impl Rng {
         self.below(of) < times
     }
 
-    /// A random item; nothing if there are none.
+    /// A random item; `None` if there are no items.
     pub fn pick<'t, T>(&mut self, items: &'t [T]) -> Option<&'t T> {
         items.get(self.below(items.len()))
     }

@@ -211,7 +211,7 @@ pub fn every_code_gives_the_scalar_instances_bits(subject: Subject<'_>) {
     }
 }
 
-/// Tests uniform operands, which have one element for a whole row.
+/// Tests uniform operands, each of which has a single element that is used for a whole row.
 ///
 /// # Panics
 /// If a bit differs from the scalar instance.
@@ -262,8 +262,8 @@ pub fn pairs_of_instructions(subject: Subject<'_>) {
     }
 }
 
-/// Tests a pair of instructions. The operands `args` of `second` are numbered: first come three inputs (four if `first` has three
-/// operands), then the value of `first`, which is applied to the first inputs.
+/// Tests a pair of instructions. `args` contains the numbers of the operands of `second`. The numbers refer first to three
+/// inputs (four if `first` has three operands), then to the value of `first`, which is applied to the first inputs.
 fn pair(subject: Subject<'_>, dtype: DType, first: Op, (second, args): (Op, &[u32])) {
     let inputs = if args.len() == 3 { 4 } else { 3 };
     let args = &args[..second.operands()];
@@ -321,7 +321,7 @@ fn kernel_of_pair(
     kernel
 }
 
-/// Tests that every nonzero byte is read as true, and is written as 1, whether it is an operand or only copied.
+/// Tests that every nonzero byte of an operand is read as true and written as 1, even if the operand is only copied.
 ///
 /// # Panics
 /// If another byte is written.

@@ -110,7 +110,7 @@ impl Value {
         self.raw()
     }
 
-    /// The value of a dtype with these bits; bits above its width are dropped. Nothing for an unknown dtype.
+    /// The value of a dtype with these bits; bits above its width are dropped. `None` for an unknown dtype.
     ///
     /// ```
     /// use broadloom_testkit::Value;

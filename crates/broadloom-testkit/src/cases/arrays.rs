@@ -1,17 +1,17 @@
-//! Case files of reductions: expressions in the text language over small arrays, each with the expected array or the kind of the
-//! expected error, grouped under the rule that it follows from.
+//! Case files of reductions. Each row has an expression in the text language over small arrays, and the expected array or the
+//! kind of the expected error. Rows are grouped under the rule from which their results follow.
 //!
 //! ```text
 //! > standard: axis is an integer -> the sums along it        the rule of the rows that follow
 //! @ int8 int64                                               the dtypes of the rows that follow
-//! x = [2, 2] 1 2 3 -4                                        an array, up to another of its name
-//! w = float64[2] 0.5 inf                                     one of a dtype of its own
-//! sum(x, axis=0) = int64[2] 4 -2                             a row; without a dtype the result has the row's
-//! sum(x, axis=2) fails: shape
-//! numpy: mean(x) = float64 0.5                               under NumPy's promotion; without extents it has no axes
+//! x = [2, 2] 1 2 3 -4                                        an array, valid until its name is used again
+//! w = float64[2] 0.5 inf                                     an array whose dtype is not the row's
+//! sum(x, axis=0) = int64[2] 4 -2                             a row; a result without a dtype has the row's
+//! sum(x, axis=2) fails: shape                                a row that expects an error
+//! numpy: mean(x) = float64 0.5                               a row under NumPy's promotion; the result has no axes
 //! ```
 //!
-//! Rules, dtypes, values and errors are as in [the files of functions](super).
+//! Rules, dtypes, values and errors are the same as in [the files of functions](super).
 
 use std::collections::BTreeMap;
 use std::path::Path;

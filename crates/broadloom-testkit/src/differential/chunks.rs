@@ -1,4 +1,5 @@
-//! Evaluates the results of a program in passes and chunks, as the command does, and compares them with the reference.
+//! Evaluates the results of a program in passes and chunks, as the `broadloom` command does, and compares them with the
+//! reference.
 //!
 //! Chunks are small, so that views are narrowed at all kinds of positions: at the ends, at the boundaries between windows, and
 //! within rows. Every program is evaluated twice: with inputs that represent files, which are read in parts, and with inputs in
@@ -129,7 +130,7 @@ fn in_chunks(program: &Program, roots: &[&Array<'static>], files: &Files<'_>) ->
     let bytes: usize = roots.iter().map(|root| root.len() * root.dtype().size()).sum();
     options.max_bytes = (2 * bytes / CHUNKS).max(16);
     loop {
-        // The memory limit grows if it is exceeded: an element may depend on many others.
+        // If the memory limit is exceeded, it is increased: an element may depend on many others.
         match within(roots, &inputs, files, &options) {
             Err(e) if e.is_limit() => options.max_bytes *= 4,
             done => return done,

@@ -115,8 +115,8 @@ pub const MOST_ELEMENTS: usize = 2000;
 
 /// Evaluates an expression with random values for each seed in every way, and compares the results with the reference.
 ///
-/// Values are edge-case values, random bits and ordinary numbers. Inputs are contiguous, strided, reversed or transposed. Extents
-/// are replaced by random ones, equal extents by equal ones, if the expression is well-typed with them. The random extents are
+/// Values are edge-case values, random bits and ordinary numbers. Inputs are contiguous, strided, reversed or transposed. If
+/// the expression is well-typed with random extents, they replace its own; equal extents stay equal. The random extents are
 /// small, so threads share the work only if an expression's extents can't be changed. Integer division by zero gives 0 for half
 /// of the seeds, and is an error for the others.
 ///

@@ -149,7 +149,7 @@ impl<'s> Search<'s> {
 pub struct Summary {
     /// The number of programs. Each was evaluated with two sets of values.
     pub programs: u64,
-    /// The number of evaluations of programs by the engine, without those as kernels.
+    /// The number of evaluations of programs by the engine, not counting runs of programs as kernels.
     pub evaluations: u64,
     /// The number of functions and conversions in the programs.
     pub steps: u64,

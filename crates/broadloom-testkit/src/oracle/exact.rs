@@ -135,7 +135,7 @@ impl ExactReal {
         self.compare(exact) == Some(Ordering::Equal)
     }
 
-    /// Compares two numbers, with zeros equal. Nothing if either is NaN.
+    /// Compares two numbers, with zeros equal. `None` if either is NaN.
     pub fn compare(self, other: ExactReal) -> Option<Ordering> {
         let rank = |x: ExactReal| match x {
             ExactReal::Infinite { negative: true } => -2,

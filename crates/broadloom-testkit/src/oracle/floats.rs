@@ -1,7 +1,7 @@
 //! The functions of floats, each as the Array API standard's special cases with the general case last.
 //!
 //! The order of the match arms follows the precedence of the standard's cases, NaN first. A result is exact, or wide enough for
-//! the caller to round it once. Functions that move a NaN do so on its [bits](moved).
+//! the caller to round it once. Functions that copy a NaN are computed on its [bits](moved).
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,7 @@ use ExactReal::{Finite, Infinite, Nan};
 
 const NAN: ExactReal = Nan { negative: false };
 
-/// The bits of the result if the function moves the NaN in its first argument; abs, negative and copysign set the sign.
+/// The bits of the result if the function copies the NaN in its first argument; abs, negative and copysign also set the sign.
 pub(super) fn moved(function: &str, args: &[u64], format: Format) -> Option<u64> {
     let sign = 1 << format.sign_bit();
     let bits = match (function, args) {
@@ -139,7 +139,7 @@ fn divide(x: ExactReal, y: ExactReal) -> ExactReal {
     }
 }
 
-/// Python's `%`: the result has the sign of `y`, also for zeros and infinite divisors.
+/// Python's `%`: the result has the sign of `y`, even for zeros and infinite divisors.
 fn remainder(x: ExactReal, y: ExactReal) -> ExactReal {
     match (x, y) {
         (Nan { .. }, _) | (_, Nan { .. }) | (Infinite { .. }, _) => NAN,
@@ -160,7 +160,8 @@ fn remainder(x: ExactReal, y: ExactReal) -> ExactReal {
     }
 }
 
-/// The maximum or minimum: the operand that compares to the other as `wanted`. NaN takes precedence, and +0 is greater than −0.
+/// The maximum or minimum: the operand whose comparison with the other operand has the result `wanted`. NaN takes precedence,
+/// and +0 is greater than −0.
 fn extreme(x: ExactReal, y: ExactReal, wanted: Ordering) -> ExactReal {
     match x.compare(y) {
         None => NAN,

@@ -1,7 +1,8 @@
 //! The functions that the standard allows to be approximate. Special cases are exact, and other values come from the reference.
 //!
-//! Both are declared in [`reference`], once for each function. Where the standard leaves a choice (1 to the power of NaN, -inf in
-//! logaddexp, and hypot, which is from a later edition), IEEE 754 and the mathematical definitions decide.
+//! The special cases and the reference are declared in [`reference`], once for each function. Where the standard leaves a
+//! choice (1 to the power of NaN, -inf in logaddexp, and hypot, which is from a later edition), IEEE 754 and the mathematical
+//! definitions decide.
 
 use super::exact::{Dyadic, ExactReal};
 use crate::reference::{self, Function, Special};

@@ -1,7 +1,8 @@
 //! Finds the sums in a program that are rounded only once according to the rule on contraction in docs/language.md. It applies
 //! the rule to the steps as written.
 //!
-//! It shares no code with the rewriting that it tests. Steps keep the order of operands and repeated operands.
+//! It shares no code with the rewriting that it tests. It takes the operands in the order in which a step lists them, and keeps
+//! repeated operands.
 
 use broadloom_core::{DType, Literal, Op};
 
@@ -53,7 +54,7 @@ struct Steps<'p> {
 }
 
 impl Steps<'_> {
-    /// If an operand of a sum is a product or a negated product: the factors, and whether it is negated.
+    /// Returns the factors, and whether the product is negated, if an operand of a sum is a product.
     fn product(&self, arg: Arg) -> Option<(Arg, Arg, bool)> {
         let Arg::Step(step) = arg else { return None };
         let step = self.behind(step);

@@ -46,7 +46,7 @@ pub fn program(seed: u64, size: Size) -> Program {
         Size::Long => (24, 3000 + rng.below(6000)),
     };
     let palette = rng.chance(1, 3) || size == Size::Large;
-    // A separate generator, so that adding reductions did not change programs without them.
+    // This generator is separate, so that the programs without reductions did not change when reductions were added.
     let mut own = Rng::new(!seed);
     let mut own = Rng::new(own.next());
     let reduces = size != Size::Long && own.chance(2, 5);
@@ -278,7 +278,7 @@ impl Generator {
                 oracle::cast(Value::F64(sign * magnitude), dtype.name()).bits()
             }
             0 if dtype != DType::Bool => self.rng.next() & (u64::MAX >> (64 - 8 * dtype.size())),
-            // Numbers so small that some are equal, some are divisible, and results are in range.
+            // Small numbers, so that some are equal, some divide others, and results are in range.
             1 | 2 => oracle::cast(Value::I8(self.rng.below(9) as i8 - 3), dtype.name()).bits(),
             _ => self.rng.pick(edge_case_values(dtype)).expect("edge-case values").bits,
         }

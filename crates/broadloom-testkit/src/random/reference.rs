@@ -1,8 +1,9 @@
 //! Computes the expected results of a program, element by element: the elements of every step, and the failing divisions.
 //!
-//! The oracle computes each element. Approximate functions, which have several right results, are computed by the scalar instance
-//! instead, which other tests compare with the oracle. A computed NaN is the positive quiet one without payload. A loaded NaN
-//! keeps its bits through views and through functions that move it (where and positive; abs, negative and copysign set its sign).
+//! The oracle computes each element. Approximate functions, which have several right results, are computed by the scalar
+//! instance instead, which other tests compare with the oracle. A computed NaN is the positive quiet one without payload. A
+//! loaded NaN keeps its bits in views and in functions that copy it (where and positive; abs, negative and copysign set its
+//! sign).
 
 use std::collections::BTreeSet;
 
@@ -148,8 +149,8 @@ fn fused(operands: &[Signed; 3], t: &Type, values: &[Tensor]) -> Result<Vec<u64>
 /// The functions that fail for a zero integer divisor.
 const DIVIDE: [&str; 3] = ["floor_divide", "remainder", "trunc_divide"];
 
-/// The elements of an operand, converted to a dtype, and for each element of the result the index of the
-/// operand's element that belongs to it.
+/// Returns the elements of an operand, converted to a dtype; and for each element of the result, the index of
+/// the operand's element from which it is computed.
 fn column(
     arg: Arg,
     dtype: DType,

@@ -1,7 +1,7 @@
 //! Shrinks a failing program until no single change makes it smaller and still failing.
 //!
-//! Every candidate is well typed. Each accepted change reduces the measure that belongs to it (the number of computing steps, of
-//! elements, or of distinct bits), so that shrinking terminates.
+//! Every candidate is well typed. Each kind of change reduces a measure of its own (the number of computing steps, of elements,
+//! or of distinct bits), so that shrinking terminates.
 
 use broadloom_core::Accuracy;
 use broadloom_core::Promotion;

@@ -8,7 +8,7 @@
 //! x: int32[2] = [1, -5]                    an array in memory, row by row
 //! c = float32(0.5)                         a number with a dtype
 //! y = x // 2                               a function; numbers without a dtype are literals
-//! z: float32[2] = astype(y, float32)       a type may be written, and is checked
+//! z: float32[2] = astype(y, float32)       a type is optional, and is checked
 //! return z[::-1], y
 //! ```
 

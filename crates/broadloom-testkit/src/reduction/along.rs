@@ -253,7 +253,7 @@ impl VecDot {
         let new = shape.len() - own.len();
         (0..shape.iter().product())
             .map(|at: usize| {
-                // Decodes the index along each axis, from the last one on; it is 0 where the operand has one element.
+                // Decodes the index along each axis, beginning with the last axis; it is 0 where the operand has one element.
                 let (mut rest, mut row, mut step) = (at, 0, 1);
                 for (number, &extent) in shape.iter().enumerate().rev() {
                     let index = rest % extent;

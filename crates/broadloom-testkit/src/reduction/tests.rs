@@ -45,7 +45,7 @@ fn the_golden_value() {
     assert!(error_of_sum(&x, floats::sum(&x), 53) <= bound(x.len()));
 }
 
-/// Appending the identity element, up to whole rows and to a power of two of rows, does not change the bits.
+/// Appending identity elements, until all rows are whole and their number is a power of two, does not change the bits.
 #[test]
 fn padding_changes_nothing() {
     let mut rng = Rng::new(3);

@@ -5,7 +5,7 @@
 /// The number of lanes of the canonical reduction.
 pub const LANES: usize = 16;
 
-/// Combines elements in the canonical order. Nothing if there are no elements.
+/// Combines elements in the canonical order. `None` if there are no elements.
 ///
 /// Element i belongs to lane i mod 16. The elements of each lane are combined [`pairwise`], and then so are the results of the
 /// lanes.

@@ -168,7 +168,7 @@ impl Evaluation<'_> {
         value(function(&Context::new(self.bits), x.repr(), Some(self.cache)))
     }
 
-    /// The polar angle of a point. It is odd in the first argument, including its zeros.
+    /// The polar angle of a point. It is an odd function of the first argument, even for zeros of either sign.
     pub fn atan2(&mut self) -> Big {
         let context = Context::<HalfEven>::new(self.bits);
         let (y, x) = (big(self.x.abs()), big(arguments::abscissa(self.x, self.y)));
@@ -222,7 +222,7 @@ fn two_over_root_pi(bits: usize) -> Big {
 /// The constants of [`super::elementary`].
 pub(super) struct Constants {
     pub ln2: WideFloat,
-    /// The first 107 bits of ln 2; `ln2_low` has the rest.
+    /// The first 107 bits of ln 2; `ln2_low` contains the rest.
     pub ln2_high: WideFloat,
     pub ln2_low: WideFloat,
     pub ln10: WideFloat,

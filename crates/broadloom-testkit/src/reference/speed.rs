@@ -20,7 +20,7 @@ pub struct Speed {
 }
 
 /// Defines the loops that compute a formula of arguments, which are drawn from the given intervals. There is
-/// either one formula for float32 and float64, or one for each, with a text that describes them.
+/// either one formula for both float32 and float64, or one for each of them, with a text that describes both.
 macro_rules! speed {
     ([$x:ident: $lo:expr, $hi:expr] $formula:expr) => {
         speed!([$x: $lo, $hi; _y: 0.0, 1.0] $formula)

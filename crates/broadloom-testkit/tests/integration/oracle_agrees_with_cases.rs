@@ -1,4 +1,5 @@
-//! Compares the case files with the oracle. Both were written independently from the Array API standard and the SONNX Div text.
+//! Compares the case files with the oracle. Both were written independently from the Array API standard and SONNX's
+//! specification of Div.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,9 +1,9 @@
 //! Local search around the pairs with the largest errors of each kind.
 //!
-//! Random pairs rarely reach the maximum error, which requires an argument at which the approximation is worst and roundings that
-//! all go in the same direction. The search measures pairs a few floats away from the worst ones, replaces these by the worst
-//! that it finds, and repeats, separately for each kind of pairs. Its result depends on the seed only, not on the order in which
-//! threads take blocks.
+//! Random pairs rarely reach the maximum error, which requires an argument at which the approximation is worst and roundings
+//! that all go in the same direction. The search measures pairs a few floats away from the worst pairs known, replaces them by
+//! the worst pairs that it finds, and repeats, separately for each kind of pairs. Its result depends on the seed only, not on
+//! the order in which threads take blocks.
 
 use broadloom_testkit::random::Rng;
 use broadloom_testkit::reference::{FloatFormat, Function};

@@ -1,7 +1,8 @@
 //! A fast filter for float16 and float32 results: compares two independent float64 libraries, the target's and `pxfm`.
 //!
-//! A value is trusted only if both libraries agree on it to a relative 2^-40, about 4000 times the error that either claims. The
-//! filter decides only results whose error is not a maximum and whose exact value is farther than that from a rounding boundary.
+//! A value is trusted only if both libraries agree on it to a relative 2^-40, about 4000 times the error that either library
+//! claims. The filter decides only results whose error is not a maximum and whose exact value is more than that relative
+//! distance away from a rounding boundary.
 
 use broadloom_testkit::reference::{FloatFormat, Function, Libraries, is_canonical_nan};
 
@@ -72,8 +73,8 @@ impl Filter {
         self.distance(value, got).is_some_and(|ulps| ulps < 0.5 - MARGIN)
     }
 
-    /// The distance in ulps of a result from a finite value, which is trusted to [`TOLERANCE`]. `None` if
-    /// either is, or may be, beyond the format's largest number.
+    /// The distance in ulps of a result from a finite value, which is trusted to [`TOLERANCE`]. `None` if the
+    /// result or the value is, or may be, beyond the format's largest number.
     fn distance(self, value: f64, got: f64) -> Option<f64> {
         let slack = value.abs() * TOLERANCE;
         if got.is_infinite() || value.abs() + slack >= self.beyond {

@@ -1,7 +1,7 @@
 //! The numbers of a floating-point format by their position in the total order.
 //!
-//! The order covers all bit patterns: numbers ascend, −0 precedes +0, and NaNs are at both ends. Consecutive positions therefore
-//! cross all boundaries: those of binades, subnormals, zeros and infinities.
+//! The order covers all bit patterns: numbers ascend, −0 precedes +0, and NaNs are at both ends. Consecutive positions
+//! therefore cross the boundaries of binades, and the boundaries between normal numbers, subnormals, zeros and infinities.
 
 use broadloom_core::DType;
 use broadloom_testkit::reference::FloatFormat;

@@ -66,7 +66,7 @@ impl Leaders {
         }
     }
 
-    /// Merges both, and keeps the first of them.
+    /// Merges two lists of cases, and keeps the first cases of the result.
     pub fn merge(mut self, other: Leaders) -> Leaders {
         other.0.into_iter().for_each(|case| self.add(case, KEPT));
         self

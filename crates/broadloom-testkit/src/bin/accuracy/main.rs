@@ -36,28 +36,28 @@ use results::AccuracyRow;
 
 /// Measures the largest error of each transcendental function in ulps.
 ///
-/// float16 and float32 functions of one argument are run over their whole format (float32: 2^32 inputs), the others
-/// over random points and hard ones; functions of two operands over pairs of every fifth float16, or of many kinds and around
-/// the worst of each kind. What decides is arithmetic of 127 and of 400 bits.
+/// float16 and float32 functions of one argument are measured at all numbers of the format (2^32 for float32), other functions
+/// of one argument at random and at hard points. Functions of two operands are measured at all pairs of every fifth float16, or
+/// at pairs of many kinds and around the worst pairs of each kind. Errors are decided by arithmetic of 127 and of 400 bits.
 #[derive(Parser)]
 #[command(name = "accuracy", max_term_width = 110)]
 struct AccuracyArguments {
-    /// The functions to measure; all, if none is named.
+    /// The functions to measure; by default all.
     functions: Vec<String>,
-    /// The dtypes to measure: float16, float32, float64; all, if none is named.
+    /// The dtypes to measure: float16, float32, float64; by default all.
     #[arg(long, value_delimiter = ',')]
     dtype: Vec<String>,
-    /// The accuracies to measure: fast, as functions are by default, and nearest, which gives the nearest float32; both, if
-    /// neither is named.
+    /// The accuracies to measure: fast, which functions have by default, and nearest, which gives the nearest float32; by
+    /// default both.
     #[arg(long, value_delimiter = ',')]
     accuracy: Vec<String>,
-    /// Measure a thin-th of the points.
+    /// Measure one in this many points.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     thin: u64,
-    /// Random points, where a format is too large to be measured whole.
+    /// The number of random points for a format that is too large to be measured as a whole.
     #[arg(long, default_value_t = 100_000_000)]
     points: u64,
-    /// Threads; all cores, if 0.
+    /// The number of threads; 0 for one per core.
     #[arg(long, default_value_t = 0)]
     threads: usize,
     /// The seed of random points.

@@ -217,8 +217,8 @@ impl FunctionRun {
     }
 
     /// Judges the results of a block. The filter estimates the error of each result. The slow reference is
-    /// skipped if this error is below those of the worst `leaders` results of the same kind, or below the
-    /// `record` over all blocks.
+    /// skipped if this error is below the errors of the worst `leaders` results of the same kind, or below
+    /// the `record` over all blocks.
     pub fn judge(
         &self,
         block: &PointBlock,

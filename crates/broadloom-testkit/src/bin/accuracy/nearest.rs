@@ -1,5 +1,5 @@
-//! Verifies functions that return the nearest float32. Each result is proven to be the nearest by the cheapest applicable
-//! criterion, the last of which is the exact reference.
+//! Verifies functions that return the nearest float32. For each result, the cheapest criterion that applies proves that it is
+//! the nearest; the last criterion is the exact reference.
 //!
 //! The proof in `docs/nearest.md` relies on a run over all 2^32 arguments, which must therefore be fast enough to be repeated.
 //! The reference judges the results that no other criterion decides, and a sample of the others.
@@ -71,8 +71,8 @@ impl FunctionRun {
     }
 
     /// Whether all results of the block are equal, and the first and the last are the nearest number. The
-    /// arguments are adjacent and have one sign. If the function is monotonic, or undefined on all of them,
-    /// the results in between are then also the nearest number.
+    /// arguments are adjacent and have one sign. If the function is monotonic, or undefined for all of them,
+    /// the results between the first and the last are then also the nearest number.
     fn is_uniform(&self, arguments: &[f64], results: &[f64]) -> bool {
         let (Some(first), Some(last)) = (results.first(), results.last()) else { return false };
         let [low, high] = [arguments[0], arguments[arguments.len() - 1]];

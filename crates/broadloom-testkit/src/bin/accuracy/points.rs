@@ -48,8 +48,8 @@ pub struct Points {
 
 /// Properties of a block, returned by [`Points::fill`].
 pub struct PointBlock {
-    /// The number of points at the block's start that belong to the preceding block. They only serve to check
-    /// the order of results.
+    /// The number of points at the block's start that belong to the preceding block. They are used only to
+    /// check the order of results.
     pub overlap: usize,
     /// Whether the arguments are in ascending order.
     pub ordered: bool,

@@ -244,7 +244,7 @@ impl AccuracyRow {
         self.model().is_some_and(|model| model.arity() == 2)
     }
 
-    /// The bound on the error; none if the page states the error without guaranteeing a bound.
+    /// The bound on the error; `None` if the page states the error without guaranteeing a bound.
     pub fn limit(&self) -> Option<f64> {
         match (self.dtype.as_str(), self.part.as_str()) {
             ("float16", _) if self.is_of_two() => Some(0.51),

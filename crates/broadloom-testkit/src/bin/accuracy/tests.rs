@@ -33,7 +33,7 @@ fn error(function: Function, format: FloatFormat, at: [f64; 2]) -> f64 {
     }
 }
 
-/// Pairs that random bits don't come close to; their errors exceed those found by a random sample.
+/// Pairs to which random bits don't come close; their errors exceed those found by a random sample.
 #[test]
 fn known_pairs_are_within_the_stated_maxima() {
     let single = |bits: [u32; 2]| bits.map(|bits| f64::from(f32::from_bits(bits)));

@@ -9,13 +9,13 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 /// Evaluate random programs with every executor, and compare the results bit for bit.
 ///
-/// Each program runs through the interpreter and through compiled code, with rewrite rules and without, and as a
-/// kernel; large ones on one thread and on several. The expected result comes from a reference in exact arithmetic. A
-/// program whose results differ is made small and printed in the form that --program reads.
+/// Each program runs in the interpreter and in compiled code, with rewrite rules and without, and as a kernel. Large
+/// programs run on one thread and on several. The expected result comes from a reference in exact arithmetic. A program
+/// whose results differ is shrunk and printed in the form that --program reads.
 #[derive(Debug, Parser)]
 #[command(name = "broadloom-fuzz", version, max_term_width = 100)]
 pub struct FuzzArguments {
-    /// The first seed; each gives one program, the same on every machine.
+    /// The first seed; each seed gives one program, the same on every machine.
     #[arg(long, value_name = "S", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..1 << 63))]
     pub seed: u64,
 
@@ -39,7 +39,7 @@ pub struct FuzzArguments {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Replace a file that exists.
+    /// Replace an existing file.
     #[arg(long)]
     pub force: bool,
 }

@@ -93,7 +93,7 @@ fn fuzz(args: &FuzzArguments, interrupted: &AtomicBool) -> Result<(), FuzzFailur
     let search = |seeds| {
         Search::new(seeds).up_to(args.vector_width).within(time).telling(&telling).noticing(&noticing)
     };
-    // The program of a file is first tried with its own values, and then with others.
+    // The program of a file is first tried with its own values, and then with other values.
     let first = match &template {
         Some(template) => search(0..1).of(&|_| template.clone()).run().map(drop),
         None => Ok(()),
@@ -134,7 +134,7 @@ fn read(path: &Path) -> Result<Program, FuzzFailure> {
     Ok(program)
 }
 
-/// A temporary file for the failing program, which appears at its path only if one is found.
+/// A temporary file for a failing program. It appears at its path only if such a program is found.
 fn create(path: &Path, force: bool) -> Result<tempfile::NamedTempFile, FuzzFailure> {
     if !force && path.exists() {
         return Err(FuzzFailure::of_file(path, "the file exists already; write --force to replace it"));

@@ -1,5 +1,4 @@
-//! Writes docs/generated/conformance.md: for each sentence of the standard, its cases and the number of comparisons made for
-//! them.
+//! Writes docs/generated/conformance.md: for each rule of the standard, its cases and the number of comparisons made for them.
 //!
 //! The page only states results of a run over the case files. `--check` fails if the page in the repository differs from the one
 //! that a run would write, so that it can't become outdated.
@@ -16,7 +15,7 @@ use broadloom_testkit::cases::{self, Rule, RuleSource, arrays};
 use broadloom_testkit::conformance::{self, Account, OperandPlace, account, batches};
 use clap::Parser;
 
-/// Tries every case of the standard's special cases in every place, and accounts for it.
+/// Tests every case of the standard's special cases in every place, and counts the comparisons for each rule.
 #[derive(Parser)]
 struct ConformanceArguments {
     /// The repository.
@@ -25,7 +24,7 @@ struct ConformanceArguments {
     /// Write docs/generated/conformance.md; without it, the page goes to standard output.
     #[arg(long, conflicts_with = "check")]
     write: bool,
-    /// Fail if docs/generated/conformance.md is not the page that would be written.
+    /// Fail if docs/generated/conformance.md differs from the page that would be written.
     #[arg(long)]
     check: bool,
 }

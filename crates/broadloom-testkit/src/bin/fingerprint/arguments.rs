@@ -27,7 +27,7 @@ const SHORT_ROWS: [usize; 2] = [65_791, 4_099];
 /// The maximum number of combinations of edge-case values. If there are more, an evenly spaced subset is used.
 const MOST_CROSSED: usize = 1 << 18;
 
-/// The operands, whole and their heads.
+/// The operands as a whole, and their heads.
 pub struct Arguments {
     /// The operands.
     pub whole: Vec<Array<'static>>,

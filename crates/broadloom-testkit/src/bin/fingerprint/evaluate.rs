@@ -40,7 +40,7 @@ impl Executors {
         Executors(threads.iter().flat_map(with_threads).collect())
     }
 
-    /// The name and options of each.
+    /// The name and options of each executor.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &Options)> {
         self.0.iter().map(|(name, options)| (name.as_str(), options))
     }
@@ -75,7 +75,7 @@ pub fn hashes(
     executors: &Executors,
     label: &dyn Display,
 ) -> Vec<Hash> {
-    // Results are kept until the end, so that no executor reuses memory in which another has left the right values.
+    // Results are kept until the end, so that no evaluation reuses memory that still contains the right values of another.
     let mut kept = Vec::new();
     let mut hashes = Vec::new();
     for (name, options) in executors.iter() {

@@ -16,7 +16,7 @@ use crate::evaluate::{Executors, hashes, in_parallel};
 use crate::golden::{HashFormat, RowHashes};
 use crate::report::{Report, Task};
 
-/// The use of the hashes.
+/// The task of the command and its options.
 #[derive(clap::Args)]
 pub struct Command {
     /// Only lines of these names, or of this function: `exp`, `"exp float32"`.
@@ -27,10 +27,10 @@ pub struct Command {
     /// Write the file of hashes, if all executors agree.
     #[arg(long, conflicts_with_all = ["check", "thin", "names"])]
     write: bool,
-    /// Evaluate the head of the arguments only, a sixteenth.
+    /// Evaluate only the head of the arguments, a sixteenth of them.
     #[arg(long)]
     thin: bool,
-    /// How many functions are evaluated at once; as many as there are cores, by default.
+    /// The number of functions that are evaluated at once; by default one per core.
     #[arg(long)]
     threads: Option<usize>,
     /// The file of hashes.
@@ -166,7 +166,7 @@ fn groups() -> Vec<SharedArguments> {
     all
 }
 
-/// A function of the accuracy that it has by default, and of the nearest if it has that.
+/// The function with its default accuracy and, if it has such a definition, with the accuracy `nearest`.
 fn rows_of_op(op: Op, dtype: DType) -> impl Iterator<Item = NamedExpressions> {
     let row = move || NamedExpressions::new(format!("{op} {dtype}"), move |x| Ok(vec![Array::apply(op, x)?]));
     let has_nearest = op.result_at(Accuracy::Nearest, dtype).is_some();
@@ -174,8 +174,8 @@ fn rows_of_op(op: Op, dtype: DType) -> impl Iterator<Item = NamedExpressions> {
     std::iter::once(row()).chain(has_nearest.then(|| row().with("nearest", nearest)))
 }
 
-/// The reductions and scans of a dtype: along all axes, columns and rows of moderate numbers, and along short rows and columns of
-/// arbitrary bits.
+/// The reductions and scans of a dtype: of moderate numbers along all axes, columns and rows, and of arbitrary bits along short
+/// rows and columns.
 fn reductions(dtype: DType) -> impl Iterator<Item = NamedExpressions> {
     let calls = |reduction: Reduction| {
         let along = |axes: Option<isize>, x| {

@@ -89,7 +89,7 @@ impl Golden {
         }
     }
 
-    /// Describes how each executor differs from the file; all together if they agree with each other.
+    /// Describes how each executor differs from the file, in a single message if all executors agree with each other.
     pub fn differences(&self, outcome: &RowHashes) -> Vec<String> {
         let name = &outcome.name;
         let Some(line) = self.lines.get(name) else { return vec![format!("{name}: not in the file")] };

@@ -34,10 +34,10 @@ enum Command {
     WritePrograms {
         /// The file.
         file: PathBuf,
-        /// Their number.
+        /// The number of programs.
         #[arg(long, default_value_t = 100_000)]
         programs: u64,
-        /// The seed of the first; those after it have the seeds that follow.
+        /// The seed of the first program; the other programs have the seeds after it.
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
@@ -45,13 +45,13 @@ enum Command {
     Programs {
         /// The file.
         file: PathBuf,
-        /// Programs for each line.
+        /// The number of programs for each line.
         #[arg(long, default_value_t = 1000)]
         block: usize,
         /// Leave out this many programs at the beginning.
         #[arg(long, default_value_t = 0)]
         from: usize,
-        /// Stop before the program of this number.
+        /// Stop before the program with this number.
         #[arg(long, default_value_t = usize::MAX)]
         until: usize,
     },

@@ -3,7 +3,7 @@
 //!
 //! Each row is evaluated by every executor on one thread and on several, on contiguous copies of its operands, and in chunks. A
 //! redesign of the engine may divide reductions differently, but must reproduce the file of hashes. Different lengths, axes and
-//! layouts are handled by different parts of the engine, and `fingerprint functions` covers three of these only.
+//! layouts are handled by different parts of the engine; `fingerprint functions` covers only three of these parts.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ mod row;
 
 use row::{HashedCase, HashedLayout, ReductionRow};
 
-/// The use of the hashes.
+/// The task of the command and its options.
 #[derive(clap::Args)]
 pub struct Command {
     /// Only rows whose names contain one of these texts: `"sum(x)"`, `float16`.
@@ -38,13 +38,13 @@ pub struct Command {
     /// Write the file of hashes, if all executors, numbers of threads, layouts and chunks agree.
     #[arg(long, conflicts_with_all = ["check", "thin", "names"])]
     write: bool,
-    /// Evaluate about one row of this number, chosen by their names.
+    /// Evaluate about one in this many rows, chosen by their names.
     #[arg(long, default_value_t = 1)]
     thin: u64,
-    /// Print a line for each case of a row, to find the one that another build has other bits of.
+    /// Print a line for each case of a row, to find the case whose bits differ in another build.
     #[arg(long, conflicts_with_all = ["check", "write"])]
     cases: bool,
-    /// How many rows are evaluated at once; as many as there are cores, by default.
+    /// The number of rows that are evaluated at once; by default one per core.
     #[arg(long)]
     threads: Option<usize>,
     /// The file of hashes.

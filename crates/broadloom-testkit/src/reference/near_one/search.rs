@@ -120,7 +120,7 @@ impl Window {
         let tolerance = (1 << BITS) / self.reach as u64;
         let mut j = -self.reach;
         loop {
-            // b = start − slope·j modulo 1; finds the next j for which that is within the tolerance.
+            // b = start − slope·j modulo 1; finds the next j for which b is within the tolerance.
             let at = high(self.start.wrapping_sub(self.slope.wrapping_mul(j as i128 as u128)));
             let (low, top) = (0_u64.wrapping_sub(tolerance + at) & MASK, tolerance.wrapping_sub(at) & MASK);
             let more =

@@ -1,7 +1,7 @@
 //! Random arguments for functions of two arguments, as pairs of numbers of the format.
 //!
-//! Pairs are drawn by kind. Each kind has its own share and its own maximum in the report, because pairs of arbitrary bits rarely
-//! have a result in range, and never one that is subnormal or close to cancellation.
+//! Pairs are drawn by kind. Each kind has its own share and its own maximum in the report, because the result of a pair of
+//! arbitrary bits is rarely in range, and never subnormal or close to cancellation.
 
 use broadloom_testkit::random::Rng;
 use broadloom_testkit::reference::{FloatFormat, Function};
@@ -52,7 +52,7 @@ const OF_PLANE: &[PairKind] = &[
         let x = scaled(rng, format.least, format.greatest);
         [x, x * scaled(rng, -format.precision - 4, format.precision + 4)]
     }),
-    // Squared, the smaller operand is about half an ulp of the square of the larger one.
+    // The square of the smaller operand is about half an ulp of the square of the larger one.
     kind("the lesser one about to count", |format, rng| {
         let x = scaled(rng, format.least, format.greatest);
         [x, x * scaled(rng, -format.precision / 2 - 2, -format.precision / 2 + 1)]
@@ -182,7 +182,7 @@ const OF_LOGADDEXP: &[PairKind] = &[
         let far = [least, f64::from(format.least) * std::f64::consts::LN_2, 1.5 * least][rng.below(3)];
         [x, near(rng, format, x + far)]
     }),
-    // The larger operand is subnormal or nearly so, and so is the exponential of the other.
+    // The larger operand, and the exponential of the smaller one, are subnormal or nearly subnormal.
     kind("result at underflow", |format, rng| {
         let x = scaled(rng, format.least - format.precision, format.least + format.precision);
         [x, x.abs().ln() + uniform(rng, -5.0, 5.0)]
@@ -229,7 +229,7 @@ fn edge_case(format: FloatFormat, rng: &mut Rng) -> f64 {
     values[rng.below(values.len())]
 }
 
-/// A subnormal number, uniformly distributed either itself or in its exponent.
+/// A subnormal number. Either the number or its exponent is uniformly distributed.
 fn subnormal(format: FloatFormat, rng: &mut Rng) -> f64 {
     if rng.chance(1, 2) { least(rng, format) } else { tiny(rng, format) }
 }

@@ -1,8 +1,8 @@
 //! Rows of hashes for element-wise expressions that are fused into the loop of a reduction, on operands of
 //! every layout.
 //!
-//! The order of a sum follows the view's indices and not the memory, whatever is fused into it. Each row is
-//! therefore also evaluated on contiguous copies of its operands.
+//! The order of a sum depends on the view's indices and not on the memory, whatever is fused into it. Each
+//! row is therefore also evaluated on contiguous copies of its operands.
 
 use broadloom::DType;
 
@@ -107,7 +107,7 @@ fn row(
     layouts: &[[HashedLayout; 2]],
     shapes: &[&[usize]],
 ) -> Option<ReductionRow> {
-    // If an element of a sum is NaN, others have no effect, so special values are used for float32 only.
+    // A NaN element determines the whole sum, so special values are used for float32 only.
     let special = (dtype == DType::Float32).then_some(Contents::Special);
     let contents: Vec<Contents> = [call.moderate()].into_iter().chain(special).collect();
     let mut cases = Vec::new();

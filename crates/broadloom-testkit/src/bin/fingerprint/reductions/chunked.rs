@@ -40,7 +40,7 @@ pub fn in_chunks(
             (number..roots.len()).filter(|&other| roots[other].shape() == root.shape()).collect();
         let together: Vec<&Array<'static>> = group.iter().map(|&number| &roots[number]).collect();
         let bytes = |array: &Array<'_>| array.len() * array.dtype().size();
-        // Operands that are parts of files need memory; operands in memory are there already.
+        // Operands that are read from files need memory for their parts; operands in memory need no more.
         let read = if from_files { operands } else { &[] };
         let total: usize = read.iter().chain(together.iter().copied()).map(bytes).sum();
         let (computed, count) = in_few(&together, &files, operands, total, options)?;

@@ -1,5 +1,4 @@
-//! Rows of hashes for reductions along one axis of lengths around 16·2^k: one lane less or more, and one lane
-//! short of a full row of 16.
+//! Rows of hashes for reductions along one axis, whose length is 16·2^k, or 1 or 15 elements more or less.
 //!
 //! At each of these lengths the tree of a sum gets a new level, and lengths next to them end within a row of
 //! lanes.

@@ -36,7 +36,7 @@ pub struct HashedCase {
 }
 
 impl HashedCase {
-    /// Builds the results on other arrays than the operands.
+    /// Builds the results on arrays that replace the operands.
     pub fn results(&self, arrays: &[Array<'static>]) -> Result<Vec<Array<'static>>> {
         let program = Program::parse(&self.text)?;
         let named = self.operands.iter().zip(arrays).map(|(operand, array)| (operand.name, array.clone()));
@@ -90,9 +90,9 @@ pub struct HashedOperand {
 /// The contents of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// Numbers of which a million have a sum in range of the dtype.
+    /// Numbers whose sum is in range of the dtype for a million of them.
     Moderate,
-    /// Numbers of which a million have a product in range of the dtype.
+    /// Numbers whose product is in range of the dtype for a million of them.
     Product,
     /// Floats: moderate numbers with many zeros of either sign, and some infinities and NaNs of any sign and payload. A row of
     /// hundreds of elements has some of them, and most short rows have none. Integers: arbitrary bits.
