@@ -1,8 +1,9 @@
 //! Arithmetic, comparisons and selections as CLIF instructions.
 //!
-//! Each gives the bits that the definition of the primitive demands. For vectors of 128 bits only those CLIF
-//! instructions are used that Cranelift's back ends for x86-64 (AVX, FMA) and aarch64 lower on vectors, since they
-//! panic on others. For wider vectors [intrinsics](broadloom_wide::Intrinsic) are used in addition.
+//! The results have the bits that the definition of each primitive specifies. For vectors of 128 bits, the code uses
+//! only CLIF instructions that Cranelift's back ends for x86-64 (AVX, FMA) and aarch64 can lower on vectors, since the
+//! back ends panic on other instructions. For wider vectors [intrinsics](broadloom_wide::Intrinsic) are used in
+//! addition.
 
 use broadloom_ir::DType;
 use broadloom_math::Cmp;
@@ -62,8 +63,8 @@ impl Vectors<'_> {
     /// The high halves of products of unsigned lanes. All lanes of the second operand are equal.
     pub fn multiply_high(&mut self, a: Lanes, b: Lanes) -> Lanes {
         if !self.layout.is_wide() {
-            // At 128 bits, only 64-bit lanes get here: for shorter lanes the primitive has been replaced by others
-            // (legalised).
+            // At 128 bits, lanes have 64 bits here: for shorter lanes the primitive has been replaced by other
+            // primitives (legalised).
             return self.by_lane(&[a, b], types::I64X2, |e, s| e.ins().umulhi(s[0], s[1]));
         }
         a.zip(&b, |x, y| {
@@ -74,8 +75,8 @@ impl Vectors<'_> {
 
     /// Quotients of unsigned 64-bit integers, computed lane by lane; 0 where the divisor is 0.
     ///
-    /// A division through float64, as in the interpreter's loops, takes 4.7 ns per element against 2.8 (measured on an AVX-512
-    /// target with a fast divider; not on older ones).
+    /// A division through float64, as in the interpreter's loops, takes 4.7 ns per element instead of 2.8 (measured on
+    /// an AVX-512 target with a fast divider; not measured on older CPUs).
     pub fn quotient(&mut self, a: Lanes, b: Lanes) -> Lanes {
         let zero = self.zero(types::I64X2);
         let by_zero = b.map(|v| self.ins().icmp(IntCC::Equal, v, zero));
@@ -112,7 +113,7 @@ impl Vectors<'_> {
         a.zip(&b, |x, y| self.ins().icmp(cc, x, y))
     }
 
-    /// Selects bit by bit: the bits of `a` where the mask's bits are set, those of `b` elsewhere.
+    /// Selects bit by bit: takes a bit of `a` where the mask's bit is set, otherwise the bit of `b`.
     pub fn bit_select(&mut self, m: Lanes, a: Lanes, b: Lanes) -> Lanes {
         let out = m.zip3(&a, &b, |m, x, y| {
             let ty = self.type_of(x);
@@ -122,18 +123,18 @@ impl Vectors<'_> {
         out.with_width(a.width.into())
     }
 
-    /// Selects lanes of a dtype: `a` where the mask is set, `b` elsewhere.
+    /// Selects lanes of a dtype: takes a lane of `a` where the mask is set, otherwise the lane of `b`.
     pub fn select(&mut self, dtype: DType, m: Lanes, a: Lanes, b: Lanes) -> Lanes {
         if self.layout.width == VectorWidth::W512 {
             // At 512 bits masks are in registers of their own, and a blend is one instruction.
             return self.bit_select(m, a, b);
         }
         // A blend takes three micro-operations on current CPUs; if one operand is a constant, one or two instructions of one
-        // micro-operation each do the same.
+        // micro-operation each have the same effect.
         let ty = self.layout.vector_of(dtype);
         let ones = u64::MAX >> (64 - 8 * u32::from(a.width));
         match (self.constants.bits_of(&a), self.constants.bits_of(&b)) {
-            // The constant with all bits set (a NaN, for floats) where the mask is set and 0 elsewhere is the mask itself.
+            // If `a` has all bits set (a NaN, for floats) and `b` is 0, the result is the mask itself.
             (Some(bits), Some(0)) if bits == ones => self.cast_lanes(ty, m),
             (_, Some(0)) => {
                 let m = self.cast_lanes(ty, m);
@@ -155,7 +156,7 @@ impl Vectors<'_> {
         }
     }
 
-    /// The bits of a value as lanes of another type of the same size.
+    /// Reinterprets the bits of a value as lanes of another type of the same size.
     pub fn cast_lanes(&mut self, ty: Type, x: Lanes) -> Lanes {
         x.map(|v| self.cast_bits(ty, v)).with_width(ty.lane_type().bytes())
     }

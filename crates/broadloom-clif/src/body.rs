@@ -1,11 +1,11 @@
-//! The body of a kernel as SSA over those primitives that the target has instructions for, ready to be lowered.
+//! The body of a kernel as SSA over the primitives that the target has instructions for, ready to be lowered.
 //!
 //! Every op and cast has a recording: its scalar definition as a sequence of primitives. The recordings of the kernel's
 //! instructions are inlined one after the other. A primitive that the target has no instructions for is
 //! [legalised](crate::legalise) as it is added, equal primitives become one value (GVN), operations that return an
 //! operand unchanged are replaced by it, and each value is assigned to the outermost loop level that its operands allow
-//! (LICM). Once the outputs are known, values that nothing reads are dropped (DCE). Because all this happens before
-//! lowering, it serves every vector width, including those whose back end has no optimiser.
+//! (LICM). Once the outputs are known, values that nothing reads are dropped (DCE). All of this takes place before
+//! lowering, so it applies to every vector width, including those whose back end has no optimiser.
 
 use std::fmt;
 
@@ -36,7 +36,7 @@ pub enum Code {
     Minimum,
     /// The larger of two numbers. For floats −0 is less than 0, and lanes with a NaN are unspecified.
     Maximum,
-    /// A mask of the lanes in which either of two floats is NaN.
+    /// A mask of the lanes in which at least one of two floats is NaN.
     Unordered,
 }
 
@@ -152,7 +152,8 @@ impl KnownNodes {
 /// The body of a kernel for one vector width.
 pub struct Body {
     width: VectorWidth,
-    /// For each parameter, whether it is a divisor with a short reciprocal, by which fewer instructions divide.
+    /// For each parameter, whether it is a divisor with a short reciprocal. Division by such a parameter takes fewer
+    /// instructions.
     short_reciprocals: Vec<bool>,
     nodes: Vec<Node>,
     known: KnownNodes,
@@ -230,7 +231,7 @@ impl Body {
         &self.levels[level as usize]
     }
 
-    /// The number of values, whether anything reads them or not.
+    /// The number of values, including those that nothing reads.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -277,8 +278,8 @@ impl Body {
         match inst.code {
             kernel::Code::Apply { dtype, .. } => {
                 if let Some(site) = site {
-                    // The divisor is checked for zero at the loop level of the result, even if it is computed
-                    // further out: a divisor of zero counts only if there is an element to divide.
+                    // The divisor is checked for zero at the loop level of the result, even if the divisor is computed
+                    // at an outer level: a divisor of zero is a fault only if there is an element to divide.
                     let level = self.level_of(operands);
                     let code = Code::CheckDivisor(site);
                     self.append(code, dtype, [args[1], Var(0), Var(0), Var(0)], 0, level);
@@ -329,7 +330,8 @@ impl Body {
         Var(self.nodes.len() as u32 - 1)
     }
 
-    /// Adds a primitive that the target has instructions for. Returns its value, or that of an equal one added before.
+    /// Adds a primitive that the target has instructions for. Returns its value, or the value of an equal primitive
+    /// that was added before.
     fn define(&mut self, code: Code, dtype: DType, args: [Var; 4], lane: u8) -> Var {
         let node = Node { code, dtype, args, lane, level: Depth::Call, live: false };
         let next = Var(self.nodes.len() as u32);
@@ -345,7 +347,7 @@ impl Body {
         self.define(Code::Primitive(Primitive::Splat(bits)), dtype, [Var(0); 4], dtype.size() as u8)
     }
 
-    /// A mask or bool converted to a mask with lanes of this many bytes.
+    /// Converts a mask or bool to a mask with lanes of this many bytes.
     fn resized(&mut self, mask: Var, lane: u8) -> Var {
         let from = self.node(mask).lane;
         if from == lane {
@@ -358,14 +360,14 @@ impl Body {
         self.define(resize, unsigned(lane), [mask, Var(0), Var(0), Var(0)], lane)
     }
 
-    /// A value in the form that it has in memory: a bool becomes a mask with lanes of one byte, other values are
+    /// Converts a value to its form in memory: a bool becomes a mask with lanes of one byte, other values are
     /// unchanged.
     fn in_memory(&mut self, dtype: DType, value: Var) -> Var {
         if dtype == DType::Bool { self.resized(value, 1) } else { value }
     }
 
-    /// Adds a primitive whose operands or result are masks; `None` for other primitives. Bools are masks too, with
-    /// lanes as wide as those of the values that were compared.
+    /// Adds a primitive whose operands or result are masks; `None` for other primitives. Bools are masks too; their
+    /// lanes are as wide as those of the values that were compared.
     fn mask(&mut self, inst: &Inst) -> Option<Var> {
         use Primitive::*;
         let (code, [m, a, b, c], size) =
@@ -410,8 +412,9 @@ impl Body {
         })
     }
 
-    /// The code of the minimum or maximum that a select of integers computes if its mask compares the same two
-    /// integers. Vectors of more than 128 bits have one instruction for it, except for 64-bit lanes at 256 bits.
+    /// If a select of two integers by a mask that compares them computes their minimum or maximum, the code of that
+    /// minimum or maximum; otherwise `None`. Vectors of more than 128 bits have one instruction for it, except for
+    /// 64-bit lanes at 256 bits.
     fn extremum(&self, m: Var, a: Var, b: Var) -> Option<(Code, DType)> {
         let Node { code: Code::Primitive(Primitive::Cmp(how)), dtype, args: [x, y, ..], .. } = *self.node(m)
         else {
@@ -496,8 +499,8 @@ impl Body {
 impl Sink for Body {
     fn push(&mut self, inst: Inst) -> Var {
         use Primitive::{Add, Div, Fma, Mul, Sub};
-        // PERF: most primitives of a body are float arithmetic, which is neither folded nor legalised, so it is
-        // recognised first.
+        // PERF: most primitives of a body are float arithmetic, which is never folded or legalised, so it is tested for
+        // first.
         let plain = inst.dtype.is_float() && matches!(inst.primitive, Add | Sub | Mul | Div | Fma);
         if !plain {
             if let Some(value) = self.folded(&inst).or_else(|| self.mask(&inst)) {
@@ -518,8 +521,8 @@ impl Sink for Body {
     }
 
     fn has_short_reciprocal(&self, x: Var, dtype: DType) -> bool {
-        // If a conversion between signed and unsigned was folded away, the parameter's bits are another divisor here,
-        // whose reciprocal may be long.
+        // If a conversion between signed and unsigned was folded away, the parameter's bits are a different divisor in
+        // this dtype, whose reciprocal may be long.
         match self.node(x) {
             Node { code: Code::Param(i), dtype: of, .. } if *of == dtype => {
                 self.short_reciprocals.get(*i).is_some_and(|&short| short)

@@ -1,13 +1,13 @@
 //! Calls the machine code of a kernel for whole rows.
 //!
-//! Unless the code takes rows of any length, a row must have at least as many columns as a block has lanes. Rows with
-//! fewer columns are computed in buffers ([`crate::partial`]).
+//! Unless the code can be called for rows of any length, a row must have at least as many columns as a block has lanes.
+//! Rows with fewer columns are computed in buffers ([`crate::partial`]).
 
 use broadloom_mem::RawOperand;
 
 use crate::code::{Compiled, Linked};
 
-/// The arguments that stay the same each time that code is entered for one call of a kernel.
+/// The arguments that are the same each time that code is entered during one call of a kernel.
 pub(crate) struct Call<'a> {
     pub inner: &'a Compiled,
     pub params: &'a [u64],
@@ -16,7 +16,7 @@ pub(crate) struct Call<'a> {
 
 impl Call<'_> {
     /// # Safety
-    /// The operands are valid for `rows × cols` elements of the sizes and access classes that the kernel has; `cols` is
+    /// The operands are valid for `rows × cols` elements with the kernel's element sizes and access classes; `cols` is
     /// at least the lane count, or 1 if the code [takes any row](Compiled::takes_any_row); `faults` points to a byte
     /// for each fault site.
     #[inline]
@@ -29,13 +29,14 @@ impl Call<'_> {
     }
 
     /// # Safety
-    /// As [`Call::enter`]. `linked` is one of the functions of `inner`, and `last` is what it expects. For the second
-    /// function that is the number of columns, which make whole blocks; if it has non-temporal stores, every output
-    /// begins a cache line at its first column.
+    /// As [`Call::enter`]. `linked` is one of the functions of `inner`, and `last` is the argument that this function
+    /// expects. For the second function it is the number of columns, which are a whole number of blocks; if the
+    /// function has non-temporal stores, the first column of every output is at the beginning of a cache line.
     #[inline]
     pub unsafe fn enter_at(&self, linked: &Linked, operands: &[RawOperand], rows: usize, last: usize) {
         // SAFETY: operands and fault bytes are valid by this function's contract; `Compiled::run` makes a call
-        // only where `params` has the kernel's parameters, and the constants and the code are `inner`'s, which is borrowed.
+        // only if `params` contains the kernel's parameters, and the constants and the code belong to `inner`, which is
+        // borrowed.
         unsafe { linked.entry.call(operands, self.params, self.faults, rows, last, &linked.constants) }
     }
 }

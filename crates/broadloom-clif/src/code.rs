@@ -1,6 +1,6 @@
 //! Machine code with its owner: the entry points of a compiled kernel, and the properties that calls must match.
 //!
-//! Code lives exactly as long as its [`Compiled`], and is never handed out without that owner.
+//! The code lives exactly as long as its [`Compiled`], which never passes it on without its owner.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -23,7 +23,7 @@ pub(crate) struct Entry(
 );
 
 impl Entry {
-    /// The entry point that is a function of compiled code.
+    /// The entry point at the address of a function of compiled code.
     ///
     /// # Safety
     /// `code` is a finalized function with six pointer-sized parameters and no result, in the platform's calling
@@ -37,8 +37,8 @@ impl Entry {
     /// Runs the code.
     ///
     /// # Safety
-    /// The pointers lead to as many operands, parameters, fault bytes and constants as the kernel has, which are valid for
-    /// the rows and columns given; the module that owns the code is alive.
+    /// The pointers point to as many operands, parameters, fault bytes and constants as the kernel has; the operands
+    /// are valid for the given rows and columns; the module that owns the code is alive.
     #[inline]
     pub unsafe fn call(
         self,
@@ -74,8 +74,9 @@ impl Drop for Code {
     fn drop(&mut self) {
         // SAFETY: `self` is being dropped, so the module is not used again.
         let module = unsafe { ManuallyDrop::take(&mut self.0) };
-        // SAFETY: the functions of the module are reached through `Compiled::usual` and `Compiled::bulk` only, which are dropped together
-        // with this owner and called through a borrow of it: no call is running and none can follow.
+        // SAFETY: the functions of the module are called only through `Compiled::usual` and `Compiled::bulk`, which are
+        // dropped together with this owner, and only through a borrow of it: no call is running, and no later call is
+        // possible.
         unsafe { module.free_memory() };
     }
 }
@@ -84,13 +85,13 @@ impl Drop for Code {
 pub struct Compiled {
     pub(crate) plan: CodePlan,
     pub(crate) usual: Linked,
-    /// The second function, which takes whole blocks only. [`CodePlan::bulk`] says what it does.
+    /// The second function, which takes whole blocks only. [`CodePlan::bulk`] specifies its work.
     pub(crate) bulk: Option<Linked>,
     pub(crate) narrowed: Option<String>,
     pub(crate) inputs: Vec<DType>,
     pub(crate) outputs: Vec<DType>,
     pub(crate) access: Vec<Access>,
-    /// Whether an input's elements are [reversed or every second one in memory](Access::is_stepped).
+    /// Whether the elements of an input are [reversed or every second element in memory](Access::is_stepped).
     pub(crate) reads_steps: bool,
     pub(crate) params: usize,
     pub(crate) fault_sites: usize,
@@ -129,9 +130,9 @@ impl Compiled {
         matches!(self.plan.bulk, Bulk::Stream { .. })
     }
 
-    /// Whether the code reads inputs in place whose elements are reversed or every second one in memory
-    /// ([`AliasPolicy::Stepped`](broadloom_mem::AliasPolicy)). Only code on vectors of more than 128 bits can; for
-    /// other code such elements are first copied to contiguous tiles.
+    /// Whether the code reads in place an input that is reversed or every second element in memory
+    /// ([`AliasPolicy::Stepped`](broadloom_mem::AliasPolicy)). Only code on vectors of more than 128 bits can do this;
+    /// for other code, such inputs are first copied to contiguous tiles.
     pub fn reads_steps(&self) -> bool {
         self.reads_steps
     }

@@ -1,8 +1,8 @@
-//! Compiles kernels to callable machine code. The emitter's CLIF goes to Cranelift, or for vectors of more than 128
-//! bits to `broadloom-wide`. The machine code of each kernel is placed in a JIT module of its own.
+//! Compiles kernels to callable machine code. The emitter's CLIF is compiled by Cranelift, or by `broadloom-wide` for vectors of
+//! more than 128 bits. The machine code of each kernel is in a JIT module of its own.
 //!
-//! Pages are written before they are executable. A kernel that `broadloom-wide` does not support is compiled for
-//! narrower vectors.
+//! Pages are written first and then made executable. A kernel that `broadloom-wide` does not support is compiled for narrower
+//! vectors.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -49,7 +49,7 @@ impl Compiler {
     /// The compiler for the CPU that the process runs on.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] if the CPU is neither an x86-64 with AVX and FMA nor an aarch64.
+    /// [`ErrorKind::Limit`] if the CPU is not supported; supported are x86-64 with AVX and FMA, and aarch64.
     pub fn host() -> Result<Compiler> {
         let (thorough, linear) = (host_isa("backtracking")?, host_isa("single_pass")?);
         Ok(Compiler {
@@ -61,9 +61,9 @@ impl Compiler {
         })
     }
 
-    /// This compiler, which now also announces its code to profilers and debuggers: by a line in perf's map (the file
-    /// `perf-PID.map` in the folder where perf looks; on Linux only), by GDB's interface for compiled code (with the
-    /// feature `gdb` only), or by both.
+    /// Returns this compiler, changed so that it also announces its code to profilers and debuggers: by a line in perf's map (the
+    /// file `perf-PID.map` in the folder where perf looks; on Linux only), through GDB's interface for compiled code (with the
+    /// feature `gdb` only), or in both ways.
     #[must_use]
     pub fn announcing(self, perf_map: bool, gdb: bool) -> Compiler {
         Compiler { announce: Announce { perf_map, gdb }, ..self }
@@ -81,8 +81,8 @@ impl Compiler {
     /// its results are the same for every width.
     ///
     /// # Errors
-    /// [`ErrorKind::Memory`] if executable memory is refused; [`ErrorKind::Limit`] if memory has run out, for a kernel that is
-    /// too large for the compiler or would need more than 64 KiB of stack, and under `perf record` if perf's map can't be
+    /// [`ErrorKind::Memory`] if the system refuses executable memory; [`ErrorKind::Limit`] if memory has run out, if the kernel
+    /// is too large for the compiler or would need more than 64 KiB of stack, and under `perf record` if perf's map can't be
     /// written; [`ErrorKind::Internal`] for a kernel that does not verify.
     pub fn compile(
         &self,
@@ -135,7 +135,7 @@ impl Compiler {
             let absent = || Error::new(ErrorKind::Internal, "a host function of the kernel was not given");
             let constants = constants.ok_or_else(absent)?;
             // SAFETY: `finalize_definitions` has succeeded, and the function was declared with the signature that
-            // `emit::signature` gives for this platform: six words and no result.
+            // `emit::signature` returns for this platform: six words and no result.
             Ok(Linked { entry: unsafe { Entry::new(code) }, size: function.size, constants })
         };
         let (usual, bulk) = (link(usual)?, bulk.map(&mut link).transpose()?);
@@ -187,7 +187,7 @@ impl KernelExecutor for Compiler {
         Ok(Arc::new(self.compile_for(purpose, kernel, functions, access, width)?))
     }
 
-    /// Tests whether the system lets memory become executable, with code that is never run.
+    /// Tests whether the system allows executable memory, with code that is never run.
     fn probe(&self) -> Result<()> {
         let isa = &self.linear;
         let mut module = self.module(isa)?;
@@ -197,7 +197,7 @@ impl KernelExecutor for Compiler {
         make_executable(&mut module)
     }
 
-    /// The listing of the function that serves a purpose: the second function if there is one, otherwise the usual one.
+    /// The listing of the function for a purpose: the second function if there is one, otherwise the usual function.
     fn listing(
         &self,
         kernel: &Kernel,
@@ -331,8 +331,8 @@ pub fn clif(kernel: &Kernel, access: &[Access]) -> Result<String> {
 pub(crate) const X86_64_AT_LEAST: [&str; 6] =
     ["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_avx", "has_fma"];
 
-/// The access classes with which code of this vector width reads inputs. Code on vectors of 128 bits has no
-/// permutations, so inputs that are reversed or every second element in memory are copied to contiguous memory first.
+/// The access class with which code of this vector width reads each input. Code on vectors of 128 bits has no permutations, so
+/// inputs that are reversed or every second element in memory are copied to contiguous memory first.
 fn read_at(width: VectorWidth, access: &[Access]) -> Vec<Access> {
     match width {
         VectorWidth::W128 => access.iter().map(|access| access.packed()).collect(),
@@ -382,8 +382,7 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
     })
 }
 
-/// Comment lines that name the host functions in the table of constants, since the code shows only offsets in the
-/// table.
+/// Comment lines that name the host functions in the table of constants, since the code contains only offsets into the table.
 fn host_functions(kernel: &Kernel, constants: &[TableEntry]) -> String {
     let line = |function: &HostDeclaration| {
         let of = |entry: &TableEntry| matches!(entry, TableEntry::Host(f) if f == function);
@@ -397,7 +396,7 @@ fn defect(e: impl fmt::Debug) -> Error {
     Error::new(ErrorKind::Internal, format!("Cranelift refused a kernel, please report it: {e:?}"))
 }
 
-/// The error for a function that could not be defined; an exceeded limit is not a defect.
+/// The error for a function that could not be defined: [`ErrorKind::Limit`] for an exceeded limit, which is not a defect.
 fn refused(e: ModuleError) -> Error {
     match e {
         ModuleError::Allocation { err } => {
@@ -447,8 +446,7 @@ pub(crate) mod tests {
     use broadloom_ir::DType;
     use broadloom_ir::kernel::{self, Inst, ValueId};
 
-    /// A kernel that computes one instruction and also copies an input of another dtype, so that lanes of two widths
-    /// occur.
+    /// A kernel that computes one instruction and also copies an input of another dtype, so that its lanes have two widths.
     pub(crate) fn mixed(code: kernel::Code, other: DType) -> Kernel {
         let operands = code.operands();
         let mut args = [ValueId(0); 3];

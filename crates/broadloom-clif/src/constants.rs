@@ -18,9 +18,10 @@ use broadloom_ir::VectorWidth;
 /// The constants of a function.
 ///
 /// The constants of a short body are defined once and stay in registers. A long body has more constants than there are
-/// registers: hoisted out of the loop, each would be spilled and reloaded by an instruction of its own, whereas a
-/// constant in the table is a memory operand of the instruction that uses it. For vectors of more than 128 bits all
-/// constants are defined in the entry block as CLIF's own, and `broadloom-wide` decides where they are kept.
+/// registers. If they were hoisted out of the loop, each would be spilled, and reloaded by an instruction of its own,
+/// whereas a constant in the table is a memory operand of the instruction that uses it. For vectors of more than 128
+/// bits all constants are defined in the entry block by CLIF instructions, and `broadloom-wide` decides where they are
+/// kept.
 #[derive(Default)]
 pub struct Constants {
     /// The address of the table of constants.
@@ -31,7 +32,8 @@ pub struct Constants {
     entry_end: Option<Inst>,
     defined: HashMap<(Type, u64), Value, FxBuildHasher>,
     table: Vec<TableEntry>,
-    /// The immediates of shuffle masks. Equal masks must share one, because Cranelift's optimiser compares immediates, not bytes.
+    /// The immediates of shuffle masks. Equal masks must share one immediate, because Cranelift's optimiser compares
+    /// immediates, not their bytes.
     masks: Vec<([u8; VECTOR as usize], Immediate)>,
     /// For the values that are constants, the bits of each lane. Some instructions have a shorter form for constants.
     bits: HashMap<Value, u64, FxBuildHasher>,
@@ -62,7 +64,7 @@ impl TableEntry {
     }
 }
 
-/// The flags of a load that gives the same result wherever it is executed, so that it can move to its use.
+/// The flags of a load that returns the same result wherever it is executed, so that it can be moved to its use.
 fn pure_load() -> MemFlagsData {
     MemFlagsData::trusted().with_readonly().with_can_move()
 }
@@ -83,7 +85,7 @@ impl Constants {
         self.base
     }
 
-    /// Sets the address from which vector constants are read from now on. A loop carries this address unchanged.
+    /// Sets the address from which all later vector constants are read. A loop carries this address unchanged.
     pub fn set_base(&mut self, base: Option<Value>) {
         self.base = base;
     }
@@ -100,8 +102,8 @@ impl Constants {
 
     /// A vector constant with `bits` in each lane.
     ///
-    /// A constant defined in a register serves the rest of the function, since the point where it is first needed
-    /// dominates all later code except cold blocks, which need no constants.
+    /// A constant that is defined in a register is reused in the rest of the function, since the point where it is
+    /// first needed dominates all later code except cold blocks, which need no constants.
     pub fn constant(&mut self, builder: &mut FunctionBuilder<'_>, ty: Type, bits: u64) -> Value {
         if let Some(&v) = self.defined.get(&(ty, bits)) {
             return v;
@@ -122,7 +124,7 @@ impl Constants {
         v
     }
 
-    /// A 128-bit constant of any bytes.
+    /// A 128-bit constant with these bytes.
     pub fn vector(
         &mut self,
         builder: &mut FunctionBuilder<'_>,
@@ -183,8 +185,8 @@ impl Constants {
         (word(at), word(at + 8))
     }
 
-    /// The index of an entry in the table, to which it is added if it is new. Equal entries share one index, so that
-    /// Cranelift's optimiser sees equal loads.
+    /// Returns the index of an entry in the table. A new entry is added. Equal entries share one index, so that
+    /// Cranelift's optimiser can merge their loads.
     fn place(&mut self, entry: TableEntry) -> usize {
         self.table.iter().position(|known| *known == entry).unwrap_or_else(|| {
             self.table.push(entry);

@@ -1,5 +1,5 @@
-//! Conversions between integers and floats that the target has instructions for. (Other conversions have been
-//! [legalised](crate::legalise) before.)
+//! Conversions between integers and floats that the target has instructions for. (Other conversions have already been
+//! [legalised](crate::legalise).)
 //!
 //! Integers become floats by rounding once, to nearest even. Floats become integers by truncating and saturating; NaN
 //! becomes 0.
@@ -48,7 +48,8 @@ impl Vectors<'_> {
         if !self.layout.is_wide() && size == 8 {
             return self.by_lane(&[x], types::I64X2, |e, s| e.ins().fcvt_to_sint_sat(types::I64, s[0]));
         }
-        // Floats are first converted to integers of their own width; a narrower result is saturated in further steps.
+        // Floats are first converted to integers of the same width; a narrower result is then computed by saturating in
+        // steps.
         let own = from.size() as u32;
         let ty = self.layout.vector(integer(own));
         let mut whole = x.map(|v| match signed || size < own {
@@ -63,7 +64,8 @@ impl Vectors<'_> {
             return self.converted_by(whole, integer(size), how);
         }
         while u32::from(whole.width) > size {
-            // The last step saturates to the result's own range; the steps before it keep the sign.
+            // The last step saturates to the range of the result's dtype; the steps before it saturate to signed
+            // ranges.
             let last = u32::from(whole.width) == 2 * size;
             whole = self.narrow_saturating(whole, signed || !last);
         }

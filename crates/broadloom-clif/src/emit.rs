@@ -5,7 +5,8 @@
 //! only those elements. Its argument `last` depends on how the last block of a row is computed. If that block overlaps
 //! the block before it, `cols` is at least the lane count, and `last` is `cols` minus the lane count, where the last
 //! block begins. If its accesses are masked, `cols` is at least 1, and `last` is `cols`. The second function of a
-//! kernel, which writes non-temporally or reduces rows to leaves, gets rows of whole blocks, and `last` is `cols`.
+//! kernel, which writes with non-temporal stores or reduces rows to leaves, is called for rows of whole blocks, and
+//! `last` is `cols`.
 //!
 //! ```text
 //! entry:  loads the parameters, computes what depends on nothing else
@@ -47,7 +48,7 @@ pub use crate::slow_path::Helpers;
 /// The limit on the stack space of compiled code in bytes. Threads of some platforms have only 128 KiB.
 pub const MAX_FRAME: u32 = 64 << 10;
 
-/// The size in bytes of a cache line, which is also that of a 512-bit vector.
+/// The size in bytes of a cache line, and of a 512-bit vector.
 const LINE: i64 = 64;
 
 /// Rows of at least this many blocks are computed in two pieces, if the plan aligns rows.
@@ -66,7 +67,7 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// The number of lanes that the body computes at a time.
+    /// The number of lanes for which the body computes values at a time.
     fn lanes(self, plan: &CodePlan) -> u32 {
         match (self, plan.bulk) {
             (Variant::Usual, _) | (Variant::Bulk, Bulk::None) => plan.lanes,
@@ -186,12 +187,12 @@ struct Emitter<'a> {
     step: i64,
     /// The access class of each input.
     access: &'a [Access],
-    /// For each output, how the rows of a block are reduced; empty if all elements are written as they are.
+    /// For each output, how the rows of a block are reduced; empty if the elements themselves are written.
     leaves: Vec<Leaf>,
     slow_paths: SlowPaths,
     host_calls: HostCalls,
-    /// A value that is nonzero from the first block of the row on that has a NaN to replace; `None` if blocks are not
-    /// tested for NaN.
+    /// A value that is nonzero if this block or an earlier block of the row has a NaN to replace; `None` if blocks are
+    /// not tested for NaN.
     nan_seen: Option<Value>,
 }
 
@@ -214,7 +215,7 @@ impl Emitter<'_> {
         let row_number = v.builder.append_block_param(row, types::I64);
         let zero = v.ins().iconst(types::I64, 0);
         let mut first = vec![BlockArg::from(zero)];
-        // The second function is given whole blocks only.
+        // The second function is called for whole blocks only.
         let whole = self.bulk != Bulk::None;
         let masked = self.plan.tail == Tail::Masked && !whole;
         let start = (masked && self.plan.aligns_rows).then(|| {
@@ -227,8 +228,8 @@ impl Emitter<'_> {
         self.row(&Loops { row, operands, rows, last, masked, whole }, sources, row_number, start)
     }
 
-    /// Emits the loop over the blocks of a row. If `start` is given, the loop begins at that column and computes one of
-    /// the pieces of the row: a row has one or two.
+    /// Emits the loop over the blocks of a row. If `start` is given, the loop begins at that column and computes one
+    /// piece of the row, which has one or two pieces.
     fn row(
         &mut self,
         loops: &Loops,
@@ -304,8 +305,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Whether each block is first tested for NaN, so that blocks before a row's first NaN need no replacement. This
-    /// pays off if a replacement takes more than one instruction.
+    /// Whether each block is first tested for NaN, so that nothing is replaced in blocks before a row's first NaN. This
+    /// saves time if a replacement takes more than one instruction.
     fn tests_for_nan(&self) -> bool {
         use Primitive::{Add, Cmp, Fma, Mul, Neg, Select, Sub};
         let is_arithmetic = |code| {
@@ -317,7 +318,7 @@ impl Emitter<'_> {
             && nodes.any(|node| self.body.replaces_nan(node))
     }
 
-    /// The column at which the piece of a row ends that begins at the column `start`. The first piece of a long row
+    /// The column at which a piece of a row ends, if it begins at the column `start`. The first piece of a long row
     /// ends where a cache line of the first output begins, so that no store of the second piece crosses cache lines;
     /// every other piece ends at the row's end.
     fn end_of_piece(&mut self, sources: &Sources, start: Value, cols: Value) -> Value {
@@ -464,7 +465,7 @@ fn row_pointer(v: &mut Vectors<'_>, operands: Value, i: usize, row: Value) -> Va
     v.ins().iadd(base, offset)
 }
 
-/// Ends the body of a loop over blocks whose last block may overlap the one before it. Branches to the next whole
+/// Ends the body of a loop over blocks, the last of which may overlap the block before it. Branches to the next whole
 /// block, to the last block, or to the code after the loop, in a new block that is returned. `outer` is the address of
 /// the constants before the loop, and `carried` a value that each block passes to the next.
 fn overlapping(
@@ -482,7 +483,7 @@ fn overlapping(
     let within = v.ins().icmp(IntCC::SignedLessThanOrEqual, next, loops.last);
     let (mut following, mut final_one) = (vec![BlockArg::from(next)], vec![BlockArg::from(loops.last)]);
     if let (Some(base), Some(carried)) = (outer, v.constants.base()) {
-        // `nothing` is zero for any possible number of rows, but the optimiser does not know it, so the loads of
+        // `nothing` is zero for any possible number of rows, but the optimiser can't deduce this, so the loads of
         // constants stay in the loop as memory operands.
         let nothing = v.ins().ushr_imm_u(loops.rows, 63);
         let same = v.ins().iadd(carried, nothing);
@@ -494,8 +495,9 @@ fn overlapping(
         next.extend(carried.map(BlockArg::from));
     }
     v.ins().brif(within, block, &following, tail, &[]);
-    // Either the row is finished, or fewer elements than a block are left and the last block begins before them. With
-    // `==` the optimiser would compare `index`, which would then have to be kept after the addition.
+    // Either the row is finished, or fewer elements are left than a block has, and the last block begins before them. A
+    // comparison with `==` would be rewritten by the optimiser to one of `index`, which would then have to be kept after
+    // the addition.
     v.builder.switch_to_block(tail);
     let cols = v.ins().iadd_imm_s(loops.last, lanes);
     let done = v.ins().icmp(IntCC::SignedGreaterThanOrEqual, next, cols);

@@ -134,8 +134,8 @@ fn foreign(capstone: &Capstone, bytes: &[u8], at: u64) -> Option<(Reading, Strin
             X86OperandType::Invalid => panic!("an operand that is none: {text}"),
         })
         .collect();
-    // Works around a bug of Capstone 5 for this instruction: it scales a short displacement by 16, but the unit is 8 bytes (a
-    // 64-bit scalar), as binutils has it.
+    // Works around a bug of Capstone 5, which scales a short displacement of this instruction by 16. The unit is 8
+    // bytes (a 64-bit scalar); binutils decodes it correctly.
     if let ([0x62, _, _, _, 0x7e, modrm, ..], Some(EncodedOperand::Memory { displacement, .. })) =
         (bytes, operands.first_mut())
         && instruction.mnemonic() == Some("vmovq")
@@ -148,8 +148,8 @@ fn foreign(capstone: &Capstone, bytes: &[u8], at: u64) -> Option<(Reading, Strin
         assert_eq!(operands.remove(1), EncodedOperand::Register(mask.clone()), "{text}");
     }
     let mut mnemonic = instruction.mnemonic().unwrap_or_default().to_string();
-    // Comparisons into a mask register and comparisons of floats have their condition in an immediate. Comparisons of
-    // integers into a vector register have it in the opcode.
+    // In comparisons into a mask register and comparisons of floats, an immediate contains the condition. In
+    // comparisons of integers into a vector register, the opcode contains the condition.
     let into_mask = matches!(&operands[..], [EncodedOperand::Register(k), ..] if k.starts_with('k'));
     if let Some((plain, predicate)) =
         predicate(&mnemonic).filter(|(plain, _)| into_mask || plain.starts_with("vcmp"))

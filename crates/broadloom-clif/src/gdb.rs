@@ -1,8 +1,8 @@
 //! Registers compiled code with GDB and LLDB, through the interface for code that is compiled at run time.
 //!
-//! Each [`Registration`] owns an object file in memory with one symbol, which is in the list that the debugger reads
-//! until the registration is dropped. The list is changed by one thread at a time, and only in the process that began
-//! it, not in forked children.
+//! Each [`Registration`] owns an object file in memory, which contains one symbol. The file is in the list that the
+//! debugger reads until the registration is dropped. The list is changed by one thread at a time, and only in the
+//! process that registered first, not in its forked children.
 
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -33,8 +33,8 @@ const REGISTER: u32 = 1;
 const UNREGISTER: u32 = 2;
 
 /// The head of the list of object files, which the debugger finds by this name.
-// SAFETY: a process has one such symbol by the protocol; the feature is off unless an application asks for it, as it may link
-// another compiler that has it.
+// SAFETY: by the protocol a process has one such symbol. The feature `gdb` is off by default, since an application may
+// link another compiler that defines the symbol.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]
 static mut __jit_debug_descriptor: Descriptor =
@@ -72,7 +72,7 @@ pub(crate) struct Registration {
 
 // SAFETY: the entry is this registration's own and is only looked at and changed under `LIST`; the file is not changed.
 unsafe impl Send for Registration {}
-// SAFETY: nothing can be done through `&Registration`.
+// SAFETY: `&Registration` gives no access to anything.
 unsafe impl Sync for Registration {}
 
 /// Registers code with the debugger; `None` in a forked child, and if the object file can't be written.
@@ -99,12 +99,13 @@ pub(crate) fn register(name: &str, start: usize, len: usize) -> Option<Registrat
     Some(Registration { entry, file })
 }
 
-/// Notifies the debugger that an entry was added or removed.
+/// Notifies the debugger that `entry` was added to the list or removed from it.
 ///
 /// # Safety
 /// `LIST` is held; `list` is the descriptor and `entry` is alive.
 unsafe fn tell(list: *mut Descriptor, action: u32, entry: *mut DebugEntry) {
-    // SAFETY: no one else writes to the descriptor while `LIST` is held. The writes are volatile because the debugger reads them.
+    // SAFETY: no other thread writes to the descriptor while `LIST` is held. The writes are volatile because the
+    // debugger reads them.
     unsafe {
         (&raw mut (*list).relevant).write_volatile(entry);
         (&raw mut (*list).action).write_volatile(action);
@@ -117,7 +118,7 @@ unsafe fn tell(list: *mut Descriptor, action: u32, entry: *mut DebugEntry) {
 impl Drop for Registration {
     fn drop(&mut self) {
         if !is_owner() {
-            // A forked child leaves its copy of the list, and the files to which the list refers, as they are.
+            // A forked child does not change its copy of the list, or free the files to which the list refers.
             std::mem::forget(std::mem::take(&mut self.file));
             return;
         }
@@ -251,7 +252,7 @@ mod tests {
         }
         let [first, second, third] = kernels;
         let is_listed = |n: usize| listed().iter().any(|(symbol, _)| *symbol == name(&test_kernel(n)));
-        // Removes an entry from the middle of the list. This happens when the last owner of the entry is dropped.
+        // Removes an entry from the middle of the list, which happens only when the last owner of the entry is dropped.
         let clone = second.1.clone();
         drop(second);
         assert!(is_listed(11));

@@ -1,8 +1,8 @@
 //! Emits calls of host functions.
 //!
-//! A host function gets its operands in a stack frame of the compiled function: a block of elements, or a single
-//! element if all operands are uniform along a row. The function's address is read from the table of constants, so that
-//! the bytes of the code are the same in every process.
+//! The compiled function passes operands to a host function in a stack frame: a block of elements, or a single element
+//! if all operands are uniform along a row. The function's address is read from the table of constants, so that the
+//! bytes of the code are the same in every process.
 
 use broadloom_ir::{HostDeclaration, MAX_HOST_OPERANDS};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, StackSlot, Value, types};
@@ -19,8 +19,8 @@ pub struct HostCalls {
 }
 
 impl HostCalls {
-    /// Emits a call of a host function; `args` has a value for each of its operands. The call computes a block of a
-    /// row, or a single element if there is no `block`, since every operand is uniform.
+    /// Emits a call of a host function; `args` contains the value of each operand. The call computes a block of a row.
+    /// If every operand is uniform there is no `block`, and the call computes a single element.
     pub fn call(
         &mut self,
         v: &mut Vectors<'_>,
@@ -29,8 +29,8 @@ impl HostCalls {
         block: Option<&RowBlock>,
     ) -> Lanes {
         let signature = function.signature();
-        // The frame has `size` bytes for each operand, the maximum that the lanes of one value can take. The result and
-        // the pointers to the operands come after the operands.
+        // The frame has `size` bytes for each operand, the maximum size of one value's lanes. The result and the
+        // pointers to the operands are stored after the operands.
         let size = MAX_VECTORS as i32 * v.layout.width.bytes() as i32;
         let result = MAX_HOST_OPERANDS as i32 * size;
         let pointers = result + size;

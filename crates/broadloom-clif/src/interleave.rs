@@ -1,10 +1,10 @@
 //! Doubles and halves the width of lanes without moving them across vectors.
 //!
-//! Numbers of N bytes that fill one vector fill two as numbers of 2N bytes. If a loop has only lanes of these two
-//! widths, and only numbers of N bytes in memory, the first of the two vectors holds the even-indexed elements and the
-//! second the odd-indexed ones. Widening is then a mask or a shift of the vector, and narrowing a shift and a blend by
-//! a constant. If lanes kept the order of the elements, each would have to move, in several shuffles, for which CPUs
-//! have one or two execution units.
+//! If numbers of N bytes fill one vector, they fill two vectors as numbers of 2N bytes. If a loop has only lanes of
+//! these two widths, and only numbers of N bytes in memory, the first of the two vectors contains the even-indexed
+//! elements and the second the odd-indexed elements. Widening is then a mask or a shift of the vector, and narrowing a
+//! shift and a blend by a constant. If the lanes were in the order of the elements, each lane would have to be moved by
+//! several shuffles, for which CPUs have only one or two execution units.
 
 use broadloom_ir::kernel::{Depth, Kernel};
 use broadloom_math::record::Primitive;
@@ -18,7 +18,7 @@ use crate::vectors::Vectors;
 use broadloom_ir::VectorWidth;
 
 /// Whether the lanes of a body can be interleaved: nothing in the body depends on the order of the wider lanes, and
-/// memory has none of them.
+/// no array in memory has elements of their width.
 pub fn applies(body: &Body, kernel: &Kernel, layout: LaneLayout) -> bool {
     if !layout.is_wide() || !kernel.functions.is_empty() {
         return false;
@@ -74,8 +74,8 @@ impl Vectors<'_> {
         })
     }
 
-    /// A mask with lanes of twice the width, interleaved. Each wide lane is computed by comparing with 0 an integer
-    /// whose sign bit is the highest bit of the narrow lane.
+    /// A mask with lanes of twice the width, interleaved. Each wide lane is computed from an integer whose sign bit is
+    /// the highest bit of the narrow lane, by comparing it with 0.
     pub fn widen_mask_interleaved(&mut self, m: Lanes) -> Lanes {
         let bits = 8 * i64::from(m.width);
         self.widened(m, |v, ty, m| {
@@ -134,8 +134,8 @@ mod tests {
     use crate::emit::Helpers;
     use crate::repertoire;
 
-    /// A kernel that converts numbers to another dtype, doubles them there and converts them back. It can also output a
-    /// bool, or the doubled numbers before they are converted back.
+    /// A kernel that converts numbers to another dtype, doubles them and converts them back. It can also output a bool,
+    /// or the doubled numbers before they are converted back.
     fn kernel(from: DType, through: DType, outputs: &[u32]) -> Kernel {
         let inst = |code, args: [u32; 3]| Inst { code, args: args.map(ValueId) };
         let body = vec![
@@ -148,7 +148,7 @@ mod tests {
         Kernel { inputs: vec![from], body, outputs, ..Kernel::default() }
     }
 
-    /// Whether the CLIF of a kernel calls no intrinsics but masked loads and stores, so that no lanes are moved.
+    /// Whether the CLIF of a kernel calls no intrinsics except masked loads and stores, so that it moves no lanes.
     fn interleaves(kernel: &Kernel, width: VectorWidth) -> bool {
         let helpers = Helpers::Shown(Vec::new());
         let access = [Access::Contiguous];

@@ -25,7 +25,7 @@ pub struct Intrinsics {
 }
 
 impl Intrinsics {
-    /// No declarations yet. Those made later have this calling convention.
+    /// An empty list. All later declarations have this calling convention.
     pub fn new(call_conv: CallConv) -> Intrinsics {
         Intrinsics { call_conv, signatures: HashMap::default(), functions: HashMap::default() }
     }

@@ -1,7 +1,7 @@
 //! Reduces rows in registers, in the canonical order of reductions, so that only the reduced rows are stored.
 //!
 //! A leaf is the node of the reduction tree to which 2^k rows are reduced. The rows are computed one after the other,
-//! some lanes of each at a time, and merged in the way that a binary counter carries, so that at most k + 1 nodes are
+//! a group of lanes at a time, and merged as carries propagate in a binary counter, so that at most k + 1 nodes are
 //! live. Two rows are merged by the body of the reduction's op, which all executors share.
 
 use broadloom_ir::kernel::{self, Depth, Inst, Kernel, ValueId};
@@ -38,7 +38,7 @@ impl Leaf {
     }
 
     /// Adds a row to the nodes of the rows before it, and merges the last two nodes `pairs` times: once for each pair
-    /// of equal size that is now complete.
+    /// of nodes of equal size that the row completes.
     pub fn push(&self, v: &mut Vectors<'_>, nodes: &mut SmallVec<[Lanes; 8]>, row: Lanes, pairs: u32) {
         let node = (0..pairs).fold(row, |second, _| match nodes.pop() {
             Some(first) => self.pair(v, &first, &second),
@@ -47,7 +47,7 @@ impl Leaf {
         nodes.push(node);
     }
 
-    /// The node to which two nodes are merged.
+    /// Merges two nodes.
     fn pair(&self, v: &mut Vectors<'_>, first: &Lanes, second: &Lanes) -> Lanes {
         let mut values: Vec<Option<Lanes>> = vec![None; self.body.len()];
         for level in [Depth::Call, Depth::Row, Depth::Element] {

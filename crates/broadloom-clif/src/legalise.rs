@@ -1,9 +1,9 @@
 //! Replaces primitives that a target has no instructions for by sequences of other primitives.
 //!
-//! Whether a primitive is replaced depends on the vector width alone. At 128 bits, 64-bit integers are divided and
-//! converted lane by lane, at larger widths through floats; AVX2 converts only signed 32-bit integers, AVX-512 all but
-//! narrow ones. Each sequence gives the same bits as the primitive that it replaces. As it consists of primitives too,
-//! GVN and LICM apply to its parts.
+//! Whether a primitive is replaced depends only on the vector width. At 128 bits, 64-bit integers are divided and
+//! converted lane by lane, at larger widths through floats; AVX2 converts only signed 32-bit integers, AVX-512 all
+//! integers except narrow ones. Each sequence computes the same bits as the primitive that it replaces. A sequence
+//! consists of primitives, so GVN and LICM apply to its parts.
 
 use broadloom_ir::DType;
 use broadloom_math::record::{Inst, Primitive, Recorder, Sink, Var};
@@ -45,7 +45,8 @@ macro_rules! with_float {
     };
 }
 
-/// The value of a primitive as computed by other primitives, if vectors of this width have no instructions for it.
+/// If vectors of this width have no instructions for a primitive, adds other primitives that compute its value, and
+/// returns that value.
 pub fn expand(sink: &mut dyn Sink, width: VectorWidth, inst: &Inst) -> Option<Var> {
     let (wide, size) = (width > VectorWidth::W128, inst.dtype.size());
     let ([x, y, ..], dtype) = (inst.args, inst.dtype);
@@ -94,7 +95,7 @@ fn mul_high<T: Int, U: Int>(o: &mut Recorder<'_>, x: Var, y: Var) -> Var {
     o.int_resize::<U, T>(high)
 }
 
-/// The mean of two integers, rounded up: the bits set in either, minus half of the bits in which they differ.
+/// The mean of two integers, rounded up: `(x | y)` minus half of `(x ^ y)`.
 fn average<T: Int>(o: &mut Recorder<'_>, x: Var, y: Var) -> Var {
     let (either, differ) = (o.or::<T>(x, y), o.xor::<T>(x, y));
     let half = o.shr_const::<T>(differ, 1);
@@ -133,7 +134,8 @@ fn int_to_float<U: Float>(o: &mut Recorder<'_>, width: VectorWidth, from: DType,
             Some(o.fma::<f32>(high, unit, low))
         }
         DType::UInt32 if U::DIGITS == 53 => {
-            // With the exponent of 2^52, the bits of the integer make the float 2^52 plus the integer, exactly.
+            // The float with the exponent of 2^52 and the bits of the integer as its mantissa is exactly 2^52 plus the
+            // integer.
             let wide = o.int_resize::<u32, u64>(x);
             let magic = o.splat(0x4330_0000_0000_0000u64);
             let shifted = o.or::<u64>(wide, magic);
@@ -142,7 +144,8 @@ fn int_to_float<U: Float>(o: &mut Recorder<'_>, width: VectorWidth, from: DType,
             Some(o.sub::<f64>(shifted, magic))
         }
         DType::Int64 | DType::UInt64 if U::DIGITS == 53 => Some(float64_of_long(o, x, from == DType::Int64)),
-        // At 128 bits conversion goes lane by lane, since the scalar instruction is no slower than a sequence that rounds once.
+        // At 128 bits lanes are converted one by one, since the scalar instruction is no slower than a sequence that
+        // rounds once.
         DType::Int64 if width == VectorWidth::W128 => None,
         DType::Int64 | DType::UInt64 => {
             let x = round_to_odd(o, x, from == DType::Int64);
@@ -175,10 +178,10 @@ fn float64_of_long(o: &mut Recorder<'_>, x: Var, signed: bool) -> Var {
     o.add::<f64>(high, low)
 }
 
-/// Prepares 64-bit integers for conversion to float32 through float64. In long integers, those that float64 may not
-/// hold (above 2^53, or if signed, below −2^52 or not below 2^52), the lowest 11 bits are replaced by one bit that says
-/// whether any of them was set. The result is exact in float64, and rounds to float32 as the integer itself would. By
-/// two's complement, setting that bit rounds negative integers to odd too.
+/// Prepares 64-bit integers for conversion to float32 through float64. If float64 may not represent an integer (it is
+/// above 2^53 or, if signed, below −2^52 or not below 2^52), its lowest 11 bits are replaced by one bit, which is set
+/// if any of them was set. The result is exact in float64, and is rounded to float32 as the integer itself would be. In
+/// two's complement, setting that bit rounds negative integers to odd as well.
 fn round_to_odd(o: &mut Recorder<'_>, x: Var, signed: bool) -> Var {
     let low_bits = o.splat(0x7ffu64);
     let low = o.and::<u64>(x, low_bits);
@@ -205,7 +208,7 @@ fn float_to_int<T: Float, U: Int>(o: &mut Recorder<'_>, width: VectorWidth, x: V
             Some(o.float_to_int::<f64, U>(x))
         }
         (VectorWidth::W512, ..) => None,
-        // A vector sequence for two lanes would have as many instructions as the conversion lane by lane.
+        // A vector sequence for two lanes would have as many instructions as converting the lanes one by one.
         (VectorWidth::W128, _, 64) if U::SIGNED => None,
         (_, _, 64) => Some(through::float_to_int64::<Recorder<'_>, T, U>(o, x)),
         (VectorWidth::W256, 24, 32) if !U::SIGNED => Some(unsigned_of_float32(o, x)),
@@ -230,9 +233,9 @@ fn clamped<T: Float, U: Int>(o: &mut Recorder<'_>, x: Var) -> Var {
     through::low_bits::<Recorder<'_>, T, U>(o, x)
 }
 
-/// Converts float32 to unsigned 32-bit integers by the signed conversion. Before it, 2^31 is subtracted from numbers
-/// that are at least as large, and afterwards it is added back. Differences that are still too large saturate to
-/// 2^31 − 1.
+/// Converts float32 to unsigned 32-bit integers by the signed conversion. Before the conversion, 2^31 is subtracted
+/// from numbers that are at least 2^31, and afterwards it is added back. A difference that is still too large saturates
+/// to 2^31 − 1.
 fn unsigned_of_float32(o: &mut Recorder<'_>, x: Var) -> Var {
     let zero = o.splat(f32::ZERO);
     let above = o.cmp::<f32>(Cmp::Gt, x, zero);

@@ -1,12 +1,12 @@
 //! Runs a kernel as machine code, through Cranelift.
 //!
 //! A [`Compiler`] turns a kernel and the access class of each input into a [`Compiled`] kernel, an
-//! [`ExecutableKernel`](broadloom_mem::ExecutableKernel) that computes blocks of a loop nest. `body` has the kernel as SSA over
-//! primitives, `legalise` replaces primitives that a target has no instructions for, and `lower` has the instructions of each
-//! primitive, which `arithmetic`, `convert` and `shift` build with `vectors`; `emit` puts loops around them, with `memory`,
-//! `host` calls and `slow_path`s. `wide` gives CLIF on wide vectors to its back end, `compile` links machine code, `code` owns
-//! it, `run` and `stream` call it (`call`); `symbols` and `gdb` announce it to profilers and debuggers. Code is called only with
-//! the operands that it was compiled for, and no type of Cranelift is in a public signature.
+//! [`ExecutableKernel`](broadloom_mem::ExecutableKernel) that computes blocks of a loop nest. `body` represents the kernel as SSA
+//! over primitives, `legalise` replaces primitives that a target has no instructions for, and `lower` selects the instructions
+//! for each primitive, which `arithmetic`, `convert` and `shift` build with `vectors`; `emit` adds the loops, with accesses to
+//! `memory`, calls of `host` functions and `slow_path`s. `wide` passes CLIF on wide vectors to its back end, `compile` links
+//! machine code, `code` owns it, `run` and `stream` run it through `call`; `symbols` and `gdb` announce it to profilers and
+//! debuggers. Code is called only with the operands that it was compiled for, and no type of Cranelift is in a public signature.
 #![deny(clippy::undocumented_unsafe_blocks)]
 
 mod arithmetic;

@@ -1,7 +1,8 @@
 //! Lowers each primitive to CLIF on vectors of any width.
 //!
-//! Every primitive that [`crate::legalise`] does not replace has its instructions here; a new primitive is a compile
-//! error until it has some. Slow paths have control flow and are [lowered elsewhere](crate::slow_path).
+//! This module has the instructions of every primitive that [`crate::legalise`] does not replace; a new primitive is a
+//! compile error until its instructions are added. Slow paths have control flow and are [lowered
+//! elsewhere](crate::slow_path).
 
 use broadloom_ir::DType;
 use broadloom_math::record::Primitive;
@@ -13,7 +14,7 @@ use crate::body::{Code, Node};
 use crate::value::{Lanes, is_signed, scalar_of};
 use crate::vectors::Vectors;
 
-/// Lowers a node without control flow, and returns its value. `args` has the node's operands, followed by unused
+/// Lowers a node without control flow, and returns its value. `args` contains the node's operands, followed by unused
 /// entries.
 pub fn node(v: &mut Vectors<'_>, node: &Node, args: &[Lanes; 4]) -> Lanes {
     let [a, b, ..] = args;
@@ -70,7 +71,8 @@ fn lower(v: &mut Vectors<'_>, primitive: Primitive, dtype: DType, args: &[Lanes;
         MulHigh => v.multiply_high(*a, *b),
         Average => a.zip(b, |x, y| v.ins().avg_round(x, y)),
         ShrUniform => v.shift_right_uniform(*a, *b),
-        // Only unsigned dtypes get here, since signed ones are legalised. For them the two quotients are equal.
+        // The dtype is unsigned here, since divisions of signed dtypes are legalised. For unsigned dtypes the two
+        // quotients are equal.
         Quotient | FloorQuotient => v.quotient(*a, *b),
         Cmp(how) => v.compare(how, dtype, *a, *b),
         // A bool is a mask of any lane width.

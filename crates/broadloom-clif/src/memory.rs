@@ -1,8 +1,8 @@
 //! Reads and writes the elements of a block of a row.
 //!
 //! Only elements of the row are accessed. Blocks are whole, except in 512-bit code that takes rows of any length, whose
-//! accesses are masked. If a row is every second element in memory, the elements between are read too, but none after
-//! the row's last element.
+//! accesses are masked. If a row is every second element in memory, the elements between them are read as well, but no
+//! element after the row's last.
 
 use broadloom_ir::DType;
 use broadloom_mem::{Access, Stores};
@@ -20,7 +20,7 @@ const HALF: u32 = 32;
 /// The block of a row that the body of a loop computes, and the addresses that have been computed for it so far.
 pub struct RowBlock {
     index: Value,
-    /// The number of the row's elements from the block's first one on; `None` if the block is whole.
+    /// The number of elements from the block's first one to the row's end; `None` if the block is whole.
     left: Option<Value>,
     /// How elements are stored. With non-temporal stores every block is whole, and its outputs begin at a cache line.
     stores: Stores,
@@ -32,7 +32,7 @@ pub struct RowBlock {
     /// For each operand, identified by the address of the row's first element, the address of the block's first
     /// element.
     addresses: SmallVec<[(Value, Value); 4]>,
-    /// For a number n, the number of the row's elements after the first n elements of the block.
+    /// For a number n, the number of elements of the row that follow the first n elements of the block.
     rests: SmallVec<[(u32, Value); 4]>,
 }
 
@@ -49,13 +49,13 @@ impl RowBlock {
         }
     }
 
-    /// Moves to the part of the block that begins `at` elements after the block's first one. Inputs are read from there
-    /// from now on.
+    /// Moves to the part of the block that begins `at` elements after the block's first element. All later loads read
+    /// this part.
     pub fn go_to(&mut self, at: u32) {
         self.at = at;
     }
 
-    /// The number of the row's elements from the block's first one on; `None` if the block is whole.
+    /// The number of elements from the block's first one to the row's end; `None` if the block is whole.
     pub fn left(&self) -> Option<Value> {
         self.left
     }
@@ -92,8 +92,8 @@ impl RowBlock {
     /// elements, and one that ends with the last of them. A second vector directly after the first could reach beyond
     /// the last element, to memory that may not be the caller's.
     ///
-    /// PERF: if the first vector begins a cache line, the second is within the same line, since it begins an element
-    /// less than 32 bytes later. A read of 512 bits that ends with the last element would take two lines.
+    /// PERF: if the first vector begins a cache line, the second is within the same line, since it begins 32 bytes
+    /// minus one element later. A read of 512 bits that ends with the last element would take two lines.
     fn load_every_second(&mut self, v: &mut Vectors<'_>, dtype: DType, pointer: Value) -> Lanes {
         let size = dtype.size() as u32;
         let offset = self.offset(v, 2 * size);
@@ -148,7 +148,7 @@ impl RowBlock {
     }
 
     /// Writes the lanes of the block to an output. `pointer` is the address of the output's first element in the row. A
-    /// bool is given as a mask of bytes.
+    /// bool is passed as a mask of bytes.
     pub fn store(&mut self, v: &mut Vectors<'_>, dtype: DType, value: Lanes, pointer: Value) {
         let value = in_memory(v, dtype, value);
         let size = dtype.size() as u32;
@@ -164,7 +164,8 @@ impl RowBlock {
         }
         for (i, &vector) in value.vectors().iter().enumerate() {
             match self.left {
-                // Vectors of less than 128 bits get ordinary stores. Cache lines are written as a whole all the same.
+                // Vectors of less than 128 bits are written by regular stores. Whole cache lines are written
+                // nevertheless.
                 None if self.stores == Stores::Streaming && ty.bytes() >= VECTOR => {
                     let at = i64::from(ty.bytes() * i as u32);
                     let address = if at == 0 { address } else { v.ins().iadd_imm_s(address, at) };
@@ -182,8 +183,8 @@ impl RowBlock {
         }
     }
 
-    /// Writes the lanes from `lane` on of the row to which the 2^`level` rows of the block were reduced. The reduced
-    /// rows of successive blocks are contiguous.
+    /// Writes some lanes, beginning with lane `lane`, of the row to which the 2^`level` rows of the block were reduced.
+    /// The reduced rows of successive blocks are contiguous.
     pub fn store_node(
         &mut self,
         v: &mut Vectors<'_>,
@@ -206,8 +207,8 @@ impl RowBlock {
         }
     }
 
-    /// The address of the i-th vector of the block, and the number of the row's elements from there on, which is zero
-    /// or negative if the vector is beyond the row.
+    /// The address of the i-th vector of the block, and the number of elements from its first element to the end of the
+    /// row, which is zero or negative if the vector is beyond the row.
     fn part(&mut self, v: &mut Vectors<'_>, address: Value, left: Value, ty: Type, i: u32) -> (Value, Value) {
         if i == 0 {
             return (address, left);
@@ -264,13 +265,13 @@ fn memo(known: &mut SmallVec<[(u32, Value); 4]>, key: u32, make: impl FnOnce() -
     }
 }
 
-/// Broadcasts a scalar of a dtype to every lane. A bool is given as a byte.
+/// Broadcasts a scalar of a dtype to every lane. A bool is passed as a byte.
 pub fn splat_of_memory(v: &mut Vectors<'_>, dtype: DType, scalar: Value) -> Lanes {
     let lanes = v.splat_scalar(scalar_of(dtype), scalar);
     of_memory(v, dtype, lanes)
 }
 
-/// Converts lanes to their form in memory: a bool, given as a mask of bytes, becomes 0 or 1.
+/// Converts lanes to their form in memory: a bool, passed as a mask of bytes, becomes 0 or 1.
 pub fn in_memory(v: &mut Vectors<'_>, dtype: DType, value: Lanes) -> Lanes {
     if dtype != DType::Bool {
         return value;
@@ -279,7 +280,7 @@ pub fn in_memory(v: &mut Vectors<'_>, dtype: DType, value: Lanes) -> Lanes {
     value.map(|x| v.ins().band(x, one))
 }
 
-/// Converts lanes from their form in memory: a bool, given as a byte, becomes a mask; it is true unless the byte is 0.
+/// Converts lanes from their form in memory: a bool, passed as a byte, becomes a mask; it is true unless the byte is 0.
 pub fn of_memory(v: &mut Vectors<'_>, dtype: DType, x: Lanes) -> Lanes {
     if dtype != DType::Bool {
         return x;

@@ -1,8 +1,8 @@
-//! Memory pages for machine code. The kernels of a compiler take them from chunks that several kernels share.
+//! Memory pages for machine code. The kernels of a compiler take pages from chunks that several kernels share.
 //!
-//! A page is written before it is executable and never again. It is handed out once, and a chunk is returned to the
-//! system when its last kernel is freed. The cost of a mapping (creating it, first accessing it, and removing it) is
-//! thus shared by the kernels of a chunk.
+//! A page is written before it is executable, and never afterwards. It is used for one kernel only, and a chunk is returned to
+//! the system when its last kernel is freed. The kernels of a chunk therefore share the cost of a mapping (creating it, first
+//! accessing it, and removing it).
 
 use std::io;
 use std::ptr::NonNull;
@@ -22,7 +22,7 @@ const CHUNK: usize = 16 * PAGE;
 struct Chunk {
     start: NonNull<u8>,
     len: usize,
-    /// The number of bytes, from the chunk's start on, that have been handed out.
+    /// The number of bytes at the start of the chunk that have been handed out.
     taken: AtomicUsize,
 }
 
@@ -50,7 +50,7 @@ impl Chunk {
         Ok(Chunk { start, len, taken: AtomicUsize::new(0) })
     }
 
-    /// Hands out `len` bytes of whole pages, if as many are left.
+    /// Hands out `len` bytes of whole pages, if that many bytes are left.
     fn take(self: &Arc<Chunk>, len: usize) -> Option<Pages> {
         let rest = |taken: usize| taken.checked_add(len).filter(|&end| end <= self.len);
         let at = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest).ok()?;
@@ -60,13 +60,13 @@ impl Chunk {
 
 impl Drop for Chunk {
     fn drop(&mut self) {
-        // SAFETY: unmaps what `Chunk::new` has mapped. Each `Pages` holds an owner of this chunk, so none is left. If the call
-        // fails, the memory stays mapped.
+        // SAFETY: unmaps the mapping of `Chunk::new`. Each `Pages` owns a reference to this chunk, so no `Pages` is left. If the
+        // call fails, the memory stays mapped.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
     }
 }
 
-/// Pages of a chunk that belong to one owner, and are never handed out again.
+/// Pages of a chunk that belong to one owner. They are never handed out again.
 struct Pages {
     chunk: Arc<Chunk>,
     /// The offset of the pages in the chunk, in bytes.
@@ -105,8 +105,8 @@ impl Pages {
     }
 }
 
-/// The chunk from which kernels take pages. If its lock is held, perhaps by a thread that does not exist in a forked child, the
-/// kernel gets a chunk of its own instead of waiting.
+/// The chunk from which kernels take pages. If the lock is held, perhaps by a thread that does not exist in a forked child, the
+/// kernel is put into a chunk of its own, without waiting.
 #[derive(Default)]
 pub(crate) struct CodeMemory(Mutex<Option<Arc<Chunk>>>);
 

@@ -1,9 +1,9 @@
-//! Computes rows that have fewer columns than a block has lanes. Their operands are copied to buffers that are filled
-//! up with a valid element, so that no lane beyond the row can fault, and nothing beyond the row is written.
+//! Computes rows that have fewer columns than a block has lanes. Their operands are copied to buffers. The rest of each buffer is
+//! filled with copies of an element, so that no lane beyond the row can cause a fault, and nothing beyond the row is written.
 //!
 //! A buffer is filled by stores that are at least as wide as the loads of the code: a load that spans several stores
-//! waits until all of them have left the store queue, which takes longer than the work of a short call. So each 32
-//! bytes of a buffer are assembled in a register first.
+//! waits until all of them have left the store queue, which takes longer than the work of a short call. Therefore 32 bytes of a
+//! buffer at a time are assembled in a register and then stored.
 
 use std::mem::MaybeUninit;
 
@@ -11,8 +11,8 @@ use broadloom_mem::{Access, RawOperand};
 
 use crate::call::Call;
 
-/// The size in bytes of a buffer, which is that of the largest block of an operand that needs one: 64 lanes of 4 bytes
-/// or 32 lanes of 8 bytes, in 512-bit code with inputs that are reversed or every second element in memory.
+/// The size in bytes of a buffer, and of the largest block of an operand that needs a buffer: 64 lanes of 4 bytes or 32 lanes of
+/// 8 bytes, in 512-bit code with inputs that are reversed or every second element in memory.
 const PAD: usize = 256;
 
 /// At most this many buffers are on the stack; if more are needed, they are allocated.
@@ -36,7 +36,8 @@ impl Call<'_> {
         let buffers = n * self.each();
         if buffers <= FEW {
             let (mut pads, mut padded) = ([pad; FEW], [none; FEW]);
-            // SAFETY: this function's contract, and one place and one or two buffers for each operand.
+            // SAFETY: the operands are valid by this function's contract, and there are an entry and one or two buffers for each
+            // operand.
             unsafe { self.through(operands, row, start, count, &mut pads[..buffers], &mut padded[..n]) }
         } else {
             let (mut pads, mut padded) = (vec![pad; buffers], vec![none; n]);
@@ -45,7 +46,7 @@ impl Call<'_> {
         }
     }
 
-    /// The number of buffers for each operand. An input that is every second element in memory takes twice the space.
+    /// The number of buffers for each operand: two if an input is every second element in memory, which takes twice the space.
     fn each(&self) -> usize {
         if self.inner.reads_steps { 2 } else { 1 }
     }
@@ -81,17 +82,18 @@ impl Call<'_> {
                 match access {
                     // A uniform operand needs no buffer.
                     Access::Splat => padded.ptr = from,
-                    // SAFETY: `from` has `count` elements of the row, at most `lanes`, and a buffer holds `lanes`
+                    // SAFETY: `from` points to `count` elements of the row, at most `lanes`, and a buffer has space for `lanes`
                     // elements of any input.
                     Access::Contiguous => unsafe { fill(from, size, count, lanes, &mut pads[0]) },
                     Access::Reversed | Access::EverySecond => {
-                        // SAFETY: `count` elements of the row, no more than `lanes`, which are a step apart; two buffers hold twice as many.
+                        // SAFETY: `from` points to `count` elements of the row, at most `lanes`, which are a step apart; two
+                        // buffers have space for twice as many elements.
                         padded.ptr = unsafe { spread(from, size, access.step(), count, lanes, pads) };
                     }
                 }
             }
         }
-        // SAFETY: the operands are one row of `lanes` elements, in buffers that hold as many.
+        // SAFETY: the operands are one row of `lanes` elements, in buffers with space for as many elements.
         unsafe { self.enter(padded, 1, lanes) };
         let outputs = operands[inputs..].iter().zip(&padded[inputs..]);
         for ((operand, from), dtype) in outputs.zip(&self.inner.outputs) {
@@ -103,9 +105,9 @@ impl Call<'_> {
 }
 
 /// Copies `len` bytes, at most [`PAD`], from a buffer. Each piece begins at a multiple of its size, so that no load
-/// spans two of the stores that the compiled code has made to the buffer.
+/// spans two of the stores by which the compiled code wrote to the buffer.
 ///
-/// PERF: a call of the general copy function takes longer than such a copy.
+/// PERF: a call of the general copy function takes longer than this copy.
 ///
 /// # Safety
 /// `from` is valid for reads of `len` bytes, `to` for writes; they don't overlap.
@@ -137,13 +139,13 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     debug_assert_eq!(at, len);
 }
 
-/// Copies `count` elements of `size` bytes, which are `step` elements apart, to buffers in which they are as far apart.
-/// All other elements of the buffers, up to `lanes` steps, are set to the first element. Returns the address of the
-/// first element in the buffers.
+/// Copies `count` elements of `size` bytes, which are `step` elements apart, to buffers in which they are also `step` elements
+/// apart. All other elements of the buffers, up to `lanes` steps, are set to the first element. Returns the address of the first
+/// element in the buffers.
 ///
 /// # Safety
-/// `from` is valid for reads of an element of 4 or 8 bytes, and of `count − 1` more, at least one and at most `lanes` altogether;
-/// `lanes` of them fit into a buffer; `step` is −1, or 2 for two buffers.
+/// `from` is valid for reads of `count` elements of 4 or 8 bytes, which are `step` elements apart; `count` is at least 1 and at
+/// most `lanes`; `lanes` elements fit into a buffer; `step` is −1, or 2 if there are two buffers.
 unsafe fn spread(
     from: *const u8,
     size: usize,
@@ -158,12 +160,12 @@ unsafe fn spread(
     let first = unsafe { repeated(from, size) };
     let start = pads.as_mut_ptr().cast::<u8>();
     for at in (0..lanes * distance * size).step_by(8) {
-        // SAFETY: inside the buffers, which are a multiple of 8 bytes, as was checked.
+        // SAFETY: the address is inside the buffers, whose size is a multiple of 8 bytes, as was checked.
         unsafe { start.add(at).cast::<u64>().write(first) };
     }
     let place = if step < 0 { start.wrapping_add((lanes - 1) * size) } else { start };
     for i in 0..count as isize {
-        // SAFETY: an element of the contract, and its place among `lanes` in the buffers.
+        // SAFETY: the element is valid for reads by this function's contract, and its place is one of `lanes` in the buffers.
         unsafe {
             let (from, to) = (from.offset(i * step * size as isize), place.offset(i * step * size as isize));
             from.copy_to_nonoverlapping(to, size);
@@ -172,13 +174,13 @@ unsafe fn spread(
     place
 }
 
-/// Eight bytes filled with copies of the element at `from`.
+/// Returns eight bytes that are filled with copies of the element at `from`.
 ///
 /// # Safety
 /// `from` is valid for reads of an element of `size` bytes: 1, 2, 4 or 8.
 #[inline]
 unsafe fn repeated(from: *const u8, size: usize) -> u64 {
-    // SAFETY: each reads one element of its size, which may be aligned to less than the type.
+    // SAFETY: each arm reads one element of its size; unaligned reads do not require the alignment of the type.
     unsafe {
         match size {
             1 => u64::from(from.read()) * 0x0101_0101_0101_0101,
@@ -189,7 +191,7 @@ unsafe fn repeated(from: *const u8, size: usize) -> u64 {
     }
 }
 
-/// Copies `count` elements of `size` bytes to a buffer, and fills it up to `lanes` elements with the first one.
+/// Copies `count` elements of `size` bytes to a buffer, and fills the rest, up to `lanes` elements, with the first element.
 ///
 /// # Safety
 /// `from` is valid for reads of `count` elements, at least one and at most `lanes`; `lanes` elements fit into the buffer.
@@ -197,12 +199,12 @@ unsafe fn repeated(from: *const u8, size: usize) -> u64 {
 unsafe fn fill(from: *const u8, size: usize, count: usize, lanes: usize, to: &mut Pad) {
     debug_assert!(lanes * size <= PAD && (1..=lanes).contains(&count));
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: this function's contract; there is no compiler, and so no call, on x86-64 without AVX.
+    // SAFETY: this function has the same contract, and on x86-64 without AVX there is no compiler, and so no call.
     unsafe {
         avx::fill(from, size, count, lanes, to);
     }
     #[cfg(not(target_arch = "x86_64"))]
-    // SAFETY: this function's contract; `count` elements, no more than fit.
+    // SAFETY: by this function's contract, `count` elements can be read, and they fit into the buffer.
     unsafe {
         to.0.as_mut_ptr().cast::<[u64; PAD / 8]>().write([repeated(from, size); PAD / 8]);
         std::ptr::copy_nonoverlapping(from, to.0.as_mut_ptr().cast(), count * size);
@@ -264,8 +266,8 @@ mod avx {
         }
     }
 
-    /// Loads a vector whose first `n` bytes, from 1 to 31, are whole elements of `size` bytes from memory. Its other
-    /// bytes are 0.
+    /// Loads `n` bytes, from 1 to 31, as the first bytes of a vector whose other bytes are 0. They are whole elements of `size`
+    /// bytes.
     ///
     /// # Safety
     /// `from` is valid for reads of `n` bytes.
@@ -290,8 +292,8 @@ mod avx {
         }
     }
 
-    /// Loads a vector whose first `n` bytes, from 1 to 15, are from memory. Its other bytes are 0. Two words are read
-    /// that may overlap; both have the same bytes there.
+    /// Loads `n` bytes, from 1 to 15, as the first bytes of a vector whose other bytes are 0. Two words are read and combined;
+    /// they may overlap, in bytes that are equal in both words.
     ///
     /// # Safety
     /// `from` is valid for reads of `n` bytes.
@@ -319,8 +321,8 @@ mod avx {
 mod tests {
     use super::*;
 
-    /// For every number of elements of every size, at addresses of every alignment, the buffer has the elements and then copies
-    /// of the first.
+    /// For every number of elements of every size, at addresses of every alignment, the buffer contains the elements and then
+    /// copies of the first element.
     #[test]
     fn a_buffer_has_the_elements_and_then_the_first() {
         #[cfg(target_arch = "x86_64")]
@@ -335,7 +337,8 @@ mod tests {
                         let bytes: Vec<u8> = (0..skipped + count * size).map(|i| (i * 7 + 1) as u8).collect();
                         let elements = &bytes[skipped..];
                         let mut pad = Pad(MaybeUninit::new([0xee; PAD]));
-                        // SAFETY: `count` elements of `size` bytes, and the buffer holds 32 of 8.
+                        // SAFETY: `from` points to `count` elements of `size` bytes, and the buffer has space for 32 elements of
+                        // 8 bytes.
                         let filled = unsafe {
                             fill(elements.as_ptr(), size, count, lanes, &mut pad);
                             pad.0.assume_init()

@@ -1,7 +1,7 @@
 //! The subset of CLIF that the back end for wide vectors supports, and a test that the emitter stays within it.
 //!
 //! Each of the tested kernels has one instruction and copies an input of another dtype; all instructions are tested, at
-//! 256 and 512 bits. The CLIF of the kernels may have only the instructions, types, intrinsics and blocks that
+//! 256 and 512 bits. The CLIF of the kernels may contain only instructions, types, intrinsics and blocks that
 //! `broadloom-wide` supports.
 
 use std::fmt;
@@ -29,7 +29,8 @@ fn isa() -> OwnedTargetIsa {
     builder.finish(flags("backtracking").expect("settings")).expect("an instruction set")
 }
 
-/// The verified CLIF function of a kernel: the second function if the purpose needs one, otherwise the usual one.
+/// The verified CLIF function of a kernel: the second function if the purpose requires one, otherwise the usual
+/// function.
 pub fn optimised(
     kernel: &Kernel,
     access: &[Access],
@@ -59,7 +60,7 @@ pub fn intrinsic_of(function: &Function, inst: Inst) -> Option<Intrinsic> {
     Intrinsic::of_external(function, &function.dfg.ext_funcs[func_ref].name)
 }
 
-/// Prints an instruction with the types of its operands and results, and a call with the intrinsic's name.
+/// Prints an instruction with the types of its operands and results; a call is printed with the name of the intrinsic.
 struct ShownInstruction<'f>(&'f Function, Inst);
 
 impl ShownInstruction<'_> {
@@ -141,7 +142,8 @@ fn each_function(mut f: impl FnMut(VectorWidth, &Function)) {
                     (Access::Reversed, Purpose::Store),
                     (Access::EverySecond, Purpose::Store),
                 ] {
-                    // Elements of 1 or 2 bytes that are reversed or every second one in memory are packed.
+                    // Inputs with elements of 1 or 2 bytes that are reversed or every second element in memory are
+                    // packed.
                     let access = |dtype: &DType| if dtype.size() < 4 { all.packed() } else { all };
                     let access: Vec<Access> = kernel.inputs.iter().map(access).collect();
                     let (function, constants) =

@@ -20,22 +20,21 @@ impl ExecutableKernel for Compiled {
         if !matches || run.params.len() < self.params || run.faults.len() < self.fault_sites {
             return Err(mismatch());
         }
-        // Non-temporal stores are used only if each output is neither an input nor copied to another place afterwards.
+        // Non-temporal stores are used only if no output is also an input, and no output is copied to another place afterwards.
         let streaming =
             self.streaming().filter(|_| (0..self.outputs.len()).all(|output| block.is_apart(output)));
         let RawBlock { operands, rows, cols, level, any_alias, .. } = block.raw();
         let call = Call { inner: self, params: run.params, faults: run.faults.as_mut_ptr() };
         if level > 0 {
             let Some(linked) = self.leaf(level) else { return Err(mismatch()) };
-            // SAFETY: as below, but outputs have a row of 16 elements for each node of this level, as the function
-            // writes them. The columns make whole nodes (`Block::level`), and their number is what such a function is
-            // given.
+            // SAFETY: as below, but outputs have a row of 16 elements for each node of this level, which the function writes. The
+            // columns are a whole number of nodes (`Block::level`), and their number is the argument that the function expects.
             unsafe { call.enter_at(linked, operands, rows, cols) };
             return Ok(());
         }
         let lanes = self.lanes();
-        // The last block of a row overlaps the block before it, unless an output is also an input: then the second pass over the
-        // overlap would read results of the first. Rows that may have any length have no overlap.
+        // The last block of a row overlaps the block before it. If an output is also an input, there must be no overlap, since
+        // the last block would read results of the block before it. Code that takes rows of any length has no overlapping blocks.
         let tail = if self.takes_any_row() {
             0
         } else if cols < lanes || any_alias {
@@ -91,7 +90,7 @@ impl ExecutableKernel for Compiled {
 }
 
 impl Compiled {
-    /// Computes `elements` elements, which are given as slices. Each slice has contiguous elements, or a single one if
+    /// Computes `elements` elements, which are passed as slices. Each slice contains contiguous elements, or a single element if
     /// the kernel was compiled for a uniform input.
     ///
     /// # Errors
@@ -109,11 +108,11 @@ impl Compiled {
     }
 
     /// Does the same as [`Compiled::run_slices`], but reduces the elements to nodes of the reduction tree. Each output
-    /// has a row of 16 elements for each node of the level `level`, which is that of the [plan](CodePlan::leaf_level).
+    /// has a row of 16 elements for each node of the level `level`, which must be the level of the [plan](CodePlan::leaf_level).
     ///
     /// # Errors
-    /// The errors of [`Compiled::run_slices`]; and an error if the elements are not a whole number of nodes, or the
-    /// level differs from the plan's.
+    /// The errors of [`Compiled::run_slices`], and also [`ErrorKind::Internal`] if the elements are not a whole number of nodes,
+    /// or the level differs from the plan's.
     pub fn run_nodes<'a>(
         &self,
         elements: usize,

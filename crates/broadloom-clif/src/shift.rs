@@ -11,7 +11,7 @@ use cranelift_codegen::ir::{InstBuilder, types};
 use crate::value::{Lanes, VECTOR, integer, is_signed};
 use crate::vectors::Vectors;
 
-/// A table of bytes that has 2^i at the index i if that fits into a byte, otherwise 0.
+/// A table of bytes whose entry i is 2^i if that fits into a byte, otherwise 0.
 const POWERS: [u8; VECTOR as usize] = [1, 2, 4, 8, 16, 32, 64, 128, 0, 0, 0, 0, 0, 0, 0, 0];
 
 impl Vectors<'_> {
@@ -56,8 +56,8 @@ impl Vectors<'_> {
                 if signed { e.ins().sshr(s[0], s[1]) } else { e.ins().ushr(s[0], s[1]) }
             }),
             DType::Int32 => {
-                // Only unsigned 32-bit words can be multiplied to 64 bits, so the complement of x is shifted if x is
-                // negative.
+                // Only unsigned 32-bit words can be multiplied to 64-bit products, so if x is negative, its complement
+                // is shifted.
                 let zero = self.zero(types::I32X4);
                 let sign = x.map(|v| self.ins().icmp(IntCC::SignedLessThan, v, zero));
                 let size = x.zip(&sign, |x, sign| self.ins().bxor(x, sign));
@@ -75,8 +75,8 @@ impl Vectors<'_> {
         }
     }
 
-    /// Computes ⌊x / 2^count⌋ of unsigned lanes. `count` has the same count in every 64-bit lane. The result is 0 if
-    /// the count is at least the width of a lane of x.
+    /// Computes ⌊x / 2^count⌋ of unsigned lanes. All 64-bit lanes of `count` are equal. The result is 0 if the count is
+    /// at least the width of a lane of x.
     pub fn shift_right_uniform(&mut self, x: Lanes, count: Lanes) -> Lanes {
         let count = count.vectors()[0];
         if self.layout.is_wide() {
@@ -99,8 +99,8 @@ impl Vectors<'_> {
         })
     }
 
-    /// Shifts lanes of at least 16 bits, each by its own count, in vectors of more than 128 bits, which have one
-    /// instruction for it.
+    /// Shifts lanes of at least 16 bits, each by its own count, in vectors of more than 128 bits, for which this is one
+    /// instruction.
     fn shift(&mut self, dtype: DType, x: Lanes, count: Lanes, how: Intrinsic) -> Lanes {
         let below = self.constant(self.layout.vector_of(dtype), 8 * dtype.size() as u64 - 1);
         let count = count.map(|c| self.ins().band(c, below));
@@ -139,7 +139,8 @@ impl Vectors<'_> {
         let low_bits = self.constant(ty, u64::from(width - 1));
         let turn = (turn != 0).then(|| self.constant(ty, u64::from(turn)));
         let table = self.constant_vector(types::I8X16, POWERS);
-        // Byte j of a lane has the bits of the power from 8·j on, so it looks up the index count − 8·j.
+        // Byte j of a lane consists of the bits of the power from bit 8·j upwards, so it is looked up at the index
+        // count − 8·j.
         let first = self
             .constant(self.layout.integer_vector(bytes), 0x3830_2820_1810_0800 & (u64::MAX >> (64 - width)));
         let first = self.cast_bits(types::I8X16, first);

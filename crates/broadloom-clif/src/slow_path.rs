@@ -1,8 +1,8 @@
 //! Slow paths: out-of-line calls of scalar functions for the lanes that need them.
 //!
-//! The code tests whether any lane of a mask is set. Only then it enters a cold block, which stores the lanes to a
-//! stack frame and calls a helper; the helper calls the scalar function for each lane in which the mask is set. The
-//! frame has an array for the mask, for each argument and for the result.
+//! The code tests whether any lane of a mask is set. Only if one is, it enters a cold block, which stores the lanes to
+//! a stack frame and calls a helper; the helper calls the scalar function for each lane in which the mask is set. The
+//! frame contains an array for the mask, for each argument and for the result.
 
 use broadloom_math::Num;
 use broadloom_math::record::SlowFunction;
@@ -16,25 +16,25 @@ use crate::vectors::Vectors;
 /// Calls a [`SlowFunction`] with the arrays of a frame.
 ///
 /// # Safety
-/// `frame` points to `bytes` bytes, which may be read and written and no one else uses during the call; `function` may be
-/// called on this machine.
+/// `frame` points to `bytes` bytes, which may be read and written and which no other code uses during the call;
+/// `function` may be called on this machine.
 #[expect(
     improper_ctypes_definitions,
     reason = "the function is given as the address of one of this type, by this crate"
 )]
 unsafe extern "C" fn slow_lanes(frame: *mut u8, bytes: usize, function: unsafe fn(&mut [u8])) {
-    // SAFETY: the frame is valid for reads and writes of so many bytes, and this call's alone, by the function's contract;
-    // the emitted code has stored every one of them.
+    // SAFETY: by the function's contract the frame is valid for reads and writes of `bytes` bytes, and only this call
+    // uses it; the emitted code has stored to all of these bytes.
     let arrays = unsafe { std::slice::from_raw_parts_mut(frame, bytes) };
-    // SAFETY: this machine can call the function (the contract).
+    // SAFETY: this machine can call the function, by this function's contract.
     unsafe { function(arrays) }
 }
 
 /// Sets a fault byte if the mask is set in any lane that is an element of the row.
 ///
 /// # Safety
-/// `frame` points to `lanes` masks, of which the row has the first `left`, and `fault` to a byte that no one else uses
-/// during the call.
+/// `frame` points to `lanes` mask lanes, the first `left` of which are elements of the row, and `fault` points to a
+/// byte that no other code uses during the call.
 unsafe extern "C" fn note_within<T: Num>(frame: *const T, lanes: usize, left: usize, fault: *mut u8) {
     for lane in 0..lanes.min(left) {
         // SAFETY: `lane` is below `lanes`, and every bit pattern is a valid T, which is an unsigned integer.
@@ -45,11 +45,11 @@ unsafe extern "C" fn note_within<T: Num>(frame: *const T, lanes: usize, left: us
     }
 }
 
-/// How the code refers to the functions that it calls.
+/// How machine code refers to the functions that it calls.
 pub enum Helpers {
-    /// By their addresses, which differ from process to process. The code can be run.
+    /// By their addresses, which differ from process to process. Only such code can be run.
     Called,
-    /// By numbers that are not addresses, for printing. Holds the functions that have a number so far.
+    /// By numbers that are not addresses, for printing. The list contains the functions that have been numbered so far.
     Shown(Vec<usize>),
 }
 
@@ -96,8 +96,8 @@ impl SlowPaths {
         v.ins().iconst(types::I64, address)
     }
 
-    /// Computes the scalar function of `a` and `b` in the lanes where the mask is set, and takes the lanes of `fast`
-    /// elsewhere.
+    /// Computes the scalar function of `a` and `b` in the lanes where the mask is set; the other lanes are those of
+    /// `fast`.
     pub fn select(
         &mut self,
         v: &mut Vectors<'_>,
@@ -121,8 +121,8 @@ impl SlowPaths {
         for (i, lanes) in [mask, a, b, fast].iter().enumerate() {
             v.store_to_frame(frame, i as i32 * bytes as i32, lanes);
         }
-        // Whole vectors are stored, so that the arrays are where the function expects them. Lanes above the value's own
-        // hold anything, and so do the results for them.
+        // Whole vectors are stored, so that the arrays are at the offsets that the function expects. Lanes above the
+        // value's own are unspecified, and so are the results for them.
         let size = v.ins().iconst(types::I64, 4 * i64::from(bytes));
         let scalar = self.address(v, function.fastest() as *const () as usize);
         let helper = self.address(v, slow_lanes as *const () as usize);
@@ -139,13 +139,13 @@ impl SlowPaths {
         Lanes::new(fast.width.into(), joined)
     }
 
-    /// Replaces every NaN of `x` by the constant `nan`, in a cold block. A block of the row takes the branch to it if
-    /// it or a block before it has a NaN: then the returned `seen` is not 0. `seen` is passed on from block to block of
-    /// a row.
+    /// Replaces every NaN of `x` by the constant `nan`, in a cold block. A block of a row branches to the cold block if
+    /// the block, or an earlier block of the row, has a NaN; in that case the returned `seen` is not 0. Each block of a
+    /// row passes `seen` to the next.
     ///
-    /// PERF: because all later blocks of the row take the branch, it is mispredicted once per row. When each block
-    /// decided for itself, a loop of ten sums and products took 1.3 to 2.2 times as long on data of which a tenth is
-    /// NaN.
+    /// PERF: because all later blocks of the row take the branch, it is mispredicted once per row. When the branch
+    /// depended on each block alone, a loop of ten sums and products took 1.3 to 2.2 times as long on data of which a
+    /// tenth is NaN.
     pub fn replace_nan(
         &mut self,
         v: &mut Vectors<'_>,
@@ -154,7 +154,7 @@ impl SlowPaths {
         seen: Value,
     ) -> (Lanes, Value) {
         let ty = v.type_of(x.vectors()[0]);
-        // Vectors are tested in pairs, by one comparison that finds the lanes in which either is NaN.
+        // Vectors are tested in pairs, by one comparison that finds the lanes in which at least one of the two is NaN.
         let mut nans = None;
         for pair in x.vectors().chunks(2) {
             let more = v.ins().fcmp(FloatCC::Unordered, pair[0], pair[pair.len() - 1]);
@@ -189,8 +189,8 @@ impl SlowPaths {
         (Lanes::new(x.width.into(), joined), seen)
     }
 
-    /// Sets the byte of a fault site if any lane of the mask is set. If the row has only `left` elements left, later
-    /// lanes don't count.
+    /// Sets the byte of a fault site if any lane of the mask is set. If only `left` elements of the row are left, later
+    /// lanes are ignored.
     pub fn note(&mut self, v: &mut Vectors<'_>, mask: Lanes, left: Option<Value>, faults: Value, site: i32) {
         let any = v.any(mask);
         let (cold, join) = (v.builder.create_block(), v.builder.create_block());

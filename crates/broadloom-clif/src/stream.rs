@@ -1,9 +1,9 @@
 //! Writes rows with non-temporal stores.
 //!
-//! Code with such stores is given only whole blocks, which begin at a column where every output begins a cache line. It
-//! computes most columns of long rows, and rows of any length that all begin at a cache line. All other columns, and
-//! short rows that rarely begin at a line, are computed by the usual code. Before a call returns, a fence orders the
-//! stores before everything that follows.
+//! Code with such stores is called only for whole blocks that begin at a column where a cache line begins in every output. It
+//! computes most columns of long rows, and of rows of any length if all of them begin at a cache line. All other columns, and
+//! short rows that rarely begin at a cache line, are computed by the usual code. Before a call returns, a fence orders the stores
+//! before all later memory accesses.
 
 use broadloom_ir::tuning::code::{LONG_ROW, MIN_BLOCKS, TOGETHER};
 use broadloom_mem::{RawOperand, order_streamed};
@@ -17,7 +17,7 @@ const LINE: usize = 64;
 
 impl Call<'_> {
     /// Computes rows, with non-temporal stores where possible. Returns false, without having done anything, if rows are too short
-    /// or have no column at which every output begins a cache line.
+    /// or have no column at which a cache line begins in every output.
     ///
     /// # Safety
     /// As [`Call::enter`], but for any number of columns; no output is an input.
@@ -44,15 +44,15 @@ impl Call<'_> {
             let head = match self.to_lines(&operands[outputs..]) {
                 Some(head) if head + lanes <= cols => head,
                 _ => {
-                    // SAFETY: the operands begin at this row now, and have these rows and columns.
+                    // SAFETY: `operands` now begin at this row, and have these rows and columns.
                     unsafe { self.columns(&operands, rows, 0, cols) };
                     continue;
                 }
             };
             let end = head + (cols - head) / lanes * lanes;
-            // SAFETY: the operands begin at this row, and 0 ≤ head ≤ end ≤ cols: the parts make up the rows. From `head` to `end`
-            // are whole blocks, and at `head` every output begins a line: in one row, or in each of several whose outputs
-            // all begin lines, where it is 0.
+            // SAFETY: the operands begin at this row, and 0 ≤ head ≤ end ≤ cols, so the three parts together are the rows. The
+            // columns from `head` to `end` are whole blocks. At `head` a cache line begins in every output: either there is one
+            // row, or all rows of all outputs begin at a cache line and `head` is 0.
             unsafe {
                 self.columns(&operands, rows, 0, head);
                 self.enter_at(linked, &self.from(&operands, 0, head), rows, end - head);
@@ -86,20 +86,20 @@ impl Call<'_> {
         let steps = inputs.chain(self.inner.outputs.iter().map(|dtype| dtype.size() as isize));
         let start = |(operand, step): (&RawOperand, isize)| {
             let offset = operand.row_stride * row as isize + step * column as isize;
-            // At the end of an operand the pointer may be beyond its memory, but is not used then.
+            // If no columns follow, the pointer may be beyond the operand's memory, but it is not used.
             RawOperand { ptr: operand.ptr.wrapping_offset(offset), ..*operand }
         };
         operands.iter().zip(steps).map(start).collect()
     }
 
-    /// Computes `count` columns of the rows, from `start` on, with the usual code.
+    /// Computes `count` columns of the rows, beginning with column `start`, with the usual code.
     ///
     /// # Safety
     /// The operands have the rows and the columns.
     unsafe fn columns(&self, operands: &[RawOperand], rows: usize, start: usize, count: usize) {
         let lanes = self.inner.plan.lanes as usize;
-        // SAFETY: `count` columns from `start` on are in the rows, and as many as the code needs: a block, or any. In buffers, they
-        // are at least one and fewer than a block has.
+        // SAFETY: the rows have `count` columns from `start` on. The code is entered if these are at least a block, or if it
+        // takes rows of any length; in buffers, they are at least one and fewer than a block.
         unsafe {
             if count >= lanes || count > 0 && self.inner.takes_any_row() {
                 self.enter(&self.from(operands, 0, start), rows, count);
@@ -109,11 +109,11 @@ impl Call<'_> {
         }
     }
 
-    /// The first column at which all of these outputs begin a cache line, if there is one.
+    /// The first column at which a cache line begins in all of these outputs, if there is such a column.
     fn to_lines(&self, outputs: &[RawOperand]) -> Option<usize> {
         let sized = || outputs.iter().zip(&self.inner.outputs).map(|(o, dtype)| (o.ptr.addr(), dtype.size()));
-        // A cache line holds the most columns of the output with the smallest elements. All outputs can begin a line
-        // only where that output does.
+        // A cache line of the output with the smallest elements has the most columns, so only where a line of this output begins
+        // can lines of all outputs begin.
         let (address, size) = sized().min_by_key(|&(_, size)| size)?;
         let column = (address.next_multiple_of(LINE) - address) / size;
         let begins = |(address, size): (usize, usize)| (address + column * size).is_multiple_of(LINE);
@@ -151,8 +151,8 @@ mod tests {
 
     thread_local!(static STREAMED: Cell<usize> = const { Cell::new(0) });
 
-    /// Stands in for code with non-temporal stores. It computes the kernel's outputs, but adds one to the first, so that its
-    /// results can be told from those of the usual code.
+    /// Replaces the code with non-temporal stores. It computes the kernel's outputs, but adds one to the first output, so that
+    /// its results differ from those of the usual code.
     unsafe extern "C" fn one_more(
         operands: *const RawOperand,
         _: *const u64,
@@ -193,8 +193,8 @@ mod tests {
     #[repr(align(64))]
     struct Lines<T>([T; 2048]);
 
-    /// The stand-in computes whole blocks from the first column on at which both outputs begin a cache line, whatever
-    /// their alignment; the usual code computes the rest.
+    /// For outputs of any alignment, the replacement computes the whole blocks from the first column at which a cache line begins
+    /// in both outputs; the usual code computes the rest.
     #[test]
     fn every_place_and_length() {
         let compiled = compiled();
@@ -216,7 +216,7 @@ mod tests {
                 compiled
                     .run_slices(n, [input].into_iter(), outputs.into_iter(), &[], &mut [])
                     .expect("the kernel's slices");
-                // The output of bytes determines the column at which both outputs begin a line.
+                // The column at which a cache line begins in both outputs is determined by the output of bytes.
                 let head = b.next_multiple_of(64) - b;
                 let both = (a + head).is_multiple_of(16) && n / lanes >= MIN_BLOCKS && head + lanes <= n;
                 let end = if both { head + (n - head) / lanes * lanes } else { head };
@@ -232,7 +232,8 @@ mod tests {
         }
     }
 
-    /// A block of several rows at any address: long rows are streamed one by one, short rows are computed by the usual code.
+    /// In a block of several rows at any address, long rows are streamed one by one, and short rows are computed by the usual
+    /// code.
     #[test]
     fn rows_of_every_length() {
         let compiled = compiled();

@@ -1,7 +1,7 @@
 //! Names of compiled kernels for profilers and debuggers, announced as lines of perf's map and as object files for GDB.
 //!
-//! Both are written on request only. A name that can't be written or registered is left out, because an evaluation must not fail
-//! for it.
+//! Names are announced only on request. A name that can't be written or registered is omitted, because this must not
+//! make an evaluation fail.
 
 use broadloom_ir::kernel::Code;
 use broadloom_ir::{Kernel, Op};
@@ -28,7 +28,7 @@ impl Announce {
         self.perf_map || self.gdb
     }
 
-    /// Announces code that has been written and stays at its address.
+    /// Announces code that is completely written and stays at its address.
     pub fn code(self, name: &str, code: *const u8, len: usize) -> Registration {
         if self.perf_map {
             perf::append(code.addr(), len, name);
@@ -48,7 +48,7 @@ pub(crate) fn name(kernel: &Kernel) -> String {
     let mut ops: Vec<&str> = Vec::new();
     for inst in &kernel.body {
         let op = match inst.code {
-            // This op is not the user's, but added when a kernel is built.
+            // Rewriting adds this op, so it is no op of the user's.
             Code::Apply { op: Op::CanonicalNan, .. } => continue,
             Code::Apply { op, accuracy, .. } => op.name_at(accuracy),
             Code::Cast(..) => "astype",
@@ -74,7 +74,7 @@ pub(crate) mod perf {
     use std::os::unix::fs::OpenOptionsExt;
     use std::path::PathBuf;
 
-    /// The path of this process's map. perf looks for maps in `/tmp`, whatever the environment says.
+    /// The path of this process's map. perf looks for maps in `/tmp`, regardless of environment variables.
     pub fn path() -> PathBuf {
         PathBuf::from("/tmp").join(format!("perf-{}.map", std::process::id()))
     }
@@ -102,7 +102,7 @@ pub(crate) mod perf {
         std::env::var_os("PERF_BUILDID_DIR").is_some()
     }
 
-    /// The reason why Cranelift can't write to the map, if it would try: it would panic then.
+    /// If Cranelift would try to write to the map and can't, the reason; otherwise `None`. Cranelift would panic.
     pub fn refused() -> Option<Error> {
         if is_recording() { open().err() } else { None }
     }
@@ -110,15 +110,15 @@ pub(crate) mod perf {
 
 #[cfg(not(unix))]
 pub(crate) mod perf {
-    /// Does nothing, as there is no perf on this platform.
+    /// Does nothing, since there is no perf on this platform.
     pub fn append(_: usize, _: usize, _: &str) {}
 
-    /// Always false, as there is no perf on this platform.
+    /// Always false, since there is no perf on this platform.
     pub fn is_recording() -> bool {
         false
     }
 
-    /// Never a reason, as nothing is written on this platform.
+    /// Always `None`, since nothing is written on this platform.
     pub fn refused() -> Option<std::io::Error> {
         None
     }
@@ -132,7 +132,7 @@ pub(crate) mod tests {
     use broadloom_ir::{DType, Op};
     use broadloom_mem::{Access, ExecutableKernel};
 
-    /// The kernel `y * y`, where y is x doubled `adds` times. Its hash is different for each number of times.
+    /// The kernel `y * y`, where y is x doubled `adds` times. Its hash is different for each value of `adds`.
     pub fn kernel(adds: usize) -> Kernel {
         let inst = |op, a, b| Inst {
             code: Code::apply(op, DType::Float32),
@@ -156,7 +156,7 @@ pub(crate) mod tests {
         assert!(name(&Kernel::default()).ends_with("_copy"));
     }
 
-    /// The map has a line for each kernel, with the range of its code.
+    /// The map contains a line for each kernel, with the range of its code.
     #[cfg(unix)]
     #[test]
     fn the_map_has_the_code_of_each_kernel() {

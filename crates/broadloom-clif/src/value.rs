@@ -1,7 +1,7 @@
 //! Values of machine code: a fixed number of lanes, held in vectors.
 //!
-//! Lanes fill vectors from the lowest lane on. If they don't fill a vector of 128 bits, its upper lanes hold anything;
-//! if they don't fill a wider vector, its type has fewer lanes.
+//! Lanes fill vectors beginning with the lowest lane. If they don't fill a vector of 128 bits, its upper lanes are
+//! unspecified; if they don't fill a wider vector, its type has fewer lanes.
 
 use broadloom_ir::{DType, Kind};
 use cranelift_codegen::ir::{Type, Value, types};
@@ -20,8 +20,8 @@ pub struct LaneLayout {
     pub width: VectorWidth,
     /// The number of elements of a block, a power of two.
     pub lanes: u32,
-    /// Whether lanes of the wider of two widths are held as one vector of the even-indexed elements and one of the
-    /// odd-indexed elements ([`crate::interleave`]), instead of in the order of the elements.
+    /// Whether values with the wider of two lane widths consist of one vector of the even-indexed elements and one of
+    /// the odd-indexed elements ([`crate::interleave`]), instead of having their lanes in the order of the elements.
     pub interleaved: bool,
     /// Whether 128-bit vectors have an instruction that converts floats to 64-bit integers: NEON has one, SSE and AVX
     /// have none.
@@ -67,9 +67,9 @@ impl LaneLayout {
 pub struct Lanes {
     vectors: [Value; MAX_VECTORS],
     len: u8,
-    /// The size of a lane in bytes; for a bool, the size of a lane of the mask that holds it.
+    /// The size of a lane in bytes; for a bool, the size of a lane of its mask.
     pub width: u8,
-    /// The scalar that every lane holds, if that is known.
+    /// The scalar to which every lane is equal, if it is known.
     pub uniform: Option<Value>,
 }
 
@@ -93,23 +93,22 @@ impl Lanes {
         Lanes { width: width as u8, uniform: None, ..self }
     }
 
-    /// These lanes, with the scalar that every lane is known to hold, if any.
+    /// These lanes, with the scalar to which every lane is known to be equal, if any.
     pub fn with_uniform(self, uniform: Option<Value>) -> Lanes {
         Lanes { uniform, ..self }
     }
 
-    /// Applies `f` to each vector of the value. A run of equal vectors takes one application.
+    /// Applies `f` to each vector of the value, but only once to a run of equal vectors.
     pub fn map(&self, f: impl FnMut(Value) -> Value) -> Lanes {
         self.with_each([], f, |v, []| v)
     }
 
-    /// Applies `f` to each pair of corresponding vectors of two values. A run of equal pairs takes one application.
+    /// Applies `f` to each pair of corresponding vectors of two values, but only once to a run of equal pairs.
     pub fn zip(&self, other: &Lanes, mut f: impl FnMut(Value, Value) -> Value) -> Lanes {
         self.with_each([other], |(a, b)| f(a, b), |a, [b]| (a, b))
     }
 
-    /// Applies `f` to each triple of corresponding vectors of three values. A run of equal triples takes one
-    /// application.
+    /// Applies `f` to each triple of corresponding vectors of three values, but only once to a run of equal triples.
     pub fn zip3(&self, b: &Lanes, c: &Lanes, mut f: impl FnMut(Value, Value, Value) -> Value) -> Lanes {
         self.with_each([b, c], |(a, b, c)| f(a, b, c), |a, [b, c]| (a, b, c))
     }

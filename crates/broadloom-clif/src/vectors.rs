@@ -23,13 +23,14 @@ pub struct Vectors<'a> {
     pub builder: FunctionBuilder<'a>,
     pub constants: Constants,
     pub layout: LaneLayout,
-    /// Whether all lanes of the values being computed are equal, as for values that are computed before the loop over a row.
+    /// Whether all lanes of the values being computed are equal. It is set for values that are computed before the loop
+    /// over a row.
     pub uniform: bool,
     intrinsics: Intrinsics,
     call_conv: CallConv,
 }
 
-/// The flags of loads and stores of elements. Elements are aligned to their own size, as in NumPy, not to that of
+/// The flags of loads and stores of elements. Elements are aligned to their own size, as in NumPy, not to the size of
 /// vectors, and every address comes from the caller of the code.
 pub fn element_flags() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
@@ -111,7 +112,7 @@ impl<'a> Vectors<'a> {
         if self.layout.is_wide() { element_flags() } else { MemFlagsData::trusted() }
     }
 
-    /// Stores the vectors of a value to a frame, contiguously from the byte offset `at` on.
+    /// Stores the vectors of a value contiguously to a frame, beginning at the byte offset `at`.
     pub fn store_to_frame(&mut self, frame: Value, at: i32, lanes: &Lanes) {
         let flags = self.frame_flags();
         for (j, &v) in lanes.vectors().iter().enumerate() {
@@ -120,7 +121,7 @@ impl<'a> Vectors<'a> {
         }
     }
 
-    /// The bits of a vector as another type of the same size.
+    /// Reinterprets the bits of a vector as another type of the same size.
     pub fn cast_bits(&mut self, ty: Type, v: Value) -> Value {
         if self.type_of(v) == ty {
             return v;
@@ -139,7 +140,7 @@ impl<'a> Vectors<'a> {
         Lanes::new(lane.bytes(), vectors).with_uniform(Some(scalar))
     }
 
-    /// Emits a test whether any lane of a mask is set. Vector lanes above the value's own don't count.
+    /// Emits a test of whether any lane of a mask is set. Vector lanes above the value's own are ignored.
     pub fn any(&mut self, m: Lanes) -> Value {
         let own = self.layout.lanes * u32::from(m.width);
         let mut all = m.vectors()[0];
@@ -186,9 +187,9 @@ impl<'a> Vectors<'a> {
         self.ins().extractlane(v, (at % per_vector) as u8)
     }
 
-    /// Converts lanes to another type, vector by vector, by `convert`. If the result takes more vectors than `x`, each
-    /// vector is split into subvectors that are converted; if it takes fewer, the results are concatenated. For vectors
-    /// of more than 128 bits.
+    /// Converts lanes to another type, vector by vector, with `convert`. If the result takes more vectors than `x`,
+    /// each vector is split into subvectors that are converted; if it takes fewer, the results are concatenated. For
+    /// vectors of more than 128 bits.
     pub fn converted(
         &mut self,
         x: Lanes,
@@ -250,7 +251,8 @@ impl<'a> Vectors<'a> {
         self.converted(x, lane, |e, v, ty| e.call(intrinsic, &[v], ty))
     }
 
-    /// Integers resized to `to` bytes per lane: sign-extended, zero-extended, or truncated. For vectors of any width.
+    /// Resizes integers to `to` bytes per lane: sign-extends, zero-extends, or truncates them. For vectors of any
+    /// width.
     pub fn resize_integers(&mut self, x: Lanes, to: u32, signed: bool) -> Lanes {
         let from = u32::from(x.width);
         if self.layout.is_wide() {
@@ -302,7 +304,7 @@ impl<'a> Vectors<'a> {
         Lanes::new(width, out)
     }
 
-    /// A mask converted to lanes of `width` bytes. For vectors of any width.
+    /// Converts a mask to lanes of `width` bytes. For vectors of any width.
     pub fn resize_mask(&mut self, m: Lanes, width: u32) -> Lanes {
         if self.layout.is_wide() {
             let from = u32::from(m.width);
@@ -328,7 +330,7 @@ impl<'a> Vectors<'a> {
         m
     }
 
-    /// Extends each lane to twice its width, by its sign if `signed`, otherwise by zeros.
+    /// Extends each lane to twice its width: sign-extends it if `signed`, otherwise zero-extends it.
     pub fn widen(&mut self, x: Lanes, signed: bool) -> Lanes {
         let width = u32::from(x.width) * 2;
         let count = self.layout.vectors_of(width);
@@ -380,16 +382,16 @@ impl<'a> Vectors<'a> {
         self.cast_bits(types::I32X4, v)
     }
 
-    /// Selects bytes of two vectors. The mask has, for each byte of the result, an index into the 32 bytes of `a` and
-    /// `b`.
+    /// Selects bytes of two vectors. For each byte of the result, the mask contains an index into the 32 bytes of `a`
+    /// and `b`.
     pub fn shuffle(&mut self, a: Value, b: Value, mask: [u8; 16]) -> Value {
         let (a, b) = (self.cast_bits(types::I8X16, a), self.cast_bits(types::I8X16, b));
         let mask = self.constants.shuffle_mask(&mut self.builder, mask);
         self.ins().shuffle(a, b, mask)
     }
 
-    /// Splits each vector of four 32-bit lanes into two vectors: the low half of each has two of the lanes, the high
-    /// half is unused.
+    /// Splits each vector of four 32-bit lanes into two vectors. The low half of each contains two of the lanes; the
+    /// high half is unused.
     pub fn split_halves(&mut self, x: Lanes) -> Lanes {
         let count = self.layout.vectors_of(8);
         let mut out = SmallVec::<[Value; MAX_VECTORS]>::new();

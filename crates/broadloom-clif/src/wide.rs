@@ -1,5 +1,5 @@
-//! Compiles kernels for vectors of 256 and 512 bits: the emitter's CLIF is given to `broadloom-wide`, since Cranelift's
-//! own back end has vectors of 128 bits only.
+//! Compiles kernels for vectors of 256 and 512 bits: passes the emitter's CLIF to `broadloom-wide`, since Cranelift's
+//! own back end only supports vectors of 128 bits.
 //!
 //! A kernel that `broadloom-wide` does not support is not an error: it is compiled for narrower vectors, and the reason
 //! is kept.
@@ -36,8 +36,8 @@ pub struct Wide {
 }
 
 /// Compiles the usual function of a kernel, which takes rows of all lengths, for the widest supported vectors up to
-/// `width`. Returns it with its plan, or `None` if the widest supported vectors have 128 bits. Also returns the reason
-/// if the vectors are narrower than `width`.
+/// `width`. Returns the code with its plan, or `None` if the widest supported vectors have 128 bits. If the vectors are
+/// narrower than `width`, the reason is returned as well.
 pub fn widest(
     isa: &dyn TargetIsa,
     kernel: &Kernel,
@@ -46,7 +46,7 @@ pub fn widest(
     purpose: Purpose,
     helpers: impl Fn() -> Helpers,
 ) -> (Option<(CodePlan, Wide)>, Option<String>) {
-    // A caller that asks for a wider vector than the target has must not get code that the target can't run.
+    // A caller may request wider vectors than the target has, but must not receive code that the target can't run.
     let target = VectorWidth::target();
     let (width, mut narrowed) = (width.min(target), width.missing_on(target));
     for width in VectorWidth::ALL.into_iter().rev().filter(|&w| w > VectorWidth::W128 && w <= width) {

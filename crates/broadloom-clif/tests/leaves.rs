@@ -1,4 +1,5 @@
-//! Kernels that combine rows of elements before they write them, against the same functions applied to scalars, one pair after the other.
+//! Compares kernels that reduce rows of elements before they write them with the same functions applied to scalars,
+//! pair by pair.
 
 use broadloom_clif::{Compiled, Compiler};
 use broadloom_ir::canonical::LANES;
@@ -6,7 +7,7 @@ use broadloom_ir::kernel::{Code, Inst, Kernel, KernelOutput, Sink, ValueId};
 use broadloom_ir::{CodePlan, DType, Op, Purpose, Reduction, Result, Scalar, VectorWidth, fold};
 use broadloom_mem::{Access, ExecutableKernel};
 
-/// a·b, the square of a, and b, as they are combined.
+/// A kernel that reduces a·b, the square of a, and b.
 fn kernel(dtype: DType, reduction: Reduction) -> Kernel {
     let inst = |op, args| Inst { code: Code::apply(op, dtype), args };
     let [a, b] = [0, 1].map(ValueId);
@@ -22,7 +23,7 @@ fn reduced(value: ValueId, reduction: Reduction) -> KernelOutput {
     KernelOutput { value, sink: Sink::Reduce(reduction) }
 }
 
-/// A kernel's code, which combines so many rows to one.
+/// The code of a kernel, and the number of rows that it reduces to one.
 fn compiled(kernel: &Kernel, width: VectorWidth) -> Result<(Compiled, usize)> {
     let access = vec![Access::Contiguous; kernel.inputs.len()];
     let compiled = Compiler::host()?.compile_for(Purpose::Reduce, kernel, &[], &access, width)?;
@@ -30,14 +31,14 @@ fn compiled(kernel: &Kernel, width: VectorWidth) -> Result<(Compiled, usize)> {
     Ok((compiled, rows))
 }
 
-/// The leaves of these elements, for each output.
+/// Writes the leaves of `count` elements to each output.
 fn leaves(code: &Compiled, inputs: &[Vec<u8>], outputs: &mut [Vec<u8>], count: usize) -> Result<()> {
     let level = code.plan().and_then(CodePlan::leaf_level).unwrap_or(0);
     let (read, written) = (inputs.iter().map(|x| &x[..]), outputs.iter_mut().map(|x| &mut x[..]));
     code.run_nodes(count, level, read, written, &[], &mut [])
 }
 
-/// The smaller one where that is b, else a: what is compared has a mask.
+/// A kernel that sums b where a > b, otherwise a: it selects by a mask before it reduces.
 fn masked(dtype: DType) -> Kernel {
     let [a, b, condition] = [0, 1, 2].map(ValueId);
     let inst = |op, args| Inst { code: Code::apply(op, dtype), args };
@@ -49,7 +50,7 @@ fn masked(dtype: DType) -> Kernel {
     }
 }
 
-/// Numbers of all sizes, zeros of both signs, infinities and NaN among them.
+/// Numbers of many magnitudes, including zeros of both signs and, depending on the seed, infinities and NaNs.
 fn numbers(dtype: DType, count: usize, seed: u64) -> Vec<Scalar> {
     let mut state = seed;
     let mut next = || {
@@ -73,7 +74,7 @@ fn apply(op: Op, args: &[Scalar]) -> Scalar {
     fold::apply(op, args).expect("an op of these dtypes")
 }
 
-/// The rows of a block, neighbours combined until one is left.
+/// Reduces the rows of a block in adjacent pairs until one row is left.
 fn combined(reduction: Reduction, block: &[Scalar]) -> Vec<Scalar> {
     let mut rows: Vec<Vec<Scalar>> = block.chunks(LANES).map(<[Scalar]>::to_vec).collect();
     while rows.len() > 1 {
@@ -120,7 +121,7 @@ fn rows_are_combined_as_scalars_are() -> Result<()> {
                             let mut bits = [0; 8];
                             bits[..got.len()].copy_from_slice(got);
                             let got = Scalar { dtype, bits: u64::from_le_bytes(bits) };
-                            // The fold of the rows makes the NaN canonical.
+                            // Leaves may contain any NaN, since the final reduction makes NaN canonical.
                             let same = got.bits == wanted.bits || got.is_nan() && wanted.is_nan();
                             assert!(same, "{reduction} of {dtype} at {width}: {got:?}, not {wanted:?}");
                         }
@@ -155,7 +156,7 @@ fn rows_behind_a_mask_are_combined() -> Result<()> {
     Ok(())
 }
 
-/// Bodies of every length, whose leaves have eight rows, four or two, and none.
+/// As bodies become longer, a leaf reduces eight rows, four, two, and finally there are no leaves.
 #[test]
 fn the_longer_a_body_the_fewer_rows() -> Result<()> {
     for width in VectorWidth::of_target().filter(|&width| width > VectorWidth::W128) {

@@ -1,5 +1,5 @@
-//! Chains of sums and products whose NaNs are replaced, also where only some block of a row has one: every result has the bits of
-//! scalar arithmetic, and the canonical NaN for each of its NaNs.
+//! Chains of sums and products whose NaNs are replaced, also if only some blocks of a row have a NaN: every result has
+//! the bits of scalar arithmetic, or is the canonical NaN if scalar arithmetic gives any NaN.
 
 use std::ops::ControlFlow;
 
@@ -10,7 +10,8 @@ use broadloom_mem::{Access, AliasPolicy, ExecutableKernel, Nest, Scratch, View, 
 
 const STEPS: u32 = 8;
 
-/// x·a + a so many times, and what it is after half of them.
+/// A kernel that applies `y = y·x + x` [`STEPS`] times, beginning with `y = x`. It also outputs `y` after half of the
+/// steps.
 fn kernel(dtype: DType) -> Kernel {
     let inst = |op, args: [u32; 3]| Inst { code: Code::apply(op, dtype), args: args.map(ValueId) };
     let mut body = Vec::new();
@@ -26,7 +27,7 @@ fn kernel(dtype: DType) -> Kernel {
 
 macro_rules! rows_of {
     ($name:ident $float:ident $bits:ident) => {
-        /// Runs the kernel on rows of elements, and compares both results.
+        /// Runs the kernel on rows of elements, and compares both outputs with scalar arithmetic.
         fn $name(compiled: &Compiled, cols: usize, elements: &[$float]) {
             const SIZE: usize = size_of::<$float>();
             let (shape, strides) = ([elements.len() / cols, cols], [(cols * SIZE) as isize, SIZE as isize]);
@@ -59,7 +60,7 @@ rows_of!(rows_of_f64 f64 u64);
 #[test]
 fn every_nan_is_replaced_and_nothing_else() {
     let compiler = Compiler::host().expect("a supported target");
-    // Of either sign, with a payload; infinities whose sum is one; what is no NaN for its bits.
+    // NaNs of both signs with a payload, infinities of both signs, whose sum is NaN, and numbers with unusual bits.
     let singles = [0x7fc0_0001, 0xffc0_1234, 0xff80_0000, 0x7f80_0000, 0x8000_0000, 1].map(f32::from_bits);
     let doubles = [
         0x7ff8_0000_0000_0001,
@@ -81,7 +82,8 @@ fn every_nan_is_replaced_and_nothing_else() {
             let lanes = compiled.lanes();
             for cols in [lanes, lanes + 1, 2 * lanes - 1, 4 * lanes, 7 * lanes + 3, 300] {
                 let count = 3 * cols;
-                // Nowhere, in one place, from a place on, and in every third place.
+                // Special elements are at one place, at all places from a place on, or at every third place; or there
+                // are none.
                 let places = (0..cols.min(40)).chain([cols - 1, cols, 2 * cols - 1, count]);
                 for (place, how) in places.flat_map(|place| [1, 2, 3].map(|how| (place, how))) {
                     let is_special = |i: usize| match how {

@@ -1,5 +1,5 @@
-//! Rows of every length around blocks, wherever they begin: each element is computed once, also of an input that is the output, and
-//! nothing around the rows is written, with usual and with non-temporal stores.
+//! Rows of lengths around multiples of a block, at many addresses, with regular and with non-temporal stores: each
+//! element is computed once, also if the output is an input, and nothing around the rows is written.
 
 use std::ops::ControlFlow;
 
@@ -8,11 +8,12 @@ use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
 use broadloom_ir::{DType, Op, Purpose};
 use broadloom_mem::{AliasPolicy, ExecutableKernel, Nest, Scratch, View, ViewMut};
 
-/// Bytes that no run may change, and of a line.
+/// The value of bytes around the rows, which no run may change.
 const GUARD: u8 = 0xa5;
 const LINE: usize = 64;
 
-/// a + b, which is cheap enough for rows in two pieces, and a·b + a many times, which isn't.
+/// Two kernels: a + b, which is cheap enough that rows are computed in two pieces, and a longer kernel, which applies
+/// `x = x·b + a` eight times.
 fn kernels(dtype: DType) -> [Kernel; 2] {
     let inst = |op, args: [u32; 3]| Inst { code: Code::apply(op, dtype), args: args.map(ValueId) };
     let mut body = Vec::new();
@@ -29,7 +30,8 @@ fn kernels(dtype: DType) -> [Kernel; 2] {
     [of(vec![inst(Op::Add, [0, 1, 0])]), of(body)]
 }
 
-/// The result of a kernel for two elements, wrapping: the low bytes are those of a narrower dtype.
+/// The result of a kernel for two elements, with wrapping arithmetic. Its low bytes are the result for a narrower
+/// dtype.
 fn expected(which: usize, a: u64, b: u64) -> u64 {
     match which {
         0 => a.wrapping_add(b),
@@ -41,7 +43,7 @@ struct RowCase {
     rows: usize,
     cols: usize,
     size: usize,
-    /// Bytes before the first row, from a line on, and from row to row.
+    /// The number of bytes from the start of a cache line to the first row; `pitch` is the number from row to row.
     before: usize,
     pitch: usize,
     is_shared: bool,
@@ -65,7 +67,7 @@ fn run(compiled: &Compiled, which: usize, case: &RowCase) {
     }
     let (shape, strides) = ([rows, cols], [pitch as isize, size as isize]);
     let first = memory.as_mut_ptr().wrapping_add(start);
-    // SAFETY: the rows are in `memory`, which is used through these views only while the nest lives.
+    // SAFETY: the rows are in `memory`, which is accessed only through these views while the nest lives.
     let (shared, out) = unsafe {
         (View::from_raw(first, size, &shape, &strides), ViewMut::from_raw(first, size, &shape, &strides))
     };

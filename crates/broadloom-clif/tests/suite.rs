@@ -1,4 +1,4 @@
-//! Machine code, held to the suite of all executors.
+//! Runs machine code through the suite that all executors must pass.
 
 use broadloom_clif::{Compiler, VectorWidth};
 use broadloom_ir::{Kernel, Purpose};
@@ -9,12 +9,12 @@ fn compiler() -> Compiler {
     Compiler::host().expect("a supported host")
 }
 
-/// Machine code of each width that the host has.
+/// Machine code of each vector width that the target supports.
 fn widths(compiler: &Compiler) -> impl Iterator<Item = Subject<'_>> {
     VectorWidth::of_target().map(move |width| Subject::new(compiler, width))
 }
 
-/// Runs of the kernel with non-temporal stores, where there are such.
+/// Machine code with non-temporal stores, of each vector width that has them.
 fn streaming(compiler: &Compiler) -> impl Iterator<Item = Subject<'_>> {
     let wide = widths(compiler).filter(|subject| subject.width > VectorWidth::W128);
     wide.map(|subject| Subject { purpose: Purpose::Stream, ..subject })
@@ -101,7 +101,7 @@ fn every_length_and_tail() {
     widths(&compiler).chain(streaming(&compiler)).for_each(suite::every_length_and_tail);
 }
 
-/// The emitter stores what a value has, not what the output takes.
+/// The emitter relies on verification: it stores as many bytes as a value has, whatever the dtype of the output.
 #[test]
 fn a_kernel_that_does_not_verify_is_refused() {
     use broadloom_ir::kernel::{Code, Inst, ValueId};
@@ -123,7 +123,7 @@ fn a_kernel_that_does_not_verify_is_refused() {
     assert!(compiler.compile(&good, &[], &[Access::Contiguous], VectorWidth::target()).is_ok());
 }
 
-/// Where an output is an input, element for element, each element is computed once: the blocks of a row don't overlap.
+/// If an output is also an input, each element is computed once: the blocks of a row don't overlap.
 #[test]
 fn an_output_that_is_an_input() {
     use broadloom_ir::kernel::{Code, Inst, ValueId};
@@ -144,7 +144,7 @@ fn an_output_that_is_an_input() {
         let mut x: Vec<i32> = (1..=n).collect();
         let base = x.as_mut_ptr().cast::<u8>();
         let shape = [x.len()];
-        // SAFETY: in the bounds of `x`, which nobody else uses while the nest lives.
+        // SAFETY: the views are within `x`, which no other code uses while the nest lives.
         let (input, output) =
             unsafe { (View::from_raw(base, 4, &shape, &[4]), ViewMut::from_raw(base, 4, &shape, &[4])) };
         let mut nest =
@@ -159,8 +159,8 @@ fn an_output_that_is_an_input() {
     }
 }
 
-/// What a function does with registers that are its own is no concern of the code that calls it: not of the mask of a row's
-/// last elements either.
+/// A host function may overwrite all caller-saved registers, including mask registers. The calling code must still mask
+/// the last elements of a row correctly.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn host_functions_that_write_mask_registers() {
@@ -170,7 +170,7 @@ fn host_functions_that_write_mask_registers() {
         return;
     }
     let write = |x: u8| {
-        // SAFETY: the host has the instruction, and the registers are said to be written.
+        // SAFETY: the target has these instructions, and the registers that they write are declared as outputs.
         unsafe {
             std::arch::asm!("kxnorq k1, k1, k1", "kmovq k7, k1", out("k1") _, out("k7") _);
         }

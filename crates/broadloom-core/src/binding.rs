@@ -1,4 +1,4 @@
-//! The extents of symbols in one run, which inputs determine, and the checks that need them.
+//! The extents of symbols in one run, which follow from the inputs, and the checks that need these extents.
 
 use std::fmt;
 
@@ -9,21 +9,21 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::shape::{MAX_RANK, Shape};
 use crate::symbol::{Dim, Dims, Meeting};
 
-/// The values of symbols in one run.
+/// The extents of symbols in one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Binding {
-    /// Symbols with their extents, in the order in which they were met.
+    /// Symbols with their extents, in the order in which they were bound.
     symbols: SmallVec<[(Symbol, usize); 4]>,
     rest: Option<SmallVec<[usize; 4]>>,
 }
 
 impl Binding {
-    /// A symbol's extent, if it has one.
+    /// The extent of a symbol; `None` if it is not bound yet.
     pub fn get(&self, symbol: &Symbol) -> Option<usize> {
         self.symbols.iter().find(|(s, _)| s == symbol).map(|(_, extent)| *extent)
     }
 
-    /// Gives a symbol an extent; the extent that it has, if that is another.
+    /// Binds a symbol to an extent. If it is bound to a different extent already, that extent is returned as the error.
     pub fn set(&mut self, symbol: &Symbol, extent: usize) -> std::result::Result<(), usize> {
         match self.get(symbol) {
             None => self.symbols.push((symbol.clone(), extent)),
@@ -33,10 +33,10 @@ impl Binding {
         Ok(())
     }
 
-    /// A dim's extent.
+    /// The extent of a dim.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`], naming the symbol that has none; and of [`Dim::Rest`].
+    /// [`ErrorKind::Shape`] for a symbol without an extent, which is named, and for [`Dim::Rest`].
     pub fn extent(&self, dim: &Dim) -> Result<usize> {
         let of = |symbol: &Symbol| self.get(symbol).ok_or_else(|| unknown(symbol));
         match dim {
@@ -47,10 +47,12 @@ impl Binding {
         }
     }
 
-    /// Checks that two extents that were broadcast are equal, or that a slice of at most one element has that one.
+    /// Checks that two extents that were broadcast are equal, or that one of them is a slice of at most one element and
+    /// has one element.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`], naming the function and both extents; and for a symbol without an extent.
+    /// [`ErrorKind::Shape`] for other extents, naming the function and both extents, and for a symbol without an
+    /// extent.
     pub fn check(&self, function: &str, meeting: &Meeting) -> Result<()> {
         let Meeting { axis, left, right } = meeting;
         let (a, b) = (self.extent(left)?, self.extent(right)?);
@@ -66,7 +68,8 @@ impl Binding {
         Err(Error::new(ErrorKind::Shape, why))
     }
 
-    /// Gives the symbol of one side an extent for which both sides are equal, if the other side's is known; whether it did.
+    /// If one side is known and the other is not, binds the symbol of the unknown side so that both sides are equal.
+    /// Returns whether a symbol was bound.
     pub fn follow(&mut self, meeting: &Meeting) -> bool {
         let sides = [(&meeting.left, &meeting.right), (&meeting.right, &meeting.left)];
         sides.into_iter().any(|(open, known)| {
@@ -81,7 +84,7 @@ impl Binding {
         })
     }
 
-    /// Takes the extents of an array of these dims: symbols get theirs, those that have one must agree.
+    /// Binds the symbols of `dims` to the extents of an array; symbols that are bound already must agree with them.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`], with the axis and both extents.
@@ -134,11 +137,11 @@ impl Binding {
         Ok(())
     }
 
-    /// Takes the number of elements of an array of these dims, where that settles the one symbol that has no extent yet;
-    /// whether every symbol has an extent now.
+    /// Binds the only symbol of `dims` that has no extent yet, if the number of elements of an array determines it.
+    /// Returns whether every symbol of `dims` has an extent now.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] if no extent of that symbol gives as many.
+    /// [`ErrorKind::Shape`] if there is no extent of that symbol for which the array has this number of elements.
     pub fn meet_elements(&mut self, dims: &Dims, elements: usize) -> Result<bool> {
         let mut open: Option<(&Dim, u32)> = None;
         let mut known = 1usize;
@@ -168,7 +171,7 @@ impl Binding {
         let Some((dim, times)) = open else {
             return if known == elements { Ok(true) } else { fail(dims) };
         };
-        // Of nothing, any extent would do.
+        // With another extent of 0, the symbol could have any extent.
         if known == 0 {
             return if elements == 0 { Ok(false) } else { fail(dims) };
         }
@@ -191,7 +194,7 @@ impl Binding {
     /// The shape of dims whose symbols all have their extents.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`], naming the first symbol that has none; [`ErrorKind::Limit`] as of [`Shape::new`].
+    /// [`ErrorKind::Shape`], naming the first symbol without an extent; [`ErrorKind::Limit`] as from [`Shape::new`].
     pub fn shape(&self, dims: &Dims) -> Result<Shape> {
         let mut extents: SmallVec<[usize; 8]> = SmallVec::new();
         for dim in dims.iter() {
@@ -217,7 +220,7 @@ fn unknown(what: &dyn fmt::Display) -> Error {
 mod tests {
     use super::*;
 
-    /// Dims from a text such as `n 3`; `n+1` and `n-1` follow from n.
+    /// Parses dims such as `n 3`; `n+1` and `n-1` are extents derived from n.
     fn dims(text: &str) -> Dims {
         let dim = |text: &str| match (text.strip_suffix("+1"), text.strip_suffix("-1")) {
             (Some(symbol), _) => Dim::from(symbol).more(1).expect("a symbol"),

@@ -1,7 +1,7 @@
-//! Symbols, and extents that follow from them: those of slices, and of scans with an initial element.
+//! Symbols, and extents that are computed from them: the extents of slices, and of scans with an initial element.
 //!
-//! All of them are `min(ceil((max(n - a, 0) + b) / s), k)`, since slices of slices and additional elements give this form again.
-//! The form of an extent is unique as far as these rules go, so that equal forms are equal extents for every n.
+//! All of these extents have the form `min(ceil((max(n - a, 0) + b) / s), k)`: a slice of such an extent, or an
+//! additional element, has an extent of the same form. Equal forms are equal extents for every n.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,7 +25,8 @@ impl fmt::Display for Symbol {
 
 /// An extent that is computed from a symbol's: `min(ceil((max(n - minus, 0) + plus) / divisor), at_most)`.
 ///
-/// It is written as in the text language: `n - 1`, `n + 1`, `ceil(n / 2)`, `min(n, 5)`; a difference below 0 is 0.
+/// It is displayed as the text language writes it: `n - 1`, `n + 1`, `ceil(n / 2)`, `min(n, 5)`; a difference below 0
+/// is 0.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Derived {
     pub(crate) symbol: Symbol,
@@ -42,25 +43,26 @@ impl Derived {
         Derived { symbol: symbol.clone(), minus: 0, plus: 0, divisor: 1, at_most: None }
     }
 
-    /// The symbol that it follows from.
+    /// The symbol from which the extent is computed.
     pub fn symbol(&self) -> &Symbol {
         &self.symbol
     }
 
-    /// The extent, for an extent of the symbol.
+    /// The value of the derived extent when the symbol has the extent `of_symbol`.
     pub fn value(&self, of_symbol: usize) -> usize {
         let sum = of_symbol.saturating_sub(self.minus).saturating_add(self.plus);
         let extent = sum.div_ceil(self.divisor);
         self.at_most.map_or(extent, |most| extent.min(most))
     }
 
-    /// The symbol's extent for which the extent is this one; `None` if there is none, or more than one.
+    /// The only extent of the symbol for which the derived extent is `extent`; `None` if there is none, or more than
+    /// one.
     pub(crate) fn symbol_for(&self, extent: usize) -> Option<usize> {
         let is_only = self.divisor == 1 && self.at_most.is_none() && (self.minus == 0 || extent > self.plus);
         self.any_symbol_for(extent).filter(|_| is_only)
     }
 
-    /// One of the symbol's extents for which the extent is this one, if there are any.
+    /// One of the symbol's extents for which the derived extent is `extent`; `None` if there is none.
     pub(crate) fn any_symbol_for(&self, extent: usize) -> Option<usize> {
         let sum = extent.checked_mul(self.divisor)?;
         let of_symbol = sum.checked_sub(self.plus)?.checked_add(self.minus)?;
@@ -84,7 +86,7 @@ impl Derived {
         self
     }
 
-    /// `ceil(self / step)`, of a step of at least 1.
+    /// `ceil(self / step)`, for a step of at least 1.
     pub(crate) fn every(mut self, step: usize) -> Derived {
         self.divisor = self.divisor.saturating_mul(step);
         self.at_most = self.at_most.map(|most| most.div_ceil(step));
@@ -97,18 +99,19 @@ impl Derived {
         self
     }
 
-    /// The number that it is for every extent of the symbol, if it is one.
+    /// The value of the extent, if it is the same for every extent of the symbol.
     pub(crate) fn constant(&self) -> Option<usize> {
         let least = self.plus.div_ceil(self.divisor);
         self.at_most.filter(|most| *most <= least)
     }
 
-    /// Whether it is the symbol's extent.
+    /// Whether the extent is that of the symbol itself.
     pub(crate) fn is_symbol(&self) -> bool {
         *self == Derived::of(&self.symbol)
     }
 
-    /// Whether it is 0 or 1, so that it repeats where another extent is met, or there are no elements.
+    /// Whether the extent is 0 or 1 for every extent of the symbol. An axis with it broadcasts to any other extent, or
+    /// has no elements.
     pub(crate) fn is_unit(&self) -> bool {
         self.at_most == Some(1)
     }

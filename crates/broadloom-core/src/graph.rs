@@ -44,7 +44,7 @@ pub struct Semantics {
 /// A node without operands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Leaf {
-    /// The caller's array with a slot number.
+    /// An array of the caller, identified by a slot number.
     Input {
         /// The slot of the array.
         slot: u32,
@@ -63,7 +63,7 @@ pub enum Leaf {
     Const {
         /// The value.
         value: Scalar,
-        /// The number of the literal whose value the caller gives at each run; `None` for a fixed value.
+        /// The number of the literal, if the caller provides its value at each run; `None` for a fixed value.
         slot: Option<u32>,
     },
 }
@@ -153,7 +153,7 @@ impl Graph {
     }
 
     /// An empty graph into which this one is rewritten. Rewriting contracts the products, so contraction is off in the
-    /// new graph; the other semantics, and whether the graph depends on the values of constants, are taken over.
+    /// new graph; the other semantics, and whether the graph depends on the values of constants, are copied.
     pub(crate) fn successor(&self) -> Graph {
         let semantics = Semantics { contract: false, ..self.semantics };
         let depends_on_values = self.depends_on_values;
@@ -305,7 +305,7 @@ impl Graph {
     pub fn insert(&mut self, mut kind: NodeKind, dtype: DType, shape: Shape) -> Result<NodeId> {
         match &mut kind {
             NodeKind::Apply { op, args, .. } if self.semantics.contract => {
-                // The order of factors does not affect contraction, that of a sum's operands does.
+                // The order of the operands of a sum affects contraction; the order of factors does not.
                 if op.has(Law::Commutative) && *op != Op::Add {
                     args.sort();
                 }
@@ -346,13 +346,13 @@ impl Graph {
                     layout: Arc::new(Layout { shape: shape.clone(), strides, offset: 0 }),
                 });
             }
-            // It was resolved when it was pushed.
+            // `push` resolves dynamic views before it calls this function.
             NodeKind::DynamicView { .. } => {}
             NodeKind::Count { arg, axes, to } => {
                 let count = Scalar::of(axes.count(&self.node(*arg).shape) as u64);
                 return self.constant(fold::cast(count, *to), None);
             }
-            // A reduction of single elements is its operand, except for floats, whose NaN it would make canonical.
+            // A reduction along no axes is its operand. A reduction of floats is kept, since it makes a NaN canonical.
             NodeKind::Reduce { arg, axes: Axes::NONE, reduction, .. }
                 if !dtype.is_float() && reduction.op().is_some() =>
             {
@@ -466,8 +466,8 @@ mod tests {
         Ok(())
     }
 
-    /// A view of generated numbers is again a leaf, if strides express it, and so are the indices of an array of known
-    /// extents.
+    /// A view of generated numbers that strides can express is again a leaf. The indices of an array of known extents
+    /// are also a leaf.
     #[test]
     fn generated_numbers_are_leaves_through_views() -> Result<()> {
         let mut g = Graph::default();

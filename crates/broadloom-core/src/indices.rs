@@ -1,8 +1,8 @@
 //! Indices along axes as they are written, with bounds that may count from the end, and the views that they select.
 //!
-//! [`Indices`] become a [`Slice`] once the extent of their axis is known. Of an array whose extents are known when a kernel runs
-//! they are kept in a [`DynamicView`], which is resolved when the kernel is bound; until then the extents of the result follow
-//! from those of the array ([`Dim`]).
+//! [`Indices`] become a [`Slice`] once the extent of their axis is known. If an array's extents are known only when a kernel is
+//! bound, its indices are kept in a [`DynamicView`], which is resolved then; before, each extent of the result is a [`Dim`] that
+//! is computed from the array's.
 
 use std::fmt;
 
@@ -13,18 +13,18 @@ use crate::layout::{Slice, View};
 use crate::shape::Shape;
 use crate::symbol::{Dim, Dims};
 
-/// Indices along one axis, as Python's: bounds may count from the end, and those of a range are clamped to the axis.
+/// Indices along one axis, with Python's rules: they may count from the end, and the bounds of a range are clamped to the axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Indices {
-    /// One index, which must exist. The result lacks the axis.
+    /// One index, which must be in range. The result lacks the axis.
     At(isize),
-    /// `start:stop:step`; a bound that is absent is the end of the axis that the step starts from or leads to.
+    /// `start:stop:step`. Without `start` or `stop`, the range extends to that end of the axis.
     Range {
         /// The first index.
         start: Option<isize>,
         /// The index to stop before.
         stop: Option<isize>,
-        /// From one index to the next.
+        /// The difference between successive indices.
         step: isize,
     },
 }
@@ -56,7 +56,7 @@ impl Indices {
             step => (stop - start).max(0).unsigned_abs().div_ceil(step.unsigned_abs()),
         };
         Some(match len {
-            // Any step is valid, and 1 can't overflow a stride.
+            // With at most one index any step is valid, and 1 can't overflow a stride.
             0 => Slice { start: 0, step: 1, len },
             1 => Slice { start: start as usize, step: 1, len },
             _ => Slice { start: start as usize, step, len },
@@ -75,7 +75,7 @@ impl Indices {
             Indices::At(index) => {
                 let counted = if index < 0 { index.checked_add_unsigned(of[axis]) } else { Some(index) };
                 let start = counted.and_then(|i| usize::try_from(i).ok()).filter(|&i| i < of[axis]);
-                // The function of brackets is called so itself.
+                // Brackets are reported as the function `index`, so the word is not repeated.
                 let noun = if function == "index" { "" } else { "index " };
                 let outside = || fail(format!("{noun}{index} is out of range for axis {axis} of {of}"));
                 Ok(Slice { start: start.ok_or_else(outside)?, step: 1, len: 1 })
@@ -83,11 +83,11 @@ impl Indices {
         }
     }
 
-    /// The number of indices on an axis of this extent; an index counts as one.
+    /// The number of indices on an axis with the extent `dim`; 1 for a single index.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`], naming the function, for a step of 0, and for a range from one end of an axis to a place counted from
-    /// the other, whose extent has no simple form.
+    /// [`ErrorKind::Shape`], naming the function, for a step of 0, and for a range whose lower bound counts from the end of the
+    /// axis and whose upper bound counts from its start: its extent has no form that [`Dim`] can express.
     fn extent(self, function: &str, axis: usize, of: &Dims, dim: &Dim) -> Result<Dim> {
         let fail = |why: String| Error::new(ErrorKind::Shape, format!("{function}: {why}"));
         let Indices::Range { start, stop, step } = self else { return Ok(Dim::Fixed(1)) };
@@ -95,7 +95,7 @@ impl Indices {
             Ok(bound) => Bound::FromStart(bound),
             Err(_) => Bound::FromEnd(bound.unsigned_abs()),
         };
-        // A backwards range is a forward one, with the positions behind its bounds.
+        // A backwards range has the indices of a forward one whose bounds are one position further.
         let behind = |bound: isize| match count(bound) {
             Bound::FromStart(bound) => Bound::FromStart(bound.saturating_add(1)),
             Bound::FromEnd(bound) => Bound::FromEnd(bound - 1),
@@ -114,7 +114,7 @@ impl Indices {
             (Bound::FromEnd(low), Bound::FromEnd(high)) => {
                 dim.less(high).and_then(|left| left.at_most(low.saturating_sub(high)))
             }
-            // Nothing ends before the start, or begins behind the end.
+            // A range that stops at the start of the axis or starts at its end is empty.
             (Bound::FromEnd(0), Bound::FromStart(_)) | (_, Bound::FromStart(0)) => dim.at_most(0),
             (Bound::FromEnd(_), Bound::FromStart(_)) => {
                 let why = format!("the extent of {self} along axis {axis} of {of} has no simple form");
@@ -127,7 +127,7 @@ impl Indices {
         extent.ok_or_else(|| fail(format!("the rank of {of} is open")))
     }
 
-    /// Whether the axis stays as it is.
+    /// Whether the indices are the whole axis, in order.
     fn is_all(self) -> bool {
         self == Indices::ALL
     }
@@ -140,7 +140,7 @@ pub enum DynamicView {
     Index {
         /// The indices.
         indices: SmallVec<[Indices; 4]>,
-        /// Whether they are those of the last axes, with any number of complete ones before.
+        /// Whether the indices are for the last axes, with any number of unchanged axes before these.
         has_rest: bool,
     },
     /// A new axis of extent 1, with this number of axes after it.
@@ -148,7 +148,7 @@ pub enum DynamicView {
 }
 
 impl DynamicView {
-    /// The function's name in texts.
+    /// The name of the function in the text language.
     pub fn name(&self) -> &'static str {
         match self {
             DynamicView::Index { .. } => "index",
@@ -156,7 +156,7 @@ impl DynamicView {
         }
     }
 
-    /// Whether every array stays as it is.
+    /// Whether the view of every array is the array itself.
     pub fn changes_nothing(&self) -> bool {
         match self {
             DynamicView::Index { indices, .. } => indices.iter().all(|indices| indices.is_all()),
@@ -164,7 +164,7 @@ impl DynamicView {
         }
     }
 
-    /// The number of axes that it names.
+    /// The minimum rank of an array that the view applies to.
     pub fn rank(&self) -> usize {
         match self {
             DynamicView::Index { indices, .. } => indices.len(),
@@ -172,11 +172,11 @@ impl DynamicView {
         }
     }
 
-    /// The dims of the view of an array of these dims.
+    /// The dims of the view of an array with the dims `of`.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`], naming the function, for indices that are no range of any axis, or of an axis that is not there, and
-    /// for an extent without a simple form; [`ErrorKind::Limit`] for too high a rank.
+    /// [`ErrorKind::Shape`], naming the function, for a step of 0, for too few axes, and for an extent that no [`Dim`] can
+    /// express; [`ErrorKind::Limit`] for too high a rank.
     pub fn dims(&self, function: &str, of: &Dims) -> Result<Dims> {
         let fail = || Error::new(ErrorKind::Shape, format!("{function}: the rank of {of} is open"));
         let mut dims: SmallVec<[Dim; 4]> = SmallVec::new();
@@ -201,7 +201,7 @@ impl DynamicView {
         Dims::new(&dims)
     }
 
-    /// The views that it is, one of the other, of an array of this shape.
+    /// The views to apply, one after the other, to an array with the shape `of`: at most a slice and a reshape.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`], naming the function, for an index that is out of range, a step of 0, and for too few axes;
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
     use crate::binding::Binding;
 
-    /// Python's definition of `slice.indices`, step by step.
+    /// The indices of a range, computed one by one as Python's `slice.indices` defines them.
     fn model(start: Option<isize>, stop: Option<isize>, step: isize, n: isize) -> Vec<isize> {
         let (low, high) = if step > 0 { (0, n) } else { (-1, n - 1) };
         let cut = |x: isize| if x < 0 { (x + n).max(low) } else { x.min(high) };
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(Indices::on(None, None, 0, 4), None);
     }
 
-    /// The extent of every range of small bounds is that of its slice, for small extents of the axis.
+    /// For small bounds and axes, the symbolic extent of a range is equal to the length of its slice.
     #[test]
     fn extents_are_those_of_slices() -> Result<()> {
         let n = Dims::new(&[Dim::from("n")])?;

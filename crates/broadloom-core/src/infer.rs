@@ -1,9 +1,9 @@
 //! Type inference: promotion of dtypes, and the shape of a result.
 //!
 //! Given an op and the dtypes and shapes of its operands, some of which may be literals, inference finds the dtype to
-//! which the operands are converted, and the type of the result. An error names the op, the types, and the cast to
-//! write. Sources: the Array API standard's promotion tables, and NumPy 2's for the mixed kinds of
-//! [`Promotion::NumPy`].
+//! which the operands are converted, and the type of the result. An error names the op, the types, and the cast that
+//! would make the call valid. Sources: the Array API standard's promotion tables, and for mixed kinds with
+//! [`Promotion::NumPy`] those of NumPy 2.
 
 use std::fmt;
 
@@ -73,7 +73,7 @@ pub struct Signature {
     pub result: DType,
     /// The result's shape; with symbolic dimensions, their [`Dims::least_shape`].
     pub shape: Shape,
-    /// The result's dims, if an operand has symbolic dimensions.
+    /// The result's dims, if some of its dimensions are symbolic.
     pub dims: Option<Dims>,
 }
 
@@ -107,7 +107,8 @@ pub fn apply(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<Signat
         if let Operand::Literal(literal) = x {
             self::literal(*literal, operand, mode).map_err(|e| {
                 let error = Error::new(e.kind(), format!("{op}: {}", e.message()));
-                // By NumPy's rule, a comparison with an integer literal is exact, even if the dtype does not hold it.
+                // By NumPy's rule, a comparison with an integer literal is exact, even if the dtype can't represent the
+                // literal.
                 let is_exact = compares(op) && operand.is_integer() && matches!(literal, Literal::Int(_));
                 match mode {
                     Promotion::Strict if is_exact => error.with_help(BY_NUMPY),
@@ -229,7 +230,7 @@ pub fn before(operand: &Operand<'_>, axis: usize, totals: &Operand<'_>, blocks: 
     Err(Error::new(ErrorKind::Internal, "totals of other elements than a scan's"))
 }
 
-/// Checks the operand and the axis of the function that gives each element's index along the axis.
+/// Checks the operand and the axis of the function that returns each element's index along the axis.
 ///
 /// # Errors
 /// [`ErrorKind::Shape`] for an axis that the operand does not have, and for an operand of dynamic rank.
@@ -299,7 +300,8 @@ fn require_condition(op: Op, condition: &Operand<'_>, mode: Promotion) -> Result
 /// The dtype to which the operands promote, before the op's own rules apply.
 fn promote(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<DType> {
     let mut met: Option<DType> = None;
-    // Floats come first, so that the order of operands does not matter: int16 with uint16 alone would be int32.
+    // Floats are promoted first, so that the result does not depend on the order of the operands: int16 and uint16
+    // alone would promote to int32.
     let arrays =
         |float: bool| operands.iter().filter_map(Operand::dtype).filter(move |d| d.is_float() == float);
     for dtype in arrays(true).chain(arrays(false)) {
@@ -430,7 +432,7 @@ pub fn of_bools(op: Op) -> Option<OfBools> {
 }
 
 /// The smallest float dtype that NumPy uses for a bool or integer dtype. float64 is used for 64-bit integers, although
-/// it does not hold all of them.
+/// it can't represent all of them.
 fn least_float(dtype: DType) -> DType {
     match dtype.size() {
         1 => DType::Float16,
@@ -526,7 +528,7 @@ fn symbolic_broadcast(op: &str, operands: &[Operand<'_>]) -> Result<(Shape, Opti
     let dims = Dims::broadcast(&known, &mut |_| {})
         .map_err(|e| mismatch(op, operands, e.axis, &e.left, &e.right))?;
     let shape = dims.least_shape().map_err(|e| Error::new(e.kind(), format!("{op}: {}", e.message())))?;
-    // If no symbol is left, the shape alone describes the result.
+    // If no dimension is symbolic, the shape describes the result completely.
     let dims = if dims.is_fixed() { None } else { Some(dims) };
     Ok((shape, dims))
 }
@@ -643,7 +645,8 @@ mod tests {
                     assert_eq!((error.kind(), error.to_string()), (ErrorKind::DType, words));
                 }
             }
-            // By the standard's rules bools are not numbers. Literals alone are float64 by both sets of rules.
+            // By the standard's rules bools are not numbers. If all operands are literals, the result is float64 by
+            // both sets of rules.
             let bools = vec![Operand::Array(DType::Bool, &shape); op.operands()];
             let literals = vec![Operand::Literal(Literal::Int(2)); op.operands()];
             let error = typed(op, &bools, Promotion::Strict).expect_err("bool");

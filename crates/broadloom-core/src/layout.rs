@@ -101,8 +101,8 @@ impl Layout {
             View::Slice(slices) => {
                 let shape = view.shape(&self.shape);
                 if shape.elements() == 0 {
-                    // The result has no elements. Its offset is kept, since the starts of repeated slices would add up
-                    // beyond an isize.
+                    // The result has no elements. Its offset stays the same: if slices added their starts each time,
+                    // the sum could overflow an isize.
                     return Some(Layout { offset: self.offset, ..Layout::contiguous(shape) });
                 }
                 let mut offset = self.offset;
@@ -126,7 +126,8 @@ impl Layout {
         Layout { shape: shape.clone(), strides, offset: self.offset }
     }
 
-    /// Groups axes of both shapes whose products are equal. If a group has several old axes, their strides must merge.
+    /// Groups axes of both shapes so that the groups have equal products. If a group has several old axes, their
+    /// strides must merge into one.
     fn reshape(&self, shape: &Shape) -> Option<Layout> {
         if self.shape.elements() == 0 {
             return Some(Layout { offset: self.offset, ..Layout::contiguous(shape.clone()) });
@@ -247,7 +248,7 @@ impl View {
         }
     }
 
-    /// Whether the view of an array of this shape is the array.
+    /// Whether the view of an array of this shape is the array itself.
     pub fn changes_nothing(&self, of: &Shape) -> bool {
         match self {
             View::BroadcastTo(shape) | View::Reshape(shape) => shape == of,

@@ -1,4 +1,4 @@
-//! The words in which lists of functions describe an op. All of them come from the op table and from type inference.
+//! How lists of functions describe an op, in words. All of them come from the op table and from type inference.
 
 use crate::op::{Arity, Law};
 use crate::{DType, Kind, Op, for_each_op};

@@ -1,9 +1,9 @@
 //! The nodes of expressions: one enum, generic over the references to operands and over leaves.
 //!
 //! A handle of the application, an entry of a cache key ([`structure`](crate::structure)) and a node of the
-//! [`graph`](crate::graph) are the same [`NodeKind`] with different types of operands and leaves. Mapping these types
-//! converts one into another, and a new kind of node is one more variant here. A node that computes is typed: its
-//! operands have exactly the dtypes that it takes, and its shape is the one to which theirs broadcast.
+//! [`graph`](crate::graph) are the same [`NodeKind`] with different types of operands and leaves. Mapping operands and
+//! leaves converts one into another, and a new kind of node is one more variant here. A node that computes is typed:
+//! its operands have exactly the dtypes that it takes, and their shapes broadcast to its shape.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -140,11 +140,11 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
         /// The change of shape.
         view: Arc<View>,
     },
-    /// A view that depends on extents: one or two views, once these are known. No graph has such a node.
+    /// A view that depends on extents. Once these are known, it becomes one or two views, so graphs have no such node.
     DynamicView {
-        /// The node whose elements they are.
+        /// The node that is viewed.
         arg: A,
-        /// The change.
+        /// The change of shape.
         view: Arc<DynamicView>,
     },
     /// The elements along axes, combined to one.
@@ -196,8 +196,8 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
 /// are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Before<A> {
-    /// The total of each block along the scanned axis, from the first element of the whole scan on. The dtype and the
-    /// other extents are those of the scan's operand.
+    /// The total of each block along the scanned axis, beginning with the first block of the whole scan. The dtype and
+    /// the other extents are those of the scan's operand.
     pub totals: A,
     /// log2 of the number of elements of a block.
     pub level: u8,
@@ -337,7 +337,7 @@ impl<A, L, F> NodeKind<A, L, F> {
         )
     }
 
-    /// Whether the node computes elements: it is neither a leaf nor a view.
+    /// Whether the node computes elements. Leaves and views do not.
     pub fn is_computed(&self) -> bool {
         !matches!(self, NodeKind::Leaf(_) | NodeKind::View { .. } | NodeKind::DynamicView { .. })
     }

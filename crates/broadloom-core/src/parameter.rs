@@ -1,12 +1,12 @@
 //! The parameters of functions that take more than operands.
 //!
-//! The table of [reductions](crate::reductions) and the other functions of the [text language](crate::text) declare theirs
-//! in these terms; names and defaults are those of the Array API standard, 2024.12.
+//! The table of [reductions](crate::reductions) and the other functions of the [text language](crate::text) declare
+//! their parameters with these types; names and defaults are those of the Array API standard, 2024.12.
 
 /// The kind of argument that a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterKind {
-    /// An array, which is a positional argument.
+    /// An array, which is always passed by position.
     Operand,
     /// An integer.
     Integer,
@@ -53,13 +53,13 @@ pub struct Parameter {
     pub is_positional: bool,
 }
 
-/// The operand of a function that has one.
+/// The operand of a function of one operand.
 pub(crate) const X: Parameter = Parameter::operand("x");
 /// The first of two operands.
 pub(crate) const X1: Parameter = Parameter::operand("x1");
 /// The second of two operands.
 pub(crate) const X2: Parameter = Parameter::operand("x2");
-/// The dtype of the result, which depends on the operand unless it is given.
+/// The dtype of the result; by default it depends on the operand.
 pub(crate) const DTYPE: Parameter = Parameter::optional("dtype", ParameterKind::DType, "…");
 
 impl Parameter {

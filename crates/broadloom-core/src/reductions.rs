@@ -2,8 +2,8 @@
 //! [`for_each_reduction!`](crate::for_each_reduction): names and parameters in the text language, the methods of arrays,
 //! Python's functions, and the documentation.
 //!
-//! The op table is in `broadloom-ir`, since executors implement every op. Of these functions they implement only the nodes
-//! [`Reduction`] and [`Scan`]; the others are expressions of those, which no executor sees, so their table is in this crate.
+//! The op table is in `broadloom-ir`, since executors implement every op. Of the functions in this table, executors implement
+//! only the nodes [`Reduction`] and [`Scan`]; the other functions are expressions of such nodes, so the table is in this crate.
 
 use std::fmt;
 
@@ -22,7 +22,8 @@ use crate::{DType, Kind, Literal};
 /// - computation: `[reduction Variant]` or `[scan Variant]` for a node of that kind, `[count]`, or the equivalent expression of
 ///   other functions, in which `x` has one axis
 ///
-/// A reduction that takes several axes and `keepdims` has a code in C, which is its number among those: new ones come last.
+/// The C ABI numbers the reductions that take several axes and `keepdims` in the order of their rows, so a new one is added after
+/// them.
 #[macro_export]
 macro_rules! for_each_reduction {
     ($callback:ident) => {
@@ -204,9 +205,9 @@ pub enum Computation {
     Reduction(Reduction),
     /// By a node that scans.
     Scan(Scan),
-    /// From the extents alone.
+    /// From the extents, without reading an element.
     Count,
-    /// By other functions, as in this text, where `x` has one axis.
+    /// As an expression of other functions in the text language, in which `x` has one axis.
     Composed(&'static str),
 }
 
@@ -328,7 +329,7 @@ impl ReductionFunction {
         }
     }
 
-    /// Whether the function gives one element for each prefix of the elements.
+    /// Whether the function is a scan: its result has one element for each prefix of the elements.
     pub fn is_scan(self) -> bool {
         matches!(self.computation(), Computation::Scan(_))
     }
@@ -356,7 +357,7 @@ pub struct ReductionCall {
     pub correction: f64,
     /// The order of a norm.
     pub ord: f64,
-    /// Whether a cumulative sum or product begins with that of no elements.
+    /// Whether a cumulative sum or product begins with an additional element, the sum or product of no elements.
     pub include_initial: bool,
 }
 

@@ -1,11 +1,11 @@
 //! Rewriting: from a graph to a smaller one with the same bits.
 //!
 //! The new graph contains only what the roots need. A rule is exact bit for bit (NaN, signed zeros, infinities,
-//! wrapping) and never drops a node that may fail. A computed NaN whose bits can be read is made canonical whether
-//! rules apply or not, so that a rule need not preserve its bits. Rebuilding keeps the types of nodes; only nodes that
-//! a rule creates are typed. Options that change the meaning are applied here as well, whether rules apply or not.
-//! [`contract`] runs before the rules. The accuracy is applied after them, since rules know functions by the names that
-//! users write, and it replaces a function by another one of the same name.
+//! wrapping) and never drops a node that may fail. A computed NaN whose bits can be read is made canonical even if no
+//! rules apply, so a rule need not preserve the bits of a NaN. Rebuilding keeps the types of nodes; only nodes that a
+//! rule creates are typed. Options that change the meaning are applied here as well, whether rules apply or not.
+//! [`contract`] runs before the rules. The accuracy is applied after the rules: their patterns match functions of the
+//! default accuracy, and applying the accuracy replaces such a function by a more accurate one of the same name.
 
 mod accuracy;
 pub mod contract;
@@ -27,7 +27,7 @@ pub enum Rules {
     /// All rules apply.
     #[default]
     On,
-    /// No rules apply; for differential tests.
+    /// No rules apply. Differential tests compare the results with those of [`Rules::On`].
     Off,
 }
 
@@ -160,7 +160,7 @@ fn contracted(found: &Contraction<&NodeId>, new: &[Option<NodeId>], out: &mut Gr
     out.push(NodeKind::apply(Op::Fma, [a, b, c]))
 }
 
-/// Applies rules to a node until none matches. Each rule's result is simpler, so this terminates.
+/// Applies rules to a node until none matches. Each rule's result is simpler than its pattern, so this terminates.
 fn simplify(graph: &mut Graph, id: NodeId, note: &mut impl FnMut(&'static str, NodeId)) -> Result<NodeId> {
     let mut current = id;
     loop {
@@ -222,7 +222,7 @@ impl At<'_> {
         !self.graph.node(id).faults
     }
 
-    /// The other operand of a commutative op, if one of them is a constant of the class.
+    /// If one of the two operands of a commutative op is a constant of the class, the other operand.
     fn beside(&self, args: &[NodeId], class: Class) -> Option<NodeId> {
         match *args {
             [a, b] if self.is(b, class) => Some(a),
@@ -320,7 +320,7 @@ rules! {
     "x ** 0 -> 1"                         => |at| {
         let a = want!(at.op(Op::Pow));
         let is_zero = at.is(a[1], Class::Zero) || at.is(a[1], Class::NegativeZero);
-        // The power is 1 also for a NaN base.
+        // The power is 1 even if the base is NaN.
         if !is_zero || !at.may_drop(a[0]) { return Ok(None) }
         let dtype = at.dtype(a[0]);
         at.literal(Literal::Int(1), dtype)
@@ -449,7 +449,7 @@ fn unshifted(at: &mut At<'_>, op: Op) -> Result<Option<NodeId>> {
     Ok(at.is(a[1], Class::Zero).then_some(a[0]))
 }
 
-/// Whether a dtype holds every value of another one, so that converting to it and back changes nothing.
+/// Whether the dtype `wide` can represent every value of `narrow`, so that converting to it and back changes nothing.
 fn holds(wide: DType, narrow: DType) -> bool {
     let digits = |d: DType| match d {
         DType::Float16 => 11,

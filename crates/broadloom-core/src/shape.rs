@@ -1,7 +1,7 @@
 //! Shapes and broadcasting.
 //!
-//! A [`Shape`] has at most [`MAX_RANK`] extents. Their product fits `isize` even in bytes, so that later computations
-//! with it do not overflow.
+//! A [`Shape`] has at most [`MAX_RANK`] extents. The size of the array in bytes fits `isize`, so that later
+//! computations with it do not overflow.
 
 use std::fmt;
 use std::ops::Deref;
@@ -18,7 +18,7 @@ pub const MAX_RANK: usize = 64;
 pub struct Shape(SmallVec<[usize; 4]>);
 
 impl Shape {
-    /// Checks the extents and makes a shape of them.
+    /// Checks the extents and creates the shape.
     ///
     /// # Errors
     /// A rank above [`MAX_RANK`], or more elements than `isize` can count ([`ErrorKind::Limit`]).
@@ -61,7 +61,7 @@ impl Shape {
     /// Axes are aligned at the end; extents match if they are equal or one of them is 1.
     ///
     /// # Errors
-    /// The first axis (counted from the end, where −1 is the last) whose extents don't match, with the extents.
+    /// The first axis whose extents don't match (counted from the end; −1 is the last), with the extents.
     pub fn broadcast(shapes: &[&Shape]) -> std::result::Result<Shape, BroadcastError> {
         if let Some((first, rest)) = shapes.split_first()
             && rest.iter().all(|s| s == first)

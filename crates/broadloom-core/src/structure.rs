@@ -1,10 +1,10 @@
 //! The structure of expressions: everything that determines their graph except the values of literals.
 //!
-//! A [`Structure`] lists the nodes of expressions, operands first; each node of the application is listed once. Two
-//! expressions of equal structure have the same graph except for the values of literals, so that the structure is the
-//! cache key of a plan. Equality and hash cover ops, dtypes, layouts, views, host functions, which leaves share memory,
-//! and the [classes](Scalar::class) of literals. A symbolic kernel is a structure with [dynamic](KeyLeaf::Dynamic)
-//! inputs, whose layouts are filled in when it is bound.
+//! A [`Structure`] lists the nodes of expressions, operands first; each node of the application is listed once.
+//! Expressions of equal structure have graphs that differ only in the values of literals, so the structure is the cache
+//! key of a plan. Equality and hash cover ops, dtypes, layouts, views, host functions, which leaves share memory, and
+//! the [classes](Scalar::class) of literals. A symbolic kernel is a structure with [dynamic](KeyLeaf::Dynamic) inputs,
+//! whose layouts are filled in when it is bound.
 
 use std::convert::Infallible;
 use std::hash::{Hash, Hasher};
@@ -243,7 +243,7 @@ impl<'s> Structure<'s> {
     pub fn graph(self, literals: &[Scalar], semantics: Semantics) -> Result<(Graph, Vec<NodeId>)> {
         let mut graph = Graph::with_capacity(semantics, self.nodes.len());
         let mut ids: Vec<NodeId> = Vec::with_capacity(self.nodes.len());
-        // Most inputs have the same layout as the one before.
+        // Most inputs have the same layout as the input before.
         let mut last = None;
         for entry in self.nodes {
             let kind = entry.try_map(
@@ -290,8 +290,8 @@ impl KeyLeaf<'_> {
         }
     }
 
-    /// The graph's leaf; a literal gets its value, and an input shares `last`, the layout of the input before, if it is
-    /// equal.
+    /// The leaf of a graph for this leaf, with the value of a literal. `last` is the layout of the input before; an
+    /// input with an equal layout shares it.
     fn with_value(
         &self,
         literals: &[Scalar],
@@ -323,7 +323,8 @@ impl KeyLeaf<'_> {
     }
 }
 
-/// The error for a function of numbers alone, which was computed when it was written, before an accuracy was known.
+/// The error for a function whose operands are all numbers: it was computed when the expression was built, before the
+/// requested accuracy was known.
 fn rounded_before(op: Op, dtype: DType) -> Error {
     let why = format!(
         "{op} of numbers alone is computed as they are, not to the nearest {dtype}, as accuracy = nearest asks for"
@@ -357,7 +358,7 @@ mod tests {
         Structure { nodes, roots }.to_string()
     }
 
-    /// Structures that differ pairwise in one thing.
+    /// Structures of which any two differ in at least one property.
     fn variants() -> Vec<Vec<Entry<'static>>> {
         let (x, y) = (memory(0, &[2, 3]), memory(1, &[2, 3]));
         let rounded = |class, rounded_by| {

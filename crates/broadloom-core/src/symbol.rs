@@ -1,8 +1,8 @@
 //! Symbolic dimensions: extents that are known when a kernel runs, not when it is built.
 //!
-//! A [`Dim`] is a number, a symbol, or any number of leading axes. [`Dims`] broadcast, and become a [`Shape`] once
-//! their symbols have extents. Dims that are accepted broadcast in the same way for every binding, so a symbol matches
-//! only itself and a literal 1, even if it is bound to 1.
+//! A [`Dim`] is a number, a symbol, an extent computed from a symbol, or any number of leading axes. [`Dims`]
+//! broadcast, and become a [`Shape`] once their symbols have extents. Dims that are accepted broadcast in the same way
+//! whatever the symbols are bound to, so a symbol matches only itself and a literal 1, even if it is bound to 1.
 
 use std::fmt;
 use std::ops::Deref;
@@ -30,9 +30,9 @@ pub enum Dim {
     Fixed(usize),
     /// A symbolic extent: any number, but the same one wherever the symbol occurs in the kernel.
     Symbol(Symbol),
-    /// An extent that follows from a symbol's, such as that of a slice.
+    /// An extent that is computed from a symbol's, for example the extent of a slice.
     Derived(Arc<Derived>),
-    /// Any number of axes, the same wherever this occurs; only ever the first.
+    /// Any number of axes, the same ones wherever this occurs. Only the first dim may be `Rest`.
     Rest,
 }
 
@@ -64,7 +64,7 @@ impl fmt::Display for Dim {
 }
 
 impl Dim {
-    /// The symbol that the extent is or follows from.
+    /// The symbol that the extent is, or is computed from; `None` for a number and for [`Dim::Rest`].
     pub fn symbol(&self) -> Option<&Symbol> {
         match self {
             Dim::Symbol(symbol) => Some(symbol),
@@ -73,22 +73,22 @@ impl Dim {
         }
     }
 
-    /// `max(self - count, 0)`; `None` of [`Dim::Rest`].
+    /// `max(self - count, 0)`; `None` for [`Dim::Rest`].
     pub fn less(&self, count: usize) -> Option<Dim> {
         self.computed(|n| n.saturating_sub(count), |n| n.less(count))
     }
 
-    /// `self + count`; `None` of [`Dim::Rest`].
+    /// `self + count`; `None` for [`Dim::Rest`].
     pub fn more(&self, count: usize) -> Option<Dim> {
         self.computed(|n| n.saturating_add(count), |n| n.more(count))
     }
 
-    /// `ceil(self / step)`; `None` of [`Dim::Rest`], and for a step of 0.
+    /// `ceil(self / step)`; `None` for [`Dim::Rest`], and for a step of 0.
     pub fn every(&self, step: usize) -> Option<Dim> {
         if step == 0 { None } else { self.computed(|n| n.div_ceil(step), |n| n.every(step)) }
     }
 
-    /// `min(self, most)`; `None` of [`Dim::Rest`].
+    /// `min(self, most)`; `None` for [`Dim::Rest`].
     pub fn at_most(&self, most: usize) -> Option<Dim> {
         self.computed(|n| n.min(most), |n| n.at_most(most))
     }
@@ -112,7 +112,7 @@ impl Dim {
         })
     }
 
-    /// The extent as one that follows from a symbol, if it has one.
+    /// The extent as a [`Derived`] one; `None` for a number and for [`Dim::Rest`].
     fn derived(&self) -> Option<Derived> {
         match self {
             Dim::Symbol(symbol) => Some(Derived::of(symbol)),
@@ -121,12 +121,14 @@ impl Dim {
         }
     }
 
-    /// Whether it is 0 or 1, so that it repeats where another extent is met, or there are no elements.
+    /// Whether this is a derived extent that is always 0 or 1. An axis with it broadcasts to any other extent, or has
+    /// no elements.
     pub(crate) fn is_unit(&self) -> bool {
         matches!(self, Dim::Derived(derived) if derived.is_unit())
     }
 
-    /// Whether both are the same extent, or may be once symbols have extents. Two symbols are not, nor are a symbol and a number.
+    /// Whether the two extents are the same, or may be equal once symbols are bound. Two different symbols do not count
+    /// as possibly equal, and neither do a symbol and a number.
     pub fn may_equal(&self, other: &Dim) -> bool {
         self == other
             || match (self, other) {
@@ -141,7 +143,7 @@ impl Dim {
     }
 }
 
-/// The extents of an array that depends on a kernel's inputs, outermost first.
+/// The extents of an array whose shape depends on a kernel's inputs, outermost first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Dims(Box<[Dim]>);
 
@@ -174,12 +176,12 @@ pub struct Mismatch {
     pub right: Dim,
 }
 
-/// Two extents that are broadcast and may be equal or not: checked once their symbols have extents.
+/// Two extents that are broadcast together and may be equal. Whether they are is checked once their symbols are bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meeting {
     /// The axis, counted from the end: −1 is the last.
     pub axis: isize,
-    /// The extent of the operands before.
+    /// The extent of the earlier operands.
     pub left: Dim,
     /// The extent of this operand.
     pub right: Dim,
@@ -190,8 +192,8 @@ impl Dims {
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] for `...` after another dim, or for a symbol that is not a name (letters, digits and `_`,
-    /// not starting with a digit); [`ErrorKind::Limit`] for a rank above [`MAX_RANK`](crate::shape::MAX_RANK), or fixed extents beyond those
-    /// that a [`Shape`] can have.
+    /// not starting with a digit); [`ErrorKind::Limit`] for a rank above [`MAX_RANK`](crate::shape::MAX_RANK), or for
+    /// fixed extents that are too large for a [`Shape`].
     pub fn new(dims: &[Dim]) -> Result<Dims> {
         for (i, dim) in dims.iter().enumerate() {
             match dim {
@@ -227,10 +229,10 @@ impl Dims {
         self.first() == Some(&Dim::Rest)
     }
 
-    /// The shape in which every symbol is 1, and `...` has no axes.
+    /// The shape in which every symbolic extent is 1, and `...` has no axes.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] if the fixed extents are beyond those that a [`Shape`] can have.
+    /// [`ErrorKind::Limit`] if the fixed extents are too large for a [`Shape`].
     pub fn least_shape(&self) -> Result<Shape> {
         let extents: SmallVec<[usize; 4]> = self
             .iter()
@@ -246,7 +248,8 @@ impl Dims {
         axes.iter().map(|&axis| self.get(axis as usize).cloned()).collect::<Option<_>>().map(Dims)
     }
 
-    /// The dims to which all of these broadcast. Axes are aligned at the end; equal dims match, and 1 matches any.
+    /// The dims to which all of these broadcast. Axes are aligned at the end; equal dims match, and 1 matches any dim.
+    /// Pairs of dims that may be equal are passed to `meet`.
     ///
     /// If one list has `...`, the leading axes of a longer list match it only if they are `...` as well.
     ///
@@ -267,7 +270,8 @@ impl Dims {
                     Some(met) if *met == Dim::Fixed(1) => *met = dim.clone(),
                     Some(met) => {
                         let (axis, left, right) = (-1 - i as isize, met.clone(), dim.clone());
-                        // Of nothing repeated and something, the result is the latter, which is then nothing too.
+                        // If one side is always 0 or 1, the result has the extent of the other side: if the first is 0,
+                        // the check of the meeting requires the second to be 0 as well.
                         let is_repeated = left.is_unit() || right.is_unit();
                         if !is_repeated && !left.may_equal(&right) {
                             return Err(Mismatch { axis, left, right });
@@ -280,7 +284,7 @@ impl Dims {
                 }
             }
             if has_rest {
-                // `...` at different distances from the end means different axes, and does not match.
+                // A `...` at another distance from the end means other axes, so it does not match.
                 match rest {
                     Some(at) if at != named.len() => {
                         let axis = -1 - at.min(named.len()) as isize;
@@ -302,7 +306,7 @@ impl Dims {
     }
 }
 
-/// Whether a text can be the name of an extent or of an input.
+/// Whether `text` can be the name of a symbol or of an input.
 pub fn is_name(text: &str) -> bool {
     text.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
         && text.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
@@ -345,7 +349,8 @@ mod tests {
         }
     }
 
-    /// Extents that follow from symbols broadcast if they are equal; if they may be, it is checked once symbols have extents.
+    /// Derived extents broadcast if they are equal. If they may be equal, that is reported, to be checked once symbols
+    /// are bound.
     #[test]
     fn derived_extents_meet() -> Result<()> {
         let (n, m) = (dims("n"), dims("m"));
@@ -394,7 +399,7 @@ mod tests {
         assert!(Dims::new(&vec![Dim::Fixed(1); 65]).is_err_and(|e| e.is_limit()));
     }
 
-    /// The operations, by number, on numbers and on dims.
+    /// Applies the operation number `kind` to a number and to a dim.
     fn step(kind: usize, count: usize, n: usize, dim: &Dim) -> (usize, Dim) {
         let made = match kind {
             0 => (n.saturating_sub(count), dim.less(count)),
@@ -413,7 +418,7 @@ mod tests {
         }
     }
 
-    /// Every chain of three operations with small counts is computed as on numbers.
+    /// Every chain of three operations with small counts has the same value on dims as on numbers.
     #[test]
     fn chains_have_the_values_of_numbers() {
         const COUNTS: usize = 4;
@@ -456,7 +461,8 @@ mod tests {
         }
     }
 
-    /// Extents that are held to differ do so for every large extent of their symbol; others meet for some.
+    /// Extents that may not be equal differ for every large extent of their symbol; the others are equal for some large
+    /// extent.
     #[test]
     fn extents_that_may_be_equal_are_so_for_large_ones() {
         let n = Dim::from("n");

@@ -3,11 +3,12 @@
 //! - each operand is an earlier node
 //! - the operands of an op have the dtype that it takes at its accuracy, and the node has the dtype of its result
 //! - the shapes of an op's operands broadcast to the node's shape
-//! - the operands of a host function have the dtypes of its signature, and the node has that of its result
+//! - the operands of a host function have the dtypes of its signature, and the node has the dtype of its result
 //! - a conversion has the shape of its operand, and another dtype
 //! - a view applies to its operand's shape and results in the node's shape
-//! - a reduction or scan takes its operand's dtype; the node has its result's dtype, and a shape that follows from the axes
-//! - there are no nodes for counts or indices, which are constants and generated numbers in a graph
+//! - a reduction or scan accepts the dtype of its operand; the node has the dtype of its result, and a shape that
+//!   follows from the axes
+//! - there are no `Count` or `Index` nodes: a graph has constants and generated numbers instead
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, Leaf, NodeId, NodeKind};

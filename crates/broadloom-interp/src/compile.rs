@@ -2,7 +2,7 @@
 //! of each loop level.
 //!
 //! A value that is the same for a whole row or block is computed once per row or block. A result that is stored to exactly one
-//! output and not read by other steps is written directly to the output.
+//! output, and that no later step reads, is written directly to the output.
 
 use broadloom_ir::kernel::{Depth, Kernel, ValueId};
 use broadloom_ir::{Error, ErrorKind, Result, VectorWidth, verify};
@@ -31,9 +31,8 @@ impl Program {
             .build(access, selected))
     }
 
-    /// Limits the program's loops to vectors of this width. On x86-64 the narrowest loops are those for AVX2,
-    /// and conversions of float16 always use the CPU's widest vectors. The width does not change the bits of
-    /// results.
+    /// Limits the vectors of the program's loops to this width. On x86-64 the narrowest loops are for AVX2, and conversions of
+    /// float16 always use the CPU's widest vectors. The width does not change the bits of results.
     #[must_use]
     pub fn up_to(self, width: VectorWidth) -> Program {
         Program { width, arch: arch_of(width), ..self }
@@ -79,7 +78,7 @@ impl KernelCompiler<'_> {
         for (i, &access) in access.iter().enumerate() {
             match access {
                 Access::Splat => uniform_slots.push((i, self.scratch.slot(kernel.input(i)))),
-                // The interpreter reads contiguous rows only: for it, stepped inputs are packed into tiles.
+                // The interpreter reads only contiguous rows; stepped inputs are packed into tiles before it runs.
                 Access::Contiguous | Access::Reversed | Access::EverySecond => self.scratch.leave(i),
             }
         }
@@ -116,8 +115,8 @@ impl KernelCompiler<'_> {
     }
 
     /// Adds the step that computes instruction `i`. If the instruction is a division that is checked for
-    /// division by zero, `check` is the index of its fault byte (which is set if it happens) and the size in
-    /// bytes of the divisor's elements.
+    /// division by zero, `check` is the index of its fault byte (which is set if a divisor is zero) and the size in bytes of the
+    /// divisor's elements.
     fn step(&mut self, i: usize, selected: Selected, check: Option<(usize, usize)>) {
         let kernel = self.kernel;
         let id = kernel.value(i);
@@ -129,7 +128,8 @@ impl KernelCompiler<'_> {
             *to = (self.operand(arg, as_element), kernel.dtype(arg).size());
         }
         let out = self.destination(i, id, depth);
-        // Operands are released only after the result has its tile, because a loop must not write to a tile that it reads.
+        // Operands are released only after the tile of the result was allocated, because a loop must not write to a tile that it
+        // reads.
         let operands = selected.operands();
         for (j, (arg, _)) in operands.iter().enumerate() {
             let is_first = !operands[..j].iter().any(|(other, _)| other == arg);
@@ -143,8 +143,8 @@ impl KernelCompiler<'_> {
         self.levels[depth as usize].steps.push(step);
     }
 
-    /// The destination of the result of instruction `i`: an output, if the result is stored there alone, no later step reads it,
-    /// and it has an element per column; otherwise working memory.
+    /// The destination of the result of instruction `i`: an output if the result is stored to that output only, no later step
+    /// reads it, and it has an element per column; otherwise the working memory.
     fn destination(&mut self, i: usize, id: ValueId, depth: Depth) -> Destination {
         if depth != Depth::Element {
             return Destination::Scratch(self.scratch.slot(id));
@@ -157,8 +157,8 @@ impl KernelCompiler<'_> {
         }
     }
 
-    /// The location from which a loop reads a value. If the value is uniform, this is a single element if `as_element` is set,
-    /// else a tile that is filled with it.
+    /// The location from which a loop reads a value. The location of a uniform value is a single element if `as_element` is set,
+    /// otherwise a tile that is filled with the value.
     fn operand(&mut self, id: ValueId, as_element: bool) -> Location {
         if as_element {
             return self.scratch.location(id);

@@ -1,9 +1,9 @@
 //! Fused loops: loops for two instructions at a time, and loops that keep a uniform operand in a register.
 //!
-//! Each of them saves a pass over a tile, which costs more than the arithmetic of a cheap function. Each function rounds as it
-//! does alone, so the bits are the same. Only cheap functions of floats have such loops, since for others the pass is a small
-//! part of the time; those of float16 are in [`halves`]. An integer division by a uniform divisor becomes a multiplication by its
-//! reciprocal, which is computed before the loop.
+//! Each of these loops saves a pass over a tile, which costs more than the arithmetic of a cheap function. In a fused loop each
+//! function rounds its result, as in a loop of its own, so the bits are the same. Only cheap functions of floats have such loops,
+//! since for other functions the pass is a small part of the time; the loops over float16 are in [`halves`]. An integer division
+//! by a uniform divisor becomes a multiplication by its reciprocal, which is computed before the loop.
 
 use std::marker::PhantomData;
 
@@ -19,8 +19,8 @@ use crate::loops::{
     Closed, Each, LoopBody, NanBits, OPERANDS, Open, Swapped, TileLoop, Two, Uniform, tile2, tile3, tile4,
 };
 
-/// A loop, and the order in which it takes its operands: operand `i` of the loop is number `order[i]` of the instructions'
-/// operands.
+/// A loop, and the order in which it takes its operands: operand `i` of the loop is operand number `order[i]` of the
+/// instructions.
 #[derive(Clone, Copy)]
 pub(crate) struct Ordered {
     pub(crate) run: TileLoop,
@@ -33,7 +33,7 @@ impl Ordered {
     }
 }
 
-/// Calls `$then!` with the Rust type of a dtype that has fused loops; the result for other dtypes is `None`.
+/// Calls `$then!` with the Rust type of a dtype that has fused loops. For other dtypes the result is `None`.
 macro_rules! by_float {
     ($dtype:expr, $then:ident $args:tt) => {
         match $dtype {
@@ -44,8 +44,8 @@ macro_rules! by_float {
     };
 }
 
-/// The comparison that gives for (b, a) what `op` gives for (a, b), including for NaN. Ops other than comparisons are returned
-/// unchanged.
+/// The comparison whose result for (b, a) is equal to the result of `op` for (a, b), also if an operand is NaN. An op that is not
+/// a comparison is returned unchanged.
 fn mirrored(op: Op) -> Op {
     match op {
         Op::Less => Op::Greater,
@@ -141,7 +141,7 @@ fn by_uniform(op: Op, dtype: DType) -> Option<TileLoop> {
 }
 
 /// The loop of `outer(inner(a, b), c)` if `inner` is the first operand of `outer` (`side` is 0), or of `outer(c, inner(a, b))` if
-/// it is the second (`side` is 1). `uniform` tells which of a, b and c are uniform.
+/// it is the second (`side` is 1). `uniform` specifies which of a, b and c are uniform.
 pub(crate) fn pair(
     outer: Op,
     inner: Op,
@@ -232,7 +232,7 @@ pub(crate) fn fused_sum(
     by_float!(dtype, pick())
 }
 
-/// The loop of `where(compare(a, b), x, y)`. `uniform` tells which of a and b are uniform; x and y are tiles.
+/// The loop of `where(compare(a, b), x, y)`. `uniform` specifies which of a and b are uniform; x and y are tiles.
 pub(crate) fn choice(compare: Op, dtype: DType, uniform: [bool; 2]) -> Option<Ordered> {
     let (compare, b_uniform, order) = match uniform {
         [false, b_uniform] => (compare, b_uniform, [0, 1, 2, 3]),

@@ -1,9 +1,10 @@
 //! The interpreter: runs a kernel op by op over tiles that stay in the L1 cache.
 //!
 //! [`Program::new`] selects a precompiled, auto-vectorised loop for each instruction or pair of instructions and allocates tiles
-//! for the values between them. Running the program calls these loops for each block of a loop nest. The bits are those of every
-//! other executor, since the loops are instances of the same generic functions over the same exact primitives. An interpreter
-//! needs no compile time and no executable memory, so it is the executor for small and rare work.
+//! for the values between them. Running the program calls these loops for each block of a loop nest. The results have the same
+//! bits as with machine code, since the loops are instances of the same generic functions over the same exact primitives. An
+//! interpreter needs no compile time and no executable memory, so it is the executor for small computations and for those that
+//! run rarely.
 #![forbid(unsafe_code)]
 
 mod compile;
@@ -28,7 +29,7 @@ use broadloom_mem::{Access, ExecutableKernel, HostFunction, KernelExecutor};
 pub struct Interpreter;
 
 impl KernelExecutor for Interpreter {
-    /// Prepares one program for all purposes, because the kind of stores is an argument of each run.
+    /// Prepares one program for all purposes: whether stores are non-temporal is an argument of each run.
     fn prepare(
         &self,
         kernel: &Kernel,

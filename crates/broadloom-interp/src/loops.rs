@@ -1,10 +1,11 @@
 //! Tile loops: a precompiled loop for each function and dtype, compiled for each level of CPU features.
 //!
-//! A loop reads tiles as bytes and writes a tile. All code from the loop down to the primitives is inlined into the one function
-//! that is compiled for the CPU features. A function that is not inlined makes the loop 50 times slower without any other
-//! symptom; the interpreter's rows of the benchmarks `figures` and `functions` would show it. If a lane needs the slow path of
-//! its function, it is flagged, and computed again by [`Scalar`]. A loop replaces every NaN that it computes by the canonical
-//! NaN, which takes two instructions; cheap functions have a second loop without them, for results whose NaN bits are never read.
+//! A loop reads tiles as bytes and writes a tile. All code from the loop down to the primitives is inlined into one function,
+//! which is compiled for the CPU features. If a function in it is not inlined, the loop becomes 50 times slower, without any
+//! other symptom; only the interpreter's rows of the benchmarks `figures` and `functions` would show it. A lane that needs the
+//! slow path of its function is flagged, and then computed again with [`Scalar`]. A loop replaces every NaN that it computes by
+//! the canonical NaN, which takes two instructions; cheap functions have a second loop without these instructions, for results
+//! whose NaN bits are never read.
 
 use std::marker::PhantomData;
 
@@ -77,8 +78,8 @@ fn short_loop(code: Code) -> Option<TileLoop> {
     })
 }
 
-/// The CPU features for loops on vectors of at most this width. On x86-64, for widths below 512 bits they are those of AVX2, if
-/// the CPU has it.
+/// The CPU features for loops on vectors of at most this width. On x86-64, AVX2 is used for all widths below 512 bits, if the CPU
+/// has it.
 pub(crate) fn arch_of(width: VectorWidth) -> Arch {
     #[cfg(target_arch = "x86_64")]
     if width < VectorWidth::W512
@@ -158,7 +159,7 @@ pub(crate) struct Open;
 /// The property of a function whose NaN bits the definition specifies, or whose NaN bits are never read, so that the loop need
 /// not replace a NaN.
 pub(crate) struct Unread;
-/// The property that the op table gives for function `F`.
+/// The property of function `F` according to the op table.
 pub(crate) struct OfOp<F>(PhantomData<F>);
 /// The property of the conversion from `T` to `U`.
 pub(crate) struct OfCast<T, U>(PhantomData<(T, U)>);
@@ -179,7 +180,7 @@ impl<T: Elem, U: Elem> Nan for OfCast<T, U> {
     const IS_OPEN: bool = T::DTYPE.is_float() && U::DTYPE.is_float() && T::DTYPE as u8 != U::DTYPE as u8;
 }
 
-/// Replaces a NaN by the canonical NaN if the property `N` says that its bits are unspecified; other elements are unchanged.
+/// Replaces a NaN by the canonical NaN if its bits are unspecified according to the property `N`; other elements are unchanged.
 #[inline(always)]
 pub(crate) fn closed<N: Nan, T: Elem>(x: T) -> T {
     if N::IS_OPEN { x.canonical() } else { x }
@@ -378,8 +379,8 @@ sources_of_several! {
 /// The loop that computes a tile by the fast path, compiled for each level of CPU features. It returns whether a lane was
 /// flagged.
 ///
-/// It is a type and not a closure, because a closure is called through a shim: large functions are not inlined out of the shim,
-/// and what is not inlined into the dispatched function is compiled without its CPU features.
+/// It is a type and not a closure, because a closure is called through a shim, from which large functions are not inlined into
+/// the dispatched function; they would then be compiled without its CPU features.
 struct Fast<'a, F: LoopBody<A>, S, A>(S, &'a mut [<F::Out as Elem>::Store], PhantomData<A>);
 
 impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for Fast<'_, F, S, A> {
@@ -391,7 +392,7 @@ impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for Fast<'_, F, S, A> {
         let (n, out) = (self.1.len(), self.1);
         let sources = self.0.first(n);
         // PERF: all indices are below the common `n`, so no bounds are checked. With an iterator over `out`, the bounds checks of
-        // the operands would remain, and with them a scalar loop for up to a vector of elements.
+        // the operands would remain, and the compiler would add a scalar loop for up to a vector of elements.
         #[allow(clippy::needless_range_loop)]
         for i in 0..n {
             out[i] = F::lane(&mut lanes, sources.at(i)).store();
@@ -450,7 +451,7 @@ impl<F: LoopBody<A>, S: Source<A>, A> EachLane<'_, F, S, A> {
 }
 
 /// The CPU features for which slow paths are compiled: those of AVX2, even if wider vectors are used. A slow path computes one
-/// element at a time, so one instance serves both levels and is compiled only once.
+/// element at a time, so both levels of CPU features use the same instance.
 fn slow_path_arch(arch: Arch) -> Arch {
     #[cfg(target_arch = "x86_64")]
     if let Arch::V4(avx512) = arch {
@@ -469,7 +470,7 @@ pub(crate) fn flags<F: LoopBody<A>, A>(
     arch.dispatch(Fast::<F, _, A>(sources, out, PhantomData))
 }
 
-/// Computes a tile of at most [`TILE`] elements: all of them by the fast path, and then flagged ones by the slow path.
+/// Computes a tile of at most [`TILE`] elements: all of them by the fast path, and then the flagged elements by the slow path.
 #[inline(always)]
 pub(crate) fn run<F: LoopBody<A>, A>(
     arch: Arch,

@@ -3,7 +3,7 @@
 //!
 //! A value that is the same for a whole row or block is computed once per row or block, as a single element. Every other value
 //! has an element per column, in a tile of working memory or in the memory of an input. The module [`compile`](crate::compile)
-//! makes programs, and [`run`](crate::run) executes them.
+//! creates programs, and [`run`](crate::run) executes them.
 
 use broadloom_ir::{DType, VectorWidth};
 use broadloom_mem::{Access, HostFunction};
@@ -50,7 +50,7 @@ pub(crate) struct TileStep {
     /// The size in bytes of an element of the result.
     pub size: usize,
     /// If the step is a division that is checked for division by zero: the index of its fault byte, which is
-    /// set if it happens, and the size in bytes of the divisor's elements.
+    /// set if a divisor is zero, and the size in bytes of the divisor's elements.
     pub check: Option<(usize, usize)>,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Level {
 /// A kernel as a list of precompiled loops, ready to be run by the interpreter.
 pub struct Program {
     pub(crate) width: VectorWidth,
-    /// The CPU features that the loops use: those of the requested width, as far as the CPU has them.
+    /// The CPU features that the loops use: the features for the requested width that the CPU has.
     pub(crate) arch: Arch,
     pub(crate) inputs: Vec<(DType, Access)>,
     pub(crate) outputs: Vec<DType>,

@@ -1,7 +1,7 @@
 //! Runs a program on a block: row by row, and in each row tile by tile.
 //!
-//! Nothing is allocated while it runs, once the working memory exists. If a divisor is zero at a division
-//! that is checked, the division's fault byte is set, and the run continues.
+//! Once the working memory exists, a run allocates nothing. If a checked division has a zero divisor, the fault byte of the
+//! division is set, and the run continues.
 
 use broadloom_ir::kernel::Depth;
 use broadloom_ir::{DType, Error, ErrorKind, Result, VectorWidth};
@@ -56,7 +56,7 @@ impl ExecutableKernel for Program {
         Ok(())
     }
 
-    /// The interpreter accesses inputs and outputs as slices, which must not alias, so inputs that are outputs are copied.
+    /// The interpreter accesses inputs and outputs as slices, which must not alias, so an input that is also an output is copied.
     fn policy(&self) -> AliasPolicy {
         AliasPolicy::Copy
     }
@@ -99,8 +99,8 @@ impl BlockRun<'_> {
         done.is_some()
     }
 
-    /// Computes the values of one outer loop level: those that are the same for the whole block, or for a
-    /// whole row, depending on `depth`. Then fills tiles with them. The row or block has `cols` columns.
+    /// Computes the values of the outer loop level `depth`, which are the same for the whole block or for a whole row. Then fills
+    /// tiles with them. The row or block has `cols` columns.
     fn uniform(&mut self, depth: Depth, cols: usize) {
         let Level { steps, fills } = &self.program.levels[depth as usize];
         let element = ColumnRange { inputs: None, start: 0, n: 1 };
@@ -147,8 +147,8 @@ impl BlockRun<'_> {
         }
     }
 
-    /// The number of elements in the first tile of a row, which is chosen so that the tile ends at a cache-line boundary of the
-    /// first output and all other tiles begin at one.
+    /// The number of elements in the first tile of a row. It is chosen so that all later tiles begin at a cache line of the first
+    /// output.
     fn first(&self, stream: &Stream<'_, '_>, row: usize) -> usize {
         let Some(size) = self.program.outputs.first().map(|d| d.size()) else { return STREAMED };
         match stream.to_line(0, row) {
@@ -157,7 +157,7 @@ impl BlockRun<'_> {
         }
     }
 
-    /// Prefetches up to `n` elements of each input, from column `start` of the row on.
+    /// Prefetches up to `n` elements of each input, beginning at column `start` of the row.
     fn fetch(&self, stream: &Stream<'_, '_>, inputs: Inputs<'_>, start: usize, n: usize) {
         let inputs_read = self.program.inputs.iter().enumerate().filter(|(_, i)| i.1 == Access::Contiguous);
         for (input, (dtype, _)) in inputs_read {
@@ -212,7 +212,8 @@ impl TileStep {
     }
 }
 
-/// The range of `n` columns of a row from column `start` on. At outer loop levels, which read no inputs, it is a single element.
+/// A range of `n` columns of a row, beginning at column `start`. At outer loop levels, which read no inputs, it is a single
+/// element.
 #[derive(Clone, Copy)]
 struct ColumnRange<'r> {
     inputs: Option<Inputs<'r>>,
@@ -221,8 +222,8 @@ struct ColumnRange<'r> {
 }
 
 impl<'r> ColumnRange<'r> {
-    /// The bytes of an operand in these columns. The working memory is given in two parts, without the result's tile between
-    /// them: `before`, and `after`, which begins at the byte offset `skipped`.
+    /// The bytes of an operand in these columns. The working memory is passed in two parts, `before` and `after`, without the
+    /// result's tile between them; `after` begins at the byte offset `skipped`.
     #[inline(always)]
     fn operand<'t>(
         &self,

@@ -1,8 +1,8 @@
-//! The working memory of a program, which consists of tiles and of slots for single elements. Both are allocated while the
-//! program is compiled.
+//! The working memory of a program, which consists of tiles and of slots for single elements. Tiles and slots are allocated while
+//! the program is compiled.
 //!
 //! A tile holds one live value at a time and is reused for values of the same element size. Until all tiles and slots are known,
-//! they are identified by numbers, since the length of a tile depends on how many there are; [`ScratchLayout`] then turns the
+//! they are identified by numbers, since the length of a tile depends on the number of tiles; [`ScratchLayout`] then turns the
 //! numbers into byte offsets.
 
 use broadloom_ir::kernel::{Definition, Depth, Kernel, ValueId};
@@ -85,8 +85,8 @@ impl<'k> Scratch<'k> {
     }
 
     /// The location of a value in a tile, as one element per column. For a uniform value, the first call
-    /// allocates a tile and also returns the fill that writes the value to it. That tile is never freed,
-    /// because it holds the value for all tiles of the row.
+    /// allocates a tile and also returns the fill that writes the value to the tile. This tile is never freed, because it is used
+    /// for all tiles of the row.
     pub(crate) fn elements(&mut self, id: ValueId) -> (Location, Option<Fill>) {
         let Location::Uniform(slot) = self.location(id) else { return (self.location(id), None) };
         if let Some(tile) = self.filled[id.index()] {

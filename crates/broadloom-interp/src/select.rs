@@ -1,8 +1,8 @@
 //! Loop selection: decides which precompiled loop computes which instructions of a kernel.
 //!
-//! An instruction is computed by the loop of its function; by a loop that keeps a uniform operand in a register; or, together
-//! with the only instruction that reads its result, by a fused loop. If that reader only makes NaN canonical, the instruction's
-//! own loop does this as well. Selection does not depend on memory.
+//! An instruction is computed by the loop of its function; by a loop that keeps a uniform operand in a register; or by a fused
+//! loop, together with the only instruction that reads its result. If the only reader of a result makes NaN canonical, the loop
+//! of the instruction does this as well. Selection does not depend on memory.
 
 use broadloom_ir::kernel::{Code, Definition, Depth, Inst, Kernel, ValueId};
 use broadloom_ir::{Error, ErrorKind, Op, Result};
@@ -27,8 +27,8 @@ fn tile_loop(code: Code, nan: NanBits) -> Result<TileLoop> {
 /// The loop that was selected for one instruction, or for two of which the second is the only reader of the first.
 pub(crate) struct Selected {
     pub(crate) work: Work,
-    /// The operands in the loop's order. The bool tells whether the loop reads only one element of the
-    /// operand if the operand is uniform.
+    /// The operands in the loop's order. If the bool is set, the loop reads only one element of the operand
+    /// when it is uniform.
     args: [(ValueId, bool); OPERANDS],
     operands: usize,
     /// The index of the first instruction, if the loop computes two.
@@ -36,8 +36,8 @@ pub(crate) struct Selected {
 }
 
 impl Selected {
-    /// The operands in the loop's order. The bool tells whether the loop reads only one element of the
-    /// operand if the operand is uniform.
+    /// The operands in the loop's order. If the bool is set, the loop reads only one element of the operand
+    /// when it is uniform.
     pub(crate) fn operands(&self) -> &[(ValueId, bool)] {
         &self.args[..self.operands]
     }
@@ -50,7 +50,7 @@ impl Selected {
 }
 
 /// Selects the loops of a kernel. The result has one entry per instruction, which is `None` if the instruction is computed
-/// together with its reader. `depths` has the loop level of each value.
+/// together with its reader. `depths` contains the loop level of each value.
 ///
 /// # Errors
 /// [`ErrorKind::Internal`] if a host function of the kernel is not among `functions`, or the kernel is not verified.
@@ -89,8 +89,8 @@ pub(crate) fn loops(
     Ok(selection.selected)
 }
 
-/// If an instruction only makes the NaN of another instruction's result canonical, returns the index of that other instruction,
-/// provided that it has no other reader and its own loop can do so.
+/// If an instruction makes NaN canonical, returns the index of the instruction that computes its operand, provided that the
+/// operand has no other reader and the loop that computes it can make NaN canonical as well.
 fn closed(kernel: &Kernel, uses: &[u32], inst: &Inst) -> Option<usize> {
     let Code::Apply { op: Op::CanonicalNan, .. } = inst.code else { return None };
     let Definition::Inst(inner) = kernel.definition(inst.args[0]) else { return None };
@@ -147,7 +147,8 @@ impl Selection<'_> {
         Ok(selected(Work::Loop(tile_loop(inst.code, self.nan[i])?), false))
     }
 
-    /// Selects the fused loop of an instruction together with an operand of it that has no other reader, if there is such a loop.
+    /// Selects the loop that computes an instruction together with one of its operands that has no other reader, if there is such
+    /// a loop.
     fn pair(&self, i: usize) -> Option<Selected> {
         let outer = &self.kernel.body[i];
         let Code::Apply { op, dtype, .. } = outer.code else { return None };

@@ -1,4 +1,4 @@
-//! Compares loops over float16 by the target's conversions with loops that convert by integer arithmetic.
+//! Compares loops over float16 that use the target's conversions with loops that convert by integer arithmetic.
 
 use broadloom_interp::compared::{NanBits, OPERANDS, TileLoop, defined_loop, halves_loop};
 use broadloom_ir::kernel::Code;
@@ -7,10 +7,11 @@ use broadloom_math::f16;
 use broadloom_mem::{bytes_of, bytes_of_mut, converts_halves};
 use pulp::Arch;
 
-/// Elements of a tile in this test: whole vectors, whole chunks, and a remainder of both.
+/// The number of elements of a tile in this test: several chunks and vectors, with a remainder after the last whole one
+/// of each.
 const N: usize = 1000;
 
-/// Bit patterns spread over the whole range for each seed; every float16 once for seed 1.
+/// Bit patterns that are spread over the whole range, for each seed. With seed 1, every float16 occurs once.
 fn bits(seed: u64) -> Vec<u64> {
     let mixed = (0..1u64 << 16).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_mul(seed | 1));
     if seed == 1 { (0..1 << 16).collect() } else { mixed.map(|x| x >> (seed % 5) ^ x << 40).collect() }
@@ -63,8 +64,8 @@ fn functions_give_what_their_definitions_give() {
             agree(op.name(), [converting, defined], &columns, out);
         }
     }
-    // Nearly all functions have such a loop: not those that operate on the bits alone, and not exp, which
-    // rounds its own result.
+    // Nearly all functions have such a loop, except those that only operate on the bits, and exp, which rounds its own
+    // result.
     assert!(tried >= 43 || !converts_halves(), "{tried} functions by the target's conversions");
 }
 

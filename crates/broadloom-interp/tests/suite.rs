@@ -1,10 +1,10 @@
-//! Runs the suite of all executors on the interpreter.
+//! Runs the interpreter through the suite that all executors must pass.
 
 use broadloom_interp::Interpreter;
 use broadloom_ir::{Purpose, VectorWidth};
 use broadloom_testkit::suite::{self, Subject};
 
-/// The interpreter on the widest vectors, with usual and with non-temporal stores, and on narrower vectors.
+/// The interpreter on the widest vectors, with regular and with non-temporal stores, and on narrower vectors.
 const WAYS: [Subject<'static>; 3] = [
     Subject { executor: &Interpreter, width: VectorWidth::W512, purpose: Purpose::Store },
     Subject { executor: &Interpreter, width: VectorWidth::W512, purpose: Purpose::Stream },

@@ -1,4 +1,4 @@
-//! Rows longer than tiles, with every alignment, and each way of writing outputs.
+//! Tests rows that are longer than tiles, with every alignment and each way of writing outputs.
 
 use std::ops::ControlFlow;
 
@@ -10,7 +10,7 @@ use broadloom_mem::{
     bytes_of, bytes_of_mut,
 };
 
-/// A kernel of the outputs a·b + s, a·b + s > a, b and s: two that are computed, two that are copied.
+/// A kernel with the outputs a·b + s, a·b + s > a, b and s: the first two are computed, the others are copied.
 fn kernel() -> Kernel {
     let inst =
         |op, a, b| Inst { code: Code::apply(op, DType::Float32), args: [ValueId(a), ValueId(b), ValueId(0)] };
@@ -109,7 +109,7 @@ fn every_output_of_rows_of_any_length_anywhere() {
     }
 }
 
-/// An output that is an input is written by regular stores: its lines were just read.
+/// An output that is also an input is written by regular stores, since its cache lines were just read.
 #[test]
 fn outputs_in_place_are_not_streamed_and_right() {
     let inst =

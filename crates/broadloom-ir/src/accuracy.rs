@@ -1,14 +1,14 @@
 //! The accuracy with which an approximate function is applied.
 //!
-//! It is a field of an application, in nodes of expressions and in the kernel IR, and no part of [`Op`](crate::Op): users,
-//! inference and the text language name ops, and only code that dispatches, records, folds or prints an application reads the
-//! accuracy. A struct of an op and an accuracy was considered; every pattern on an op, of which there are many more, would go
-//! through it.
+//! The accuracy is a field of nodes and instructions that apply an [`Op`](crate::Op), and not a part of the op: users,
+//! inference and the text language name ops only, and the accuracy is read only by code that dispatches, records, folds
+//! or prints an application. A struct of an op and an accuracy was considered, but all patterns that match an op, of
+//! which there are many, would have to unwrap it.
 
 /// The accuracy of float32 functions whose results are approximated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Accuracy {
-    /// Results within a fraction of an ulp, computed with as many lanes as possible.
+    /// Results are within a fraction of an ulp of the exact result, and are computed with as many lanes as possible.
     #[default]
     Fast,
     /// The float32 nearest to the exact result.

@@ -85,8 +85,8 @@ pub enum Allocator {
     SinglePass,
 }
 
-/// The size in bytes of a cache line, and of the group of lanes that the code of a leaf computes at a time (two vectors of 256
-/// bits or one of 512). A leaf of level k keeps k + 1 such groups in registers.
+/// The size in bytes of a cache line. The code of a leaf computes a group of lanes of this size at a time (two vectors of 256
+/// bits or one of 512). Code for a leaf of level k keeps k + 1 such groups in registers.
 const LINE: u32 = 64;
 
 impl CodePlan {
@@ -94,7 +94,7 @@ impl CodePlan {
     pub fn new(kernel: &Kernel, access: &[Access], width: VectorWidth, purpose: Purpose) -> CodePlan {
         let sizes = Sizes::of(kernel);
         let (cost, lanes) = (kernel.cost(), sizes.lanes(width, vectors(kernel, width)));
-        // Reading stepped inputs permutes lanes, which can't be masked, so rows must have at least one block.
+        // The code that reads stepped inputs permutes lanes and can't use masks, so rows must have at least one block.
         let reads_steps = width > VectorWidth::W128 && access.iter().any(|access| access.is_stepped());
         let tail = if width == VectorWidth::W512 && !reads_steps { Tail::Masked } else { Tail::Overlap };
         let bulk = match purpose {
@@ -159,9 +159,10 @@ impl Sizes {
         (base * vectors).min(width.bytes())
     }
 
-    /// The number of elements that an iteration of code with non-temporal stores computes; `usual` is that of the main loop. For
-    /// a short body it is a cache line of the narrowest output, if that is not more than usual, so that rows of whole lines are a
-    /// whole number of iterations. Unrolling such a loop further gains nothing, since it waits for memory.
+    /// The number of elements that an iteration of code with non-temporal stores computes; `usual` is the number for the main
+    /// loop. For a short body, an iteration writes a cache line of the narrowest output, or `usual` elements if these are fewer,
+    /// so that a row of whole cache lines takes a whole number of iterations. Unrolling such a loop further gains nothing, since
+    /// it waits for memory.
     fn streaming_lanes(&self, kernel: &Kernel, width: VectorWidth, usual: u32) -> u32 {
         if kernel.cost() > SHORT_BODY {
             return usual;
@@ -194,8 +195,9 @@ fn vectors(kernel: &Kernel, width: VectorWidth) -> u32 {
     }
 }
 
-/// The work of a second function that reduces rows in registers, if all outputs are reductions that permit it. The cheaper the
-/// body, the more rows a leaf reduces: each row that it reduces saves writing the row to memory and reading it again.
+/// The work of a second function that reduces rows in registers; [`Bulk::None`] unless every output is a reduction that permits
+/// this. The cheaper the body, the more rows a leaf reduces: each row that it reduces saves writing the row to memory and reading
+/// it again.
 fn leaf(kernel: &Kernel, sizes: &Sizes, width: VectorWidth) -> Bulk {
     let combines = |(output, dtype): (&KernelOutput, DType)| match output.sink {
         Sink::Reduce(reduction) => reduction.op().is_some() && dtype != DType::Bool && dtype.size() >= 4,
@@ -224,7 +226,7 @@ fn allocator(kernel: &Kernel, sizes: &Sizes) -> Allocator {
     if is_long { Allocator::SinglePass } else { Allocator::Backtracking }
 }
 
-/// The number of primitives in a kernel's body before equal ones are merged (GVN).
+/// The number of primitives in a kernel's body before equal primitives are merged (GVN).
 fn primitives(kernel: &Kernel) -> usize {
     let of = |code: Code| match code.recording() {
         Some(body) => body.insts().len(),
@@ -250,8 +252,8 @@ mod tests {
         }
     }
 
-    /// A function with a long dependency chain gets more vectors per iteration than one of the same cost with a short chain. A
-    /// body that fills the first-level instruction cache gets one vector.
+    /// A function with a long dependency chain is computed with more vectors per iteration than a function of the same cost with
+    /// a short chain. A body that fills the first-level instruction cache is computed with one vector.
     #[test]
     fn a_block_has_as_many_vectors_as_its_chain_asks_for() {
         let plan = |op, length, width| {
@@ -280,7 +282,7 @@ mod tests {
         assert_eq!(plan(sum, DType::Float64, Access::Splat), Bulk::Leaf { level: 3, group: 8 });
         assert_eq!(plan(sum, DType::Float64, Access::Reversed), Bulk::None);
         assert_eq!(plan(Sink::Store, DType::Float64, Access::Contiguous), Bulk::None);
-        // Sums of int8 are computed as int64.
+        // A sum does not take int8 elements; these are converted to int64 first.
         assert_eq!(plan(sum, DType::Int8, Access::Contiguous), Bulk::None);
     }
 }

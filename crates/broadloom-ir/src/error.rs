@@ -1,6 +1,6 @@
 //! The error type of the workspace: an opaque [`Error`] with an [`ErrorKind`] to branch on and a message to show. A message names
-//! what the user wrote (the op, the types, the axis), so that it can be shown as it is. An error in a program text knows its
-//! position in the text, and [`Error::render`] shows the line.
+//! what the user wrote (the op, the types, the axis), so that it can be shown to the user unchanged. An error in a program text
+//! contains its position in the text, and [`Error::render`] shows the line.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,7 +18,7 @@ pub enum ErrorKind {
     DType,
     /// Shapes that don't broadcast, an axis out of range, or an impossible view.
     Shape,
-    /// A literal that its dtype can't hold.
+    /// A literal that its dtype can't represent.
     Literal,
     /// A name that is not bound, or a function that does not exist.
     Name,
@@ -76,7 +76,7 @@ impl Eq for Error {}
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// Makes an error of a kind with a message. Control characters, which a terminal would obey, are escaped in the message.
+    /// Creates an error. Control characters in the message, which a terminal would obey, are escaped.
     ///
     /// ```
     /// use broadloom_ir::{Error, ErrorKind};
@@ -142,7 +142,7 @@ impl Error {
         self.place().map(TextPlace::column)
     }
 
-    /// The error as compilers show errors, over several lines: the message, the line of the text with a mark below the position
+    /// Formats the error over several lines, as compilers do: the message, the line of the text with a mark below the position
     /// (for an error about a text), and the suggestion, if there is one.
     ///
     /// ```
@@ -175,8 +175,7 @@ impl Error {
         out
     }
 
-    /// Whether the expression is wrong in itself, whatever its data and the machine: an error of kind `DType`, `Shape` or
-    /// `Literal`.
+    /// Whether the error is in the expression, not in its data or the machine: its kind is `DType`, `Shape` or `Literal`.
     pub fn is_type_error(&self) -> bool {
         matches!(self.kind(), ErrorKind::DType | ErrorKind::Shape | ErrorKind::Literal)
     }

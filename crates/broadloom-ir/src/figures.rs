@@ -1,8 +1,8 @@
-//! Numbers as a person says them: grouped by thousands, with a unit, and with no more digits than they have meaning.
+//! Formats numbers for people: grouped by thousands, with a unit, and with no more digits than are meaningful.
 //!
-//! Every text of an explanation has its figures from here, so that one number looks the same wherever it stands.
+//! All explanations format their numbers with these functions, so that a number looks the same wherever it is shown.
 
-/// A number of bytes, in powers of 1000: exact below 1000, else with three digits.
+/// Formats a number of bytes, in powers of 1000: exact below 1000, otherwise with three digits.
 ///
 /// ```
 /// use broadloom_ir::figures::bytes;
@@ -13,7 +13,7 @@ pub fn bytes(n: u64) -> String {
     scaled(n as f64, 3, &["B", "kB", "MB", "GB", "TB", "PB", "EB"])
 }
 
-/// A count: exact and grouped below a million, else with three digits.
+/// Formats a count: exact and grouped below a million, otherwise with three digits.
 ///
 /// ```
 /// use broadloom_ir::figures::count;
@@ -28,7 +28,7 @@ pub fn count(n: u64) -> String {
     }
 }
 
-/// A count of things, whose plural ends in `s`.
+/// Formats a count with its noun, whose plural ends in `s`.
 ///
 /// ```
 /// use broadloom_ir::figures::counted;
@@ -39,7 +39,7 @@ pub fn counted(n: u64, what: &str) -> String {
     format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
-/// An estimated time in nanoseconds, with two digits, which is more than estimates are exact to.
+/// Formats an estimated time in nanoseconds, with two digits, since estimates are not even that exact.
 ///
 /// ```
 /// use broadloom_ir::figures::time;
@@ -50,7 +50,8 @@ pub fn time(ns: f64) -> String {
     scaled(ns, 2, &["ns", "µs", "ms", "s"])
 }
 
-/// The value in the first of these units, each a thousand of the one before, in which it is less than 1000.
+/// Formats the value in the first of `units` in which it is less than 1000. Each unit is a thousand times the unit
+/// before it.
 fn scaled(value: f64, digits: usize, units: &[&str]) -> String {
     let mut left = value;
     for (i, unit) in units.iter().enumerate() {
@@ -63,14 +64,14 @@ fn scaled(value: f64, digits: usize, units: &[&str]) -> String {
     significant(left, digits).to_string()
 }
 
-/// The number rounded to so many digits, at least to a hundredth.
+/// Rounds a number to this many significant digits, and to at most two decimal places.
 fn significant(value: f64, digits: usize) -> f64 {
     let (mut whole, mut left) = (0, value);
     while left >= 1.0 {
         (whole, left) = (whole + 1, left / 10.0);
     }
     let places = (digits as i32 - whole).min(2);
-    // Of a power of ten that is an integer, so that 0.1 and 4.8 print as they are.
+    // The scale is always an integer power of ten, so that 0.1 and 4.8 are printed without a rounding error.
     match places {
         0.. => (value * 10f64.powi(places)).round() / 10f64.powi(places),
         _ => (value / 10f64.powi(-places)).round() * 10f64.powi(-places),

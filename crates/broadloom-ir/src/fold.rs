@@ -1,6 +1,7 @@
 //! Constant folding: applies an op to typed scalars through the scalar instance of `broadloom-math`. The executors are instances
-//! of the same definitions, and tests compare each of them with this one. A NaN that an op computes (rather than propagates) gets
-//! the bits of the positive quiet NaN without payload, because its bits may be read later and CPUs differ in them.
+//! of the same definitions, and tests compare each executor with constant folding. A NaN that an op computes (rather
+//! than propagates) is replaced by the positive quiet NaN without payload, because its bits may be read later and
+//! differ between CPUs.
 
 use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary};
 
@@ -8,12 +9,14 @@ use crate::accuracy::Accuracy;
 use crate::op::{self, Op, Visitor};
 use crate::scalar::Scalar;
 
-/// Applies an op to constant operands. `None` if the op does not take their number or dtypes.
+/// Applies an op to constant operands. The result is `None` if the op does not take this number of operands or their
+/// dtypes.
 pub fn apply(op: Op, operands: &[Scalar]) -> Option<Scalar> {
     apply_at(op, Accuracy::Fast, operands)
 }
 
-/// Applies an op with an accuracy, which it may not have for the operands' dtype; the result is `None` then.
+/// Applies an op with an accuracy. The result is also `None` if the op has no definition of this accuracy for the
+/// operands' dtype.
 pub fn apply_at(op: Op, accuracy: Accuracy, operands: &[Scalar]) -> Option<Scalar> {
     let dtype = operands.last()?.dtype;
     if operands.len() != op.operands() {

@@ -1,8 +1,8 @@
-//! Declarations of host functions: what expressions and kernels know about a function that the application provides.
+//! Declarations of host functions: the facts about a function of the application that expressions and kernels contain.
 //!
 //! A [`HostDeclaration`] has an identity, a name and a [`HostSignature`]. The function pointer is kept in
-//! `broadloom_mem::HostFunction` instead, so that graphs and kernels hold no code; executors are given the functions when a
-//! kernel is prepared. Two declarations are equal if they come from the same registration.
+//! `broadloom_mem::HostFunction` instead, so that graphs and kernels contain no code; executors are given the functions
+//! when a kernel is prepared. Two declarations are equal if they come from the same registration.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -69,7 +69,7 @@ impl HostSignature {
     }
 }
 
-/// Prints a signature as in `float32, float32 -> bool`.
+/// Prints a signature, for example `float32, float32 -> bool`.
 impl fmt::Display for HostSignature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let operands: Vec<&str> = self.operands().iter().map(|d| d.name()).collect();
@@ -83,7 +83,7 @@ impl fmt::Debug for HostSignature {
     }
 }
 
-/// A host function as expressions and kernels know it: identity, name and signature.
+/// The declaration of a host function in expressions and kernels: identity, name and signature.
 #[derive(Clone)]
 pub struct HostDeclaration(Arc<HostDefinition>);
 
@@ -94,7 +94,7 @@ struct HostDefinition {
 }
 
 impl HostDeclaration {
-    /// Declares a function. Its identity differs from that of every other declaration of the process.
+    /// Declares a function. Its identity differs from the identities of all other declarations of the process.
     ///
     /// # Errors
     /// [`HostError::Name`] for a name that is not an identifier, [`HostError::Operands`] for a wrong number of operands.
@@ -127,13 +127,13 @@ impl HostDeclaration {
         Ok(HostDeclaration(Arc::new(HostDefinition { id: next_id(), name: name.into(), signature })))
     }
 
-    /// A new declaration of the function with another cost per element. It is not equal to this one.
+    /// Returns a new declaration of the function with another cost per element. It is not equal to this declaration.
     pub fn with_cost(&self, cost: u32) -> HostDeclaration {
         let signature = HostSignature { cost, ..self.0.signature };
         HostDeclaration(Arc::new(HostDefinition { id: next_id(), name: self.0.name.clone(), signature }))
     }
 
-    /// The identity: a number that no other declaration in this process ever has.
+    /// The identity: a number that is unique among all declarations of this process.
     pub fn id(&self) -> u64 {
         self.0.id
     }
@@ -168,7 +168,7 @@ impl Hash for HostDeclaration {
     }
 }
 
-/// Prints a declaration as in `hypot(float32, float32 -> float32)`.
+/// Prints a declaration, for example `hypot(float32, float32 -> float32)`.
 impl fmt::Display for HostDeclaration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}({})", self.0.name, self.0.signature)

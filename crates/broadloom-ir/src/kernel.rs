@@ -1,7 +1,7 @@
 //! The kernel IR: the only form of program that an executor sees. Fusion builds a kernel as a body in SSA over typed element
 //! values, in which each operand is defined before its use and has the type that the instruction takes (checked by
 //! [`crate::verify::kernel`]). A kernel contains no extents, strides or parameter values: they are given when it runs, so that
-//! one kernel serves every layout.
+//! one kernel can be used for every layout.
 
 use std::fmt;
 
@@ -60,12 +60,12 @@ pub struct Callee {
 }
 
 impl Code {
-    /// The op, applied with the accuracy that it has by default.
+    /// An application of the op with the default accuracy.
     pub const fn apply(op: Op, dtype: DType) -> Code {
         Code::Apply { op, accuracy: Accuracy::Fast, dtype }
     }
 
-    /// All applications, for each dtype and accuracy that the ops have, and all conversions.
+    /// All applications of ops, for each dtype and accuracy for which an op has a definition, and all conversions.
     pub fn all() -> impl Iterator<Item = Code> {
         let dtypes = |op| DType::ALL.iter().map(move |&dtype| (op, dtype));
         let pairs = Op::ALL.iter().flat_map(move |&op| dtypes(op));
@@ -84,7 +84,7 @@ impl Code {
         }
     }
 
-    /// The result's dtype; `None` for an op that doesn't take the dtype, or not with this accuracy.
+    /// The result's dtype; `None` for an op without a definition of this accuracy for the dtype.
     pub fn result(self) -> Option<DType> {
         match self {
             Code::Apply { op, accuracy, dtype } => op.result_at(accuracy, dtype),
@@ -93,7 +93,7 @@ impl Code {
         }
     }
 
-    /// The dtype that operand `i` has.
+    /// The dtype of operand `i`.
     ///
     /// # Panics
     /// If a host function has no such operand.
@@ -159,7 +159,7 @@ impl Code {
 /// The approximate number of vector instructions per element with which machine code calls a host function.
 const CALL: u32 = 8;
 
-/// One instruction. The id of its result follows those of the inputs, the parameters and the previous instructions.
+/// One instruction. The ids of results follow the ids of the inputs and parameters, in the order of the instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Inst {
     /// The operation.
@@ -210,8 +210,8 @@ pub struct Kernel {
     pub inputs: Vec<DType>,
     /// The dtypes of the parameters, which are scalars given at each run.
     pub params: Vec<DType>,
-    /// For each parameter, whether it is a divisor with a [short reciprocal](crate::Scalar::has_short_reciprocal). The list may
-    /// end early; the parameters after its end are none.
+    /// For each parameter, whether it is known to be a divisor with a [short reciprocal](crate::Scalar::has_short_reciprocal).
+    /// The list may be shorter than `params`; nothing is known about the parameters after its end.
     pub short_reciprocals: Vec<bool>,
     /// The host functions called by the body.
     pub functions: Vec<HostDeclaration>,
@@ -276,8 +276,8 @@ impl Kernel {
         }
     }
 
-    /// For each value, the outermost loop level at which it can be computed. `per_row` tells whether the input with a given index
-    /// has one element for a whole row.
+    /// For each value, the outermost loop level at which it can be computed. `per_row(i)` is whether input `i` has one element
+    /// for a whole row.
     pub fn depths(&self, per_row: impl Fn(usize) -> bool) -> Vec<Depth> {
         let mut depths: Vec<Depth> = Vec::with_capacity(self.values());
         for v in 0..self.values() as u32 {
@@ -307,8 +307,8 @@ impl Kernel {
         self.outputs.iter().map(|output| self.dtype(output.value))
     }
 
-    /// The instructions that can make the run fail by a division by zero, each as its index in the body and its op, in order;
-    /// none unless [`Kernel::checks_division`].
+    /// The instructions that can make the run fail because of a division by zero, in order: the index in the body, and the op.
+    /// Empty unless [`Kernel::checks_division`] is set.
     pub fn fault_sites(&self) -> impl Iterator<Item = (usize, Op)> {
         self.body.iter().enumerate().filter(|_| self.checks_division).filter_map(|(i, inst)| {
             match inst.code {
@@ -323,8 +323,7 @@ impl Kernel {
         self.body.iter().map(|inst| u64::from(inst.code.instructions())).sum()
     }
 
-    /// The approximate number of cycles in machine code from reading the inputs to knowing the last output: the length of the
-    /// longest chain of dependent instructions.
+    /// The approximate latency of the body in machine code, in cycles: the length of the longest chain of dependent instructions.
     pub fn latency(&self) -> u64 {
         let mut known_after = vec![0; self.values()];
         let first = known_after.len() - self.body.len();
@@ -348,8 +347,8 @@ impl Kernel {
     /// A hash of the kernel (the first half of a SHA-256), which is the same in every process and on every target for one version
     /// of this crate.
     ///
-    /// It covers the body and all dtypes, but neither parameter values nor anything about the target. Host functions are hashed
-    /// by name and dtypes.
+    /// It covers the body and all dtypes, but no parameter values and no properties of the target. Host functions are hashed by
+    /// name and dtypes.
     pub fn content_hash(&self) -> u128 {
         let mut bytes = Vec::with_capacity(32 * self.body.len() + 64);
         let mut word = |x: usize| bytes.extend_from_slice(&(x as u32).to_le_bytes());
@@ -358,7 +357,7 @@ impl Kernel {
             dtypes.iter().for_each(|&d| word(d as usize));
         }
         for param in (0..self.params.len()).filter(|&i| self.has_short_reciprocal(i)) {
-            // The first word tells these entries from the length of the body that follows, since no body is so long.
+            // The first word distinguishes these entries from the length of the body, which follows them and is never so large.
             [u32::MAX as usize, param].into_iter().for_each(&mut word);
         }
         word(self.body.len());
@@ -373,7 +372,7 @@ impl Kernel {
                 }
                 Code::Cast(from, to) => [0, from as usize, to as usize].into_iter().for_each(&mut word),
                 Code::Host(callee) => {
-                    // The word tells a host call from an op, since no op has a name of this length.
+                    // This word distinguishes a host call from an op, whose entry begins with the length of its name.
                     word(u32::MAX as usize);
                     let name = self.functions.get(callee.function as usize).map_or("", HostDeclaration::name);
                     word(name.len());
@@ -483,8 +482,8 @@ mod tests {
         k.callee(&HostDeclaration::new(name, &operands, result, 1).expect("a name"))
     }
 
-    /// The last product of (a·b + p)·(a + b) waits for a product and a sum on its left side, and for a sum alone on its right
-    /// side.
+    /// In (a·b + p)·(a + b), the left factor of the last product depends on a product and a sum, and the right factor only on a
+    /// sum.
     #[test]
     fn the_latency_is_that_of_the_longest_chain() {
         let mut k = triad();

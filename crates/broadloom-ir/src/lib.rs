@@ -1,9 +1,9 @@
 //! The part of the compiler that executors depend on: dtypes, the op table, and the kernel IR.
 //!
 //! A [`Kernel`] is the only form of program that an executor sees. It refers to functions of the [op table](op) and to
-//! [declarations](host) of host functions, but contains no extents, strides or memory, so that one compiled kernel serves all
-//! arrays with the same kinds of access. [`loop_plan`] plans the loops around a kernel for operands of given layouts. Graphs,
-//! inference and fusion are in `broadloom-core`, which executors do not import.
+//! [declarations](host) of host functions, but contains no extents, strides or memory, so that one compiled kernel can
+//! be used for all arrays that are accessed in the same way. [`loop_plan`] plans the loops around a kernel for operands
+//! of given layouts. Graphs, inference and fusion are in `broadloom-core`, which executors do not import.
 #![forbid(unsafe_code)]
 
 mod accuracy;

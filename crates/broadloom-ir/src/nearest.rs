@@ -11,7 +11,8 @@ impl Op {
     /// the class of the last operand's value, if that operand is a constant.
     ///
     /// Float16 results are computed in float64 and rounded once. This is known to be correct rounding for ops of one argument and
-    /// hypot, but not for atan2, logaddexp and pow. A power with the exponent 0, 1, 2 or −1 is 1, x, x·x or 1/x by definition.
+    /// hypot, but not for atan2, logaddexp and pow. A power with the exponent 0, 1, 2 or −1 is by definition 1, x, x·x or 1/x,
+    /// which are correctly rounded.
     pub fn is_nearest(self, dtype: DType, last: Option<Class>) -> bool {
         let of_half = || matches!(self.arity(), Arity::Unary) || self == Op::Hypot;
         let is_exact_power = || match last {
@@ -31,7 +32,7 @@ mod tests {
     use crate::Accuracy;
     use crate::op::Law;
 
-    /// Only an approximate op has a correctly rounded definition, and that is of float32.
+    /// Only approximate ops have a separate, correctly rounded definition, and only for float32.
     #[test]
     fn a_second_definition_is_one_of_float32() {
         for &op in Op::ALL {

@@ -1,7 +1,7 @@
-//! The op table, with one row per function. From the rows of [`for_each_op!`](crate::for_each_op) everything that lists functions
-//! is generated: the enum [`Op`], its properties, and [`dispatch`], which calls an executor's visitor with the generic function
-//! of `broadloom-math` for an op, an accuracy and a dtype. If an op has no function, or if some executor can't instantiate a function,
-//! compilation fails.
+//! The op table, with one row per function. All code that lists functions is generated from the rows of
+//! [`for_each_op!`](crate::for_each_op): the enum [`Op`], its properties, and [`dispatch`], which calls an executor's visitor
+//! with the generic function of `broadloom-math` for an op, an accuracy and a dtype. If an op has no function, or if some
+//! executor can't instantiate a function, compilation fails.
 
 use std::fmt;
 use std::ops::Range;
@@ -17,8 +17,9 @@ use crate::accuracy::Accuracy;
 /// - dtypes: `any`, `numeric`, `integer`, `bitlike` (integer and bool), `floating`, `boolean`
 /// - laws: `commutative`; `faults` (an integer division by zero can be an error); `moves` (propagates NaN bits); `canonical`
 ///   (every NaN result has the canonical bits); `reads_sign` (reads the sign bit of its last operand, even of a NaN); `divides`
-///   (integer operands are converted to float64); `approximate` (a float result may not be the nearest); `nearest` (the function of
-///   float32 has a second definition, `functions::Nearest` of its type, whose result is); `internal` (users can't name it)
+///   (integer operands are converted to float64); `approximate` (a float result may not be correctly rounded); `nearest` (for
+///   float32 there is a second definition, `functions::Nearest` of the function's type, whose results are correctly rounded);
+///   `internal` (users can't name the op)
 #[macro_export]
 macro_rules! for_each_op {
     ($callback:ident) => {
@@ -279,7 +280,7 @@ for_each_op!(define_ops);
 
 /// A type of `broadloom-math` that implements a function of the table.
 pub trait Row {
-    /// The op that the function implements, with whichever accuracy.
+    /// The op that the function implements, for any accuracy.
     const OP: Op;
 }
 
@@ -287,7 +288,7 @@ impl<F: Row> Row for functions::Nearest<F> {
     const OP: Op = F::OP;
 }
 
-/// An executor's code for the ops, generic over the function. [`dispatch`] calls the method for the function's arity.
+/// The code of an executor for each arity, generic over the function. [`dispatch`] calls the method for the function's arity.
 pub trait Visitor {
     /// The type of the result of a visit.
     type Out;
@@ -355,8 +356,8 @@ impl Op {
         }
     }
 
-    /// Whether the definition leaves the bits of a computed NaN unspecified. Such a NaN is replaced by the canonical one wherever
-    /// its bits can be read.
+    /// Whether the definition leaves the bits of a computed NaN unspecified. Such a NaN is replaced by the canonical NaN if its
+    /// bits can be read.
     pub const fn leaves_nan_open(self) -> bool {
         !self.has(Law::Moves) && !self.has(Law::Canonical)
     }
@@ -387,7 +388,7 @@ impl Op {
     }
 }
 
-/// A visitor that returns the dtype of the result, which the definition of each function states.
+/// A visitor that returns the dtype of the result, as specified by the definition of the function.
 struct ResultOf;
 
 impl Visitor for ResultOf {
@@ -456,14 +457,14 @@ mod tests {
         both.map(|bits| Scalar { dtype, bits }).collect()
     }
 
-    /// The definitions of an op, each by its accuracy and dtype.
+    /// The accuracy and dtype of each definition of an op.
     fn definitions(op: Op) -> impl Iterator<Item = (Accuracy, DType)> {
         let all =
             Accuracy::ALL.into_iter().flat_map(|accuracy| DType::ALL.iter().map(move |&d| (accuracy, d)));
         all.filter(move |&(accuracy, dtype)| op.result_at(accuracy, dtype).is_some())
     }
 
-    /// The binary ops that commute for all pairs of edge-case values are those with the law `commutative`.
+    /// A binary op commutes for all pairs of edge-case values if and only if it has the law `commutative`.
     #[test]
     fn what_commutes_is_commutative() {
         for op in Op::ALL.iter().copied().filter(|op| op.arity() == Arity::Binary) {

@@ -1,7 +1,7 @@
 //! The position of an error in a text: line, column, and a copy of the line, so that an error can be rendered without the text.
 //!
-//! Only one line, or a part of limited length, is copied, without characters that move a terminal's cursor or change the
-//! direction of text.
+//! Only one line, or a part of it of limited length, is copied. Characters that move a terminal's cursor or change the
+//! direction of text are replaced.
 
 use std::fmt::Write;
 use std::ops::Range;

@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-/// Whether a terminal shows a character as it is: it is neither a control character nor a line separator, has a width, and does not
-/// change the direction of text.
+/// Whether a terminal shows a character unchanged. Control characters, line separators, characters without a width and
+/// characters that change the direction of text are not printable.
 pub fn is_printable(c: char) -> bool {
     !(c.is_control()
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')

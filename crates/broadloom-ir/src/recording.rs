@@ -1,8 +1,8 @@
 //! Recordings: the bodies of the op table's functions and of the conversions between dtypes, as SSA over the primitives.
 //!
 //! A body is recorded once per process, op, accuracy and dtype, on first use: the generic definition in `broadloom-math` is run on an
-//! instance that records the primitives instead of computing. Compilers lower the primitives, and an op's cost is the sum of
-//! theirs, so neither compilers nor the cost model have code for individual functions.
+//! instance that records the primitives instead of computing. Compilers lower the primitives, and the cost of an op is the sum of
+//! its primitives' costs, so compilers and the cost model contain no code for individual functions.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -31,7 +31,8 @@ impl Recording {
         self.operands as usize
     }
 
-    /// The instructions in order of definition. The result of each is used by a later one, or is the function's result.
+    /// The instructions, in the order of their results' numbers. Each result is used by a later instruction, or is the function's
+    /// result.
     pub fn insts(&self) -> &[Inst] {
         &self.insts
     }
@@ -46,7 +47,7 @@ impl Recording {
         self.cost
     }
 
-    /// The approximate latency in cycles, which is that of the longest chain of dependent primitives.
+    /// The approximate latency in cycles: the sum over the longest chain of dependent primitives.
     pub fn latency(&self) -> u32 {
         self.latency
     }
@@ -66,7 +67,7 @@ impl fmt::Display for Recording {
     }
 }
 
-/// The body of an op of an accuracy for operands of a dtype; `None` if there is no such definition.
+/// The body of an op, for an accuracy and the dtype of its operands; `None` if there is no such definition.
 pub fn of(op: Op, accuracy: Accuracy, dtype: DType) -> Option<&'static Recording> {
     const OPS: usize = Op::ALL.len();
     const DTYPES: usize = DType::ALL.len();

@@ -1,8 +1,9 @@
-//! Reductions and scans: how the elements along axes are reduced or accumulated.
+//! Reductions and scans of the elements along axes.
 //!
-//! Elements are numbered in C order of the reduced axes. Sums and products are computed in an order that depends on the number of
-//! elements alone (the [canonical order](crate::canonical)), so the bits do not depend on executor, layout or number of threads.
-//! Executors implement only the reductions and scans listed here; means and norms are expressed by these and ordinary functions.
+//! Elements are numbered in C order of the reduced axes. Sums and products are computed in an order that depends only on the
+//! number of elements (the [canonical order](crate::canonical)), so their bits do not depend on the executor, the layout or the
+//! number of threads. Executors implement only the reductions and scans listed here; means and norms are expressed by these and
+//! ordinary functions.
 
 use std::fmt;
 
@@ -73,8 +74,8 @@ impl Reduction {
         })
     }
 
-    /// Whether elements of this dtype can be reduced as they are. Sums and products take only dtypes in which they are computed;
-    /// elements of other dtypes are converted first.
+    /// Whether elements of this dtype can be reduced without a conversion. Sums and products take only the dtypes in which they
+    /// are computed; elements of other dtypes are converted first.
     pub fn takes(self, dtype: DType) -> bool {
         match self {
             Reduction::Sum | Reduction::Prod => is_accumulator(dtype),
@@ -101,7 +102,7 @@ impl Reduction {
     }
 
     /// The result of reducing no elements: +0 for a sum, 1 for a product, false for `any`, true for `all`; `None` for a minimum
-    /// or maximum, which does not exist.
+    /// or maximum, since there is none.
     pub fn of_nothing(self, dtype: DType) -> Option<Scalar> {
         match self {
             Reduction::Sum => Some(fold::cast(Scalar::of(0_u8), dtype)),
@@ -137,7 +138,7 @@ impl Scan {
         }
     }
 
-    /// Whether elements of this dtype can be scanned as they are; elements of other dtypes are converted first.
+    /// Whether elements of this dtype can be scanned without a conversion; elements of other dtypes are converted first.
     pub fn takes(self, dtype: DType) -> bool {
         is_accumulator(dtype)
     }
@@ -206,8 +207,8 @@ impl Axes {
         self.0 & !Axes::all(rank).0 == 0
     }
 
-    /// The extents of the result of a reduction: `extents` without those of the set's axes, or with `one` in their place if
-    /// `keep_dims`.
+    /// The extents of the result of a reduction along the axes of the set. The extents of these axes are removed or, if
+    /// `keep_dims` is set, replaced by `one`.
     pub fn reduced<T: Clone>(self, extents: &[T], keep_dims: bool, one: T) -> impl Iterator<Item = T> {
         extents.iter().enumerate().filter_map(move |(axis, extent)| match (self.contains(axis), keep_dims) {
             (false, _) => Some(extent.clone()),

@@ -1,5 +1,5 @@
-//! Single values. A [`Scalar`] is a value's dtype and bits. A [`Literal`] is a bool, integer or float without a dtype of its own,
-//! which it takes from the other operands. A literal becomes a scalar only if that dtype can represent it.
+//! Single values. A [`Scalar`] is a value's dtype and bits. A [`Literal`] is a bool, integer or float without a dtype of its own.
+//! It is converted to a scalar of the dtype of the other operands, if that dtype can represent it.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub struct Scalar {
 }
 
 impl Scalar {
-    /// Makes the scalar for a Rust value.
+    /// Creates the scalar for a Rust value.
     pub fn of<T: Elem>(x: T) -> Scalar {
         Scalar { dtype: T::DTYPE, bits: x.to_bits64() }
     }
@@ -54,7 +54,7 @@ impl Scalar {
         }
     }
 
-    /// The class of the value. Rewrite rules know nothing else about the value of a constant.
+    /// The class of the value. Rewrite rules may use no other property of a constant's value.
     pub fn class(self) -> Class {
         let is = |x: f64| match Literal::Float(x).to_dtype(self.dtype) {
             Ok(s) => s.bits == self.bits,
@@ -139,7 +139,7 @@ pub enum Literal {
 }
 
 impl Literal {
-    /// The dtype that the literal gets in an expression of literals alone.
+    /// The dtype to which the literal is converted if all operands are literals.
     pub fn default_dtype(self) -> DType {
         match self {
             Literal::Bool(_) => DType::Bool,
@@ -151,8 +151,8 @@ impl Literal {
     /// Converts the literal to a value of `dtype`.
     ///
     /// An integer must be in the range of an integer dtype, is rounded to nearest for a float dtype, and does not convert to
-    /// bool. A float is rounded, must not become infinite by that, and converts to float dtypes only. A bool becomes 0 or 1 in a
-    /// dtype other than bool.
+    /// bool. A float converts to float dtypes only and is rounded; if a finite float becomes infinite, that is an error. A bool
+    /// becomes 0 or 1 in a dtype other than bool.
     ///
     /// # Errors
     /// [`ErrorKind::Literal`], naming the literal and the dtype.
@@ -197,7 +197,8 @@ impl DTypeVisitor for ToDType {
                 let s = match T::DTYPE {
                     DType::Float64 => Scalar::of(x as f64),
                     DType::Float32 => Scalar::of(x as f32),
-                    // Below 2^53 the conversion of `x` to float64 is exact; above, the result in float16 is infinite anyway.
+                    // Up to 2^53 the conversion of `x` to float64 is exact; for larger numbers the result in float16 is infinite
+                    // anyway.
                     _ => Scalar::of(to_float16(x as f64)),
                 };
                 if is_infinite(s) { cannot() } else { Ok(s) }
@@ -228,8 +229,8 @@ fn fraction_bits(dtype: DType) -> u32 {
     }
 }
 
-/// Converts a float64 NaN to a smaller dtype. It keeps its sign and the upper bits of its payload, and becomes quiet if those
-/// bits are 0.
+/// Converts a float64 NaN to a smaller dtype. The result has the same sign and the upper bits of the fraction, and is quiet if
+/// those bits are all 0.
 fn narrowed_nan(x: f64, dtype: DType) -> Scalar {
     let (kept, width) = (fraction_bits(dtype), 8 * dtype.size() as u32);
     let sign = x.to_bits() >> 63 << (width - 1);

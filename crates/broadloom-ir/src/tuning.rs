@@ -1,4 +1,5 @@
-//! Tuning: the constants that depend on the machine, each with the measurement that chose it, or the words "not measured".
+//! Tuning: the constants that depend on the machine, each with the measurement from which it was chosen, or the words "not
+//! measured".
 //!
 //! These constants decide speed, never bits. Limits that protect memory, time or the stack are defined where they are used. All
 //! measurements were made on x86-64 with AVX2 or AVX-512; the constants are used on every target.
@@ -14,7 +15,7 @@ pub mod executors {
         /// The nanoseconds per element that the conversions from and to float16 add to an operation. The conversions are machine
         /// instructions in code for 256 or more bits, and integer arithmetic in code for 128 bits.
         pub half: f64,
-        /// The nanoseconds that compiling a kernel takes, whatever its length.
+        /// The nanoseconds that compiling a kernel takes in addition to the time for its instructions.
         pub compile: f64,
         /// The additional nanoseconds of compile time for each vector instruction of the kernel.
         pub compile_instruction: f64,
@@ -28,8 +29,8 @@ pub mod executors {
         Rates { instruction: 0.012, half: 0.075, compile: 30_000.0, compile_instruction: 900.0 },
     ];
 
-    /// The nanoseconds that loading or storing a float32 element takes, in either executor. It is also the time for each unit of
-    /// a host function's declared cost.
+    /// The nanoseconds that loading or storing a float32 element takes, in the interpreter and in machine code. It is also the
+    /// time for each unit of a host function's declared cost.
     pub const MOVE: f64 = 0.035;
 
     /// The nanoseconds per float32 element that one vector instruction of the interpreter's loops takes with vectors of four
@@ -87,7 +88,7 @@ pub mod stores {
 
     /// On targets without vectors of 512 bits, outputs are written by regular stores if they have less than 1 / `NARROW` of the
     /// bytes that are read. There is then little to save, and the code fills a cache line slowly if one iteration writes only a
-    /// part of it. With AVX-512 comparisons took 0.77 of the time of regular stores.
+    /// part of it. With AVX-512, comparisons with non-temporal stores took 0.77 of the time with regular stores.
     pub const NARROW: usize = 5;
 }
 
@@ -123,12 +124,12 @@ pub mod threads {
     pub const LOOKS: usize = 16;
 
     /// The total estimated nanoseconds of short runs in a series that the calling thread computes alone before it wakes another
-    /// thread for the following ones. Waking takes the caller 10 to 15 µs (on a virtual Xeon). At four times as much, no series
-    /// becomes slower by more than a quarter.
+    /// thread for the following ones. Waking takes the caller 10 to 15 µs (on a virtual Xeon). The limit is four times that cost,
+    /// so that waking makes no series slower by more than a quarter.
     pub const WORTH_WAKING: u64 = 60_000;
 
-    /// The number of sleeping threads that each thread with work wakes. Woken threads wake others in turn, so all are awake soon
-    /// although no thread wakes many. Not measured.
+    /// The number of sleeping threads that each thread with work wakes. Woken threads wake others in turn, so all threads are
+    /// awake soon although no thread wakes many others. Not measured.
     pub const WAKES: usize = 2;
 }
 
@@ -136,7 +137,7 @@ pub mod threads {
 pub mod tiles {
     /// The size in bytes of a packed operand's tile, if the tile has rows as long as possible. Measured on sums of every second
     /// element, of reversed elements and of every third element, in float32 and float64: 4 to 8 KiB are up to 1.3 × faster than
-    /// 16 to 32 KiB, because the tile and the other operands stay in a first-level cache of 48 KiB; 2 KiB is slower again.
+    /// 16 to 32 KiB, because the tile and the other operands stay in a first-level cache of 48 KiB; 2 KiB is slower than 4 KiB.
     pub const ROW_BYTES: usize = 8 << 10;
 
     /// The size in bytes of an operand's tile for a transposed copy. Not measured.
@@ -171,9 +172,9 @@ pub mod tiles {
     /// by it. Not measured.
     pub const TILE: usize = 4096;
 
-    /// The minimum size in bytes of a row whose elements are read in place in reverse or every second one, unless it is the only
-    /// row. It is the size of an iteration of the widest machine code; shorter rows would be computed through buffers. Not
-    /// measured.
+    /// The minimum size in bytes of a row whose elements are read in place if they are reversed or two elements apart, unless it
+    /// is the only row. It is the size of an iteration of the widest machine code; shorter rows would be computed through
+    /// buffers. Not measured.
     pub const STEPPED_ROW: usize = 256;
 
     /// The total size in bytes of the tiles that the steps of an interpreter's program use: half of a first-level cache of
@@ -191,8 +192,8 @@ pub mod reductions {
     /// stay in a first-level cache. Not measured.
     pub const TILE_BYTES: usize = 16 << 10;
 
-    /// The number of adjacent results that are reduced together row by row of memory, given as the size in bytes of their
-    /// contiguous elements in each row. Not measured.
+    /// The size in bytes of the contiguous elements, one for each of several adjacent results, that are reduced together in each
+    /// row of memory. Not measured.
     pub const ACROSS_BYTES: usize = 4096;
 
     /// The minimum number of adjacent results that are reduced together row by row, if their elements are computed first instead
@@ -202,19 +203,19 @@ pub mod reductions {
     /// Reductions of at most this many elements run on the calling thread. Not measured.
     pub const SHORT: usize = 1 << 12;
 
-    /// The elements of a long reduction are divided among threads in multiples of this number, so that few parts begin within a
+    /// The elements of a long reduction are divided among threads in multiples of this number, so that few threads begin within a
     /// subtree. Not measured.
     pub const PART: usize = 1 << 14;
 
-    /// The minimum number of bytes that are reduced from memory between two checks for cancellation. It is used if the last-level
-    /// cache is smaller. Not measured.
+    /// The minimum number of bytes that are reduced from memory between two checks for cancellation; usually the size of the
+    /// last-level cache is used. Not measured.
     pub const LEAST_STRETCH: usize = 8 << 20;
 
     /// The size in bytes of the tile in which elements are scanned. It fits in a second-level cache. Not measured.
     pub const SCANNED_BYTES: usize = 128 << 10;
 }
 
-/// The sizes of row blocks, one after the other of which several stages compute, and the costs of temporaries between stages.
+/// The sizes of row blocks, which several stages compute one after the other, and the costs of temporaries between stages.
 pub mod blocks {
     /// The minimum size in bytes of a row block. Not measured.
     pub const LEAST: usize = 64 << 10;
@@ -227,8 +228,8 @@ pub mod blocks {
     /// the last-level cache. Not measured.
     pub const LONGEST: usize = 4 * BLOCK_BYTES;
 
-    /// The minimum number of contiguous bytes that a block must have of an operand in whose memory elements of different rows are
-    /// adjacent. If it has fewer, the stages do not run block by block. Not measured.
+    /// The minimum number of contiguous bytes of an operand in a block, if elements of different rows are adjacent in the
+    /// operand's memory. If there are fewer, the stages do not run block by block. Not measured.
     pub const RUN: usize = 256;
 
     /// The maximum number of elements that one stage computes for a row block. Not measured.
@@ -263,9 +264,9 @@ pub mod code {
     /// Bodies of a higher cost are not unrolled, since several copies of them do not fit in the first-level instruction cache.
     pub const MOST_UNROLLED: u64 = 256;
 
-    /// For sums and products whose body has a cost in this range, the code tests once per iteration if any result is a NaN, since
-    /// their time is that of the instructions. Cheaper bodies wait for memory, or take a fifth longer if there are NaNs;
-    /// functions and divisions gain nothing.
+    /// For sums and products whose body has a cost in this range, the code tests once per iteration whether any result is a NaN,
+    /// since the instructions determine their time. Cheaper bodies wait for memory, or take a fifth longer if there are NaNs;
+    /// the test makes functions and divisions no faster.
     pub const TESTED_FOR_NAN: std::ops::RangeInclusive<u64> = 16..=SHORT_BODY;
 
     /// Kernels of a higher cost read their constants from a table in memory. Not measured.
@@ -273,7 +274,7 @@ pub mod code {
 
     /// Kernels of at most this cost compute a long row in two parts with vectors of 512 bits, so that the second part begins at a
     /// cache line. Measured on sums of rows of 600 and 1000 float32 with a column: 0.85 and 0.95 of the time. With a division it
-    /// is 1.05, because the first part costs an additional iteration.
+    /// took 1.05 of the time, because the first part costs an additional iteration.
     pub const CHEAP: u64 = 4;
 
     /// The single-pass register allocator is used for bodies above this cost. The time of the backtracking allocator grows faster
@@ -294,8 +295,8 @@ pub mod code {
     /// single stream through a tile in cache took 1.1 to 1.3 times as long.
     pub const LONG_ROW: usize = 32 << 10;
 
-    /// The number of rows that are written by non-temporal stores in one call, if all begin at a cache line and have columns left
-    /// after their last whole line. Their inputs are still in cache when these columns are computed. Not measured.
+    /// The number of rows that are written by non-temporal stores in one call, if all of them begin at a cache line and end
+    /// within one. Their inputs are still in cache when the columns after the last whole cache line are computed. Not measured.
     pub const TOGETHER: usize = 8;
 }
 

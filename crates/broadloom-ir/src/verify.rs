@@ -2,7 +2,7 @@
 //!
 //! - each operand is an input, a parameter or the result of an earlier instruction
 //! - the operands of an instruction have the dtypes that its code takes, and the op takes that dtype
-//! - a call refers to one of the kernel's functions and has its signature
+//! - a call refers to one of the kernel's functions and has the signature of that function
 //! - each output is a value of the kernel, and its reduction or scan takes the value's dtype
 
 use broadloom_math::DType;

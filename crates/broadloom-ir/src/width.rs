@@ -1,8 +1,8 @@
 //! The vector width of machine code.
 //!
-//! The whole workspace uses one type for it. Options name the widest vectors that may be used; the engine limits that once to the
-//! width of the [target](VectorWidth::target), and everything after that (costs, cache keys, the emitter) uses the limited width.
-//! A width changes speed, never bits.
+//! The whole workspace uses this type. Options specify the widest vectors that may be used; the engine limits that once
+//! to the width of the [target](VectorWidth::target), and everything after that (costs, cache keys, the emitter) uses
+//! the limited width. A width changes speed, never bits.
 
 use std::fmt;
 

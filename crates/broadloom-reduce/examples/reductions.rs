@@ -1,6 +1,6 @@
 //! Compares the speed of reductions with that of plain loops over the same memory, in alternating runs:
-//! `cargo run --release -p broadloom-reduce --example reductions [filter]`. Each line has the time of a call
-//! and the ratio of this time to the plain loop's.
+//! `cargo run --release -p broadloom-reduce --example reductions [filter]`. Each line shows the time of a call, and its
+//! ratio to the time of the plain loop.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -16,7 +16,7 @@ mod clock;
 
 use clock::Contender;
 
-/// A sum in eight vectors of the target, which takes as long as reading the memory.
+/// A sum that uses eight vectors as accumulators, so that it takes as long as reading the memory.
 struct Unrolled<'a, T>(&'a [T]);
 
 macro_rules! unrolled {

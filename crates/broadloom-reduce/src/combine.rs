@@ -7,19 +7,19 @@ use pulp::Simd;
 
 /// A binary operation with which reductions and scans merge elements. For the minimum and maximum of floats
 /// it has a fast path, whose result may be wrong for NaNs and for zeros of different signs; the fast path
-/// returns flags that tell whether this may be so.
+/// also returns flags, which are set if the result may be wrong.
 pub(crate) trait Combine<T: Elem>: Copy + 'static {
-    /// The identity: an element that leaves every other element unchanged, as the left or the right operand.
+    /// The identity: merging it with an element, as the left or as the right operand, leaves that element unchanged.
     fn identity() -> T::Store;
     /// Applies the operation to two elements.
     fn pair(a: T::Store, b: T::Store) -> T::Store;
     /// A flag, which differs from its default if the result of the fast path may be wrong.
     type Flag: Copy + Default + PartialEq;
-    /// Merges two flags: the result is set if either is.
+    /// Merges two flags: the result is set if any of them is set.
     fn or(a: Self::Flag, b: Self::Flag) -> Self::Flag;
-    /// Applies the operation by the fast path. The result is right if neither element is NaN (a NaN is
-    /// detected by [`Combine::unordered`]) and they are not both zeros. If the second element is NaN, or the
-    /// elements are equal, the fast path returns the second one.
+    /// Applies the operation by the fast path. The result is right if no element is NaN ([`Combine::unordered`] detects a NaN)
+    /// and at most one of them is a zero. If the second element is NaN, or the elements are equal, the fast path returns the
+    /// second element.
     #[inline(always)]
     fn quick(a: T::Store, b: T::Store) -> T::Store {
         Self::pair(a, b)
@@ -98,10 +98,10 @@ pub(crate) struct Max;
 /// The operation of minima.
 #[derive(Clone, Copy)]
 pub(crate) struct Min;
-/// The operation that tells whether any element is true.
+/// The operation of `any`: the result is true if an operand is true.
 #[derive(Clone, Copy)]
 pub(crate) struct Any;
-/// The operation that tells whether all elements are true.
+/// The operation of `all`: the result is true if both operands are true.
 #[derive(Clone, Copy)]
 pub(crate) struct All;
 
@@ -250,9 +250,9 @@ macro_rules! bounded_floats {
             fn if_less(self, other: $t) -> $t {
                 if self < other { self } else { other }
             }
-            // A NaN among the elements is found by adding all of them, since the sum is then NaN. An addition for each element is
-            // cheaper than a comparison, which would compete with the comparisons of the minimum or maximum. If the sum is NaN
-            // because of infinities of both signs, that only costs a second pass.
+            // A NaN is found by adding all elements: if one of them is NaN, the sum is NaN. An addition for each element is
+            // cheaper than a comparison, which would compete with the comparisons of the minimum or maximum. The sum is also NaN
+            // if there are infinities of both signs, which only costs a second pass.
             #[inline(always)]
             fn quick_lines<F: Combine<$t>, S: Simd, const N: usize, const MAXIMUM: bool>(
                 simd: S,
@@ -262,7 +262,7 @@ macro_rules! bounded_floats {
                 let vectors = S::$split(eights.as_flattened().as_flattened()).0;
                 let mut sums = [0.0; N];
                 let (extremes, sums_of) = (S::$split_mut(line).0, S::$split_mut(&mut sums).0);
-                // Reduces all lanes of the line into one vector, since the order of elements does not matter.
+                // All lanes of the line are reduced to one vector, since the order of elements does not matter.
                 let (mut extreme, mut sum) = (extremes[0], simd.$splat(0.0));
                 for vectors in vectors.as_chunks::<EIGHT>().0 {
                     let (mut x, mut s) = (*vectors, *vectors);
@@ -305,8 +305,7 @@ bounded_floats! {
     f64 u64 as_simd_f64s as_mut_simd_f64s splat_f64s add_f64s max_f64s min_f64s;
 }
 
-/// Converts a float16 to an integer key, such that keys compare as the numbers do. A NaN becomes `nan`; [`half_of_key`] converts
-/// back.
+/// Converts a float16 to an integer key. Keys are ordered like the numbers. A NaN becomes `nan`; [`half_of_key`] converts back.
 #[inline(always)]
 fn half_key(x: f16, nan: i16) -> i16 {
     let bits = x.to_bits() as i16;
@@ -374,8 +373,8 @@ macro_rules! extreme {
         }
     };
 }
-// A maximum of zeros is +0 unless all of them are −0, so if the fast path gives −0, a +0 may have been lost. For a minimum it is
-// the reverse.
+// A maximum of zeros is +0 unless all of them are −0, so if the fast path returns −0, a +0 may have been lost. For a minimum the
+// signs are exchanged.
 extreme!(Max LOWEST maximum if_greater true);
 extreme!(Min HIGHEST minimum if_less false);
 

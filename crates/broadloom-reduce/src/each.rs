@@ -1,7 +1,7 @@
-//! Complete reductions of short rows: of many rows to one element each, or of a few rows to one row.
+//! Complete reductions of short rows: either each of many rows to one element, or a few rows to one row.
 //!
 //! Rows of up to 16 elements are transposed, 16 rows at a time, so that each vector holds elements of different results. Longer
-//! rows are first reduced to 16 lanes each; then adjacent lanes of 16 rows at a time are reduced, until each row has one lane.
+//! rows are first reduced to 16 lanes each; then adjacent lanes are reduced, for 16 rows at a time, until each row has one lane.
 
 use std::marker::PhantomData;
 
@@ -51,7 +51,7 @@ impl<F: CombineVectors<T>, T: Vectors> Rows<'_, F, T> {
 }
 
 /// Reduces the whole groups of 16 elements of a row into `node`, from the last group to the first: for each binary digit 1 of the
-/// number of groups, it reduces an aligned subtree and merges it with the node.
+/// number of groups, an aligned subtree is reduced and merged with the node.
 #[inline(always)]
 fn lanes_of<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, row: &[T], node: &mut [T; LANES]) {
     let (full, _) = row.as_chunks::<LANES>();
@@ -123,7 +123,7 @@ fn pairs<F: Combine<T>, T: Elem>(from: &[T::Store], to: &mut [T::Store]) {
     }
 }
 
-/// Copies the last elements of each row, which don't fill a group of `N`, to the first lanes of its node.
+/// Copies the last elements of each row, which don't fill a group of `N`, to the first lanes of the row's node.
 ///
 /// PERF: a vector load of elements that were just stored one by one waits until these stores are done. So this function stores
 /// the elements of all rows before any of them is loaded.

@@ -107,8 +107,8 @@ fn node<F: Combine<T>, T: Elem>(state: &mut State) -> &mut [T::Store] {
     state.node_mut::<T>(0)
 }
 
-/// Reduces rows that have as many elements as a node into the node. The fields are the node, a slice for each
-/// of eight rows (optional), and a slice of contiguous rows, the last of which may be shorter.
+/// Reduces rows with as many elements as a node into the node. The fields are the node, optionally eight rows as separate slices,
+/// and a slice of contiguous rows, the last of which may be shorter.
 struct Fold<'a, F, T: Elem>(
     &'a mut [T::Store],
     Option<[&'a [T::Store]; EIGHT]>,
@@ -251,14 +251,14 @@ impl<F: Combine<T>, T: Elem> Each<'_, F, T> {
     }
 }
 
-/// The number of cache lines of elements that are reduced before the flags of the fast path are checked: those of one page.
+/// The number of cache lines of elements, as many as a page has, that are reduced before the flags of the fast path are checked.
 const LINES: usize = PAGE / 64;
 
 /// Reduces contiguous elements into the first `N` elements of a node, in the order of memory; `N` is the number of elements in a
 /// cache line. Returns the remaining elements, fewer than `N`.
 ///
-/// PERF: the `N` results stay in registers. Those for a whole node of 512 bytes would be in memory, and the elements of eight
-/// rows of that size would be read from places so far apart that prefetchers do not follow them.
+/// PERF: the `N` results stay in registers. The 512 bytes of a whole node would be kept in memory, and its elements would be read
+/// from eight rows of this size, too far apart for prefetchers to follow.
 #[inline(always)]
 fn lines<'a, const N: usize, S: Simd, F: Combine<T>, T: Elem>(
     simd: S,
@@ -268,7 +268,7 @@ fn lines<'a, const N: usize, S: Simd, F: Combine<T>, T: Elem>(
     let Some(node) = node.first_chunk_mut::<N>() else { return from };
     let (lines, rest) = from.as_chunks::<N>();
     let mut combined = *node;
-    // Once a result is NaN, it stays NaN whatever elements follow.
+    // Once a result is NaN, it stays NaN, so no further elements need to be read.
     let is_nan = |line: &[T::Store; N]| line.iter().any(|x| F::unordered(*x) != F::Flag::default());
     if is_nan(&combined) {
         return rest;

@@ -1,9 +1,9 @@
 //! The reductions argmin and argmax: the index of the first minimum or maximum.
 //!
-//! The state has the index and the value of the best element so far for each output. Elements are searched a page at a time:
-//! first the page's minimum or maximum is computed in vectors, and only if it beats the best element so far, its position is
-//! searched for. Pages without a better element, which are nearly all, therefore cost as much as a maximum. A NaN beats
-//! everything but a NaN, and of equal elements the first one wins, where −0 equals +0.
+//! For each output, the state contains the index and the value of the best element so far. Elements are searched a page
+//! at a time: first the page's minimum or maximum is computed in vectors, and only if it beats the best element so far,
+//! its position is searched for. Pages without a better element, which are nearly all, therefore cost as much as a
+//! maximum. A NaN beats every element that is not NaN. Of equal elements the first one is chosen; −0 equals +0.
 
 use std::marker::PhantomData;
 
@@ -38,7 +38,7 @@ fn beats<T: PartialOrd + Copy, const MAXIMUM: bool>(x: T, best: T) -> bool {
     exceeds | is_first_nan
 }
 
-/// The index and the value of the best element so far, for each output. The state must have its node.
+/// The index and the value of the best element so far, for each output. The state's node must exist already.
 #[inline(always)]
 fn node<T: Bounded>(state: &mut State) -> (&mut [u64], &mut [T]) {
     let width = state.width;
@@ -194,7 +194,8 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Look<'_, T, MAXIMUM> {
     }
 }
 
-/// The minimum or maximum of a page, and whether the page has a NaN (the first value is then meaningless).
+/// The minimum or maximum of a page, and whether the page contains a NaN (in which case the minimum or maximum is
+/// meaningless).
 #[inline(always)]
 #[expect(clippy::eq_op, reason = "NaN alone is not equal to itself")]
 fn extreme<const N: usize, T: Bounded + PartialOrd, const MAXIMUM: bool>(page: &[T]) -> (T, bool) {

@@ -1,10 +1,10 @@
-//! Reductions in the canonical order, and scans, of elements that any executor has computed.
+//! Reductions in the canonical order, and scans, of elements that an executor has computed.
 //!
 //! Elements are numbered in C order of the reduced axes. Element i belongs to lane i mod [`LANES`]. The elements of a lane are
-//! reduced in adjacent pairs, level by level, where an odd last one is carried up unchanged; then the lanes are reduced in the
-//! same way. The bits of a sum therefore depend only on its elements and their number ([`broadloom_ir::canonical`]). An engine
-//! lets executors compute elements, or nodes of that order, and pushes them into a [`Partial`]. Partials of consecutive ranges
-//! are merged by [`Partial::append`], wherever the ranges begin.
+//! reduced in adjacent pairs, level by level; a last element without a partner is carried up unchanged. Then the lanes are
+//! reduced in the same way. The bits of a sum therefore depend only on its elements and their number
+//! ([`broadloom_ir::canonical`]). An engine lets executors compute elements, or nodes of that order, and pushes them into a
+//! [`Partial`]. [`Partial::append`] merges the partials of consecutive ranges, which may begin anywhere.
 //!
 //! ```
 //! use broadloom_ir::{DType, Reduction};

@@ -17,9 +17,10 @@ pub(crate) trait Method: Sync {
     fn append(&self, state: &mut State, later: &State);
     fn finish(&self, state: &mut State, out: &mut [u8]);
     /// Reduces each of one or more contiguous rows of `n` elements to one element, if the method has a fast path for such short
-    /// rows. Returns whether it did.
+    /// rows. Returns whether it has.
     fn each(&self, n: usize, from: &[u8], out: &mut [u8]) -> bool;
-    /// Reduces between one and 16 rows to one row, if the method has a fast path for so few rows. Returns whether it did.
+    /// Reduces between one and 16 rows to one row, if the method has a fast path for so few rows. Returns whether it
+    /// has.
     fn few_rows(&self, rows: &[&[u8]], out: &mut [u8]) -> bool;
 }
 

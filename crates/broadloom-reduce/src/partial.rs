@@ -37,7 +37,7 @@ pub(crate) fn method(reduction: Reduction, dtype: DType) -> Result<&'static dyn 
         (Reduction::Sum, DType::Float64) => &Tree::<Sum, f64>::NEW,
         (Reduction::Prod, DType::Float32) => &Tree::<Prod, f32>::NEW,
         (Reduction::Prod, DType::Float64) => &Tree::<Prod, f64>::NEW,
-        // Integer sums and products wrap and have the same bits whether signed or not, so one method serves both.
+        // Integer sums and products wrap and have the same bits for signed and unsigned dtypes, so both use one method.
         (Reduction::Sum, DType::Int64 | DType::UInt64) => &Free::<Sum, u64>::NEW,
         (Reduction::Prod, DType::Int64 | DType::UInt64) => &Free::<Prod, u64>::NEW,
         (Reduction::Max, _) => of_numbers!(T => Free::<Max, T>::NEW),
@@ -54,7 +54,7 @@ fn refused(reduction: Reduction, dtype: DType) -> Error {
     Error::new(ErrorKind::Internal, format!("{reduction} does not take {dtype}"))
 }
 
-/// Writes the result of reducing no elements for each output. Returns false if there is none, as for a minimum.
+/// Writes the result of reducing no elements for each output. Returns false if there is no such result, as for a minimum.
 pub(crate) fn nothing(reduction: Reduction, dtype: DType, out: &mut [u8]) -> bool {
     let Some(nothing) = reduction.of_nothing(dtype) else { return false };
     let bits = nothing.bits.to_le_bytes();
@@ -66,10 +66,10 @@ pub(crate) fn nothing(reduction: Reduction, dtype: DType, out: &mut [u8]) -> boo
 
 /// The result so far of reducing a range of elements, for one or more adjacent outputs.
 ///
-/// A range may begin at any element. However the elements are divided into consecutive ranges, merging their partial results
-/// gives the same bits. A partial result of n rows of 16 elements takes memory for about 16 · log2(n) elements of each output.
+/// A range may begin at any element. The merged result has the same bits however the elements are divided into consecutive
+/// ranges. A partial result of n rows of 16 elements takes memory for about 16 · log2(n) elements of each output.
 ///
-/// Elements are passed as bytes in native order, aligned for their dtype. Of bools every byte but 0 is true.
+/// Elements are passed as bytes in native order, aligned for their dtype. As a bool, every byte but 0 is true.
 pub struct Partial {
     reduction: Reduction,
     dtype: DType,
@@ -78,7 +78,7 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// Makes an empty partial result for `width` adjacent outputs. The first element that is pushed has the number `start`.
+    /// Creates an empty partial result for `width` adjacent outputs. The first element that is pushed has the number `start`.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] if the reduction does not [take](Reduction::takes) the dtype; [`ErrorKind::Limit`] if the outputs do
@@ -108,8 +108,8 @@ impl Partial {
         }
     }
 
-    /// Adds the next `n` elements of each output, from rows that need not be contiguous. `row(i)` has element `i` of each of the
-    /// `width` outputs.
+    /// Adds the next `n` elements of each output, from rows that need not be contiguous. `row(i)` returns element `i` of each of
+    /// the `width` outputs.
     ///
     /// # Panics
     /// If the bytes of a row are not aligned for the dtype, or are not `width` elements.
@@ -162,7 +162,7 @@ impl Partial {
     /// Writes the result of each output, in the reduction's [result dtype](Reduction::result), and resets the partial result to
     /// begin with element 0.
     ///
-    /// If the range does not begin with element 0, the elements before it count as absent. The result of no elements is
+    /// If the range does not begin with element 0, the elements before it are treated as absent. The result of no elements is
     /// [`Reduction::of_nothing`]. A minimum or maximum of no elements does not exist, and callers reject it; this function then
     /// writes the highest or the lowest value of the dtype.
     ///

@@ -1,9 +1,9 @@
-//! Scans: each element is accumulated with all previous ones, with a rounding error that grows only with the logarithm of their
+//! Scans: each element is accumulated with all previous elements. The rounding error grows only with the logarithm of their
 //! number.
 //!
-//! Result i merges, from left to right, the totals of aligned blocks whose sizes are the binary digits of i, the largest first,
-//! and then element i. The total of a block is the merged total of its two halves. The bits therefore depend only on element i,
-//! the elements before it, and their number.
+//! The elements before element i are divided into aligned blocks whose sizes are the binary digits of i, the largest first.
+//! Result i is computed by merging, from left to right, the totals of these blocks and then element i. The total of a block is
+//! the merged total of its two halves. The bits therefore depend only on element i, the elements before it, and their number.
 
 use std::marker::PhantomData;
 
@@ -26,7 +26,8 @@ const BLOCK: u32 = 8;
 pub struct ScanState {
     scan: Scan,
     dtype: DType,
-    /// The totals of the aligned blocks that the elements so far consist of. Each is a node with one element per lane.
+    /// The totals of the aligned blocks into which the elements so far are divided. Each total is a node with one element per
+    /// lane.
     totals: State,
     /// For each of these blocks, the total of the block and all blocks before it.
     prefixes: State,
@@ -35,7 +36,7 @@ pub struct ScanState {
 }
 
 impl ScanState {
-    /// Makes a scan of `width` adjacent lanes, before its first element.
+    /// Creates a scan of `width` adjacent lanes, before its first element.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] if the scan does not [take](Scan::takes) the dtype; [`ErrorKind::Limit`] if the lanes do not fit in
@@ -109,7 +110,7 @@ impl ScanState {
             (Scan::Prod, DType::Float64) => {
                 arch().dispatch(ScannedRows::<Prod, f64>(self, bytes, PhantomData))
             }
-            // Integers wrap and have the same bits whether signed or not, so one method serves both.
+            // Integers wrap and have the same bits for signed and unsigned dtypes, so both use one method.
             (Scan::Sum, _) => arch().dispatch(ScannedRows::<Sum, u64>(self, bytes, PhantomData)),
             (Scan::Prod, _) => arch().dispatch(ScannedRows::<Prod, u64>(self, bytes, PhantomData)),
         }
@@ -152,8 +153,8 @@ impl ScanState {
         self.carry::<F, T>();
     }
 
-    /// While the last two totals are of blocks of the same size, merges them to the total of one block. Then
-    /// computes the prefix of the last block.
+    /// While the last two blocks have the same size, merges their totals to the total of one block. Then computes the prefix of
+    /// the last block.
     fn carry<F: Combine<T>, T: Accumulator>(&mut self) {
         while let [.., before, level] = self.totals.levels[..]
             && before == level
@@ -223,8 +224,7 @@ fn scan_run<F: Combine<T>, T: Accumulator>(run: &mut [T], before: T) -> T {
     sums.total
 }
 
-/// The totals of the aligned groups of 2, 4 and 8 lanes within a row of 16 elements. Each lane has the total of the group that it
-/// is in.
+/// The totals of the aligned groups of 2, 4 and 8 lanes within a row of 16 elements. Each lane contains the total of its group.
 struct Sums<T> {
     row: [T; LANES],
     pairs: [T; LANES],
@@ -254,7 +254,8 @@ impl<T: Accumulator> Sums<T> {
     }
 }
 
-/// Computes the totals of blocks of 2 · `BIT` lanes from those of blocks of `BIT` lanes. Each lane has the total of its block.
+/// Computes the totals of blocks of 2 · `BIT` lanes from the totals of blocks of `BIT` lanes. Each lane contains the total of its
+/// block.
 #[inline(always)]
 fn double<const BIT: usize, F: Combine<T>, T: Accumulator>(from: &[T; LANES]) -> [T; LANES] {
     let (mut first, mut second) = ([F::identity(); LANES], [F::identity(); LANES]);
@@ -268,8 +269,8 @@ fn double<const BIT: usize, F: Combine<T>, T: Accumulator>(from: &[T; LANES]) ->
     out
 }
 
-/// Computes the prefixes of blocks of `BIT` lanes from the prefixes of blocks that are twice as large and from `totals`, those of
-/// the smaller blocks.
+/// Computes the prefixes of blocks of `BIT` lanes from `totals`, the totals of these blocks, and from the prefixes of blocks that
+/// are twice as large.
 #[inline(always)]
 fn step<const BIT: usize, F: Combine<T>, T: Accumulator>(
     prefixes: &[T; LANES],

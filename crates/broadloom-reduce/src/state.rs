@@ -1,4 +1,4 @@
-//! The state of a [`Partial`](crate::Partial), whatever its dtype: nodes stored as 64-bit words, and the range of elements so
+//! The state of a [`Partial`](crate::Partial) of any dtype: nodes stored as 64-bit words, and the range of elements so
 //! far.
 
 use broadloom_ir::{Error, ErrorKind, Result};
@@ -30,7 +30,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Makes an empty state, whose first element has the number `start`.
+    /// Creates an empty state. The first element that is pushed has the number `start`.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] if a node of this width is larger than the address space.
@@ -80,7 +80,8 @@ impl State {
         )
     }
 
-    /// The elements of `count` nodes from node `first` on as one slice. The type must be such that nodes fill whole words.
+    /// The elements of `count` nodes, beginning with node `first`, as one slice. Nodes of the element type must fill
+    /// whole words.
     #[inline(always)]
     pub fn nodes_from<T: Elem>(&mut self, first: usize, count: usize) -> &mut [T::Store] {
         let words = &mut self.words[first * self.stride..][..count * self.stride];

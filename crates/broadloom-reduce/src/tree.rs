@@ -1,9 +1,10 @@
 //! The canonical tree of sums and products of floats.
 //!
 //! A row is [`LANES`] elements of each output. A node is the result of reducing an aligned subtree of 2^level rows, and two nodes
-//! of one level are merged to one of the next, like the carries of a binary counter. A row with absent elements is padded with
-//! the identity, which changes no bits. If the first elements of a row belong to an earlier range, the row can't be merged with
-//! its sibling yet: it stays a separate node, whose level is [`OPEN`], until the earlier range is merged.
+//! of one level are merged to a node of the next level, as carries propagate in a binary counter. A row with absent elements is
+//! padded with the identity, which does not change the bits of the result. If the first elements of a row belong to an earlier
+//! range, the row can't be merged with its sibling yet: it stays a separate node, whose level is [`OPEN`], until the earlier
+//! range is merged.
 
 use std::marker::PhantomData;
 
@@ -23,8 +24,8 @@ use crate::vectors::{
 /// The level of a row whose first elements belong to an earlier range.
 pub(crate) const OPEN: u8 = u8::MAX;
 
-/// If one element of each output, taken together, have fewer bytes than this, elements are copied to
-/// contiguous memory before they are reduced, so that vectors are full.
+/// If a row with one element of each output has fewer bytes than this, rows are copied to contiguous memory before they are
+/// reduced, so that vectors are full.
 const NARROW: usize = 64;
 
 /// The method of reductions whose result depends on the order of the elements.
@@ -40,8 +41,8 @@ impl<F: CombineVectors<T>, T: Vectors> Method for Tree<F, T> {
     }
 
     fn push(&self, state: &mut State, bytes: &[u8]) {
-        // This call shares the code of `push_nodes`. If `push` passed a constant level to the dispatched
-        // function itself, the compiler would make a second instance of a large function.
+        // This call shares the code of `push_nodes`. If `push` called the dispatched function itself with a constant level, the
+        // compiler would generate a second instance of a large function.
         self.push_nodes(state, 0, bytes);
     }
 
@@ -141,8 +142,8 @@ fn few<F: Combine<T>, T: Vectors>(from: &[T]) -> T {
     nodes[0]
 }
 
-/// Contiguous elements to be pushed into a state. For a single output, each 16 of them may be the node of a subtree; the third
-/// field is the level of these nodes, and 0 for elements.
+/// Contiguous elements to be pushed into a state. For a single output, each group of 16 may be the node of a subtree; the third
+/// field is the level of these nodes, or 0 for elements.
 struct Push<'a, F, T>(&'a mut State, &'a [T], u8, PhantomData<F>);
 
 impl<F: CombineVectors<T>, T: Vectors> WithSimd for Push<'_, F, T> {
@@ -224,7 +225,7 @@ trait OutputSource<'a, T>: Copy {
     const PIECES: usize;
     /// The number of elements of each output.
     fn len(self) -> usize;
-    /// The elements from index `i` on, as many as are contiguous.
+    /// The contiguous elements that begin at index `i`.
     fn from(self, i: usize) -> &'a [T];
     /// Piece number `piece` of the row of 16 elements of each output that begins at index `i`.
     fn piece(self, i: usize, piece: usize) -> &'a [T];
@@ -254,7 +255,7 @@ impl<'a, T: Copy> OutputSource<'a, T> for Neighbours<'a, T> {
     }
 }
 
-/// A source of separate slices: `row(i)` has the elements of all outputs with index `i`.
+/// A source of separate slices: `row(i)` returns the element with index `i` of each output.
 #[derive(Clone, Copy)]
 struct Apart<'a, 'r> {
     n: usize,
@@ -318,7 +319,7 @@ fn several<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: OutputSource<'a, T>
     }
 }
 
-/// For each of the `R` rows of 16 elements from index `first` on, its contiguous piece number `piece`.
+/// The contiguous piece number `piece` of each of `R` rows of 16 elements, beginning at index `first`.
 #[inline(always)]
 fn pieces<'a, const R: usize, T: Vectors, Q: OutputSource<'a, T>>(
     rows: Q,
@@ -332,11 +333,11 @@ fn pieces<'a, const R: usize, T: Vectors, Q: OutputSource<'a, T>>(
     pieces
 }
 
-/// 64 rows are reduced a part at a time: first to 8 rows, in the L1 cache, and then to a node. This is the
-/// number of elements of each row in a part.
+/// The number of elements of each row in a part. 64 rows are reduced part by part: first to 8 rows, in the L1 cache, and then to
+/// a node.
 const PART: usize = 128;
 
-/// Reduces 64 rows at a time, as long as so many are left. Returns the number of elements of each output that were reduced.
+/// Reduces 64 rows at a time, as long as that many are left. Returns the number of elements of each output that were reduced.
 #[inline(always)]
 fn sixty_fours<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: OutputSource<'a, T>>(
     simd: S,
@@ -419,8 +420,8 @@ impl<F: CombineVectors<T>, T: Vectors> Finish<'_, F, T> {
     }
 }
 
-/// Makes space for the node of the next 2^`level` rows, and removes the nodes with which it has to be merged. Returns their
-/// number and the elements of these nodes; the caller writes the merged node over the first of them.
+/// Makes space for the node of the next 2^`level` rows, and removes the nodes with which it has to be merged. Returns the number
+/// and the elements of the removed nodes; the caller writes the merged node over the first of them.
 #[inline(always)]
 fn place<T: Vectors>(state: &mut State, level: u8) -> (usize, &mut [T]) {
     let row = state.next / LANES as u64;
@@ -473,8 +474,8 @@ fn carry<F: Combine<T>, T: Vectors>(state: &mut State) {
     }
 }
 
-/// Copies the next elements into the row that is not complete yet, or into a new row, as many as fit. Returns their number per
-/// output.
+/// Copies as many of the next elements as fit into the incomplete row, or into a new row. Returns the number of copied elements
+/// per output.
 #[inline(always)]
 fn fill_row<F: Combine<T>, T: Vectors>(state: &mut State, from: &[T]) -> usize {
     let (width, lane) = (state.width, state.next as usize % LANES);

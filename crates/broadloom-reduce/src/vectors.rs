@@ -57,8 +57,8 @@ vectors! {
     f64: f64s as_simd_f64s as_mut_simd_f64s add_f64s mul_f64s;
 }
 
-/// A source of one vector from each of several rows, always of the same lanes. It is a trait and not a closure, since a closure
-/// that is not inlined at once is compiled without the CPU's features.
+/// A source of one vector from each of several rows; all of these vectors have the same lanes. It is a trait and not a closure,
+/// since a closure that is not inlined at once is compiled without the CPU's features.
 trait Rows<S: Simd, T: Vectors>: Copy {
     fn row(self, simd: S, i: usize) -> T::V<S>;
 }
@@ -106,7 +106,7 @@ impl<const R: usize, S: Simd, T: Vectors> Rows<S, T> for Beside<'_, '_, R, T::V<
     }
 }
 
-/// Rows whose vectors were computed before.
+/// Rows whose vectors have been computed already.
 struct Computed<'a, V>(&'a [V; 8]);
 
 impl<V> Copy for Computed<'_, V> {}
@@ -124,7 +124,7 @@ impl<S: Simd, T: Vectors> Rows<S, T> for Computed<'_, T::V<S>> {
     }
 }
 
-/// Reduces the `R` (1, 2, 4 or 8) consecutive rows from `first` on, as a tree of adjacent pairs.
+/// Reduces `R` (1, 2, 4 or 8) consecutive rows, beginning with row `first`, as a tree of adjacent pairs.
 #[inline(always)]
 fn tree<const R: usize, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Rows<S, T>>(
     simd: S,
@@ -154,7 +154,7 @@ fn two<S: Simd, F: CombineVectors<T>, T: Vectors, Q: Rows<S, T>>(simd: S, rows: 
     F::vectors(simd, a, rows.row(simd, i + 1))
 }
 
-/// The maximum number of vectors in a row of 16 elements: that of float64 in vectors of two lanes.
+/// The maximum number of vectors in a row of 16 elements, which float64 in vectors of two lanes has.
 const MOST_STRIDE: usize = LANES / 2;
 
 /// The number of lanes in a vector.
@@ -191,7 +191,8 @@ fn eights<S: Simd, F: CombineVectors<T>, T: Vectors>(
 /// the first. The first node of `nodes` receives the result, even if `count` is 0. If `AFTER`, the result is instead merged with
 /// one node that comes after the rows.
 ///
-/// For the lanes of one vector all rows are reduced before those of the next vector, so that partial results stay in registers.
+/// All rows are reduced for the lanes of one vector before they are reduced for the next vector, so that partial results stay in
+/// registers.
 #[inline(always)]
 pub(crate) fn fold_level<const AFTER: bool, S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -229,7 +230,7 @@ const fn rows_of_unit<T>() -> usize {
     1024 / (LANES * size_of::<T>())
 }
 
-/// The number of streams into which a long range is divided, which are read alternately, one unit of each at a time.
+/// The number of streams into which a long range is divided. They are read in turns, one unit at a time.
 const STREAMS: usize = 4;
 /// The number of blocks of 256 rows in each stream.
 const OF_STREAM: usize = 8;
@@ -273,7 +274,7 @@ pub(crate) fn fold_256<S: Simd, F: CombineVectors<T>, T: Vectors>(
 ///
 /// PERF: memory is read faster as several streams, each of which a CPU prefetches independently. On Zen 3, sums of 10⁷ elements
 /// take 0.7 (float32) and 0.85 (float64) of the time. Streams of 16 KiB make no difference, nor does alternating every 4 KiB. If
-/// the data is in a third-level cache, sums take 1.1 times as long.
+/// the data is in a third-level cache, sums take 1.1 times as long with streams.
 #[inline(always)]
 pub(crate) fn fold_streams<S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -301,8 +302,8 @@ pub(crate) fn fold_streams<S: Simd, F: CombineVectors<T>, T: Vectors>(
 }
 
 /// If a unit begins a page of `run`, prefetches the page that is `ahead` bytes further on. If several streams
-/// are read, `ahead` is the size of all of them together: the memory directly after a stream is another
-/// stream, and the next page that this stream needs is in the range after all of them.
+/// are read, `ahead` is the total size of all streams: directly after a stream there is another stream, so the next memory for
+/// this stream is after all of them.
 #[inline(always)]
 fn ask_for_unit<T>(run: &[T], unit: usize, ahead: usize) {
     let at = unit * rows_of_unit::<T>() * LANES;
@@ -439,8 +440,8 @@ pub(crate) fn fold_node<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, node
     }
 }
 
-/// Reduces up to 16 elements to one in adjacent pairs, level by level. If their number is odd, the last one is carried up
-/// unchanged.
+/// Reduces up to 16 elements to one in adjacent pairs, level by level. If a level has an odd number of elements, the last one is
+/// carried up unchanged.
 #[inline(always)]
 pub(crate) fn pairwise<const N: usize, F: Combine<T>, T: Elem>(mut x: [T::Store; N]) -> T::Store {
     for step in [1, 2, 4, 8] {

@@ -48,7 +48,8 @@ pub fn reduce_each(
 /// the L2 cache, and enough that memory is read in long ranges.
 const BLOCK: usize = 2048;
 
-/// Reduces `n` rows of `width` elements, which need not be contiguous, to one row: `row(i)` and `out` have `width` elements.
+/// Reduces `n` rows, which need not be contiguous, to one row. `row(i)` returns row `i`; each row and `out` have
+/// `width` elements.
 ///
 /// If `n` is 0, the results are those of [`Partial::finish`] without elements.
 ///

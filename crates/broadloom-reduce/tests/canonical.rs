@@ -87,7 +87,7 @@ impl Sample for bool {
     }
 }
 
-/// Reduces adjacent pairs, level by level, with an odd last one carried up.
+/// Reduces adjacent pairs, level by level; a last element without a partner is carried up.
 fn pairwise<S: Copy>(mut list: Vec<S>, op: impl Fn(S, S) -> S) -> S {
     while list.len() > 1 {
         list = list.chunks(2).map(|pair| if let [a, b] = *pair { op(a, b) } else { pair[0] }).collect();
@@ -185,7 +185,7 @@ fn check_lengths<T: Sample>(reduction: Reduction, lengths: &[usize]) {
     }
 }
 
-/// If a cache is larger than 128 MiB, streams are not used here, only in their own test.
+/// If a cache is larger than 128 MiB, this test does not use streams; they have a test of their own.
 #[test]
 fn sums_of_what_is_larger_than_the_caches_are_those_of_its_pieces() {
     let bytes = Caches::of_target().last.min(128 << 20);
@@ -193,7 +193,7 @@ fn sums_of_what_is_larger_than_the_caches_are_those_of_its_pieces() {
         let mut numbers = Numbers(7);
         let list: Vec<T::Store> =
             (0..bytes / size_of::<T>() + (3 << 17) + 77).map(|_| T::sample(&mut numbers)).collect();
-        // Ranges that begin at a subtree of the canonical order, and inside of one.
+        // One range begins with the first element, the other inside of a large subtree of the canonical order.
         for start in [0, 1 << 14] {
             let mut whole = Partial::new(Reduction::Sum, T::DTYPE, 1, start).unwrap();
             whole.push(bytes_of(&list));
@@ -353,8 +353,8 @@ fn what_is_before_a_run_counts_as_absent() {
     }
 }
 
-/// Computes a scan by its definition: merges the totals of the blocks given by the binary digits of i, and
-/// then element i.
+/// Computes a scan by its definition: merges the totals of the blocks whose sizes are the binary digits of i, and then
+/// element i.
 fn scanned<T: Sample>(scan: Scan, list: &[T::Store]) -> Vec<u64> {
     let reduction = if scan == Scan::Sum { Reduction::Sum } else { Reduction::Prod };
     let op = |a, b| T::op(reduction, a, b);

@@ -52,7 +52,7 @@ floats! {
     f64 |x| x;
 }
 
-/// The definition: the index of the first NaN, or else of the first element that no other exceeds.
+/// The index by definition: that of the first NaN or, without a NaN, of the first minimum or maximum.
 fn index_of<T: PartialOrd + Copy>(maximum: bool, list: impl Iterator<Item = T>) -> i64 {
     let mut best: Option<(usize, T)> = None;
     for (i, x) in list.enumerate() {

@@ -1,5 +1,5 @@
-//! Recognises sequences of float primitives for which wide vectors have fewer instructions. These are tests for NaN,
-//! and minima and maxima, which are defined by comparisons and, for two zeros, by a bitwise operation on their bits.
+//! Recognises sequences of float primitives that take fewer instructions on wide vectors: tests for NaN, and minima and
+//! maxima, which are defined by comparisons and, for two zeros, by a bitwise operation on their bits.
 //!
 //! A sequence is recognised when its last primitive is added. The values of the other primitives are dropped if nothing
 //! else reads them.
@@ -13,8 +13,8 @@ use broadloom_ir::VectorWidth;
 
 impl Body {
     /// Replaces a sequence that computes the minimum or maximum of two floats, if a select by the mask `unordered`
-    /// discards the lanes in which either float is NaN. The sequence has two comparisons, two selects and a bitwise
-    /// operation on the bits of two zeros; the replacement has one instruction or three.
+    /// discards the lanes in which one of the floats is NaN. The sequence consists of two comparisons, two selects and
+    /// a bitwise operation on the bits of two zeros; the replacement is one instruction, or three.
     pub(super) fn float_extremum(&mut self, unordered: Var, value: Var) -> Option<Var> {
         let Node { code: Code::Unordered, dtype, args: [x, y, ..], .. } = *self.node(unordered) else {
             return None;
@@ -59,8 +59,8 @@ impl Body {
         }
     }
 
-    /// If a primitive combines two masks by OR and each of them tests a float for NaN: the mask of the lanes in which
-    /// either float is NaN.
+    /// If a primitive combines two masks by OR, each of which tests a float for NaN, returns the mask of the lanes in
+    /// which at least one of the floats is NaN.
     pub(super) fn either_nan(&mut self, join: Primitive, m: Var, other: Var) -> Option<Var> {
         let tested = |m: Var| {
             let Node { code, dtype, args: [x, same, ..], lane, .. } = *self.node(m);
@@ -73,7 +73,7 @@ impl Body {
     }
 
     /// If a comparison of integers tests a float for NaN, by comparing its bits without the sign with the bits of
-    /// infinity: the same test as a comparison of floats.
+    /// infinity, returns the same test as a comparison of floats.
     pub(super) fn test_for_nan(&mut self, how: Cmp, magnitude: Var, infinity: Var) -> Option<Var> {
         let Node { code: Code::Primitive(Primitive::And), args: [bits, mask, ..], .. } =
             *self.node(magnitude)

@@ -17,8 +17,8 @@ fn body(dtype: DType, ops: &[(Op, [u32; 2])], access: &[Access], width: VectorWi
     Body::of(&kernel, access, width).expect("a kernel that verifies")
 }
 
-/// The body of an op that is applied to an input and a parameter. `short` is whether the kernel says that the parameter
-/// is a divisor with a short reciprocal.
+/// The body of an op that is applied to an input and a parameter. `short` is whether the parameter is known to be a
+/// divisor with a short reciprocal.
 fn by_param(op: Op, dtype: DType, short: bool) -> Body {
     let args = [ValueId(0), ValueId(1), ValueId(0)];
     let kernel = Kernel {
@@ -48,7 +48,7 @@ fn what_a_row_has_one_of_is_computed_before_its_loop() {
     }
 }
 
-/// The reciprocal of a divisor that is uniform along a row is computed before the loop, and the loop divides integers
+/// If a divisor is uniform along a row, its reciprocal is computed before the loop, and the loop divides integers
 /// without any float operation.
 #[test]
 fn integers_are_divided_by_what_a_row_has_one_of_without_floats() {
@@ -80,8 +80,8 @@ fn short_reciprocals_take_fewer_instructions() {
     }
 }
 
-/// Only divisions that can fault depend on whether a reciprocal is short. Other expressions that differ only in their
-/// literals can thus share a plan.
+/// Only divisions that can fault depend on whether a reciprocal is short, so other expressions that differ only in
+/// their literals can share a plan.
 #[test]
 fn only_divisions_that_fault_ask_for_a_short_reciprocal() {
     let mut asking = Vec::new();
@@ -106,7 +106,7 @@ fn what_is_computed_twice_is_computed_once() {
     let (sine, cosine) = ((Op::Sin, [0; 2]), (Op::Cos, [0; 2]));
     assert!(fma(&[sine]) > 5 && fma(&[sine, cosine]) < fma(&[sine]) + fma(&[cosine]));
     assert_eq!(fma(&[sine, sine]), fma(&[sine]));
-    // Operands of an addition may be exchanged, those of a subtraction may not.
+    // The operands of an addition may be exchanged, but not those of a subtraction.
     for (op, primitive, times) in [(Op::Add, Primitive::Add, 1), (Op::Subtract, Primitive::Sub, 2)] {
         let ops = [(op, [0, 1]), (op, [1, 0])];
         let body = body(DType::Int32, &ops, &[Access::Contiguous; 2], VectorWidth::W256);
@@ -127,7 +127,7 @@ fn a_comparison_that_selects_its_operands_is_one_instruction_where_there_is_one(
 }
 
 /// A minimum or maximum of floats takes three instructions: the minimum or maximum of numbers, a test of both operands
-/// for NaN, and a select. A square root takes three too: the root, a test for NaN, and a select.
+/// for NaN, and a select. A square root also takes three instructions: the root, a test for NaN, and a select.
 #[test]
 fn extremes_and_roots_of_floats_are_three_instructions() {
     for width in [VectorWidth::W256, VectorWidth::W512] {
@@ -135,7 +135,7 @@ fn extremes_and_roots_of_floats_are_three_instructions() {
             let body = body(DType::Float64, &[(op, [0, 1])], &[Access::Contiguous; 2], width);
             let codes: Vec<Code> = body.at(Depth::Element).iter().map(|&var| body.node(var).code).collect();
             assert!(codes.contains(&code) && codes.contains(&Code::Unordered), "{body}");
-            // The loop also has two inputs, and the constant is not in it.
+            // The loop also contains two inputs, but not the constant.
             assert_eq!(codes.len(), 3 + 2, "{body}");
         }
         let body = body(DType::Float32, &[(Op::Sqrt, [0, 0])], &[Access::Contiguous], width);
@@ -150,7 +150,7 @@ fn masks_of_bools_are_resized_once_and_what_nobody_reads_is_dropped() {
     assert_eq!(both.to_string().matches("mask_resize").count(), 2, "{both}");
     let twice = body(DType::Float64, &[ops[0], ops[0]], &[Access::Contiguous; 2], VectorWidth::W256);
     assert_eq!(twice.to_string().matches("mask_resize").count(), 1, "{twice}");
-    // float16 is negated by its bits, so the conversion that an identity would add is never used.
+    // float16 is negated by changing its bits, so the conversion that an identity would add is never used.
     let body = body(DType::Float16, &[(Op::Positive, [0, 0])], &[Access::Contiguous], VectorWidth::W128);
     assert_eq!(body.at(Depth::Element).len(), 1, "{body}");
 }

@@ -1,4 +1,4 @@
-//! An executor that runs the emitter's CLIF in the evaluator, tested by the suite that every executor has to pass.
+//! An executor that runs the emitter's CLIF in the evaluator. It is tested by the suite that every executor must pass.
 
 use std::ops::Range;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -95,11 +95,13 @@ impl Run<'_> {
             let last = if plan.tail == Tail::Masked { raw.cols } else { raw.cols - lanes };
             return self.call(operands, &sizes, faults, raw.rows, last);
         }
-        // Rows shorter than a block are computed in buffers that are filled up with the row's first element.
+        // Rows shorter than a block are computed in buffers; the rest of a buffer is filled with the row's first
+        // element.
         for row in 0..raw.rows {
             let mut pads: Vec<Vec<u64>> = Vec::new();
             for (operand, &size) in operands.iter().zip(&sizes) {
-                // SAFETY: `row` and the elements are the block's, whose pointers are valid for them while it is borrowed.
+                // SAFETY: the row and the elements belong to the block, whose pointers are valid for them while it is
+                // borrowed.
                 let bytes = unsafe {
                     let at = operand.ptr.offset(operand.row_stride * row as isize);
                     std::slice::from_raw_parts(at, size)
@@ -120,7 +122,7 @@ impl Run<'_> {
             self.call(&padded, &vec![8 * lanes; padded.len()], faults, 1, 0);
             for (i, operand) in operands.iter().enumerate().skip(self.kernel.inputs.len()) {
                 let bytes = &broadloom_mem::bytes_of(&pads[i])[..sizes[i]];
-                // SAFETY: the row is the output's, as long as `bytes`, which are a buffer of the test's own.
+                // SAFETY: the row belongs to the output and is as long as `bytes`, which is a buffer of the test.
                 unsafe {
                     let at = operand.ptr.offset(operand.row_stride * row as isize);
                     at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
@@ -179,7 +181,8 @@ suite! {
     every_length_and_tail
 }
 
-/// Division by zero is noted for elements of the row only, not for the lanes of its last block beyond the row.
+/// A division by zero sets the fault byte only in elements of the row, not in lanes of the last block that are beyond
+/// the row.
 #[test]
 fn zero_divisors_of_the_row_only() {
     use broadloom_ir::kernel::{Code, Inst, ValueId};
@@ -202,7 +205,7 @@ fn zero_divisors_of_the_row_only() {
             Run { function: &function, constants: &constants, kernel: &kernel, access: &access, params: &[] };
         for n in 1..=70 {
             for zero in [None, Some(0), Some(n / 2), Some(n - 1)] {
-                // A dividend of all ones is −1 in each dtype.
+                // A dividend with all bits set is −1 in each dtype.
                 let (mut x, mut y, mut out) =
                     (vec![3u8; n * size], vec![0xff; n * size], vec![0u8; n * size]);
                 if let Some(at) = zero {
@@ -218,8 +221,8 @@ fn zero_divisors_of_the_row_only() {
     }
 }
 
-/// Code with non-temporal stores is given whole blocks only and computes each element once, and every output begins at
-/// a cache line.
+/// Code with non-temporal stores is called for whole blocks only and computes each element once, and every output
+/// begins at a cache line.
 #[test]
 fn whole_blocks_past_the_caches() {
     use broadloom_ir::kernel::{Code, Inst, ValueId};

@@ -1,8 +1,8 @@
-//! An evaluator of CLIF on vectors of any width, lane by lane: the reference with which a back end is compared.
+//! Evaluates CLIF on vectors of any width, lane by lane. Back ends are compared with this evaluator.
 //!
-//! [`executor`] runs the emitter's functions in it, in the suite of all executors, with no back end involved. It panics
-//! if an access lies outside of the memory that the function was given, at an instruction that `broadloom-wide` does
-//! not support, and at an intrinsic with other types than its description has.
+//! [`executor`] runs the emitter's functions in the evaluator, without a back end, through the suite of all executors.
+//! The evaluator panics if an access is outside of the memory that was passed to the function, at an instruction that
+//! `broadloom-wide` does not support, and at an intrinsic whose types differ from its description.
 
 mod executor;
 
@@ -87,7 +87,8 @@ impl<'f> Machine<'f> {
         self.check(address, lane);
         let mut bytes = [0; 8];
         for (i, byte) in bytes.iter_mut().enumerate().take(lane as usize) {
-            // SAFETY: `check` has found the bytes in memory that the function was given, which outlives the machine.
+            // SAFETY: `check` has verified that the bytes are in memory that was passed to the function, which outlives
+            // the machine.
             *byte = unsafe { std::ptr::with_exposed_provenance::<u8>(address as usize + i).read() };
         }
         u64::from_le_bytes(bytes)
@@ -96,8 +97,8 @@ impl<'f> Machine<'f> {
     fn write(&self, address: u64, lane: u32, bits: u64) {
         self.check(address, lane);
         for (i, byte) in bits.to_le_bytes().into_iter().enumerate().take(lane as usize) {
-            // SAFETY: `check` has found the bytes in memory that the function was given, and no one else reads or writes it while
-            // the function runs.
+            // SAFETY: `check` has verified that the bytes are in memory that was passed to the function, and no other
+            // code accesses it while the function runs.
             unsafe { std::ptr::with_exposed_provenance_mut::<u8>(address as usize + i).write(byte) };
         }
     }
@@ -219,14 +220,15 @@ impl<'f> Machine<'f> {
                 let entry = std::ptr::with_exposed_provenance::<()>(entry);
                 match given[..] {
                     // SAFETY: only the helper of slow paths is called with three words. The address is that of a
-                    // function with this signature, the first word points to a frame of this machine's slots as long as
-                    // the second says, and the third is the address of a function of the type that the helper expects.
+                    // function with this signature, the first word points to a frame in this machine's slots, the
+                    // second is the length of the frame, and the third is the address of a function of the type that
+                    // the helper expects.
                     [a, b, c] => unsafe {
                         std::mem::transmute::<*const (), unsafe extern "C" fn(u64, u64, u64)>(entry)(a, b, c);
                     },
                     // SAFETY: only host functions and the helper that notes faults are called with four words. The
-                    // address is that of one of these, and its pointers lead into this machine's slots and the caller's
-                    // fault bytes.
+                    // address is that of such a function, and the pointers point into this machine's slots and the
+                    // caller's fault bytes.
                     [a, b, c, d] => unsafe {
                         std::mem::transmute::<*const (), unsafe extern "C" fn(u64, u64, u64, u64)>(entry)(
                             a, b, c, d,
@@ -319,8 +321,8 @@ impl<'f> Machine<'f> {
         }
     }
 
-    /// The result of an intrinsic, as its description defines it. The lanes of a masked load without an element are an
-    /// exception: they are the first element instead of 0, since results must not depend on them.
+    /// The result of an intrinsic, as its description defines it. Lanes of a masked load that have no element are an
+    /// exception: they are set to the first element instead of 0, so that a test notices results that depend on them.
     fn intrinsic(&self, intrinsic: Intrinsic, args: &[Value], ty: Type) -> Bits {
         let from = self.ty(args[0]);
         let (a, b, n) = (from.lane_bits(), ty.lane_bits(), ty.lane_count());
@@ -482,8 +484,8 @@ fn unpacked(bytes: &[u8], ty: Type) -> Bits {
     out
 }
 
-/// The minimum or maximum of two floats, with −0 smaller than 0. If either is NaN the result is unspecified; it is a
-/// fixed number here, so that a test notices code that expects a NaN.
+/// The minimum or maximum of two floats, with −0 smaller than 0. If one of the floats is NaN, the result is
+/// unspecified; it is a fixed number here, so that a test notices code that expects a NaN.
 fn extremum(a: u64, b: u64, lane_bits: u32, is_least: bool) -> u64 {
     let value = |bits: u64| match lane_bits {
         32 => f64::from(f32::from_bits(bits as u32)),

@@ -1,5 +1,6 @@
-//! Values that a loop carries: parameters that change places do so all at once, whatever cycles they form and however many
-//! there are. What does not fit the registers is refused.
+//! Values that a loop carries in block parameters: when parameters are permuted at the end of an iteration, all of them
+//! change at once, whatever cycles the permutation has. If there are more parameters than registers, the back end may
+//! refuse the function.
 
 use std::fmt::Write;
 
@@ -8,11 +9,12 @@ use broadloom_wide::{Convention, Level};
 use crate::machine::{CompiledFunction, RowMajor, levels};
 use crate::rows::Dice;
 
-/// What each parameter becomes at the end of a round: the value of another one.
+/// For each parameter, the parameter whose value it takes over at the end of an iteration.
 type CarriedRule = Vec<usize>;
 
-/// A function that reads parameters of a type, hands them round as often as its fourth argument says, and writes them
-/// behind each other; each round the first one is also counted up. With an outer loop it does that twice.
+/// A function that loads values of a type, permutes them by the rule in each iteration, and stores them contiguously.
+/// Its fourth argument is the number of iterations. In each iteration, a sum is also added to the first value. With an
+/// outer loop, all of this is done twice.
 fn function(ty: &str, bytes: usize, rule: &CarriedRule, outer: bool, body: usize) -> String {
     let n = rule.len();
     let mut text = String::from("function u0:0(i64, i64, i64, i64, i64, i64) system_v {\n");
@@ -30,7 +32,8 @@ fn function(ty: &str, bytes: usize, rule: &CarriedRule, outer: bool, body: usize
     writeln!(text, "    jump block2(v6, {})", list(loaded)).expect("writes");
     let parameters: Vec<String> = (0..n).map(|i| format!("v{}: {ty}", held + i)).collect();
     writeln!(text, "block2(v12: i64, {}):", parameters.join(", ")).expect("writes");
-    // Something to do, so that registers are short: each is a sum with those before.
+    // Sums that are live at the same time, so that there are fewer free registers: each is the previous sum plus a
+    // parameter.
     let mut last = held;
     for i in 0..body {
         writeln!(text, "    v{} = iadd v{last}, v{}", before + i, held + i % n).expect("writes");
@@ -46,7 +49,7 @@ fn function(ty: &str, bytes: usize, rule: &CarriedRule, outer: bool, body: usize
         (0..n).map(|i| format!("v{}", if i == 0 { moved } else { held + rule[i] })).collect();
     writeln!(text, "    v13 = iadd v12, v7\n    v14 = icmp slt v13, v3").expect("writes");
     writeln!(text, "    brif v14, block2(v13, {}), block3\nblock3:", next.join(", ")).expect("writes");
-    // What the last round has made of them.
+    // Stores the values after the last iteration.
     for (i, value) in next.iter().enumerate() {
         writeln!(text, "    store notrap {value}, v9+{}", i * bytes).expect("writes");
     }
@@ -56,7 +59,7 @@ fn function(ty: &str, bytes: usize, rule: &CarriedRule, outer: bool, body: usize
     text + "    return\n}\n"
 }
 
-/// The same in plain arithmetic, of one lane.
+/// Computes the result of the function for one lane in scalar arithmetic.
 fn rounds(rule: &CarriedRule, lane: &[u64], count: usize, body: usize, mask: u64) -> Vec<u64> {
     let mut held = lane.to_vec();
     for _ in 0..count {
@@ -95,7 +98,8 @@ fn agree(lane: (usize, usize), level: Level, rule: &CarriedRule, outer: bool, bo
                 RowMajor { ptr: input.as_mut_ptr(), stride: 0 },
                 RowMajor { ptr: output.as_mut_ptr(), stride: 0 },
             ];
-            // SAFETY: the function reads and writes as many values as the rule has, which is what `input` and `output` hold.
+            // SAFETY: the function reads and writes as many values as the rule has, and `input` and `output` have space
+            // for them.
             unsafe { machine.call(&operands, count, 1) };
             let read = |from: &[u8], value: usize, lane: usize| {
                 let mut word = [0; 8];
@@ -118,7 +122,8 @@ fn agree(lane: (usize, usize), level: Level, rule: &CarriedRule, outer: bool, bo
     done
 }
 
-/// Rings of each length, several at once, chains into and out of them, values that two take over.
+/// Rules for n parameters: one cycle in each direction, exchanged pairs, no change, a chain, values that two parameters
+/// take over, and a random rule.
 fn rules(n: usize) -> Vec<CarriedRule> {
     let ring = (0..n).map(|i| (i + 1) % n).collect();
     let back = (0..n).map(|i| (i + n - 1) % n).collect();

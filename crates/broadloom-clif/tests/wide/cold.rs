@@ -1,12 +1,12 @@
-//! Out-of-line code with calls, several to a body: what is live across a call is there after it, whether the code was entered or
-//! not. The helper overwrites every caller-saved register.
+//! Bodies with several cold blocks that contain calls: values that are live across a call are unchanged after it,
+//! whether the cold block was entered or not. The helper overwrites every caller-saved register.
 
 use crate::machine::taken;
 use crate::pressure::shapes;
 use crate::program::{Code, Lane, RowProgram};
 use crate::rows::agree;
 
-/// `rares` cold blocks among `live` values that are all needed afterwards.
+/// A program with `rares` cold blocks, and with `live` values that are computed before these and needed after them.
 fn program(lane: Lane, live: usize, rares: usize) -> RowProgram {
     let mut program = RowProgram::default();
     let (x, y) = (program.input(lane), program.input(lane));
@@ -29,7 +29,7 @@ fn program(lane: Lane, live: usize, rares: usize) -> RowProgram {
     let (mut value, mut fast) = (x, y);
     for i in 0..rares {
         let limit = program.push(lane, Code::Constant(constant(50 + 3 * i)));
-        // Seldom, in some blocks only, or nearly always.
+        // The cold block is entered for nearly every element, or only rarely.
         let flags = program.compare(if i % 3 == 2 { "ne" } else { "eq" }, value, limit);
         let (of, otherwise) = match i % 4 {
             0 => (x, fast),
@@ -63,7 +63,8 @@ fn live_values_survive_a_cold_call() {
     }
 }
 
-/// Flags that are needed again, the same value for both ways, a result that no one needs.
+/// Masks that are needed again, a cold block with the same value for its argument and its other lanes, and one whose
+/// result is unused.
 #[test]
 fn inline_and_cold_code_share_values() {
     for lane in [Lane::F32, Lane::I64] {

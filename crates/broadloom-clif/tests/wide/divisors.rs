@@ -1,4 +1,5 @@
-//! Integers divided by a parameter, of which the kernel knows whether its reciprocal is short, beside division in 128 bits.
+//! Compares divisions of integers by a parameter with divisions of 128-bit integers. The kernel states whether the
+//! reciprocal of the parameter is short.
 
 use broadloom_clif::{Compiler, VectorWidth};
 use broadloom_ir::kernel::{Code, Kernel};
@@ -27,7 +28,7 @@ fn value(dtype: DType, bits: u64) -> i128 {
     }
 }
 
-/// The quotients toward zero and rounded down, and the remainder of the latter.
+/// The quotient rounded toward zero, the quotient rounded down, and the remainder for the quotient rounded down.
 fn expected(a: i128, d: i128) -> [i128; 3] {
     if d == 0 {
         return [0; 3];
@@ -88,7 +89,8 @@ fn quotients_by_divisors_of_both_kinds() {
     }
 }
 
-/// A divisor that is converted between signs has the same bits, but is another number, of which the kernel knows nothing.
+/// A divisor that is converted between a signed and an unsigned dtype has the same bits but may be another number,
+/// whose reciprocal may not be short.
 #[test]
 fn divisors_that_were_of_the_other_sign() {
     use DType::{Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};

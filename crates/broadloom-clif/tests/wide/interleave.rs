@@ -1,4 +1,4 @@
-//! Loops whose lanes have two widths, one twice the other, beside arithmetic in integers of 128 bits.
+//! Compares loops with lanes of two widths, one twice as wide as the other, with arithmetic in 128-bit integers.
 
 use broadloom_clif::{Compiler, VectorWidth};
 use broadloom_ir::kernel::{Code, Kernel};
@@ -8,7 +8,7 @@ use broadloom_mem::Access;
 use crate::kernels::{at_the_wall, kernel};
 use crate::rows::Dice;
 
-/// The narrow dtypes, each with those that are twice as wide.
+/// The narrow dtypes, each with the dtypes that are twice as wide.
 const PAIRS: [(DType, [DType; 2]); 4] = [
     (DType::UInt8, [DType::UInt16, DType::Int16]),
     (DType::Int8, [DType::UInt16, DType::Int16]),
@@ -16,7 +16,7 @@ const PAIRS: [(DType, [DType; 2]); 4] = [
     (DType::Int16, [DType::UInt32, DType::Int32]),
 ];
 
-/// A number as a dtype holds it, modulo its width.
+/// Wraps a number to the range of a dtype.
 fn wrapped(dtype: DType, x: i128) -> i128 {
     let above = 128 - 8 * dtype.size();
     match dtype.kind() {
@@ -29,13 +29,13 @@ fn bytes(dtype: DType, numbers: &[i128]) -> Vec<u8> {
     numbers.iter().flat_map(|x| x.to_le_bytes().into_iter().take(dtype.size())).collect()
 }
 
-/// A kernel of two arrays and a number, with its results for one pair.
+/// A kernel of two arrays a and b and a number d, and its results for one pair of elements.
 #[derive(Clone, Copy, Debug)]
 enum PairCase {
     /// a·b // d xor a + b
     Arithmetic,
-    /// Whichever a comparison chooses of a·b and a + b, and of that and a. Of bytes, which bools are as wide as, the comparison is
-    /// a result too.
+    /// A comparison selects a·b or a + b, and another comparison selects that value or a. If elements are as wide as
+    /// bools, the first comparison is also an output.
     Masks,
 }
 
@@ -97,7 +97,7 @@ fn check(case: PairCase, narrow: DType, wide: DType, pairs: &[(i128, i128)], d: 
     let access = [Access::Contiguous, Access::Contiguous, Access::Splat];
     let compiled = Compiler::host().expect("a compiler").compile(&kernel, &[], &access, width);
     let compiled = compiled.expect("compiles");
-    // Blocks that fill vectors of the narrow dtype, as interleaving needs.
+    // A block fills whole vectors of the narrow dtype, which interleaving requires.
     assert!(width == VectorWidth::W128 || compiled.lanes() * narrow.size() >= width.bytes() as usize);
     let (a, b): (Vec<i128>, Vec<i128>) = pairs.iter().copied().unzip();
     let inputs = [bytes(narrow, &a), bytes(narrow, &b), bytes(narrow, &[d])];

@@ -1,4 +1,5 @@
-//! Kernels of every dtype over arrays that end at an inaccessible page: no width of machine code reads or writes beyond them.
+//! Kernels of every dtype over arrays that end or begin at an inaccessible page: machine code of no width reads or
+//! writes outside of them.
 
 use broadloom_clif::{Compiler, VectorWidth};
 use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
@@ -8,7 +9,8 @@ use broadloom_testkit::one_of;
 
 use crate::rows::{Dice, Guarded, Wall};
 
-/// Runs a kernel over the first `n` elements of arrays at a wall, and again in the middle of memory.
+/// Runs a kernel over arrays of every length up to three blocks and one element. The arrays end at an inaccessible
+/// page, and then begin at one; the results must be equal.
 pub fn at_the_wall(kernel: &Kernel, access: &[Access], width: VectorWidth) {
     let compiled =
         Compiler::host().expect("a compiler").compile(kernel, &[], access, width).expect("compiles");
@@ -24,7 +26,7 @@ pub fn at_the_wall(kernel: &Kernel, access: &[Access], width: VectorWidth) {
             let mut array = |size: usize, access: Access| {
                 let count = if access == Access::Splat { 1 } else { n };
                 let mut array = Guarded::new(count * size, wall);
-                // Small numbers: any bits may be a zero divisor, which is noted elsewhere.
+                // The elements are not zero, so that every fault byte must stay 0.
                 array.bytes_mut().iter_mut().for_each(|b| *b = 1 + dice.next() as u8 % 7);
                 array
             };
@@ -58,7 +60,8 @@ pub fn kernel(inputs: Vec<DType>, body: Vec<(Code, [u32; 3])>, outputs: &[u32]) 
     }
 }
 
-/// A kernel that adds where its dtype can, else copies; with several vectors to a block, since it is short.
+/// A kernel that adds two arrays (for bools, applies `logical_xor`), and also copies the first. It is short, so its
+/// blocks have several vectors.
 fn short(dtype: DType) -> Kernel {
     let op = if dtype == DType::Bool { Op::LogicalXor } else { Op::Add };
     kernel(vec![dtype, dtype], vec![(Code::apply(op, dtype), [0, 1, 0])], &[2, 0])
@@ -74,7 +77,7 @@ fn every_dtype_at_every_length() {
     }
 }
 
-/// Lanes of one width read, of another written: vectors of both, and parts of them.
+/// Conversions from each dtype to another, so that lanes of one width are read and lanes of another are written.
 #[test]
 fn every_pair_of_dtypes() {
     for &from in DType::ALL {
@@ -87,7 +90,7 @@ fn every_pair_of_dtypes() {
     }
 }
 
-/// Elements beyond the row's end are no divisors, whatever lies there.
+/// Lanes beyond the end of the row are not treated as divisors, so a zero in them is no fault.
 #[test]
 fn quotients_of_parts() {
     for &dtype in DType::ALL.iter().filter(|&&d| Op::FloorDivide.dtypes().contains(&d)) {

@@ -1,13 +1,13 @@
-//! Subvectors, concatenations and short vectors: lanes keep their order, and what lies above a short vector's or a mask's last lane
-//! never reaches another lane.
+//! Subvectors, concatenations and short vectors: lanes keep their order, and the bits above the last lane of a short
+//! vector or mask never affect another lane.
 
 use broadloom_wide::{Convention, Intrinsic, Level};
 
 use crate::machine::{CompiledFunction, RowMajor, levels, taken};
 use crate::rows::Dice;
 
-/// A function that reads three vectors of a type, one behind the other, and writes others where the second operand is;
-/// `body` defines them from v10, v11 and v12.
+/// A function that loads three contiguous vectors of a type from its first operand as v10, v11 and v12, and stores
+/// `results`, which `body` computes from them, to its second operand.
 fn function(ty: &str, bytes: usize, head: &str, body: &str, results: &[(&str, usize)]) -> String {
     let mut text = format!("function u0:0(i64, i64, i64, i64, i64, i64) system_v {{\n{head}");
     text += "block0(v0: i64, v1: i64, v2: i64, v3: i64, v4: i64, v5: i64):\n";
@@ -24,13 +24,14 @@ fn function(ty: &str, bytes: usize, head: &str, body: &str, results: &[(&str, us
     text + "    return\n}\n"
 }
 
-/// Runs a function on bytes, of which it writes so many.
+/// Runs a function that reads `input` and writes `bytes` bytes, which are returned.
 fn run(text: &str, level: Level, input: &mut [u8], bytes: usize) -> Option<Vec<u8>> {
     let machine = taken(CompiledFunction::of_text(text, level, Convention::SystemV), level)?;
     let mut output = vec![0xa5; bytes + 64];
     let operands =
         [RowMajor { ptr: input.as_mut_ptr(), stride: 0 }, RowMajor { ptr: output.as_mut_ptr(), stride: 0 }];
-    // SAFETY: the function reads three vectors, which `input` holds, and writes `bytes` of the `bytes + 64` of `output`.
+    // SAFETY: the function reads three vectors, which `input` contains, and writes `bytes` of the `bytes + 64` bytes of
+    // `output`.
     unsafe { machine.call(&operands, 1, 1) };
     assert!(output[bytes..].iter().all(|&b| b == 0xa5), "bytes behind the results");
     output.truncate(bytes);
@@ -41,7 +42,7 @@ fn most(level: Level) -> usize {
     if level == Level::Avx512 { 64 } else { 32 }
 }
 
-/// The type of so many integers of so many bytes.
+/// The type of a vector of `lanes` integers of `bytes` bytes.
 fn vector(bytes: usize, lanes: usize) -> String {
     format!("i{}x{lanes}", 8 * bytes)
 }
@@ -54,7 +55,7 @@ fn import(number: usize, intrinsic: Intrinsic, signature: &str) -> String {
     )
 }
 
-/// Every type, as (bytes of a lane, lanes), from 64 bits to all that there is.
+/// All vector types from 64 bits to the widest of the level, as (bytes of a lane, number of lanes).
 fn types(level: Level) -> impl Iterator<Item = (usize, usize)> {
     [1usize, 2, 4, 8].into_iter().flat_map(move |bytes| {
         [2usize, 4, 8, 16, 32, 64]
@@ -107,7 +108,8 @@ fn concatenated_vectors() {
     }
 }
 
-/// Lanes reversed, and every second of two vectors, from registers and folded from memory.
+/// Reversed lanes, and every second lane of two vectors; the operands are in registers, or are folded loads from
+/// memory.
 #[test]
 fn permuted_lanes() {
     for level in levels() {
@@ -139,7 +141,7 @@ fn permuted_lanes() {
     }
 }
 
-/// Masks, their complements and constants, concatenated and extracted again.
+/// Masks, complements of masks, and constant masks are concatenated, and then extracted again.
 #[test]
 fn concatenated_and_extracted_masks() {
     for level in levels() {
@@ -204,7 +206,7 @@ fn concatenated_and_extracted_masks() {
     }
 }
 
-/// The highest bit of each lane, as an integer, of vectors that may not be mask registers.
+/// The highest bits of all lanes as an integer, for vectors that are not masks.
 #[test]
 fn highest_bits() {
     let level = Level::Avx2;
@@ -222,7 +224,7 @@ fn highest_bits() {
     }
 }
 
-/// A cold block that is entered where any of few lanes is set, and only there.
+/// A cold block is entered if and only if one of the few lanes of a short vector is set.
 #[test]
 fn any_of_few_lanes() {
     for level in levels() {
@@ -242,7 +244,7 @@ block2(v24: {ty}):
 "
                 );
                 let text = function(&ty, size, "", &body, &[("v24", size)]);
-                // No lane differs, or one: what lies behind the vectors differs always.
+                // No lane differs, or exactly one. The bytes after the vectors always differ.
                 for differs in (0..=lanes).map(|i| i.checked_sub(1)) {
                     let mut input: Vec<u8> = (0..3 * size).map(|i| (i % size) as u8).collect();
                     if let Some(lane) = differs {
@@ -258,7 +260,7 @@ block2(v24: {ty}):
     }
 }
 
-/// A branch on a short mask: truths of the vector that it is a piece of, above its lanes, don't count.
+/// A branch on a subvector of a mask: lanes of the whole mask that are above the subvector are ignored.
 #[test]
 fn a_branch_on_a_subvector_of_a_mask() {
     for level in levels() {
@@ -275,7 +277,8 @@ fn a_branch_on_a_subvector_of_a_mask() {
                         .replace("TYPE", &ty);
                 let text = function(&ty, whole, &head, &body, &[("v30", whole)]);
                 for in_piece in [false, true] {
-                    // Equal above the piece; in it only where the branch is to be taken.
+                    // The lanes above the subvector are equal. In the subvector, one lane is equal if the branch is to
+                    // be taken, and no lane otherwise.
                     let mut input: Vec<u8> = (0..3 * whole).map(|i| (i % whole) as u8).collect();
                     input[2 * whole..].iter_mut().for_each(|b| *b ^= 0xff);
                     let unequal = if in_piece { bytes } else { 0 };

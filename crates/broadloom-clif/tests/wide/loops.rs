@@ -8,7 +8,7 @@ use crate::program::{Code, Lane, RowProgram};
 use crate::rows::{Field, Wall, run};
 use crate::text::Shape;
 
-/// y = 2x + y and its complement, in integers of a width.
+/// A program with the outputs 2x + y and its complement, for integers of a width.
 fn sums(lane: Lane) -> RowProgram {
     let mut program = RowProgram::default();
     let (x, y) = (program.input(lane), program.input(lane));
@@ -54,7 +54,8 @@ fn rows_with_gaps_between_them() {
     }
 }
 
-/// Each element is computed once where parts of vectors are written: not at 256 bits, where blocks overlap.
+/// If an output is also an input, each element is computed once by code with masked stores. At 256 bits blocks overlap,
+/// so it is not tested.
 #[test]
 fn an_output_that_is_an_input() {
     for lane in INTEGERS {
@@ -68,7 +69,7 @@ fn an_output_that_is_an_input() {
     }
 }
 
-/// Lanes of less than 128 bits in all, several to a block: a part of one is no more than its own lanes.
+/// Blocks of several vectors of less than 128 bits: a store writes only the lanes that a vector has.
 #[test]
 fn short_vectors() {
     for (lane, lanes) in [(Lane::I8, 8), (Lane::I8, 4), (Lane::I16, 4), (Lane::I8, 16), (Lane::I32, 4)] {
@@ -86,7 +87,8 @@ fn short_vectors() {
     }
 }
 
-/// A frame of some pages: each is touched before the next, wherever the stack's guard page is.
+/// Stack frames of several pages: each page is accessed before the next, so that the stack's guard page is never
+/// skipped.
 #[test]
 fn frames_above_a_page() {
     let program = sums(Lane::I32);
@@ -103,7 +105,7 @@ fn frames_above_a_page() {
                     assert!(machine.frame as usize >= bytes, "{} of {bytes} bytes", machine.frame);
                     run(&machine, &program, shape, Field::row(columns));
                 };
-                // A thread whose stack no one has touched yet.
+                // A new thread, whose stack has not been accessed yet.
                 let thread = std::thread::Builder::new().stack_size(4 << 20);
                 std::thread::scope(|scope| {
                     thread.spawn_scoped(scope, running).expect("a thread").join().expect("runs");

@@ -1,6 +1,6 @@
-//! Compiled functions in memory, and calls into them.
+//! Compiled functions in memory, and calls of them.
 //!
-//! A call fills the callee-saved registers and compares them afterwards; the helper of out-of-line code overwrites every caller-saved
+//! A call fills the callee-saved registers and compares them afterwards; the helper of cold blocks overwrites every caller-saved
 //! register.
 
 use std::arch::global_asm;
@@ -19,7 +19,7 @@ use cranelift_module::{Linkage, Module, default_libcall_names};
 use crate::program::{Lane, RowProgram, rare};
 use crate::text::{self, Shape};
 
-/// The instructions that this host has, the most first.
+/// The instruction set levels that this CPU supports, the highest first.
 pub fn levels() -> Vec<Level> {
     match VectorWidth::target() {
         VectorWidth::W512 => vec![Level::Avx512, Level::Avx2],
@@ -28,7 +28,7 @@ pub fn levels() -> Vec<Level> {
     }
 }
 
-/// The function of a text, verified. A vector constant repeats the bytes that the text gives.
+/// Parses the function in a text and verifies it. A vector constant is filled by repeating the bytes in the text.
 pub fn parse(text: &str) -> Function {
     let functions = cranelift_reader::parse_functions(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let [function] = &functions[..] else { panic!("not one function") };
@@ -51,10 +51,10 @@ pub fn parse(text: &str) -> Function {
     function
 }
 
-/// The back end takes every function of these tests for 256 bits.
+/// Whether the back end can compile every function of these tests for 256 bits.
 const TAKES_256: bool = true;
 
-/// Whether a function was compiled; it has to be where the back end is complete.
+/// Returns the compiled function. A refusal is a failure of the test, unless it is at 256 bits and [`TAKES_256`] is false.
 pub fn taken<T>(compiled: Result<T, Unsupported>, level: Level) -> Option<T> {
     match compiled {
         Ok(compiled) => Some(compiled),
@@ -76,12 +76,12 @@ impl Drop for CompiledFunction {
     fn drop(&mut self) {
         // SAFETY: `self` is being dropped, so the module is not used again.
         let module = unsafe { ManuallyDrop::take(&mut self.module) };
-        // SAFETY: the one function is called through a borrow of `self` only: no call is running and none can follow.
+        // SAFETY: the function is called only through a borrow of `self`: no call is running, and no later call is possible.
         unsafe { module.free_memory() };
     }
 }
 
-/// A row-major operand: its first element, and bytes from row to row.
+/// A row-major operand: the address of its first element, and the number of bytes from row to row.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct RowMajor {
@@ -89,12 +89,12 @@ pub struct RowMajor {
     pub stride: isize,
 }
 
-/// Registers that a function gives back as it found them, by convention: rbx, rbp, rdi, rsi, r12 to r15, then xmm6 to
-/// xmm15, two words each.
+/// The number of 64-bit words of the callee-saved registers: rbx, rbp, rdi, rsi, r12 to r15, and then xmm6 to xmm15, which have
+/// two words each.
 const KEPT: usize = 8 + 20;
 
 global_asm!(
-    // checked_system_v(function: rdi, arguments: rsi, kept before: rdx, kept after: rcx)
+    // checked_system_v(function: rdi, arguments: rsi, registers before: rdx, registers after: rcx)
     ".globl broadloom_checked_system_v",
     "broadloom_checked_system_v:",
     "push rbx; push rbp; push r12; push r13; push r14; push r15",
@@ -115,7 +115,7 @@ global_asm!(
     "add rsp, 24",
     "pop r15; pop r14; pop r13; pop r12; pop rbp; pop rbx",
     "ret",
-    // checked_windows: the same; System V leaves rdi, rsi and all vectors to the function that is called.
+    // checked_windows: the same parameters. In System V, rdi, rsi and all vector registers are caller-saved.
     ".globl broadloom_checked_windows",
     "broadloom_checked_windows:",
     "push rbx; push rbp; push r12; push r13; push r14; push r15",
@@ -165,7 +165,7 @@ impl CompiledFunction {
     /// Compiles a text.
     ///
     /// # Errors
-    /// The functions that the back end refuses.
+    /// The reason why the back end refuses the function.
     pub fn of_text(
         text: &str,
         level: Level,
@@ -187,15 +187,15 @@ impl CompiledFunction {
     /// Compiles a program.
     ///
     /// # Errors
-    /// The functions that the back end refuses.
+    /// The reason why the back end refuses the function.
     pub fn of(program: &RowProgram, shape: Shape) -> Result<CompiledFunction, Unsupported> {
         CompiledFunction::of_text(&text::function(program, shape), shape.level, shape.convention)
     }
 
-    /// Calls it; `last` is the number of columns or the first column of the last block, as the shape has it.
+    /// Calls the function; `last` is the number of columns or the first column of the last block, depending on the level.
     ///
     /// # Safety
-    /// The operands are those that the function was written for, with memory for so many rows and columns.
+    /// The operands are those that the function was generated for, with memory for the given rows and columns.
     pub unsafe fn call(&self, operands: &[RowMajor], rows: usize, last: usize) {
         let arguments = [operands.as_ptr() as u64, 0, 0, rows as u64, last as u64, 0];
         let before: [u64; KEPT] =
@@ -215,7 +215,7 @@ impl CompiledFunction {
     }
 }
 
-/// How a lane is told to the helper.
+/// The number that identifies a lane type to the helper.
 pub fn kind_of(lane: Lane) -> i64 {
     [Lane::I8, Lane::I16, Lane::I32, Lane::I64, Lane::F32, Lane::F64]
         .iter()
@@ -233,7 +233,7 @@ pub fn helper(convention: Convention) -> usize {
 
 /// # Safety
 /// `frame` points to four parts of [`text::PART`] bytes: masks, arguments, inline results, results. A vector of `lanes` lanes of
-/// `kind` has that many bytes at most.
+/// `kind` has at most [`text::PART`] bytes.
 unsafe extern "sysv64" fn helper_system_v(frame: *mut u8, kind: u64, lanes: u64) {
     // SAFETY: `flagged` has the contract of this function, with the same arguments.
     unsafe { flagged(frame, kind, lanes) };
@@ -254,7 +254,7 @@ unsafe fn flagged(frame: *mut u8, kind: u64, lanes: u64) {
     let lane = [Lane::I8, Lane::I16, Lane::I32, Lane::I64, Lane::F32, Lane::F64][kind as usize];
     let size = lane.bytes();
     for i in 0..lanes as usize {
-        // SAFETY: each of the four parts has `text::PART` = 64 bytes, and `lanes * size` is a vector of 64 bytes at most.
+        // SAFETY: each of the four parts has `text::PART` = 64 bytes, and `lanes * size` is at most 64.
         let read = |part: usize| unsafe { read(frame.add(part * text::PART + i * size), size) };
         let result = if read(0) != 0 { rare(lane, read(1)) } else { read(2) };
         // SAFETY: lane `i` of the fourth part is within its 64 bytes.
@@ -263,22 +263,22 @@ unsafe fn flagged(frame: *mut u8, kind: u64, lanes: u64) {
 }
 
 /// # Safety
-/// So many bytes can be read there.
+/// `from` is valid for reads of `bytes` bytes, at most 8.
 pub unsafe fn read(from: *const u8, bytes: usize) -> u64 {
     let mut word = [0; 8];
-    // SAFETY: `bytes` bytes are readable by this function's contract, and a lane has eight at most, which `word` holds.
+    // SAFETY: `bytes` bytes are readable by this function's contract, and `word` has space for 8 bytes.
     unsafe { std::ptr::copy_nonoverlapping(from, word.as_mut_ptr(), bytes) };
     u64::from_le_bytes(word)
 }
 
 /// # Safety
-/// So many bytes can be written there.
+/// `to` is valid for writes of `bytes` bytes, at most 8.
 pub unsafe fn write(to: *mut u8, bytes: usize, value: u64) {
-    // SAFETY: `bytes` bytes are writable by this function's contract, and the eight of `value` hold a lane.
+    // SAFETY: `bytes` bytes are writable by this function's contract, and `value` has 8 bytes.
     unsafe { std::ptr::copy_nonoverlapping(value.to_le_bytes().as_ptr(), to, bytes) };
 }
 
-/// Fills every register that System V lets a function change; nothing else.
+/// Overwrites every register that is caller-saved under System V, and no other register.
 fn spoil_system_v() {
     let all = VectorWidth::target() == VectorWidth::W512;
     // SAFETY: `clobber_abi` names every register that is written; the AVX-512 instructions run only where `VectorWidth::target` has them.
@@ -342,7 +342,7 @@ fn spoil_system_v() {
     }
 }
 
-/// The same for Windows, which keeps the low halves of xmm6 to xmm15, rdi and rsi.
+/// Overwrites the caller-saved registers of Windows. The low halves of xmm6 to xmm15, rdi and rsi are callee-saved.
 fn spoil_windows() {
     let all = VectorWidth::target() == VectorWidth::W512;
     // SAFETY: `clobber_abi` names every register that is written; `vzeroupper` keeps the low halves of xmm6 to xmm15.

@@ -1,8 +1,8 @@
-//! The back end for wide vectors, held to the documents of CLIF and of the calling conventions.
+//! Tests the back end for wide vectors against the specifications of CLIF and of the calling conventions.
 //!
-//! Functions of the emitter's shape are written as text, compiled by `broadloom_wide` and run. They must compute what plain loops
-//! compute, preserve callee-saved registers, and touch no byte outside of the arrays. The back end's own checker verifies
-//! each register allocation.
+//! Functions with the same loops as the emitter's are written as text, compiled by `broadloom_wide` and run. They must
+//! compute the same results as plain loops, preserve callee-saved registers, and access no byte outside of the arrays.
+//! The back end's own checker verifies each register allocation.
 #![cfg(all(target_arch = "x86_64", unix))]
 
 mod carried;

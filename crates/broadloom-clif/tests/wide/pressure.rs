@@ -7,7 +7,8 @@ use crate::program::{Code, Lane, RowProgram};
 use crate::rows::{Field, Wall, agree, run};
 use crate::text::Shape;
 
-/// The shapes that a program of these lanes is compiled in: each level, both conventions, one vector and two.
+/// The shapes in which a program with these lanes is compiled: each level, both calling conventions, and blocks of one
+/// and two vectors.
 pub fn shapes(widest: Lane) -> impl Iterator<Item = Shape> {
     levels().into_iter().flat_map(move |level| {
         let bytes = if level == Level::Avx512 { 64 } else { 32 };
@@ -18,17 +19,18 @@ pub fn shapes(widest: Lane) -> impl Iterator<Item = Shape> {
                 ..Shape::new(level, bytes / widest.bytes())
             })
             .into_iter()
-            // A block of the emitter's has no more lanes than a vector has bytes.
+            // In functions of the emitter, a block has at most as many lanes as a vector has bytes.
             .filter(move |shape| shape.block() <= bytes)
     })
 }
 
-/// An addition and a multiplication of a lane.
+/// The names of two instructions for a lane type: addition and multiplication for floats, addition and subtraction for
+/// integers.
 fn arithmetic(lane: Lane) -> (&'static str, &'static str) {
     if lane.is_float() { ("fadd", "fmul") } else { ("iadd", "isub") }
 }
 
-/// A constant that differs for each number.
+/// A constant that is different for each number.
 fn constant(lane: Lane, number: usize) -> u64 {
     match lane {
         Lane::F32 => (1.0 + number as f32 / 64.0).to_bits().into(),
@@ -37,7 +39,8 @@ fn constant(lane: Lane, number: usize) -> u64 {
     }
 }
 
-/// `count` values that are made first and summed last to first.
+/// A program that computes `count` values first and then uses them from the last to the first, so that all are live at
+/// once.
 fn many_values(lane: Lane, count: usize) -> RowProgram {
     let mut program = RowProgram::default();
     let (x, y) = (program.input(lane), program.input(lane));
@@ -68,7 +71,7 @@ fn hundreds_of_vectors() {
     }
 }
 
-/// Products with a sum whose three operands are in memory or in use again, in every combination.
+/// Fused multiply-adds whose three operands are spilled or still needed afterwards, in every combination.
 #[test]
 fn multiply_adds_of_spilled_values() {
     for lane in [Lane::F32, Lane::F64] {
@@ -102,7 +105,7 @@ fn multiply_adds_of_spilled_values() {
     }
 }
 
-/// `count` masks that are made first and choose last to first.
+/// A program that computes `count` masks first and then selects by them from the last to the first.
 fn many_masks(lane: Lane, count: usize) -> RowProgram {
     let mut program = RowProgram::default();
     let (x, y) = (program.input(lane), program.input(lane));
@@ -146,7 +149,8 @@ fn more_masks_than_mask_registers() {
     }
 }
 
-/// Constants that are all needed in every block, each of them twice, and as all that an instruction has.
+/// More constants than registers, each of which is needed twice in every block, and instructions whose operands are all
+/// constants.
 #[test]
 fn more_constants_than_registers() {
     for lane in [Lane::F32, Lane::F64, Lane::I16, Lane::I32, Lane::I64] {
@@ -161,7 +165,7 @@ fn more_constants_than_registers() {
                 sum = match (i + round) % 3 {
                     0 => program.like(x, Code::Binary(times, sum, c)),
                     1 => program.like(x, Code::Binary(add, c, sum)),
-                    // The constant goes first, and the places can't change.
+                    // The constant is the first operand of a subtraction, whose operands can't be exchanged.
                     _ if !lane.is_float() => program.like(x, Code::Binary("isub", c, sum)),
                     _ => program.like(x, Code::Binary("fsub", c, sum)),
                 };
@@ -173,7 +177,7 @@ fn more_constants_than_registers() {
     }
 }
 
-/// More pointers than there are registers for them, at every length.
+/// More pointers to operands than there are registers.
 #[test]
 fn twenty_inputs_and_ten_outputs() {
     for lane in [Lane::F32, Lane::F64, Lane::I8, Lane::I64] {
@@ -195,7 +199,7 @@ fn twenty_inputs_and_ten_outputs() {
     }
 }
 
-/// Values of several widths at once: a mask, a byte and a double of the same lane.
+/// Values with several lane widths at once, such as masks, bytes and doubles for the same elements.
 #[test]
 fn lanes_of_all_widths() {
     let mut program = RowProgram::default();

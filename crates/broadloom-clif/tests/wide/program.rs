@@ -1,8 +1,9 @@
-//! Programs over lanes, and their value for one lane in plain scalar arithmetic: nothing here knows of vectors.
+//! Programs over lanes, and their evaluation for one lane in scalar arithmetic. This module contains nothing about
+//! vectors.
 
 use broadloom_wide::Intrinsic;
 
-/// The content of a lane.
+/// The type of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
     I8,
@@ -40,7 +41,7 @@ impl Lane {
         matches!(self, F32 | F64)
     }
 
-    /// The integers of the same width.
+    /// The integer type of the same width.
     pub fn integer(self) -> Lane {
         match self {
             F32 => I32,
@@ -59,25 +60,26 @@ impl Lane {
     }
 }
 
-/// A node; operands are numbers of earlier ones.
+/// The code of a node. Its operands are the numbers of earlier nodes.
 #[derive(Clone, Debug)]
 pub enum Code {
     Input(usize),
-    /// The bits in every lane.
+    /// A constant with these bits in every lane.
     Constant(u64),
-    /// An instruction of CLIF with one operand, by its name.
+    /// A CLIF instruction with one operand, by its name.
     Unary(&'static str, usize),
     Binary(&'static str, usize, usize),
     /// A shift of every lane by a count.
     Shift(&'static str, usize, u32),
     /// a·b + c.
     Fma(usize, usize, usize),
-    /// `fcmp` or `icmp`, by the condition.
+    /// `fcmp` or `icmp` with this condition.
     Compare(&'static str, usize, usize),
-    /// The second where the mask is set, else the third.
+    /// Selects the second operand where the first, a mask, is set, otherwise the third.
     Select(usize, usize, usize),
     Convert(Intrinsic, usize),
-    /// [`rare`] of the second where the mask is set, else the third; in a cold block.
+    /// In a cold block, computes [`rare`] of the second operand where the first, a mask, is set; elsewhere the result
+    /// is the third operand.
     Rare(usize, usize, usize),
 }
 
@@ -87,7 +89,7 @@ pub struct ProgramNode {
     pub lane: Lane,
 }
 
-/// A kernel over rows.
+/// A program that is run for each element of rows.
 #[derive(Clone, Debug, Default)]
 pub struct RowProgram {
     pub inputs: Vec<Lane>,
@@ -95,7 +97,7 @@ pub struct RowProgram {
     pub outputs: Vec<usize>,
 }
 
-/// What a cold block computes.
+/// The function that a cold block computes.
 pub fn rare(lane: Lane, x: u64) -> u64 {
     match lane {
         F32 if f32::from_bits(x as u32).is_nan() => u64::from(1.5f32.to_bits()),
@@ -112,7 +114,7 @@ impl RowProgram {
         self.nodes.len() - 1
     }
 
-    /// A new input.
+    /// Adds an input, and returns its node.
     pub fn input(&mut self, lane: Lane) -> usize {
         self.inputs.push(lane);
         self.push(lane, Code::Input(self.inputs.len() - 1))
@@ -131,7 +133,7 @@ impl RowProgram {
         self.nodes[node].lane
     }
 
-    /// The outputs for one element of each input.
+    /// Computes the outputs for one element of each input.
     pub fn run(&self, inputs: &[u64]) -> Vec<u64> {
         let mut values: Vec<u64> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
@@ -163,7 +165,7 @@ impl RowProgram {
     }
 }
 
-/// Applies a function of floats to bits.
+/// Applies a function of floats to arguments that are passed as bits.
 fn floats<const N: usize>(
     lane: Lane,
     x: [u64; N],
@@ -229,7 +231,8 @@ fn fma(lane: Lane, x: u64, y: u64, z: u64) -> u64 {
     floats(lane, [x, y, z], |[x, y, z]| x.mul_add(y, z), |[x, y, z]| x.mul_add(y, z))
 }
 
-/// The conditions of `icmp` and `fcmp`; what is true of floats if there is no order is said in the name.
+/// The conditions of `icmp`, and of `fcmp`. For unordered floats, the conditions `ne`, `uno` and those that begin with
+/// `u` are true.
 pub const INTEGER_CONDITIONS: [&str; 10] =
     ["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"];
 pub const FLOAT_CONDITIONS: [&str; 14] =

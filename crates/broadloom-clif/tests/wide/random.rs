@@ -1,4 +1,5 @@
-//! Random bodies of up to 200 nodes with last uses anywhere: compiled code computes what the program means, or is refused.
+//! Random bodies of up to 200 nodes, whose values are last used anywhere: compiled code computes the same results as
+//! the program, or the back end refuses the function.
 
 use broadloom_wide::{Convention, Intrinsic, Level};
 
@@ -18,13 +19,13 @@ fn lanes_of(level: Level, lanes: usize) -> Vec<Lane> {
 struct Maker {
     program: RowProgram,
     dice: Dice,
-    /// Which nodes are masks.
+    /// The nodes that are masks.
     masks: Vec<usize>,
     level: Level,
 }
 
 impl Maker {
-    /// An earlier node of a lane; the last ones more often.
+    /// An earlier node with this lane type. Recent nodes are chosen more often.
     fn earlier(&mut self, lane: Lane) -> usize {
         let known: Vec<usize> =
             (0..self.program.nodes.len()).filter(|&i| self.program.lane(i) == lane).collect();
@@ -82,7 +83,7 @@ impl Maker {
                 Code::Select(m, self.earlier(lane), self.earlier(lane))
             }
             5 => {
-                // Masks of masks.
+                // A mask that is computed from masks.
                 let lane = lane.integer();
                 let (x, y, z) = (self.mask(lane), self.mask(lane), self.mask(lane));
                 let code = match self.dice.below(5) {
@@ -118,7 +119,7 @@ impl Maker {
                 }
                 1 => Code::Unary(self.dice.pick(&["bnot", "ineg", "iabs"]), self.earlier(lane)),
                 2 => {
-                    // What is complemented may be taken in.
+                    // The back end may fold the complement into the `band`.
                     let (x, y) = (self.earlier(lane), self.earlier(lane));
                     let not = self.program.push(lane, Code::Unary("bnot", y));
                     Code::Binary("band", x, not)
@@ -161,7 +162,7 @@ impl Maker {
     }
 }
 
-/// A program by a seed, of so many nodes at least.
+/// A random program of at least `size` nodes.
 fn program(seed: u64, size: usize, level: Level, lanes: usize) -> RowProgram {
     let mut maker = Maker { program: RowProgram::default(), dice: Dice(seed), masks: Vec::new(), level };
     let lanes = lanes_of(level, lanes);
@@ -178,7 +179,7 @@ fn program(seed: u64, size: usize, level: Level, lanes: usize) -> RowProgram {
     maker.program
 }
 
-/// How many programs are made for a level. More of them are tried with the variable `BROADLOOM_SEEDS`.
+/// The number of programs for each level, which the environment variable `BROADLOOM_SEEDS` can change.
 fn seeds() -> u64 {
     std::env::var("BROADLOOM_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(150)
 }
@@ -188,7 +189,8 @@ fn random_bodies_give_what_they_mean() {
     for level in crate::machine::levels() {
         for seed in 0..seeds() {
             let mut dice = Dice(seed);
-            // From vectors of 128 bits in all to full ones of bytes; the emitter makes no fewer than eight lanes.
+            // From 2 lanes to as many as a full vector of bytes has. The emitter uses at least eight lanes, so only
+            // then must the back end compile the function.
             let lanes = 2 << dice.below(if level == Level::Avx512 { 6 } else { 5 });
             let convention = dice.pick(&[Convention::SystemV, Convention::Windows]);
             let most = if level == Level::Avx512 { 64 } else { 32 };

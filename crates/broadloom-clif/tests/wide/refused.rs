@@ -1,4 +1,5 @@
-//! What the back end refuses: functions that are no kernels, and types that no register holds. What it compiles is right.
+//! Functions that the back end refuses: functions that are not kernels, and types that do not fit into registers. If it
+//! compiles a function, the results must be right.
 
 use broadloom_wide::{Convention, Level, compile};
 
@@ -7,7 +8,7 @@ use crate::program::{Code, Lane, RowProgram};
 use crate::rows::agree;
 use crate::text::{self, Shape};
 
-/// Vectors that are longer than registers, or shorter than anything that is loaded.
+/// Vectors that are longer than registers, or shorter than the shortest load.
 #[test]
 fn types_of_another_size() {
     let mut program = RowProgram::default();
@@ -20,17 +21,17 @@ fn types_of_another_size() {
     let mut program = RowProgram::default();
     let x = program.input(Lane::I8);
     program.outputs = vec![program.like(x, Code::Binary("iadd", x, x))];
-    // More elements to a block than the mask of those that are left has bits.
+    // The block has more elements than a mask register has bits.
     let text = text::function(&program, Shape { vectors: 2, ..Shape::new(Level::Avx512, 64) });
     assert!(compile(&parse(&text), Level::Avx512, Convention::SystemV).is_err(), "128 lanes");
     for level in levels() {
-        // Two bytes: right, without touching more than two, or refused.
+        // Vectors of two bytes: the function is refused, or it computes the right results and accesses only two bytes.
         drop(agree(&program, Shape::new(level, 2)));
         drop(agree(&program, Shape { vectors: 3, ..Shape::new(level, 2) }));
     }
 }
 
-/// Fewer lanes than a mask register has bits for: those above must not count.
+/// Masks with fewer lanes than a mask register has bits: the bits above the lanes must be ignored.
 #[test]
 fn masks_of_few_lanes() {
     for (lane, lanes) in [(Lane::F64, 4), (Lane::I64, 2), (Lane::I32, 4), (Lane::F64, 2), (Lane::I16, 8)] {
@@ -41,7 +42,7 @@ fn masks_of_few_lanes() {
         let none = program.like(less, Code::Binary("band", less, not));
         let all = program.like(less, Code::Binary("bor", less, not));
         let neither = program.like(less, Code::Unary("bnot", all));
-        // A cold block by each: entered for no other lane than its own.
+        // A cold block for each mask, which must be entered only for lanes of the vector.
         let mut value = x;
         for m in [not, none, all, neither] {
             value = program.like(x, Code::Rare(m, value, y));
@@ -56,7 +57,7 @@ fn masks_of_few_lanes() {
 #[test]
 fn functions_that_are_no_kernels() {
     let functions = [
-        // A branch with two ways.
+        // A branch whose two targets both contain code.
         "function u0:0(i64, i64, i64, i64, i64, i64) system_v {
 block0(v0: i64, v1: i64, v2: i64, v3: i64, v4: i64, v5: i64):
     v6 = icmp slt v3, v4
@@ -70,14 +71,14 @@ block2:
 block3:
     return
 }",
-        // A value that no register of a vector unit has.
+        // A scalar division, which the back end does not support.
         "function u0:0(i64, i64, i64, i64, i64, i64) system_v {
 block0(v0: i64, v1: i64, v2: i64, v3: i64, v4: i64, v5: i64):
     v6 = udiv v3, v4
     store notrap v6, v0
     return
 }",
-        // A call of a function that is no intrinsic.
+        // A call of a function that is not an intrinsic.
         "function u0:0(i64, i64, i64, i64, i64, i64) system_v {
     sig0 = (i64) -> i64 system_v
     fn0 = u0:7 sig0
@@ -95,7 +96,7 @@ block0(v0: i64, v1: i64, v2: i64, v3: i64, v4: i64, v5: i64):
     }
 }
 
-/// The address of the code doesn't matter, up to its alignment; equal functions are equal code.
+/// Compiling the same function twice gives the same code, which does not depend on its address.
 #[test]
 fn code_is_the_same_each_time() {
     let mut program = RowProgram::default();

@@ -1,5 +1,5 @@
-//! Runs programs over rows and compares with their meaning. An access of one byte outside of an array ends the process, and bytes
-//! between rows must not change.
+//! Runs compiled programs over rows and compares the results with scalar evaluation. An access outside of an array, at
+//! the side of its inaccessible page, ends the process, and bytes between rows must not change.
 
 use broadloom_wide::Unsupported;
 
@@ -9,7 +9,7 @@ use crate::text::Shape;
 
 const PAGE: usize = 4096;
 
-/// Bytes between two pages that no one can access.
+/// Memory between two inaccessible pages.
 pub struct Guarded {
     map: *mut u8,
     pages: usize,
@@ -17,7 +17,7 @@ pub struct Guarded {
     len: usize,
 }
 
-/// Where the bytes touch a page that can't be accessed.
+/// The end of the memory that is adjacent to an inaccessible page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wall {
     Behind,
@@ -38,7 +38,7 @@ impl Guarded {
             map.cast::<u8>()
         };
         let inset = if wall == Wall::Behind { pages * PAGE - len } else { 0 };
-        // SAFETY: `inset + len` is `pages * PAGE` at most, so the pointer stays in the accessible pages.
+        // SAFETY: `inset + len` is at most `pages * PAGE`, so the pointer stays in the accessible pages.
         let start = unsafe { map.add(PAGE + inset) };
         Guarded { map, pages, start, len }
     }
@@ -48,29 +48,29 @@ impl Guarded {
     }
 
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: `len` accessible bytes from `start` on, borrowed as `self` is.
+        // SAFETY: `len` bytes from `start` on are accessible, and `self` is borrowed.
         unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }
 
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: `len` accessible bytes from `start` on, and `self` is borrowed mutably.
+        // SAFETY: `len` bytes from `start` on are accessible, and `self` is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
     }
 }
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and no borrow of it is left.
+        // SAFETY: this value owns the mapping, and no borrow of it is left.
         unsafe { libc::munmap(self.map.cast(), (self.pages + 2) * PAGE) };
     }
 }
 
-/// A sequence of bits that looks like chance.
+/// A generator of pseudorandom numbers.
 pub struct Dice(pub u64);
 
 impl Dice {
     pub fn next(&mut self) -> u64 {
-        // G. Steele, D. Lea, C. Flood: SplitMix64.
+        // The algorithm is SplitMix64, by G. Steele, D. Lea and C. Flood.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -85,7 +85,7 @@ impl Dice {
         from[self.below(from.len())]
     }
 
-    /// An element: often one of those that are special, sometimes any bits.
+    /// A random element: usually a small number, sometimes an edge-case value or arbitrary bits.
     pub fn element(&mut self, lane: Lane) -> u64 {
         let any = self.next() & lane.all_ones();
         let small = (self.next() % 200) as i64 - 100;
@@ -107,7 +107,7 @@ impl Dice {
     }
 }
 
-/// Whether two results are the same: the bits, but for NaN.
+/// Whether two results have the same bits, or both are NaN.
 fn same(lane: Lane, x: u64, y: u64) -> bool {
     let nan = |bits: u64| match lane {
         Lane::F32 => f32::from_bits(bits as u32).is_nan(),
@@ -117,7 +117,7 @@ fn same(lane: Lane, x: u64, y: u64) -> bool {
     x == y || nan(x) && nan(y)
 }
 
-/// Where a program is run.
+/// The rows on which a program is run, and their memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     pub rows: usize,
@@ -134,7 +134,7 @@ impl Field {
     }
 }
 
-/// Runs a program that is compiled already.
+/// Runs a compiled program, and compares its results with scalar evaluation.
 pub fn run(machine: &CompiledFunction, program: &RowProgram, shape: Shape, field: Field) {
     let Field { rows, columns, wall, .. } = field;
     let mut dice = Dice(field.seed);
@@ -149,7 +149,8 @@ pub fn run(machine: &CompiledFunction, program: &RowProgram, shape: Shape, field
             array.bytes_mut().iter_mut().for_each(|b| *b = dice.next() as u8);
             for row in 0..rows {
                 for column in 0..columns {
-                    // SAFETY: row and column are below the array's, so the element is within its `(rows - 1) * stride + columns * bytes` bytes.
+                    // SAFETY: `row` is below `rows` and `column` below `columns`, so the element is within the array's
+                    // `(rows - 1) * stride + columns * bytes` bytes.
                     unsafe {
                         let at = array.as_mut_ptr().add(row * stride(lane) + column * lane.bytes());
                         write(at, lane.bytes(), dice.element(lane));
@@ -205,10 +206,11 @@ pub fn run(machine: &CompiledFunction, program: &RowProgram, shape: Shape, field
     }
 }
 
-/// Compiles a program and runs it over rows of some lengths: less than a block, some blocks, one more element.
+/// Compiles a program and runs it over rows of several lengths: about one, two or three blocks and, if accesses can be
+/// masked, less than a block.
 ///
 /// # Errors
-/// The functions that the back end refuses.
+/// The reason why the back end refuses the function.
 pub fn agree(program: &RowProgram, shape: Shape) -> Result<CompiledFunction, Unsupported> {
     let machine = CompiledFunction::of(program, shape)?;
     let block = shape.block();

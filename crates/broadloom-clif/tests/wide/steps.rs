@@ -1,5 +1,6 @@
-//! Inputs whose elements are a step apart, read where they are: every length, at the ends of memory that ends the process where a byte
-//! outside of it is read, and against loops over elements.
+//! Inputs that are reversed or every second element in memory and are read in place: rows of every length are compared
+//! with loops over elements. The arrays are next to inaccessible pages, so that reading a byte outside of them ends the
+//! process.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -11,8 +12,8 @@ use broadloom_mem::{Access, ExecutableKernel, Nest, Scratch, View, ViewMut};
 
 use crate::rows::{Dice, Guarded, Wall};
 
-/// `a - b` in the dtype of the widest, of which each output has the low bits: the dtypes of both, of the difference, and of
-/// the outputs.
+/// The dtypes of a, b, the difference `a - b`, and the outputs. The difference is computed in the widest dtype; each
+/// output contains its low bits.
 type WidthCase = (DType, DType, DType, &'static [DType]);
 
 const CASES: [WidthCase; 4] = [
@@ -40,13 +41,13 @@ fn kernel((a, b, work, outputs): WidthCase) -> Kernel {
     Kernel { inputs: vec![a, b], body, outputs, ..Kernel::default() }
 }
 
-/// An operand of rows in memory of which every row but the last is followed by some elements more.
+/// An operand whose rows have gaps of some elements between them in memory.
 struct GappedRows {
     dtype: DType,
     memory: Guarded,
     step: isize,
     shape: Vec<usize>,
-    /// From row to row, in elements.
+    /// The number of elements from row to row.
     pitch: usize,
 }
 
@@ -60,14 +61,14 @@ impl GappedRows {
         GappedRows { dtype, memory, step, shape: shape.to_vec(), pitch }
     }
 
-    /// The offset of an element.
+    /// The offset of an element in bytes.
     fn at(&self, row: usize, col: usize) -> usize {
         let cols = self.shape[self.shape.len() - 1];
         let col = if self.step < 0 { cols - 1 - col } else { col * self.step as usize };
         (row * self.pitch + col) * self.dtype.size()
     }
 
-    /// The element, with its sign.
+    /// The element, sign-extended if its dtype is signed.
     fn get(&self, row: usize, col: usize) -> i64 {
         let size = self.dtype.size();
         let from = &self.memory.bytes()[self.at(row, col)..][..size];
@@ -89,10 +90,11 @@ impl GappedRows {
     }
 
     /// # Safety
-    /// No one may use the memory otherwise as long as the view is used, but as an output of the same elements.
+    /// While the view is used, the memory is accessed only through it, or through the view of an output with the
+    /// same elements.
     unsafe fn view(&mut self) -> View<'static> {
         let (start, strides) = (self.start(), self.strides());
-        // SAFETY: the rows are in the memory, and this function's contract.
+        // SAFETY: the rows are in the memory, and aliasing is excluded by this function's contract.
         unsafe { View::from_raw(start, self.dtype.size(), &self.shape, &strides) }.expect("aligned")
     }
 
@@ -105,7 +107,7 @@ impl GappedRows {
     }
 }
 
-/// The compiled code of each kernel, its accesses and its width.
+/// The compiled code for each case, access classes and width.
 struct Codes {
     compiler: Compiler,
     purpose: Purpose,
@@ -151,7 +153,7 @@ impl Codes {
             indices().map(|(row, col)| x.get(row, col).wrapping_sub(y.get(row, col))).collect();
         let before: Vec<Vec<u8>> =
             outputs.iter().chain([&y]).map(|rows| rows.memory.bytes().to_vec()).collect();
-        // SAFETY: the operands live longer than the nest, and are used through it alone meanwhile.
+        // SAFETY: the operands live longer than the nest, and are accessed only through the nest while it lives.
         let (inputs, views) = unsafe {
             let last = outputs.len() - 1;
             let views: Vec<ViewMut<'_>> = (outputs.iter_mut().enumerate())
@@ -185,12 +187,12 @@ impl Codes {
     }
 }
 
-/// The widths of vectors that can be permuted.
+/// The vector widths for which code can read stepped inputs.
 fn widths() -> impl Iterator<Item = VectorWidth> {
     VectorWidth::of_target().filter(|&width| width > VectorWidth::W128)
 }
 
-/// Every length up to some blocks of the most lanes, where a read behind the last element or before the first would end the
+/// Every length up to several of the largest blocks. A read after the last element or before the first would end the
 /// process.
 #[test]
 fn every_length() {
@@ -209,7 +211,7 @@ fn every_length() {
     }
 }
 
-/// Rows with gaps, of every length around blocks, and the end of the last row at a wall.
+/// Rows with gaps, of every length from 32 to 99. The last row ends, or the first row begins, at an inaccessible page.
 #[test]
 fn rows_of_steps() {
     let mut codes = Codes::new(Purpose::Store);
@@ -222,7 +224,7 @@ fn rows_of_steps() {
     }
 }
 
-/// Beside an input that is an output, whose elements are computed once each.
+/// A stepped input together with an input that is also the output: each element is computed once.
 #[test]
 fn beside_an_output_that_is_an_input() {
     let mut codes = Codes::new(Purpose::Store);
@@ -233,7 +235,8 @@ fn beside_an_output_that_is_an_input() {
     }
 }
 
-/// Steps of what can't be permuted, code on vectors of 128 bits, and slices, which have no steps.
+/// Stepped inputs are refused for elements that can't be permuted, are not read in place by code on vectors of 128
+/// bits, and can't be passed as slices.
 #[test]
 fn what_is_not_read_in_steps() {
     let compiler = Compiler::host().expect("a supported host");

@@ -1,5 +1,5 @@
-//! Programs as CLIF text, in the shape that the emitter gives to kernels. Nothing beyond the shape of the blocks is arranged for
-//! the back end.
+//! Writes programs as CLIF text, with the same loops as the emitter's functions. Apart from the structure of the
+//! blocks, nothing is adapted to the back end.
 
 use std::fmt::Write;
 
@@ -8,16 +8,16 @@ use broadloom_wide::{Convention, Intrinsic, Level};
 use crate::machine;
 use crate::program::{Code, Lane, RowProgram};
 
-/// How a function goes over its rows.
+/// The parameters of a function's loops and of its compilation.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub level: Level,
     pub convention: Convention,
-    /// Lanes of a vector.
+    /// The number of lanes of a vector.
     pub lanes: usize,
-    /// Vectors of a block.
+    /// The number of vectors of a block.
     pub vectors: usize,
-    /// Bytes of a stack slot that is written and never read, or 0.
+    /// The size in bytes of a stack slot that is written but never read; 0 for none.
     pub idle_slot: usize,
 }
 
@@ -31,7 +31,7 @@ impl Shape {
     }
 }
 
-/// Bytes of a part of the frame that is shared with the helper of a cold block.
+/// The size in bytes of each part of the frame that a cold block shares with its helper.
 pub const PART: usize = 64;
 
 struct Writer<'p> {
@@ -47,7 +47,7 @@ struct Writer<'p> {
     rare: Option<usize>,
 }
 
-/// The function of a program.
+/// The CLIF function of a program.
 pub fn function(program: &RowProgram, shape: Shape) -> String {
     let mut writer = Writer {
         program,
@@ -97,7 +97,7 @@ impl Writer<'_> {
         writeln!(self.body, "    {text}").expect("writes");
     }
 
-    /// A new value.
+    /// Writes an instruction, and returns the number of its value.
     fn value(&mut self, text: &str) -> usize {
         let v = self.values;
         self.values += 1;
@@ -189,7 +189,7 @@ impl Writer<'_> {
         self.line("return");
     }
 
-    /// The address of a vector's first element, and how many elements are left from there.
+    /// The address of a vector's first element, and the number of elements from there to the end of the row.
     fn place(
         &mut self,
         lane: Lane,
@@ -258,7 +258,8 @@ impl Writer<'_> {
                     }
                 }
                 Code::Constant(bits) => {
-                    // As many bytes as the reader takes; `machine::parse` makes them as long as the type.
+                    // The constant has 16 bytes, which the reader accepts; `machine::parse` extends it to the size of
+                    // its type.
                     let digits = 2 * node.lane.bytes();
                     let bits = bits & node.lane.all_ones();
                     let text = format!("0x{}", format!("{bits:0digits$x}").repeat(32 / digits));

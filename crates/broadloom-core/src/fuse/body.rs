@@ -1,7 +1,8 @@
-//! Builds one kernel's body, from the nodes that it writes down to inputs, constants and cut nodes.
+//! Builds the body of one kernel: starts at the nodes that the kernel writes, and follows operands down to inputs,
+//! constants and cut nodes.
 //!
-//! Views on the way down are collected in a chain, which is applied to the layout of each leaf, so that a body contains
-//! no views. A node that is reached through different chains is computed once for each. The traversal has an explicit
+//! Views on the way are collected in a chain, which is applied to the layout of each leaf, so that a body contains no
+//! views. A node that is reached through different chains is computed once for each. The traversal has an explicit
 //! stack, since a body may be as deep as the graph.
 
 use std::sync::Arc;
@@ -29,18 +30,18 @@ enum Early {
     Inst(u32),
 }
 
-/// The values of nodes that are reached without views, shared by the bodies of a graph, which are built one after the
-/// other.
+/// The values of nodes that are reached without views. The bodies of a graph are built one after the other and share
+/// this list.
 ///
-/// PERF: most nodes of most bodies are reached so, and a list takes a fraction of a hash table's time and memory.
+/// PERF: most nodes are reached without views, and a list takes a fraction of a hash table's time and memory.
 pub struct Straight {
-    /// For each node, the last body that has a value of it, and that value.
+    /// For each node, the number of the last body that computed a value of it, and that value.
     values: Vec<(u32, Early)>,
     body: u32,
 }
 
 impl Straight {
-    /// A memo for all bodies of a graph. Body numbers fit, since there are fewer bodies than nodes.
+    /// A list for all bodies of a graph, without values so far. Body numbers fit a `u32`, since there are fewer bodies than nodes.
     pub fn of(graph: &Graph) -> Straight {
         Straight { values: vec![(0, Early::Inst(0)); graph.nodes().len()], body: 0 }
     }
@@ -101,7 +102,7 @@ pub struct Member {
     pub target: DraftTarget,
     /// Whether the kernel stores, reduces or scans the elements.
     pub sink: Sink,
-    /// Whether this kernel computes a node that is cut off; all other kernels read that node.
+    /// Whether the node is cut off and this is the kernel that computes it; all other kernels read it from memory.
     pub own: bool,
 }
 
@@ -128,7 +129,7 @@ pub fn build(graph: &Graph, shape: Shape, members: &[Member], cuts: &Cuts, strai
     builder.finish(outputs, members)
 }
 
-/// The memory that holds a whole node, which is an input or cut off, and its layout.
+/// The memory that contains all elements of a node that is an input or cut off, and their layout.
 pub fn whole(graph: &Graph, id: NodeId, cuts: &Cuts) -> (Origin, Arc<Layout>) {
     let node = graph.node(id);
     match &node.kind {
@@ -175,7 +176,7 @@ impl Builder<'_> {
             NodeKind::Leaf(Leaf::Const { value, slot }) => {
                 let source = slot.map_or(ParamSource::Fixed(*value), ParamSource::Slot);
                 let param = self.params.len() as u32;
-                // Each constant has one parameter, whatever views it is read through.
+                // Each constant has one parameter, whichever views it is read through.
                 let known = self.done.get(id, STRAIGHT);
                 let early = known.unwrap_or_else(|| {
                     self.params.push(source);
@@ -215,8 +216,8 @@ impl Builder<'_> {
             .collect()
     }
 
-    /// The chain of an operand that is read through `view`. A 0-d operand has one chain, whatever views it is read
-    /// through.
+    /// The chain of an operand that is read through `view`. A 0-d operand always has the empty chain, since no view
+    /// changes its element.
     fn extend(&mut self, arg: NodeId, view: View, chain: ChainId) -> ChainId {
         if self.graph.node(arg).shape.rank() > 0 {
             return self.chains.push(view, chain);
@@ -231,7 +232,7 @@ impl Builder<'_> {
     fn leaf(&mut self, id: NodeId, chain: ChainId, origin: Origin, layout: &Arc<Layout>) {
         let layout = match chain {
             STRAIGHT => layout.clone(),
-            // `cut::find` has cut every node through whose leaves the views can't be expressed.
+            // Not reached: `cut::find` has cut every node for whose leaves strides can't express the views.
             _ => {
                 let seen = self.chains.apply((**layout).clone(), chain);
                 Arc::new(seen.expect("views were checked to be expressible"))
@@ -267,7 +268,7 @@ impl Builder<'_> {
         self.done.insert(id, chain, Early::Inst(inst));
     }
 
-    /// The index of a host function in the kernel, to which it is added if it is new.
+    /// The index of a host function in the kernel. A function that the kernel does not have yet is added to it.
     fn place(&mut self, function: &HostDeclaration) -> u32 {
         let next = self.kernel.functions.len() as u32;
         let place = *self.callees.entry(function.clone()).or_insert(next);

@@ -1,7 +1,7 @@
 //! Chains of views through which a loop reads a node.
 //!
-//! A loop may read a node through a view of a view of it, and so on. Each distinct chain has an id, from which the
-//! layout of a leaf is computed. Chains share their tails, so that each takes constant space.
+//! A loop may read a node through a view of a view of it, and so on. Each distinct chain has an id; the layout of a
+//! leaf is computed by applying the chain's views. Chains share their tails, so that each takes constant space.
 
 use rustc_hash::FxHashMap;
 
@@ -14,7 +14,8 @@ pub struct ChainId(u32);
 /// The empty chain: the node is read without views.
 pub const STRAIGHT: ChainId = ChainId(0);
 
-/// All chains of a body. A chain is the view of the node, followed by the chain through which that view is read.
+/// All chains of a body. A chain consists of the view of the node, followed by the chain through which that view is
+/// read.
 #[derive(Default)]
 pub struct Chains {
     links: Vec<(View, ChainId, u32)>,

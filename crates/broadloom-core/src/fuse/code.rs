@@ -1,4 +1,4 @@
-//! Maps a node to the instruction that computes it: the one module where kinds of nodes meet the kernel IR.
+//! Maps a node to the instruction that computes it. No other module maps kinds of nodes to the kernel IR.
 
 use broadloom_ir::HostDeclaration;
 
@@ -6,11 +6,11 @@ use crate::graph::{Graph, Node, NodeKind};
 use crate::kernel::{Callee, Code};
 
 /// The code that computes the node's elements from those of its operands; `None` for a leaf or a view, for which
-/// nothing is computed. `place` gives the index of a host function in the kernel.
+/// nothing is computed. `place` returns the index of a host function in the kernel.
 pub fn of(graph: &Graph, node: &Node, place: impl FnOnce(&HostDeclaration) -> u32) -> Option<Code> {
     match &node.kind {
         NodeKind::Leaf(_) | NodeKind::View { .. } | NodeKind::DynamicView { .. } => None,
-        // These are stages of their own; what they read is computed by a kernel.
+        // These nodes are stages of their own; a kernel computes only their operands.
         NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } | NodeKind::Index { .. } => {
             None
         }

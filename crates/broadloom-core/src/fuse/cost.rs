@@ -19,8 +19,8 @@ pub const MAX_BODY: usize = 1 << 14;
 /// `max_compiled_cost`.
 pub const MAX_COST: usize = 1 << 17;
 
-/// The share of an instruction in a body of at most [`MAX_COST`]; at least so large that the body has at most
-/// [`MAX_BODY`] instructions.
+/// The cost of an instruction, as counted against [`MAX_COST`]. Its minimum is chosen so that a body of at most this
+/// cost has at most [`MAX_BODY`] instructions.
 pub fn of_inst(code: Code) -> usize {
     (code.instructions() as usize).clamp(MAX_COST / MAX_BODY, MAX_COST)
 }
@@ -33,9 +33,10 @@ pub fn of_node(graph: &Graph, node: &Node) -> u64 {
 /// The costs of the two ways to provide an operand to a larger loop: computed within the loop, or stored before it.
 #[derive(Clone, Copy)]
 pub enum Weighed {
-    /// There is nothing to save: executors compute the operand once per row, or the loop is no larger.
+    /// A temporary would save nothing: executors compute the operand once per row, or the loop is no larger than the
+    /// operand.
     PerRow,
-    /// The operand is computed in each iteration, or once into a temporary.
+    /// The operand is computed in each iteration of the loop, or once into a temporary.
     Temporary {
         /// The cost of computing its elements more than once.
         recompute: u64,
@@ -45,7 +46,7 @@ pub enum Weighed {
 }
 
 impl Weighed {
-    /// Whether to use a temporary. It has to save twice its cost, since the estimates are rough.
+    /// Whether to use a temporary. It has to save at least twice its cost, since the estimates are rough.
     pub fn materialise(self) -> bool {
         match self {
             Weighed::PerRow => false,

@@ -1,9 +1,8 @@
 //! Chooses the nodes that are cut off into kernels of their own, before any kernel is built.
 //!
-//! A node is materialised for one of five reasons: a reshape of it that no strides can express, a broadcast operand
-//! that is cheaper to compute once, a node that may fail in elements that are not read, a node that is read through
-//! many different views, and a node that several loops would compute ([`shared`]). Each choice is logged as a
-//! [`Decision`].
+//! A node is materialised for one of five reasons: no strides can express a reshape of it, it is broadcast and cheaper
+//! to compute once, it may fail in elements that are not read, it is read through many different views, or several
+//! loops would compute it ([`shared`]). Each choice is logged as a [`Decision`].
 
 use std::sync::Arc;
 
@@ -22,9 +21,9 @@ use crate::shape::Shape;
 struct Leaves {
     /// Whether each leaf is contiguous with the node's own shape, or a single value.
     flat: bool,
-    /// The layout, if the node is an input seen through views.
+    /// The layout, if the node is an input or a view of one.
     layout: Option<Arc<Layout>>,
-    /// The cost per element of the node and all that it is computed from.
+    /// The cost per element of the node, including everything that it is computed from.
     total: u64,
 }
 
@@ -44,7 +43,8 @@ pub fn find(graph: &Graph, roots: &[NodeId], log: &mut Log) -> Cuts {
     for id in graph.ids() {
         has_chains |= reads_through_views(graph, id);
         let mut found = look(graph, id, &leaves, &mut cuts, log);
-        // Nodes that several operands share are counted once for each, but at most to the cost of all nodes so far.
+        // A node that several operands share is counted once for each of them, but the total is at most the cost of all
+        // nodes so far.
         all += cost::of_node(graph, graph.node(id));
         found.total = found.total.min(all);
         leaves.push(found);
@@ -92,7 +92,7 @@ fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) 
         let combines = matches!(node.kind, NodeKind::Reduce { .. } | NodeKind::Scan { .. });
         for &arg in node.kind.operands() {
             let shape = &graph.node(arg).shape;
-            // A 0-d operand is the same through any view.
+            // No view changes the element of a 0-d operand.
             let view = match &node.kind {
                 _ if shape.rank() == 0 => None,
                 NodeKind::View { view, .. } => Some((**view).clone()),
@@ -166,7 +166,7 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
     }
 }
 
-/// The decision on an operand of a larger loop, for the log.
+/// The decision about an operand that a larger loop reads, for the log.
 fn of_broadcast(graph: &Graph, arg: NodeId, reader: NodeId, weighed: Option<cost::Weighed>) -> Decision {
     let elements = graph.node(reader).shape.elements();
     let why = match weighed {

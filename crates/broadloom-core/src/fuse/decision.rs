@@ -63,7 +63,7 @@ pub enum Why {
     },
     /// Materialised: the node is a reduction or a scan.
     Combined,
-    /// Materialised: several loops, including that of a reduction, would compute the node.
+    /// Materialised: several loops, one of which is that of a reduction, would compute the node.
     Shared {
         /// The number of loops that read the node.
         loops: usize,
@@ -105,7 +105,7 @@ impl Decision {
 }
 
 impl Decision {
-    /// The decision with other names for nodes.
+    /// The decision with its nodes renamed.
     #[must_use]
     pub fn renamed(&self, name: impl Fn(NodeId) -> NodeId) -> Decision {
         let mut renamed = self.clone();
@@ -189,7 +189,7 @@ fn instructions(cost: u64) -> String {
     format!("about {} on vectors", counted(cost, "instruction"))
 }
 
-/// The receiver of decisions.
+/// The log of decisions, which may discard them.
 #[derive(Default)]
 pub(crate) struct Log(Option<Vec<Decision>>);
 
@@ -227,7 +227,8 @@ mod tests {
     use crate::layout::Layout;
     use crate::op::Op;
 
-    /// The plan of a loop over `rows` rows that would recompute a row for each of them, with and without the decisions.
+    /// Two plans, with and without decisions, of a loop over `rows` rows in which an operand of one row would be
+    /// recomputed for each row.
     fn of_row(rows: usize) -> Result<(fuse::Plan, fuse::Plan)> {
         let mut g = Graph::default();
         let x = g.input(0, DType::Float32, Layout::contiguous(Shape::new(&[rows, 100])?))?;
@@ -248,7 +249,8 @@ mod tests {
                 }
                 ref other => panic!("{other:?}"),
             };
-            // The cost of exp per element by its recording; the temporary costs 20 000 for a kernel, and 8 per element.
+            // The cost of exp per element follows from its recording; a temporary costs 20 000 for its kernel, and 8
+            // per element.
             let exp = u64::from(Code::apply(Op::Exp, DType::Float32).cost());
             assert_eq!((recompute, store), (exp * 100 * (rows as u64 - 1), 20_000 + 8 * 100));
             assert_eq!(
@@ -260,8 +262,8 @@ mod tests {
         Ok(())
     }
 
-    /// A body is cut at the maximum number of instructions, earlier if they are expensive, and no kernel is longer than
-    /// is compiled by default.
+    /// A body is cut at the maximum number of instructions, or earlier if they are expensive, so that every kernel is
+    /// within the limit for compilation.
     #[test]
     fn a_body_is_cut_where_it_is_too_long_or_too_dear() -> Result<()> {
         // A pow of float32 takes some tens of vector instructions.

@@ -1,7 +1,7 @@
 //! Fusion: cuts a graph into kernels, in execution order.
 //!
 //! All element-wise nodes that share an index space and need no cut become one kernel. A view of a node that is not
-//! materialised is applied to the layouts of its inputs; if strides can't express that, the node is cut off. The
+//! materialised is applied to the layouts of its inputs; if strides can't express the result, the node is cut off. The
 //! [`Plan`] lists the inputs and outputs of each kernel, and on request the reasons for the cuts.
 
 mod body;

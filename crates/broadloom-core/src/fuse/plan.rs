@@ -31,7 +31,7 @@ pub enum Source {
 pub enum ParamSource {
     /// The caller's literal with this number.
     Slot(u32),
-    /// A value fixed by rewriting.
+    /// A value that does not change from run to run.
     Fixed(Scalar),
 }
 
@@ -63,7 +63,8 @@ impl fmt::Display for Target {
     }
 }
 
-/// An array that a kernel reads: the source of its memory, and the element for each index of the kernel's index space.
+/// An array that a kernel reads: the source of its memory, and the layout that gives the element for each index of the
+/// kernel's index space.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct InputView {
     /// The source of the memory.
@@ -79,8 +80,8 @@ pub struct Stage {
     pub kernel: Arc<Kernel>,
     /// The extents of the loops: the shape of the index space.
     pub shape: Shape,
-    /// One view for each input of the kernel; then, for a scan that continues another one, the totals of the blocks
-    /// before its elements.
+    /// One view for each input of the kernel. If the stage continues a longer scan, another view follows: the totals of
+    /// the blocks before the stage's elements.
     pub inputs: Vec<InputView>,
     /// The source of each parameter of the kernel.
     pub params: Vec<ParamSource>,
@@ -95,15 +96,15 @@ pub struct Stage {
 /// The state in which a scan begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Beginning {
-    /// The first element of the operand is that of the result.
+    /// The first element of the result is the first element of the operand.
     #[default]
     First,
-    /// The sum or product of no elements, which becomes the first element of the result.
+    /// The scan begins with the sum or product of no elements, which becomes the first element of the result.
     Initial,
-    /// The total of some blocks of 2^level elements before. The totals of the blocks are the stage's last input, which
-    /// is contiguous.
+    /// The scan continues after some blocks of 2^level elements. The totals of these blocks are the stage's last input,
+    /// which is contiguous.
     After {
-        /// The number of blocks before.
+        /// The number of blocks before the stage's elements.
         blocks: usize,
         /// log2 of the number of elements of a block.
         level: u8,
@@ -116,7 +117,7 @@ impl Stage {
         self.kernel.outputs.iter().all(|output| output.sink == Sink::Store)
     }
 
-    /// Whether an output is reduced along axes. Other outputs may be stored, if these axes are the last ones.
+    /// Whether an output is reduced along axes. If these axes are the last ones, other outputs may be stored.
     pub fn reduces(&self) -> bool {
         self.reductions().any(|reduction| reduction.is_some())
     }
@@ -194,7 +195,7 @@ pub(super) fn written_shape(shape: &Shape, sink: Sink, axes: Axes, beginning: Be
             shape.iter().enumerate().map(longer).collect()
         }
     };
-    // The extents are valid, since inference has made a shape of them before.
+    // The extents are valid, since inference has created a shape from them.
     Shape::new(&extents).unwrap_or_default()
 }
 

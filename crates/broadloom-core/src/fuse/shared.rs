@@ -1,8 +1,9 @@
 //! Chooses the values that are stored once in a temporary instead of being computed in each of several loops.
 //!
 //! The operand of a reduction is computed in the reduction's loop, and again in the loop of any other node that reads
-//! it: the exponentials of a softmax are summed, and then divided by their sum. A temporary is better if computing
-//! costs more than storing, which depends on whether the loops run in row blocks that stay in cache.
+//! it: the exponentials of a softmax are summed, and then divided by their sum. A temporary is better if recomputing
+//! costs more than storing. The cost of storing depends on whether the loops run in row blocks, whose temporaries stay
+//! in cache.
 
 use broadloom_ir::tuning::blocks::BLOCK_BYTES;
 use rustc_hash::FxHashMap;
@@ -16,15 +17,15 @@ use crate::shape::Shape;
 /// The numbers of the loops that read a node. Four are kept: more would not change the decision.
 type ReadingLoops = SmallVec<[u32; 4]>;
 
-/// Identifies a loop that several values share: that of roots of one shape, or of reductions of one level, shape and
-/// axes.
+/// Identifies a loop that several values share: the loop of roots of one shape, or of reductions of one level, shape
+/// and axes.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Roots(Shape),
     Reductions { level: u32, axes: u64, shape: Shape },
 }
 
-/// A loop: its number of elements and, for a reduction or scan, the number of elements in a row that are combined.
+/// A loop: its number of elements and, for a reduction or scan, the number of elements of the row that is combined.
 struct Loop {
     elements: usize,
     row: Option<usize>,
@@ -89,7 +90,7 @@ impl Known {
         let loops = || readers.iter().map(|&reader| &self.loops[reader as usize]);
         let computed = || loops().map(|reader| reader.elements.min(elements));
         let again = computed().sum::<usize>() - computed().max().unwrap_or(0);
-        // The bytes per element of a row block: operands, the temporary and results.
+        // The bytes per element of a row block: one operand, the temporary and one result.
         let bytes = 3 * node.dtype.size();
         let row = loops().filter_map(|reader| reader.row).max().unwrap_or(elements).min(elements);
         let stays = row.saturating_mul(bytes) <= BLOCK_BYTES;
@@ -97,8 +98,8 @@ impl Known {
     }
 }
 
-/// Finds the nodes to materialise, in time linear in the graph. Of nodes that the same loops compute, the last one is
-/// chosen.
+/// Finds the nodes to materialise, in time linear in the graph. If the same loops compute several nodes, only the last
+/// of these is stored.
 pub fn find(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) {
     let combines = |kind: &NodeKind| matches!(kind, NodeKind::Reduce { .. } | NodeKind::Scan { .. });
     if !graph.nodes().iter().any(|node| combines(&node.kind)) {

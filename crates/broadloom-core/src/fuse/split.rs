@@ -18,7 +18,7 @@ use crate::kernel::{Code, Definition, Inst, Kernel, ValueId};
 use crate::layout::Layout;
 use rustc_hash::FxHashMap;
 
-/// The number of the temporary of each cut node that is already in the plan.
+/// The cut nodes that are already in the plan, each with the number of its temporary.
 pub type Placed = FxHashMap<NodeId, u32>;
 
 /// Adds the draft's stages to the plan.
@@ -68,8 +68,8 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
     }
 }
 
-/// Turns the outputs of a stage that are reduced or scanned into stored temporaries, and returns a stage that reduces
-/// or scans these temporaries.
+/// Changes a stage so that it stores its reduced or scanned outputs in temporaries instead, and returns a second stage,
+/// which reduces or scans these temporaries.
 fn stored(plan: &mut Plan, whole: &mut Stage) -> Stage {
     let (mut kernel, mut outputs, mut temps) = (Kernel::default(), Vec::new(), Vec::new());
     let dtypes: Vec<_> = whole.kernel.output_dtypes().collect();
@@ -110,7 +110,7 @@ fn cut(plan: &mut Plan, whole: &Stage, nodes: &[NodeId], log: &mut Log) {
         why: Why::Split { instructions: kernel.body.len(), kernels: ends.len() },
     });
     let piece_of = |inst: usize| ends.partition_point(|&end| end <= inst);
-    // The temporary of each value that another stage than the one that computes it needs.
+    // The temporaries of values that a stage other than the computing one needs.
     let mut temps: FxHashMap<ValueId, u32> = FxHashMap::default();
     for (i, inst) in kernel.body.iter().enumerate() {
         for &arg in inst.args() {
@@ -158,7 +158,8 @@ fn cut(plan: &mut Plan, whole: &Stage, nodes: &[NodeId], log: &mut Log) {
     }
 }
 
-/// The end of each section of a long body: in the second half of its allowance, where the fewest values are live.
+/// The end of each section of a long body. The cost of a section is between half of the maximum and the maximum; within
+/// these bounds, it ends where the fewest values are live.
 fn pieces(kernel: &Kernel) -> Vec<usize> {
     let n = kernel.body.len();
     let mut last_use: Vec<usize> = (0..n).collect();
@@ -203,7 +204,7 @@ struct Piece<'a> {
     contiguous: &'a Arc<Layout>,
     temps: &'a FxHashMap<ValueId, u32>,
     stage: Stage,
-    /// The place in the new kernel of each value of the long one.
+    /// For each value of the long kernel, its place in the new one.
     places: FxHashMap<ValueId, Place>,
 }
 
@@ -267,8 +268,8 @@ impl Piece<'_> {
         self.stage
     }
 
-    /// The place of a value in the new kernel: an instruction of it, a temporary, or an input or parameter of the long
-    /// kernel.
+    /// Returns the place of a value in the new kernel: an instruction of this kernel, or an input or parameter, which
+    /// is added if it is new.
     fn place(&mut self, v: ValueId, kernel: &mut Kernel) -> Place {
         if let Some(&place) = self.places.get(&v) {
             return place;

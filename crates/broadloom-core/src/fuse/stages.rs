@@ -112,9 +112,8 @@ fn store_and_reduce(graph: &Graph, cuts: &Cuts, levels: &[u32], groups: &mut Vec
 /// The maximum number of nodes that [`last_read`] visits; larger bodies are not merged.
 const MOST_NODES: usize = 256;
 
-/// Returns the node, among the cut nodes that a group reads, that has the highest level. This requires that
-/// the group reduces along its last axes, that it reads the node at its own indices only, and that it reads
-/// no other node of that level. Otherwise the result is `None`.
+/// Of the cut nodes that a group reads, returns the one with the highest level. The result is `None` unless the group
+/// reduces along its last axes, reads the node at its own indices only, and reads no other node of that level.
 fn last_read(graph: &Graph, cuts: &Cuts, levels: &[u32], group: &Group) -> Option<NodeId> {
     let rank = group.shape.rank();
     let reduces = group.members.iter().all(|member| matches!(member.sink, Sink::Reduce(_)));

@@ -7,8 +7,8 @@ use super::{Graph, NodeId};
 use crate::node::Args;
 
 impl Graph {
-    /// The least accuracy, `accuracy` or a better one, with which the op computes what the graph's semantics require; `None` if
-    /// it has no such definition.
+    /// The lowest accuracy, `accuracy` or a higher one, at which the op satisfies the graph's semantics; `None` if the
+    /// op has no definition of such an accuracy.
     pub(crate) fn as_accurate(&self, op: Op, accuracy: Accuracy, args: &Args<NodeId>) -> Option<Accuracy> {
         if self.semantics.accuracy == Accuracy::Fast {
             return Some(accuracy);

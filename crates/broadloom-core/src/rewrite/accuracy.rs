@@ -1,7 +1,7 @@
-//! Applies approximate functions so that they give the nearest float32, if the semantics of a graph require it.
+//! Replaces approximate functions by those that return the nearest float32, if the semantics of a graph require it.
 //!
-//! A function that has no such definition is refused here, before anything is compiled, so that no result silently has
-//! another accuracy. It is refused whether rules apply or not, and only if a root needs it.
+//! A function without a definition that returns the nearest float32 is refused here, before anything is compiled, so
+//! that no result silently has another accuracy. It is refused even if no rules apply, but only if a root needs it.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, NodeId, NodeKind};
@@ -67,7 +67,7 @@ mod tests {
         graph.push(NodeKind::apply(op, args))
     }
 
-    /// The op and the accuracy of a root, or of the operand that a root makes canonical.
+    /// The op and the accuracy of a root. If the root only makes its operand canonical, those of the operand.
     fn root_op(graph: &Graph, root: NodeId) -> Option<(Op, Accuracy)> {
         let op_of = |id: NodeId| match &graph.node(id).kind {
             NodeKind::Apply { op, accuracy, args } => Some((*op, *accuracy, *args.get(0)?)),
@@ -134,8 +134,9 @@ mod tests {
         Ok(())
     }
 
-    /// Functions of constants fold to the nearest value, when a graph is built and when it is rewritten, for fixed
-    /// values and for literals of each run. Expected values: mpmath; the fast functions give adjacent floats.
+    /// Functions of constants fold to the nearest value, both when a graph is built and when it is rewritten, for fixed
+    /// values and for literals whose values each run provides. The expected values come from mpmath; the fast functions
+    /// return floats adjacent to them.
     #[test]
     fn functions_of_constants_fold_to_the_nearest_value() -> Result<()> {
         for (op, x, nearest) in [
@@ -149,7 +150,7 @@ mod tests {
                 for rules in BOTH {
                     let mut g = graph(Accuracy::Nearest);
                     let x = g.constant(Scalar::of(f32::from_bits(x)), slot)?;
-                    // x is negated twice, so that a rule creates one more node of constants.
+                    // x is negated twice, so that a rule creates another function of constants.
                     let x = g.push(NodeKind::apply(Op::Negative, [x]))?;
                     let x = g.push(NodeKind::apply(Op::Negative, [x]))?;
                     let y = g.push(NodeKind::apply(op, [x]))?;

@@ -28,8 +28,8 @@ struct Product<A> {
     is_negative: bool,
 }
 
-/// The contraction of a float node, if it is a sum or difference with a product as an operand. Of two products the left
-/// one is contracted. `kind` returns the kind of a node, and `is_two` whether it is the constant 2.
+/// The contraction of a float node, if it is a sum or difference with a product as an operand. If both operands are
+/// products, the left one is contracted. `kind` returns the kind of a node, and `is_two` whether it is the constant 2.
 pub fn contraction<'n, A, L: 'n, F: 'n>(
     node: &'n NodeKind<A, L, F>,
     kind: impl Fn(&'n A) -> &'n NodeKind<A, L, F>,

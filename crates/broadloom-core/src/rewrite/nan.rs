@@ -1,10 +1,10 @@
 //! Inserts operations that make a computed NaN canonical: positive, quiet, without payload.
 //!
 //! The bits of a NaN from arithmetic differ between CPUs, executors, and orders of operands, so they are meaningless
-//! until [`Op::CanonicalNan`] replaces them. It is inserted at the origin, where the NaN is computed, and only if the
-//! bits can be read. They are read by the store of a root, by functions of the sign bit and by host functions, also
-//! through operations that only move them. A NaN that was loaded and is only moved keeps every bit. Since this is
-//! decided before the rules apply, a rule need not preserve the bits of a computed NaN.
+//! until [`Op::CanonicalNan`] replaces them. It is inserted where the NaN is computed, and only if the bits can be
+//! read. A store of a root, functions of the sign bit and host functions read the bits, also through operations that
+//! only move elements. A NaN that was loaded and is only moved keeps every bit. Since this is decided before the rules
+//! apply, a rule need not preserve the bits of a computed NaN.
 
 use crate::error::Result;
 use crate::graph::{Graph, Leaf, NodeId, NodeKind};
@@ -69,7 +69,8 @@ impl Marks {
     }
 }
 
-/// A node with any NaN of `id` made canonical; `id` itself if it has no other NaN.
+/// A node whose elements are those of `id`, with every NaN made canonical; `id` itself if its NaNs are known to be
+/// canonical.
 pub(super) fn canonical(graph: &mut Graph, id: NodeId) -> Result<NodeId> {
     let mut from = id;
     while let NodeKind::View { arg, .. } = graph.node(from).kind {
@@ -78,7 +79,7 @@ pub(super) fn canonical(graph: &mut Graph, id: NodeId) -> Result<NodeId> {
     let is_canonical = match &graph.node(from).kind {
         NodeKind::Apply { op, .. } => op.has(Law::Canonical),
         NodeKind::Cast { arg, .. } => !graph.node(*arg).dtype.is_float(),
-        // A rule may replace a function by a constant; a literal whose value each run gives may be any NaN.
+        // A rule may have replaced a function by a constant. A literal whose value each run provides may be any NaN.
         NodeKind::Leaf(Leaf::Const { value, slot: None }) => !value.is_nan(),
         NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } | NodeKind::Index { .. } => {
             true

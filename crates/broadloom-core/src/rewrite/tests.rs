@@ -26,8 +26,8 @@ fn check(name: &str, dtype: DType, before: Build, after: Build) {
     let y = g.input(1, dtype, layout).unwrap();
     let before = before(&mut g, x, y).unwrap();
     let after = after(&mut g, x, y).unwrap();
-    // For floats, compares a function that reads no bit of a NaN: a computed NaN would be made canonical on one side
-    // only.
+    // For floats, the test compares `isfinite` of the results, which does not read the bits of a NaN: otherwise a
+    // computed NaN would be made canonical on one side only.
     let unread = |g: &mut Graph, x| if g.node(x).dtype.is_float() { one(g, Op::IsFinite, x) } else { Ok(x) };
     let both = [before, after].map(|x| unread(&mut g, x).unwrap());
     let (out, roots, firings) = explain(&g, &both, Rules::On).unwrap();
@@ -36,7 +36,7 @@ fn check(name: &str, dtype: DType, before: Build, after: Build) {
     assert!(fired.contains(&name), "{name} on {dtype}: {fired:?}");
 }
 
-/// Each rule fires on its row.
+/// Each rule fires for the expression in its row.
 #[test]
 fn every_rule_fires() {
     let rows: &[(&str, DType, Build, Build)] = &[
@@ -318,9 +318,10 @@ fn inexact_temptations_are_resisted() {
         (Float32, |g, x, _| g.apply(Op::Divide, &[x.into(), lit(3)])),
         (Float32, |g, x, y| not(g, Op::Less, x, y)),
         (Float32, |g, x, _| two(g, Op::Equal, x, x)),
-        // The square root of −0 is −0 and that of −infinity is NaN, but their powers of 0.5 are 0 and infinity.
+        // The square root of −0 is −0, but its power of 0.5 is 0; the square root of −infinity is NaN, but its power of
+        // 0.5 is infinity.
         (Float32, |g, x, _| g.apply(Op::Pow, &[x.into(), lit(0.5)])),
-        // Products would round twice.
+        // x·x·x would round twice.
         (Float32, |g, x, _| g.apply(Op::Pow, &[x.into(), lit(3)])),
         (Float32, |g, x, _| g.apply(Op::Pow, &[x.into(), lit(-2)])),
         (Float32, |g, x, _| {
@@ -382,7 +383,7 @@ fn some(dtype: DType, i: u64) -> Scalar {
         0 => 0,
         1 => u64::MAX,
         2 => 1 << (width - 1),
-        // Ordinary magnitudes, with exponents around that of 1.
+        // Ordinary magnitudes, with exponents close to 0.
         3..6 => match dtype {
             DType::Float16 => 0x3800 + bits % 0x1800,
             Float32 => 0x3d00_0000 + bits % 0x0800_0000,
@@ -407,7 +408,7 @@ fn powers_and_even_functions_are_what_their_rules_say() {
             let x = if dtype.size() <= 2 { Scalar { dtype, bits: i } } else { some(dtype, i) };
             let power = |y: Literal| fold::apply(Op::Pow, &[x, y.to_dtype(dtype).expect("fits")]);
             same("power of 0", x, power(Literal::Int(0)), Literal::Int(1).to_dtype(dtype).ok());
-            // The producer of x computes a NaN, whose bits are not those of x.
+            // A computed NaN is canonical, so its bits may differ from those of x.
             let computed = if x.is_nan() { fold::apply(Op::CanonicalNan, &[x]) } else { Some(x) };
             same("power of 1", x, power(Literal::Int(1)), computed);
             same("power of 2", x, power(Literal::Int(2)), fold::apply(Op::Square, &[x]));
@@ -443,7 +444,7 @@ fn a_node_that_may_fail_is_kept() {
         g.apply(Op::Where, &[lit(false), q.into(), x.into()]),
     ] {
         let (out, roots) = run(&g, &[dropped.unwrap()], Rules::On).unwrap();
-        // The node is in the graph in either case; what matters is that the root needs it.
+        // The node is in the graph with and without the rule; the test is whether the root still needs it.
         assert!(out.node(roots[0]).faults, "{out}");
     }
 }
@@ -564,7 +565,7 @@ fn what_replaces_arithmetic_is_canonical_where_its_nan_is_read() {
         for reader in [Ok(computed), one(&mut g, Op::SignBit, minus), two(&mut g, Op::CopySign, y, minus)] {
             let (out, _) = run(&g, &[reader.clone().unwrap()], Rules::On).unwrap();
             assert_eq!(canonical_nans(&out), 1, "row {i}: {out}");
-            // If rules are off, `maximum` itself gives the canonical NaN.
+            // If rules are off, `maximum` itself returns the canonical NaN.
             let (out, _) = run(&g, &[reader.unwrap()], Rules::Off).unwrap();
             let canonical = out.nodes().iter().any(|node| match &node.kind {
                 NodeKind::Apply { op, .. } => op.has(crate::op::Law::Canonical),
@@ -579,9 +580,8 @@ fn what_replaces_arithmetic_is_canonical_where_its_nan_is_read() {
     }
 }
 
-/// The bits that a host function reads are determined by the expression: elements of memory are unchanged, also through
-/// views and functions that move them, and computed values have no NaN but the canonical one, whether rules apply or
-/// not.
+/// The bits that a host function reads are determined by the expression, whether rules apply or not: elements of memory
+/// keep their bits, also through views and functions that move them, and a computed NaN is always the canonical one.
 #[test]
 fn host_functions_see_one_nan_of_what_is_computed() -> Result<()> {
     let f = crate::HostDeclaration::new("f", &[DType::Float32], DType::UInt32, 1).expect("a name");

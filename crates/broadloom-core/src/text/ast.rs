@@ -1,7 +1,7 @@
 //! The syntax tree of a program, stored flat in arenas.
 //!
 //! Nodes are in post-order: the nodes of an expression are a range whose last node is the root, and every other node in
-//! it is an argument of exactly one later node. So a tree is traversed by a loop, without recursion.
+//! it is an argument of exactly one later node. A tree can therefore be traversed by a loop, without recursion.
 
 use std::ops::{Index, Range};
 
@@ -79,9 +79,9 @@ pub struct Keyword {
 /// One of the comma-separated indices in brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// Those of one axis.
+    /// The indices of one axis.
     Of(Indices),
-    /// `...`: the axes that the other indices leave.
+    /// `...`: all axes for which there are no other indices.
     Rest,
 }
 
@@ -110,7 +110,7 @@ pub enum Extent {
     Fixed(usize),
     /// A symbol: the name of an extent.
     Symbol(Span),
-    /// An extent that follows from a symbol: `n - 1`.
+    /// An extent that is computed from a symbol's: `n - 1`.
     Derived(Dim),
     /// `...`: any number of leading axes.
     Rest,
@@ -259,7 +259,7 @@ impl Ast {
         &self.data[of.start as usize..of.end as usize]
     }
 
-    /// The expression, if the program consists of nothing else.
+    /// The expression, if the program consists of a single expression.
     pub fn expression(&self) -> Option<&Body> {
         match &self.statements[..] {
             [Statement::Output { name: None, value }] => Some(value),

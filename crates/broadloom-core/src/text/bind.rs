@@ -19,8 +19,8 @@ use crate::parameter::{Parameter, ParameterKind};
 use crate::reductions::{ReductionCall, ReductionFunction};
 use crate::{DType, ErrorKind, Literal, Op};
 
-/// The arguments of a call, each with its name, if it has one, and the index of the parameter to which it belongs, if
-/// there is one.
+/// The arguments of a call. Each has its name, if one is written, and the index of its parameter, if the function has
+/// such a parameter.
 pub(super) fn arguments<'a>(
     ast: &'a Ast,
     node: &'a AstNode,
@@ -354,7 +354,7 @@ impl Bound<'_> {
         error(self.name, message).with(help)
     }
 
-    /// The named argument that `axis == 0` was meant to be, as advice.
+    /// Advice to write `axis=0` if the text is `axis == 0` and the function has a parameter of this name.
     fn compared(&self, text: &str) -> Option<String> {
         let (name, value) = text.split_once("==")?;
         self.function.parameter(name.trim())?;

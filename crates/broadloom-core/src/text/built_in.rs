@@ -8,8 +8,8 @@ use super::parameters::{BuiltIn, built_ins};
 use super::source::Constant;
 use crate::Op;
 
-/// Looks up a constant that applies if nothing else is bound to its name. `inf` and `nan` are not among them: they are
-/// literals, and no names.
+/// Looks up a constant that applies if nothing else is bound to its name. `inf` and `nan` are literals, not names, so
+/// they are not among the constants.
 pub(super) fn constant(name: &str) -> Option<Constant> {
     match name {
         "e" => Some(Constant::E),

@@ -52,7 +52,7 @@ pub enum GeneratorCall {
         shape: SmallVec<[isize; 4]>,
         /// The value of the elements.
         value: Element,
-        /// The dtype of the elements; `None` for that of the value.
+        /// The dtype of the elements; `None` for the dtype of the value.
         dtype: Option<DType>,
     },
     /// The index of each element of the operand along an axis.
@@ -62,7 +62,7 @@ pub enum GeneratorCall {
     },
 }
 
-/// A number in a text, with or without a dtype.
+/// A number or bool in a text, with or without a dtype.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Element {
     /// A number without a dtype.

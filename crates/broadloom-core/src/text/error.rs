@@ -1,7 +1,7 @@
 //! [`TextError`], an error at a position in a text.
 //!
 //! A span is within the text, on character boundaries. A `TextError` has the same methods as an [`Error`] and can be
-//! converted to one; for a type error it has the operands as well.
+//! converted to one; for a type error it also contains the operands.
 
 use std::fmt;
 
@@ -67,7 +67,7 @@ impl TextError {
         self
     }
 
-    /// Converts an error of the library to one at a span.
+    /// Converts an [`Error`] to a `TextError` at a span.
     pub fn of(error: &Error, span: &Span) -> TextError {
         TextError::new(error.kind(), span, error.message()).with(error.help().map(str::to_owned))
     }
@@ -120,7 +120,7 @@ impl TextError {
         Error::from(self.clone()).render()
     }
 
-    /// Whether the expression is at fault, and not its data or the machine.
+    /// Whether the error is in the expression, not in its data or the machine.
     pub fn is_type_error(&self) -> bool {
         matches!(self.kind, ErrorKind::DType | ErrorKind::Shape | ErrorKind::Literal)
     }

@@ -1,7 +1,7 @@
 //! The lexer of the language.
 //!
-//! It recognises some tokens of other languages, which this one refuses, for specific error messages. The lexer is one
-//! loop over bytes and examines each a bounded number of times, so that no text takes more than linear time or deep
+//! It recognises some tokens of other languages, which this language refuses with specific error messages. The lexer is
+//! a loop over bytes that examines each byte a bounded number of times, so that every text takes linear time and no
 //! recursion.
 
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::number::{self, BadNumber, Number};
 use crate::DType;
 
-/// A token of the language, or one of another language, which this one refuses with advice.
+/// A token of the language, or a token of another language, which the parser refuses with advice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Token {
     Newline,
@@ -52,7 +52,7 @@ pub(super) enum Token {
     BracketEnd,
 }
 
-/// The punctuation token at the start of a text, and its length in bytes. If several match, it is the longest one.
+/// The longest punctuation token that matches the start of a text, and its length in bytes.
 fn mark(bytes: &[u8]) -> Option<(Token, usize)> {
     Some(match bytes {
         [b'.', b'.', b'.', ..] => (Token::Rest, 3),
@@ -108,11 +108,11 @@ fn word(text: &str) -> Token {
     }
 }
 
-/// The reason why a text is not a token: a malformed number, or `None` for a character that begins no token.
+/// The reason why a text is not a token: a malformed number, or `None` for a character with which no token begins.
 pub(super) type NoToken = Option<BadNumber>;
 
-/// An iterator over the tokens of a text, which also has their spans. After an error it continues after the invalid
-/// text.
+/// An iterator over the tokens of a text. Its methods return the span and the text of the last token. After an error it
+/// continues after the invalid text.
 #[derive(Clone)]
 pub(super) struct Lexer<'a> {
     text: &'a str,
@@ -183,7 +183,7 @@ impl Iterator for Lexer<'_> {
     }
 }
 
-/// Whether a text is a single name, and neither a keyword of the language nor a dtype.
+/// Whether a text is a single name that is not a keyword of the language or the name of a dtype.
 ///
 /// ```
 /// use broadloom_core::text::is_name;
@@ -209,7 +209,7 @@ impl Token {
     }
 }
 
-/// Advice on a character that begins no token.
+/// Advice on a character with which no token begins.
 pub(super) fn instead_of(character: char) -> Option<&'static str> {
     Some(match character {
         '−' | '–' | '—' => "write `-`",

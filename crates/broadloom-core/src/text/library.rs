@@ -1,7 +1,7 @@
 //! Functions that texts can call in addition to the built-in ones.
 //!
-//! Functions are only ever added to a library, and keep their numbers, so that a module that holds an earlier version
-//! stays valid.
+//! Functions can be added to a library but not removed, and they keep their numbers, so that a module with an earlier
+//! version of the library stays valid.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl Library {
     /// Adds a host function. Its number `id` is passed to [`Meaning::host`](super::Meaning::host) when a text calls it.
     ///
     /// # Errors
-    /// [`ErrorKind::Name`] if the name can't be that of a function, or is in use already.
+    /// [`ErrorKind::Name`] if the name is not a valid function name, or is in use already.
     pub fn declare(&mut self, name: &str, id: u32, arity: u32) -> crate::Result<()> {
         let refuse = |why: &str| {
             Err(crate::Error::new(ErrorKind::Name, format!("the host function `{}`: {why}", brief(name))))

@@ -17,7 +17,7 @@ use crate::{DType, ErrorKind, Literal, Scalar};
 #[derive(Clone, Copy, Debug)]
 enum LiteralValue {
     Literal(Literal),
-    /// `nan(bits)`, where the bits are those of the dtype to which it will be converted.
+    /// `nan(bits)`, with bits in the format of the dtype to which the literal will be converted.
     Nan(u64),
 }
 
@@ -118,7 +118,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses `dtype(literal)` from the opening parenthesis on; the dtype's name has been consumed.
+    /// Parses `dtype(literal)`, beginning at the opening parenthesis; the dtype's name has been consumed.
     pub(super) fn constant(&mut self, dtype: DType, name: Span) -> Result<ParsedOperand, TextError> {
         self.take()?;
         self.opens();
@@ -239,7 +239,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses `[value, …]`, from the opening bracket on, as elements of a dtype into [`Ast::data`](super::Ast::data).
+    /// Parses `[value, …]`, beginning at the opening bracket, as elements of a dtype, and adds them to
+    /// [`Ast::data`](super::Ast::data).
     pub(super) fn elements(&mut self, dtype: DType) -> Result<std::ops::Range<u32>, TextError> {
         let first = self.ast.data.len() as u32;
         match self.take()? {

@@ -78,8 +78,8 @@ pub trait Meaning {
     /// If the reduction does not take these operands, or they do not have these axes.
     fn reduce(&mut self, call: &ReductionCall, args: &[Self::Value]) -> Result<Self::Value>;
 
-    /// Constructs an array whose elements are generated from their indices. It has an operand if the array's shape is
-    /// that of one.
+    /// Constructs an array whose elements are generated from their indices. `args` has one value if the call takes an
+    /// operand, whose shape the result then has, and is empty otherwise.
     ///
     /// # Errors
     /// If the call does not describe an array.
@@ -92,7 +92,7 @@ pub trait Meaning {
     /// If the function does not take these operands.
     fn host(&mut self, id: u32, args: &[Self::Value]) -> Result<Self::Value>;
 
-    /// Constructs a declared input; `data` has its values if they are in the text.
+    /// Constructs a declared input; `data` contains its values if they are in the text.
     ///
     /// # Errors
     /// If the array that is bound to the name does not have the declared type.
@@ -174,7 +174,7 @@ struct Frame<'m> {
 /// The operands of a node. Only host functions have more than three.
 type Operands<V> = SmallVec<[V; 3]>;
 
-/// A value, and whether it depends on any name.
+/// A value, and whether it depends on a name.
 type Held<V> = (V, bool);
 
 /// An error in the body of a user-defined function.
@@ -189,7 +189,7 @@ struct InnerError {
 struct Machine<'m, 'b, M: Meaning> {
     module: &'m Module,
     meaning: &'b mut M,
-    /// The stack of operands of incomplete nodes; `None` for arguments that are syntax and have no value.
+    /// The operands of incomplete nodes, as a stack; `None` for an argument that is syntax and has no value.
     values: Vec<Option<Held<M::Value>>>,
     /// The values of inputs and bindings, in their order.
     slots: Vec<Held<M::Value>>,
@@ -212,8 +212,8 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         self.values.pop().flatten().ok_or_else(internal)
     }
 
-    /// Evaluates the functions that have been entered, up to their ends. An error names the function and the expression
-    /// at fault.
+    /// Evaluates the bodies of the functions that have been entered, to their ends. An error names the function and the
+    /// expression at fault.
     fn inlined(&mut self) -> std::result::Result<(), Box<InnerError>> {
         while let Some(frame) = self.frames.last_mut() {
             let (source, end) = (frame.source, frame.def.body.nodes.end);

@@ -62,7 +62,8 @@ pub struct Input<'m> {
 /// A result of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// The name of the result: the one written before it, that of the binding, or `result` if it is the only result.
+    /// The name of the result: the name written before it, the name of the binding, or `result` if it is the only
+    /// result.
     pub name: String,
     pub(super) statement: u32,
 }
@@ -83,7 +84,8 @@ impl<'m> Input<'m> {
         self.ty.map(|ty| self.ast.at(&ty.span))
     }
 
-    /// The value that the name has by default: that of `e` or `pi`, if the program does not declare the name.
+    /// The default value of a name that the program does not declare and that is a constant of the language, such as
+    /// `pi`.
     pub fn constant(&self) -> Option<f64> {
         if self.ty.is_some() {
             return None;
@@ -150,7 +152,7 @@ impl Module {
         &self.source.ast
     }
 
-    /// The inputs: first the declared ones in their order, then the names that are used without a declaration.
+    /// The inputs: first the declared inputs in their order, then the names that are used without a declaration.
     pub fn inputs(&self) -> impl Iterator<Item = Input<'_>> {
         let ast = &self.source.ast;
         let declared = ast.statements().iter().filter_map(move |statement| match statement {

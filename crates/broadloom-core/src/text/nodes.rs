@@ -91,8 +91,8 @@ impl fmt::Display for Graph {
     }
 }
 
-/// The definition of generated numbers: a range if they are one along a single axis, otherwise their layout in a
-/// comment, like that of an input.
+/// The definition of generated numbers: a range if they are a range along a single axis; otherwise a declaration with
+/// their layout in a comment, like that of an input.
 fn numbers(layout: &Layout) -> String {
     let Layout { shape, strides, offset } = layout;
     match (&shape[..], &strides[..]) {

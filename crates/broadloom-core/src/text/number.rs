@@ -40,7 +40,7 @@ pub(super) fn extent(text: &str) -> usize {
     bytes.len()
 }
 
-/// The value of a number literal, which is the whole of `text` as measured by [`extent`].
+/// The value of a number literal. `text` is exactly the literal that [`extent`] measured.
 pub(super) fn value(text: &str) -> Result<Number, BadNumber> {
     match text.as_bytes() {
         [b'0', b'x' | b'X', ..] if text.contains(['.', 'p', 'P']) => hex_float(text),
@@ -137,10 +137,11 @@ fn decimal_float(text: &str) -> Result<Number, BadNumber> {
 }
 
 /// A decimal literal of bounded length and without underscores that rounds to the same float64: `0.digits` times a
-/// power of ten. The standard library's conversion is only exact for exponents below about 65536.
+/// power of ten. The exponent is reduced because the standard library's conversion is exact only for exponents below
+/// about 65536.
 fn shortened(text: &str) -> String {
-    // A number halfway between two float64 has at most 768 digits; of further digits it only matters whether they are
-    // all zero.
+    // A number halfway between two float64 numbers has at most 768 significant digits, so rounding depends on further
+    // digits only by whether all of them are 0.
     const ENOUGH: usize = 800;
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let mut digits = String::from("0.");

@@ -70,7 +70,7 @@ impl BuiltIn {
         }
     }
 
-    /// Whether the function is a reduction, or a scan, which gives one element for each prefix.
+    /// Whether the function is a reduction or a scan.
     pub fn is_reduction(&self) -> bool {
         self.reduction().is_some()
     }
@@ -105,7 +105,7 @@ pub const ASTYPE: &str = "astype";
 /// The name of the function that generates the numbers of a range.
 pub(super) const ARANGE: &str = "arange";
 
-/// The name of the function that gives the indices along an axis.
+/// The name of the function that returns the indices along an axis.
 pub(super) const INDICES: &str = "indices";
 
 static CONVERSION: BuiltIn = BuiltIn {

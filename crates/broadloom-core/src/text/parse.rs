@@ -35,8 +35,8 @@ pub(super) enum Waiting {
         op: Op,
     },
     Group,
-    /// A call. Its arguments so far are the elements of [`Parser::operands`] from `first` on, its named ones those of
-    /// [`Parser::keywords`] from `keywords` on.
+    /// A call. Its arguments so far are the elements of [`Parser::operands`], beginning at `first`. The named arguments
+    /// among them are listed in [`Parser::keywords`], beginning at `keywords`.
     Call {
         name: Span,
         first: u32,

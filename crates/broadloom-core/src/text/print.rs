@@ -54,8 +54,8 @@ pub fn element(x: Scalar) -> impl fmt::Display {
     })
 }
 
-/// Prints a float that is parsed as a float64 and then rounded to its dtype: in decimal if that gives the float back,
-/// otherwise in hexadecimal, which a float64 represents exactly.
+/// Prints a float that is parsed as a float64 and then rounded to its dtype: in decimal if that parses to the same
+/// float, otherwise in hexadecimal, which parses exactly to a float64.
 fn narrow(f: &mut fmt::Formatter<'_>, decimal: String, x: Scalar) -> fmt::Result {
     let read = decimal.parse().ok().and_then(|value| Literal::Float(value).to_dtype(x.dtype).ok());
     if read == Some(x) {
@@ -130,8 +130,8 @@ pub fn apply(op: Op, operands: &[impl AsRef<str>]) -> impl fmt::Display {
     apply_at(op, Accuracy::Fast, operands)
 }
 
-/// Prints the application of a function with an accuracy: `nearest_sin(x)`. Rewriting alone makes a function more accurate, so
-/// such a text does not parse.
+/// Prints the application of a function with an accuracy: `nearest_sin(x)`. The text does not parse, since the language
+/// has no such names: only rewriting makes a function more accurate.
 pub fn apply_at(op: Op, accuracy: Accuracy, operands: &[impl AsRef<str>]) -> impl fmt::Display {
     fmt::from_fn(move |f| match (op.arity(), symbol(op), operands) {
         (Arity::Binary, Some(symbol), [left, right]) => {
@@ -209,7 +209,7 @@ fn function(
     f.write_char(')')
 }
 
-/// The range that takes these indices.
+/// The range of indices that selects the slice.
 fn slice(s: &Slice) -> Indices {
     let Slice { start, step, len } = *s;
     let step = if step == 0 || len < 2 { 1 } else { step };

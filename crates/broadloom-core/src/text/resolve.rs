@@ -107,7 +107,7 @@ impl<'t> Resolver<'t> {
         Ok(())
     }
 
-    /// Resolves an expression. If it is the body of a function, `of` has the function's name and its parameters.
+    /// Resolves an expression. If it is the body of a function, `of` contains the function's name and its parameters.
     fn body(&mut self, body: &Body, of: Option<(&Span, &HashMap<&str, u32>)>) -> Result<(), TextError> {
         for id in body.ids() {
             self.mark_syntax(id);
@@ -236,7 +236,8 @@ impl<'t> Resolver<'t> {
         } else if def.is_some_and(|def| self.ast.at(def) == text) {
             Some("a function can't call itself".into())
         } else {
-            // Functions of the text come first in their order, then those of the library, then the built-in ones.
+            // The candidates are the functions of the text in their order, then those of the library, then the built-in
+            // functions.
             let own = self.defs.iter().map(|def| self.ast.at(&def.name));
             let similar = || similar_function(text, own.chain(self.library.names()));
             slips::function(text, arguments).or_else(similar)

@@ -311,7 +311,7 @@ const OPERATORS: &[(&str, &str)] = &[
 ];
 const ONCE: &str = "a name is bound once: write `y = x + 1`, with a name of its own";
 
-/// Names of arguments in other libraries. [`Is`] has the argument's name in this language.
+/// Names of arguments in other libraries. [`Is`] contains the argument's name in this language.
 const KEYWORDS: &[Slip] = &[
     (&["keep_dims", "keepdim", "keep", "keep_dim"], Is("keepdims")),
     (&["dim", "dims", "axes", "ax", "along"], Is("axis")),
@@ -331,8 +331,8 @@ const KEYWORDS: &[Slip] = &[
     ),
 ];
 
-/// Advice on calls with a number of arguments that a function takes elsewhere: the function, the minimum number, the
-/// advice.
+/// Advice on calls with as many arguments as the function takes in other libraries: the function, the minimum number of
+/// arguments, and the advice.
 const ARITIES: &[(&str, usize, &str)] = &[
     ("log", 2, "for another base, write `log(x) / log(base)`"),
     ("atan", 2, "of two arguments it is `atan2(x1, x2)`"),
@@ -457,7 +457,7 @@ pub(super) fn named(function: &str, operand: &str, integer: &str) -> Option<Stri
     }
 }
 
-/// Advice on an argument that is not a literal, of a function that generates an array.
+/// Advice on a call of a function that generates an array, with an argument that is not a literal.
 pub(super) fn generated(function: &str) -> &'static str {
     match function {
         "full" | "zeros" | "ones" => {

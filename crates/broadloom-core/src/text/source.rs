@@ -16,10 +16,10 @@ pub(super) enum Reference {
     Syntax,
     /// A parameter of the user-defined function whose body contains the node.
     Parameter(u32),
-    /// The input or binding of this number, in the order of the text.
+    /// The input or binding with this number, in the order of the text.
     Slot(u32),
-    /// A name that the text does not declare. The name of a constant refers to the constant unless a value is given for
-    /// it.
+    /// A name that the text does not declare. If it is the name of a constant, it refers to the constant unless the
+    /// caller provides a value for the name.
     Free,
     /// A constant, within the body of a user-defined function.
     Constant(Constant),
@@ -48,7 +48,7 @@ impl Constant {
 /// A user-defined function or a host function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Function {
-    /// The user-defined function of this number in the same text.
+    /// The user-defined function with this number in the same text.
     Own(u32),
     /// A user-defined function of the library: the number of its text, and its number in that text.
     Library { source: u32, def: u32 },

@@ -191,7 +191,8 @@ impl Parser<'_> {
         }
     }
 
-    /// An extent that follows from a symbol, such as `n - 1`, `ceil(n / 2)` and `min(n, 5)`, after its first name.
+    /// Parses an extent that is computed from a symbol's, such as `n - 1`, `ceil(n / 2)` or `min(n, 5)`; its first name
+    /// has been consumed.
     fn derived(&mut self, name: Span) -> Result<Dim, TextError> {
         let (mut name, mut is_least, mut is_quotient) = (name, false, false);
         while self.accept(Token::Open)?.is_some() {
@@ -206,7 +207,7 @@ impl Parser<'_> {
                     ));
                 }
             }
-            // Parentheses around a dividend.
+            // The dividend may be in parentheses.
             let is_sum = is_quotient && self.accept(Token::Open)?.is_some();
             name = match self.take()? {
                 Some((Token::Name, span)) => span,
@@ -227,7 +228,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `n`, and numbers that are added and subtracted.
+    /// Parses the numbers that are added to and subtracted from the symbol `name`.
     fn sum(&mut self, name: &Span) -> Result<Dim, TextError> {
         let mut sum = Dim::from(self.text(name));
         loop {
@@ -243,7 +244,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `/ step)` after a dividend.
+    /// Parses `/ step)` after a dividend.
     fn quotient(&mut self, sum: Dim, is_least: bool) -> Result<Dim, TextError> {
         match self.take()? {
             Some((Token::Slash, _)) => {}
@@ -256,7 +257,7 @@ impl Parser<'_> {
         self.least(sum.every(step).unwrap_or(sum), is_least)
     }
 
-    /// `, most)` after an extent, if it is one in `min(…)`.
+    /// Parses `, most)` after an extent, if the extent is in `min(…)`.
     fn least(&mut self, extent: Dim, is_least: bool) -> Result<Dim, TextError> {
         if !is_least {
             return Ok(extent);
@@ -270,7 +271,7 @@ impl Parser<'_> {
         Ok(extent.at_most(most).unwrap_or(extent))
     }
 
-    /// A positive number in an extent.
+    /// Parses a number in an extent.
     fn count(&mut self) -> Result<usize, TextError> {
         match self.take()? {
             Some((Token::Number(Number::Int(n)), span)) => match usize::try_from(n) {

@@ -12,11 +12,12 @@ const LONGEST: usize = 64;
 /// The maximum number of candidates that are compared.
 const MOST: usize = 1000;
 
-/// The candidate of which `name` is most likely a misspelling, if one is close.
+/// The candidate that `name` is most likely a misspelling of; `None` if no candidate is close.
 ///
 /// A candidate is close if, apart from case, at most a third of the name's letters (but at least one) are inserted, deleted, replaced
-/// or swapped with the adjacent letter. Of equally close candidates those with more swaps come first, and of these the first one is
-/// returned. Names of more than 64 characters have no suggestions, and only the first thousand candidates are compared.
+/// or swapped with the adjacent letter. Among equally close candidates, the one with the most swaps is returned, or the
+/// first of several such. Names of more than 64 characters have no suggestions, and only the first thousand candidates
+/// are compared.
 ///
 /// ```
 /// use broadloom_core::text::nearest;
@@ -29,18 +30,19 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     if !(1..=LONGEST).contains(&letters) {
         return None;
     }
-    // If every letter were replaced (`x` for `y`), it would be another name, not a misspelling.
+    // At least one letter must stay: `x` is not a misspelling of `y`.
     let limit = (letters / 3).max(1).min(letters.saturating_sub(1));
     let name = name.to_ascii_lowercase();
     let near = candidates.take(MOST).filter_map(|candidate| {
         let others = length(candidate);
-        // At least as many letters as one name is longer are inserted or deleted.
+        // The difference of the lengths is a lower bound of the number of edits.
         if others > LONGEST || others.abs_diff(letters) > limit {
             return None;
         }
         let other = candidate.to_ascii_lowercase();
         let edits = osa_distance(&name, &other);
-        // Without swaps, each of them is two edits.
+        // The Levenshtein distance counts each swap as two edits, so of candidates with equally many edits, it is
+        // larger for those with more swaps.
         (edits <= limit).then(|| (edits, Reverse(levenshtein(&name, &other)), candidate))
     });
     near.min_by_key(|(edits, swaps, _)| (*edits, *swaps)).map(|(.., candidate)| candidate.to_owned())

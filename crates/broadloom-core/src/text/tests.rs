@@ -167,7 +167,8 @@ fn trees() {
     }
 }
 
-/// Texts, each with the text under the error's span ("" at the end), a part of the message, and a part of the help.
+/// Texts with errors: the text, the part of it at the error's span ("" at the end), a part of the message, and a part
+/// of the help.
 const ERRORS: &[(&str, &str, &str, &str)] = &[
     ("", "", "found the end of the text, expected an expression", ""),
     ("  ", "", "found the end of the text, expected an expression", ""),
@@ -390,7 +391,8 @@ fn floats_are_rounded_to_nearest_even() {
         let AstKind::Float(value) = ast.nodes()[0].kind else { panic!("{text}") };
         assert_eq!(value.to_bits(), *bits, "{text}: {value:e}");
     }
-    // The number halfway between 1 and its successor, exactly, and slightly more than that after a thousand digits.
+    // Exactly the number halfway between 1 and the next float64, and a number that is greater only in the last of a
+    // thousand further digits.
     let halfway = "1.00000000000000011102230246251565404236316680908203125";
     let zeros = "0".repeat(1000);
     for (text, value) in [
@@ -467,7 +469,7 @@ fn large_texts() {
         ),
         ("(".repeat(3 * n), Err((1 << 21..(1 << 21) + 1, "the expression nests more than 2097152 deep"))),
     ];
-    // A small stack, on which recursion would overflow, with or without optimisation.
+    // The stack is so small that recursion would overflow it, with or without optimisation.
     let small = std::thread::Builder::new().stack_size(256 << 10);
     let work = move || {
         let ast = parse(&("-(".repeat(n / 10) + "x" + &")".repeat(n / 10)), &options);

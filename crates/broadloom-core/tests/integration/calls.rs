@@ -1,6 +1,7 @@
-//! Calls with options: what their arguments are parsed to, and the errors of those that do not fit.
+//! Calls with options: how their arguments are parsed, and the errors for wrong arguments.
 //!
-//! A call is evaluated to its own text with every option that is not the default, so that rows show what was understood.
+//! A call is evaluated to a text that lists every option that differs from its default, so that the rows show how it
+//! was parsed.
 
 use broadloom_core::parameter::ParameterKind;
 use broadloom_core::reductions::{ReductionCall, ReductionFunction};
@@ -10,7 +11,7 @@ use broadloom_core::text::{
 use broadloom_core::{DType, Error, ErrorKind, Literal, Op, Result, Scalar};
 use broadloom_ir::{Reduction, Scan};
 
-/// Calls as texts; every name is known.
+/// Evaluates calls to texts; every name has a value.
 struct Words;
 
 impl Meaning for Words {
@@ -282,7 +283,7 @@ fn the_second_of_two_arguments_is_at_fault() {
     }
 }
 
-/// Each default that the table shows is the one that a call has.
+/// An argument that is equal to the default in the table does not change the call.
 #[test]
 fn defaults_are_those_of_the_table() {
     let mut checked = 0;
@@ -324,7 +325,7 @@ fn what_reduces_is_not_elementwise() {
     assert!(!module.is_elementwise());
 }
 
-/// Arguments beyond any number are refused in a time that is linear in the text.
+/// Calls with very many arguments, or nested very deeply, are resolved or refused in a time that is linear in the text.
 #[test]
 fn many_arguments_with_names() {
     let options = ParseOptions { max_nodes: 1 << 22, ..ParseOptions::default() };
@@ -344,7 +345,7 @@ fn many_arguments_with_names() {
     }
 }
 
-/// Nodes print under names that the language has.
+/// The names under which nodes are printed are functions of the language.
 #[test]
 fn reductions_that_are_nodes_are_functions() {
     let names =

@@ -1,7 +1,8 @@
-//! Slips of people who know other languages, and the message that each gets.
+//! Mistakes of people who know other languages, and the message for each.
 //!
-//! `tests/cases/slips.txt` has a slip on a line and its message, indented, on the next. To write the messages again:
-//! `BROADLOOM_BLESS=1 cargo test -p broadloom-core --test integration slips`. Each message was read by a person; read what changes.
+//! In `tests/cases/slips.txt`, the line after a mistake is its message, indented. To write the messages again:
+//! `BROADLOOM_BLESS=1 cargo test -p broadloom-core --test integration slips`. Each message was read by a person, so
+//! read those that change.
 
 use std::path::Path;
 
@@ -18,7 +19,8 @@ enum Value {
     Literal(Literal),
 }
 
-/// Types of arrays x and y (float32), i (int32) and m (bool), each `[4, 4]`. Views keep the type: none is checked here.
+/// Evaluates a text to types, with arrays x and y (float32), i (int32) and m (bool), each `[4, 4]`. Views keep the type
+/// of their operand, since this test does not check them.
 struct Types;
 
 impl Meaning for Types {
@@ -89,13 +91,13 @@ impl Meaning for Types {
     }
 }
 
-/// The message of a slip, without its place.
+/// Evaluates a text with a mistake, whose error contains the message.
 fn message(text: &str) -> std::result::Result<(), TextError> {
     let module = Module::parse(text, &Library::default(), &ParseOptions::default())?;
     evaluate(&module, &mut Types).map(drop)
 }
 
-/// The file, with the messages of today.
+/// The content of the file with the current messages.
 fn answered(cases: &str) -> String {
     let mut out = String::new();
     for line in cases.lines() {

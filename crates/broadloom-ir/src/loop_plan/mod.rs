@@ -1,4 +1,4 @@
-//! Plans of loop nests: computes, from the extents and strides of a kernel's operands, the loops that visit every element once.
+//! Plans loop nests: computes, from the extents and strides of a kernel's operands, the loops that visit every element once.
 //!
 //! A [`LoopPlan`] defines the order of the dimensions, which of them are collapsed into one loop, how the index space is divided
 //! into tiles and units of work, and how each operand is accessed. It contains layouts but no memory: one plan is bound to
@@ -9,7 +9,7 @@
 //! (`classify`), and the space is divided (`tiles`).
 //!
 //! All loops are parallel: no iteration depends on another. Reductions use a plan [in order](LoopPlan::in_order), which has no
-//! outputs: each block is computed into a tile and reduced from there.
+//! outputs: each block is computed into a tile, and then reduced.
 
 mod reach;
 mod tiles;
@@ -28,13 +28,13 @@ pub enum Access {
     Splat,
     /// The elements of a row are contiguous in memory in reverse order: each is directly before the previous one.
     Reversed,
-    /// Consecutive elements of a row are two elements apart in memory. The elements between them may be read as well, but not the
-    /// one before the first or after the last.
+    /// Consecutive elements of a row are two elements apart in memory. The elements between them may be read as well, but no
+    /// element before the first or after the last.
     EverySecond,
 }
 
 impl Access {
-    /// The access for an executor that can't read stepped inputs, which are packed into a tile with contiguous rows for it.
+    /// The access for an executor that can't read stepped inputs: these are packed into a tile, whose rows are contiguous.
     #[inline]
     pub fn packed(self) -> Access {
         if self.is_stepped() { Access::Contiguous } else { self }
@@ -176,8 +176,8 @@ impl LoopOperand {
         self.start
     }
 
-    /// The offset of the lowest byte of any element, and the offset after the highest, from the address that the operand is bound
-    /// to. They are equal if there are no elements.
+    /// The range of offsets of all elements' bytes, from the address that the operand is bound to: the lowest offset, and the
+    /// offset after the highest. They are equal if there are no elements.
     #[inline]
     pub fn reach(&self) -> (isize, isize) {
         self.reach
@@ -209,7 +209,8 @@ enum Order {
     Free,
     /// The order in which the dimensions were given.
     Given,
-    /// The order in which the dimensions were given. The last dimension is neither collapsed with another nor divided.
+    /// The order in which the dimensions were given. The last dimension is not collapsed with another dimension and is not
+    /// divided.
     GivenRows,
 }
 
@@ -263,8 +264,8 @@ impl LoopPlan {
     /// The default size of a unit of work in elements, which takes some microseconds for a short body.
     pub const UNIT: usize = 16 << 10;
 
-    /// Plans the loops over `extents` for operands of this shape, of which the first `inputs` are inputs and the others outputs.
-    /// If a row has fewer than `min_row` elements, the loops walk the linear index ([`LoopMode::Flat`]).
+    /// Plans the loops over `extents` for operands of this shape. The first `inputs` operands are inputs, and the others are
+    /// outputs. If a row has fewer than `min_row` elements, the loops walk the linear index ([`LoopMode::Flat`]).
     ///
     /// # Errors
     /// A [`LoopPlanError`] if a layout is invalid or the index space is too large.
@@ -292,8 +293,8 @@ impl LoopPlan {
         plan.with(extents, layouts, min_row)
     }
 
-    /// Plans loops in the given order of the dimensions, in which a row is one row of the last dimension: that dimension is not
-    /// collapsed with another, and a tile has whole rows.
+    /// Plans loops in the given order of the dimensions. A row of the plan is one row of the last given dimension, which is not
+    /// collapsed with another dimension, and a tile consists of whole rows.
     ///
     /// # Errors
     /// The errors of [`LoopPlan::new`].
@@ -337,7 +338,7 @@ impl LoopPlan {
         }
     }
 
-    /// Checks the layout of an operand, whose strides are those of the given dimensions, and adds it.
+    /// Checks the layout of an operand, which has one stride per given dimension, and adds it.
     #[inline]
     fn push(&mut self, extents: &[usize], layout: OperandLayout<'_>) -> Result<(), LoopPlanError> {
         let OperandLayout { item, offset, strides, is_generated } = layout;
@@ -390,8 +391,8 @@ impl LoopPlan {
         let given = extents.len();
         if self.elements == 1 {
             self.dims.push(LoopDim { extent: 1 });
-            // An input whose strides are all 0 is uniform here as well, as with more elements, so that the same compiled code can
-            // be used.
+            // Although there is at most one element, an input whose strides are all 0 is classified as uniform, as it is for more
+            // elements, so that the same compiled code can be used.
             let uniform = |s: &[isize]| !s.is_empty() && s.iter().all(|&s| s == 0);
             let stride = |(i, operand): (usize, &LoopOperand)| {
                 if uniform(&self.strides[i * given..][..given]) { 0 } else { operand.item() as isize }
@@ -439,7 +440,7 @@ impl LoopPlan {
             for &d in &order {
                 let mut stride = given[d];
                 if steps(d) < 0 {
-                    // The new start is the offset of an element, so neither the product nor the sum overflows.
+                    // The new start is the offset of an element, so the product and the sum do not overflow.
                     operand.start += stride * (extents[d] - 1) as isize;
                     stride = -stride;
                 }
@@ -478,7 +479,7 @@ impl LoopPlan {
         }
     }
 
-    /// Determines the access class of each operand. `flat` tells whether the loops walk the linear index.
+    /// Determines the access class of each operand. `flat` is whether the loops walk the linear index.
     fn classify(&mut self, flat: bool) {
         let rank = self.dims.len();
         let cols = self.dims[rank - 1].extent;
@@ -516,7 +517,7 @@ impl LoopPlan {
         &self.dims
     }
 
-    /// The extents of the loops, outermost first. Their product is that of the given extents.
+    /// The extents of the loops, outermost first. Their product is equal to the product of the given extents.
     #[inline]
     pub fn extents(&self) -> impl DoubleEndedIterator<Item = usize> + ExactSizeIterator {
         self.dims.iter().map(|dim| dim.extent)
@@ -627,8 +628,8 @@ impl AccessClass {
     }
 }
 
-/// The distance in bytes between consecutive elements in the linear index, if that is everywhere the size of an element, or 0 for
-/// an operand that is a single element; else `None`.
+/// The distance in bytes between consecutive elements in the linear index: the size of an element if the operand is contiguous,
+/// and 0 if it is a single element. `None` for other layouts.
 fn linear_step(
     extents: impl DoubleEndedIterator<Item = usize>,
     strides: &[isize],

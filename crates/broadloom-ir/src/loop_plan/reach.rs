@@ -1,12 +1,13 @@
-//! The range of bytes that the elements of a strided layout are in, and whether two of its indices can lead to the same byte.
+//! The range of bytes that contains the elements of a strided layout, and whether two of its indices can lead to the same byte.
 //!
-//! If a layout is reported as injective, this is proven; a layout for which no proof is found may still be injective. Dimensions
-//! of extent 1 are ignored.
+//! A layout is reported as injective only if a proof is found; a layout without a proof may still be injective. Dimensions of
+//! extent 1 are ignored.
 
 use smallvec::SmallVec;
 
-/// The offset of the lowest byte of any element and the offset after the highest, relative to the element whose indices are all
-/// 0. The result is (0, 0) if there are no elements, and `None` if an offset or their difference does not fit in `isize`.
+/// The range of offsets of all elements' bytes, relative to the element whose indices are all 0: the lowest offset, and the
+/// offset after the highest. The result is (0, 0) if there are no elements, and `None` if an offset or the length of the range
+/// does not fit in `isize`.
 #[inline]
 pub fn reach(shape: &[usize], strides: &[isize], item: usize) -> Option<(isize, isize)> {
     if shape.contains(&0) {

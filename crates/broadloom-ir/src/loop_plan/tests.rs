@@ -47,7 +47,7 @@ fn layouts_and_their_loops() {
     }
 }
 
-/// Reversed elements and every second element are read in place if they have 4 or 8 bytes; smaller ones are packed.
+/// Reversed elements and every second element are read in place if they have 4 or 8 bytes; smaller elements are packed.
 #[test]
 fn steps_of_each_size() {
     for (item, is_read) in [(1, false), (2, false), (4, true), (8, true)] {
@@ -75,7 +75,7 @@ fn loops_follow_the_memory_of_the_output() {
     assert_eq!(reaches, [(0, 960), (-8, 952)]);
 }
 
-/// Every element that a plan visits is within the reach that the plan reports, and none is visited twice.
+/// Every element that a plan visits is within the reach that the plan reports, and no element is visited twice.
 #[test]
 fn each_element_is_visited_once() {
     let shapes: [(&[usize], [&[isize]; 2]); 4] = [

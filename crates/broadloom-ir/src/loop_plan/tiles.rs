@@ -9,7 +9,7 @@ use crate::tuning::tiles::{
     ROW_BYTES, TRANSPOSED_BYTES,
 };
 
-/// A number of elements that is a whole number of cache lines for every element size, as are its multiples.
+/// This number of elements, and every multiple of it, fills a whole number of cache lines for every element size.
 const LINES: usize = 64;
 
 impl LoopPlan {
@@ -52,8 +52,8 @@ impl LoopPlan {
         };
     }
 
-    /// Returns the same plan with smaller units of about this many elements. If its units are not larger than that, they stay as
-    /// they are. A unit has at least one tile.
+    /// Returns the same plan with units of about this many elements, if its units are larger than that. A unit has at least one
+    /// tile.
     #[must_use]
     pub fn in_units_of(&self, elements: usize) -> LoopPlan {
         let mut plan = self.clone();
@@ -64,7 +64,7 @@ impl LoopPlan {
     }
 
     fn cut_flat(&mut self) {
-        // A tile holds as many whole inner dimensions as fit, so that an operand that repeats along the outer ones has to be
+        // A tile holds as many whole inner dimensions as fit, so that an operand that repeats along the outer dimensions is
         // packed only once.
         let mut tile = 1;
         for extent in self.extents().rev() {
@@ -73,15 +73,16 @@ impl LoopPlan {
             }
             tile *= extent;
         }
-        // If several of these fit in a tile, their number is chosen so that the tile is a whole number of cache lines.
+        // If a tile has room for several times these dimensions, the number is chosen so that the tile is a whole number of cache
+        // lines.
         let most = (FLAT_TILE / tile).max(1);
         tile *= most - most % LINES.min(1 << most.ilog2());
         self.tile = (1, tile.min(self.elements));
     }
 
-    /// Finds the first operand that is packed from memory and has a smaller stride in some outer dimension than in the last one,
-    /// and makes the dimension of its smallest stride the last but one. The copy of a tile is then a transposition, whose source
-    /// and target are both traversed along their memory. Returns the element size of that operand in bytes.
+    /// Finds the first operand that is packed from memory and whose smallest stride is not in the last dimension, and makes the
+    /// dimension of that stride the last but one. The copy of a tile is then a transposition, whose source and target are both
+    /// traversed along their memory. Returns the element size of that operand in bytes.
     fn choose_rows(&mut self) -> Option<usize> {
         let rank = self.dims.len();
         // If the order is given, only the last dimension but one is a candidate.
@@ -129,7 +130,7 @@ impl LoopPlan {
             return;
         }
         let high = rows.min(high);
-        // The columns are divided into equal parts. If these are short, the tile gets more rows, except in transposed copies,
+        // The columns are divided into equal parts. If these are short, the tile has more rows, except in transposed copies,
         // where each row of the tile is in another page of the source.
         let pieces = cols.div_ceil(elements / high);
         let wide = cols.div_ceil(pieces).next_multiple_of(16).min(cols);
