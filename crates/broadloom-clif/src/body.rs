@@ -48,7 +48,7 @@ pub struct Node {
     /// that is as wide as the mask's lanes.
     pub dtype: DType,
     pub args: [Var; 4],
-    /// The size in bytes of a lane of the result. A bool is held as a mask and has the size of the mask's lanes.
+    /// The size in bytes of a lane of the result. A bool is represented by a mask and has the size of the mask's lanes.
     pub lane: u8,
     /// The outermost loop level at which the value can be computed.
     pub level: Depth,

@@ -22,9 +22,9 @@ impl Call<'_> {
     #[inline]
     pub unsafe fn enter(&self, operands: &[RawOperand], rows: usize, cols: usize) {
         let last = if self.inner.takes_any_row() { cols } else { cols - self.inner.plan.lanes as usize };
-        // SAFETY: the entry is of this code, and `last` is what it expects: the number of columns if it takes any row,
-        // otherwise the column at which the row's last block begins, which is not negative since `cols` is at least the
-        // lane count.
+        // SAFETY: the entry belongs to this code, and `last` is the argument that it expects: the number of columns if
+        // it takes any row, otherwise the column at which the row's last block begins, which is not negative since
+        // `cols` is at least the lane count.
         unsafe { self.enter_at(&self.inner.usual, operands, rows, last) }
     }
 

@@ -106,8 +106,8 @@ pub struct Compiled {
 #[repr(align(16))]
 pub(crate) struct Constant(#[expect(dead_code, reason = "read by compiled code only")] pub [u8; 16]);
 
-// SAFETY: after compilation the module is only held to be freed; nothing reads or changes it through `&Compiled`, and
-// freeing it is sound on any thread. The other fields are Send and Sync by themselves.
+// SAFETY: after compilation the module is kept only to be freed later; nothing reads or changes it through `&Compiled`,
+// and freeing it is sound on any thread. The other fields are Send and Sync by themselves.
 unsafe impl Sync for Compiled {}
 // SAFETY: as above; `JITModule` itself is Send.
 unsafe impl Send for Compiled {}

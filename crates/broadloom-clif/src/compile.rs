@@ -77,8 +77,8 @@ impl Compiler {
     }
 
     /// Compiles a kernel whose host functions are among `functions`. The code uses vectors of this width if the CPU has
-    /// them and the back end supports the kernel, otherwise narrower ones ([`ExecutableKernel::narrowed`]). The bits of
-    /// its results are the same for every width.
+    /// them and the back end supports the kernel, otherwise narrower vectors ([`ExecutableKernel::narrowed`]). The results have
+    /// the same bits for every width.
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] if the system refuses executable memory; [`ErrorKind::Limit`] if memory has run out, if the kernel

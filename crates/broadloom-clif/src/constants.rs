@@ -1,7 +1,7 @@
 //! The constants of a function, and the table of constants that callers pass to it.
 //!
-//! Equal constants share one value or one entry of the table. A short body keeps its constants in registers; a long one
-//! has more constants than there are registers and reads them from the table.
+//! Equal constants share one value or one entry of the table. A short body keeps its constants in registers; a long
+//! body has more constants than there are registers and reads them from the table.
 
 use std::collections::HashMap;
 
@@ -171,7 +171,7 @@ impl Constants {
         builder.ins().load(ty, pure_load(), base, at)
     }
 
-    /// The entry address of a host function and its context, both loaded from one entry of the table.
+    /// The entry address and the context of a host function, which are loaded from one entry of the table.
     pub fn host_entry(
         &mut self,
         builder: &mut FunctionBuilder<'_>,

@@ -151,7 +151,7 @@ pub fn signature(call_conv: CallConv) -> cranelift_codegen::ir::Signature {
     signature
 }
 
-/// The CLIF blocks and values that both the loop over rows and the loop over blocks use.
+/// The CLIF blocks and values that are used in the loop over rows and in the loop over blocks.
 struct Loops {
     row: Block,
     operands: Value,
@@ -399,7 +399,7 @@ impl Emitter<'_> {
             }
             self.values[var.index()] = Some(self.emit(&node, &args, sources, block.as_deref_mut())?);
         }
-        // The next level emits constants of its own, because each loop has its own copy of the table's address.
+        // The next level emits its constants again, because each loop has its own copy of the table's address.
         self.constants.drain(..).for_each(|var| self.values[var.index()] = None);
         Ok(())
     }

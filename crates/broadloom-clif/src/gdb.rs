@@ -64,7 +64,7 @@ fn is_owner() -> bool {
     }
 }
 
-/// An object file that is in the debugger's list until this is dropped.
+/// An object file that is in the debugger's list until the registration is dropped.
 pub(crate) struct Registration {
     entry: *mut DebugEntry,
     file: Box<[u8]>,

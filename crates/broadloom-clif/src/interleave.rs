@@ -102,7 +102,8 @@ impl Vectors<'_> {
         self.narrowed(x, |v, odd| v.ins().ishl_imm_u(odd, bits))
     }
 
-    /// A mask with lanes of half the width, from an interleaved mask. The two halves of each of its lanes are equal.
+    /// A mask with lanes of half the width, from an interleaved mask. In such a mask, the two halves of each lane are
+    /// equal.
     pub fn narrow_mask_interleaved(&mut self, m: Lanes) -> Lanes {
         self.narrowed(m, |_, odd| odd)
     }

@@ -157,8 +157,8 @@ fn int_to_float<U: Float>(o: &mut Recorder<'_>, width: VectorWidth, from: DType,
 }
 
 /// Converts 64-bit integers to float64 with one rounding. The high and the low half become the mantissas of floats with the
-/// exponents of 2^84 and 2^52 (the sign bit of a signed high half is flipped first). Subtracting both powers from the high float
-/// is exact, and only the addition of the low float rounds.
+/// exponents of 2^84 and 2^52 (the sign bit of a signed high half is flipped first). Subtracting 2^84 and 2^52 (and 2^63
+/// for signed integers) from the high float is exact, and only the addition of the low float rounds.
 fn float64_of_long(o: &mut Recorder<'_>, x: Var, signed: bool) -> Var {
     let (high_magic, offset) = if signed {
         (0x4530_0000_8000_0000u64, f64::from_bits(0x4530_0000_8010_0000))

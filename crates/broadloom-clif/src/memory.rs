@@ -88,9 +88,9 @@ impl RowBlock {
 
     /// Loads the lanes of a whole block from an input that is every second element in memory.
     ///
-    /// For each 256 bits of the result, two vectors of 256 bits are read: one that begins with the first of their
-    /// elements, and one that ends with the last of them. A second vector directly after the first could reach beyond
-    /// the last element, to memory that may not be the caller's.
+    /// For each 256 bits of the result, two vectors of 256 bits are read: one begins with the first element of these
+    /// 256 bits, and the other ends with the last. A second vector directly after the first could extend beyond the
+    /// last element, to memory that may not belong to the caller.
     ///
     /// PERF: if the first vector begins a cache line, the second is within the same line, since it begins 32 bytes
     /// minus one element later. A read of 512 bits that ends with the last element would take two lines.
@@ -253,7 +253,7 @@ impl RowBlock {
     }
 }
 
-/// The value that is stored for a key. It is computed when the key is first used.
+/// The value for a key, which is computed when the key is first used.
 fn memo(known: &mut SmallVec<[(u32, Value); 4]>, key: u32, make: impl FnOnce() -> Value) -> Value {
     match known.iter().find(|(k, _)| *k == key) {
         Some(&(_, value)) => value,

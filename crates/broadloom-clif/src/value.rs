@@ -1,4 +1,4 @@
-//! Values of machine code: a fixed number of lanes, held in vectors.
+//! Values of machine code: each consists of a fixed number of lanes in one or more vectors.
 //!
 //! Lanes fill vectors beginning with the lowest lane. If they don't fill a vector of 128 bits, its upper lanes are
 //! unspecified; if they don't fill a wider vector, its type has fewer lanes.
@@ -35,28 +35,28 @@ impl LaneLayout {
         self.width > VectorWidth::W128
     }
 
-    /// The size in bytes of the vectors that hold a value whose lanes have this many bytes.
+    /// The size in bytes of the vectors of a value whose lanes have this many bytes.
     pub fn vector_bytes(self, lane: u32) -> u32 {
         if self.is_wide() { self.width.bytes().min(self.lanes * lane) } else { VECTOR }
     }
 
-    /// The number of vectors that hold a value whose lanes have this many bytes.
+    /// The number of vectors of a value whose lanes have this many bytes.
     pub fn vectors_of(self, lane: u32) -> usize {
         (self.lanes * lane / self.width.bytes()).max(1) as usize
     }
 
-    /// The type of the vectors that hold a value with lanes of this scalar type.
+    /// The type of the vectors of a value with lanes of this scalar type.
     pub fn vector(self, lane: Type) -> Type {
         // A vector has 2 to 64 lanes, and CLIF has such types for every scalar type.
         lane.by(self.vector_bytes(lane.bytes()) / lane.bytes()).unwrap_or(lane)
     }
 
-    /// The type of the vectors that hold a value of this dtype, in which bools are bytes.
+    /// The type of the vectors of a value of this dtype, in which bools are bytes.
     pub fn vector_of(self, dtype: DType) -> Type {
         self.vector(scalar_of(dtype))
     }
 
-    /// The type of the vectors that hold a value whose lanes are integers of this many bytes.
+    /// The type of the vectors of a value whose lanes are integers of this many bytes.
     pub fn integer_vector(self, lane: u32) -> Type {
         self.vector(integer(lane))
     }

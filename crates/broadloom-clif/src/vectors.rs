@@ -156,8 +156,8 @@ impl<'a> Vectors<'a> {
         self.ins().vany_true(all)
     }
 
-    /// Computes a value lane by lane: calls `f` with the scalars in the same lane of each argument, and collects the
-    /// results as vectors of the type `ty`.
+    /// Computes a value lane by lane: for each lane, calls `f` with the scalars in that lane of the arguments, and
+    /// collects the results as vectors of the type `ty`.
     pub fn by_lane(
         &mut self,
         args: &[Lanes],

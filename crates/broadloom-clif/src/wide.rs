@@ -82,7 +82,8 @@ pub fn wide(
     let (function, constants) =
         emit::function(kernel, access, plan, variant, isa, &mut FunctionBuilderContext::new(), helpers)
             .map_err(|e| e.to_string())?;
-    // The back end aborts if an allocation fails, so its memory is requested here first, where a refusal can be returned.
+    // The back end aborts if an allocation fails, so as much memory as it needs is reserved and freed here first, where
+    // a failure can be returned as an error.
     let needed = ROOM + ROOM_PER_INSTRUCTION * function.dfg.num_insts();
     Vec::<u8>::new().try_reserve_exact(needed).map_err(|e| format!("no memory to compile it in: {e}"))?;
     if cfg!(debug_assertions) {

@@ -297,8 +297,8 @@ impl Graph {
 
     /// Adds a node with given types, or returns what it folds to. The types are not inferred; the
     /// [verifier](crate::verify) checks them in debug builds. In a graph whose products are to be contracted, functions
-    /// stay as they are written, since that decides what contracts: no function is folded, and the operands of sums
-    /// keep their order.
+    /// are not changed, since contraction depends on how they were written: no function is folded, and the operands of
+    /// sums keep their order.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for too many nodes.

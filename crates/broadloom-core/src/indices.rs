@@ -95,7 +95,7 @@ impl Indices {
             Ok(bound) => Bound::FromStart(bound),
             Err(_) => Bound::FromEnd(bound.unsigned_abs()),
         };
-        // A backwards range has the indices of a forward one whose bounds are one position further.
+        // A backwards range has the indices of a forward range whose bounds are one position further.
         let behind = |bound: isize| match count(bound) {
             Bound::FromStart(bound) => Bound::FromStart(bound.saturating_add(1)),
             Bound::FromEnd(bound) => Bound::FromEnd(bound - 1),
@@ -164,7 +164,7 @@ impl DynamicView {
         }
     }
 
-    /// The minimum rank of an array that the view applies to.
+    /// The number of axes that the view mentions: the axes with indices, or the new axis and the axes after it.
     pub fn rank(&self) -> usize {
         match self {
             DynamicView::Index { indices, .. } => indices.len(),

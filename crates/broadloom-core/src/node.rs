@@ -147,7 +147,7 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
         /// The change of shape.
         view: Arc<DynamicView>,
     },
-    /// The elements along axes, combined to one.
+    /// A reduction: the elements along axes are combined to one element.
     Reduce {
         /// The node whose elements are reduced. It has a dtype that the reduction takes.
         arg: A,

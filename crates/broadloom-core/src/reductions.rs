@@ -22,8 +22,8 @@ use crate::{DType, Kind, Literal};
 /// - computation: `[reduction Variant]` or `[scan Variant]` for a node of that kind, `[count]`, or the equivalent expression of
 ///   other functions, in which `x` has one axis
 ///
-/// The C ABI numbers the reductions that take several axes and `keepdims` in the order of their rows, so a new one is added after
-/// them.
+/// The C ABI numbers the reductions that take several axes and `keepdims` in the order of their rows, so the row of a new such
+/// reduction must come after their rows.
 #[macro_export]
 macro_rules! for_each_reduction {
     ($callback:ident) => {

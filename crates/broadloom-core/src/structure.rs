@@ -20,7 +20,7 @@ use crate::layout::Layout;
 use crate::node::{MAX_OPERANDS, NodeId, NodeKind};
 use crate::shape::Shape;
 
-/// A layout that is borrowed while a structure is looked up, and owned in a stored one.
+/// A layout, which a structure borrows while it is looked up, and which a stored structure owns.
 #[derive(Clone, Debug)]
 pub enum KeyLayout<'s> {
     /// The borrowed layout of an array.
@@ -85,7 +85,7 @@ pub enum KeyLeaf<'s> {
         dtype: DType,
         /// The class of the value, which rules may use.
         class: Class,
-        /// The approximate function that computed the literal from numbers before the expression was built, if one did.
+        /// If an approximate function computed the literal from numbers before the expression was built, that function.
         rounded_by: Option<Op>,
     },
 }

@@ -249,7 +249,7 @@ impl Dims {
     }
 
     /// The dims to which all of these broadcast. Axes are aligned at the end; equal dims match, and 1 matches any dim.
-    /// Pairs of dims that may be equal are passed to `meet`.
+    /// Pairs of dims whose match depends on the binding are passed to `meet`.
     ///
     /// If one list has `...`, the leading axes of a longer list match it only if they are `...` as well.
     ///

@@ -266,7 +266,7 @@ impl HalfOperand for Nothing {
     }
 }
 
-/// A function of one vector of each operand, which has no slow path.
+/// A function without a slow path, which is applied to one vector of each operand.
 trait Vector {
     type Out: Elem;
     fn call<C: Convert>(convert: C, x: [Wide; 3]) -> [<Self::Out as Elem>::Store; HALVES];

@@ -214,7 +214,7 @@ pub(crate) trait LoopBody<Args> {
     type Out: Elem;
     /// Computes one lane of a vectorised loop.
     fn lane(lanes: &mut Lanes, args: Args) -> Self::Out;
-    /// Computes one element, by the slow path if it needs that.
+    /// Computes one element, by the slow path if necessary.
     fn slow(args: Args) -> Self::Out;
 }
 
@@ -327,7 +327,7 @@ impl Read for Uniform {
 #[derive(Clone, Copy)]
 pub(crate) struct Register<T>(T);
 
-/// The operands of a loop body, of which a loop reads one element each by index.
+/// The operands of a loop body. A loop reads one element of each operand by its index.
 pub(crate) trait Source<Args>: Copy {
     /// Limits the source to its first `n` elements, so that indices below `n` are not checked in the loop.
     fn first(self, n: usize) -> Self;

@@ -114,7 +114,7 @@ impl<'k> Scratch<'k> {
     }
 }
 
-/// The number of elements of a tile, where `bytes` is the total size of one element of every tile, input and output.
+/// The number of elements of a tile. `bytes` is the total size of one element of each tile, input and output.
 fn tile_length(bytes: usize) -> usize {
     (WORKING_SET / bytes.max(1)).clamp(SHORTEST, TILE) / ALIGN * ALIGN
 }

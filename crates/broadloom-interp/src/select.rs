@@ -24,7 +24,7 @@ fn tile_loop(code: Code, nan: NanBits) -> Result<TileLoop> {
     }
 }
 
-/// The loop that was selected for one instruction, or for two of which the second is the only reader of the first.
+/// The loop that was selected for one instruction, or for two instructions, the second of which is the only reader of the first.
 pub(crate) struct Selected {
     pub(crate) work: Work,
     /// The operands in the loop's order. If the bool is set, the loop reads only one element of the operand

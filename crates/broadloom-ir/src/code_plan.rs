@@ -174,12 +174,12 @@ impl Sizes {
 
 /// The number of vectors of the widest dtype that an iteration computes.
 ///
-/// A short body is unrolled to save loop overhead. In a long body most instructions wait for the result of an earlier one, and a
-/// CPU that looks some two hundred instructions ahead sees only a few independent ones. If the same computation for several
-/// vectors is interleaved, instruction by instruction, more of them are independent. The thresholds were measured on the
-/// functions with AVX2 and AVX-512: four vectors are faster than two if the chain of dependent instructions is longer than
-/// [`LONG_CHAIN`]; for shorter chains, four vectors need too many registers. For 128 bits there is one vector, since Cranelift's
-/// own back end would take too long to compile more.
+/// A short body is unrolled to save loop overhead. In a long body most instructions wait for the result of an earlier
+/// instruction, and a CPU that looks some two hundred instructions ahead finds only a few independent instructions. If the
+/// computations for several vectors are interleaved, instruction by instruction, more instructions are independent. The
+/// thresholds were measured on the functions with AVX2 and AVX-512: four vectors are faster than two if the chain of dependent
+/// instructions is longer than [`LONG_CHAIN`]; for shorter chains, four vectors need too many registers. For 128 bits there is
+/// one vector, since Cranelift's own back end would take too long to compile more.
 fn vectors(kernel: &Kernel, width: VectorWidth) -> u32 {
     match kernel.cost() {
         0..=4 => 4,

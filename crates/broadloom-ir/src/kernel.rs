@@ -183,7 +183,8 @@ pub enum Sink {
     Store,
     /// The elements are reduced; the loops around the kernel define the axes.
     Reduce(Reduction),
-    /// The elements are scanned: each is replaced by the accumulation of itself and all previous ones, as in a cumulative sum.
+    /// The elements are scanned: each is replaced by the accumulation of itself and all previous elements, as in a cumulative
+    /// sum.
     Scan(Scan),
 }
 

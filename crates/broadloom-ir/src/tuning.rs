@@ -158,7 +158,7 @@ pub mod tiles {
     /// The size in bytes of a tile's column for a transposed copy from an operand larger than the caches.
     pub const FAR_COLUMN_BYTES: usize = 256;
 
-    /// The size in bytes from which an operand counts as larger than the caches in the choice of its tile.
+    /// When the tile of an operand is chosen, an operand of at least this size in bytes is treated as larger than the caches.
     pub const FAR: usize = 16 << 20;
 
     /// The size in bytes of an operand's tile for a transposed copy whose elements are reduced row by row. Its rows are as long
@@ -178,8 +178,8 @@ pub mod tiles {
     pub const STEPPED_ROW: usize = 256;
 
     /// The total size in bytes of the tiles that the steps of an interpreter's program use: half of a first-level cache of
-    /// current processors. On one with 48 KiB, ten steps over float32 took 0.85 and 0.75 of the time with tiles of 512 and 1024
-    /// elements as with tiles of 256; over float64, 0.95.
+    /// current processors. On a processor with 48 KiB, ten steps over float32 took 0.85 of the time with tiles of 512 elements
+    /// and 0.75 with tiles of 1024, compared with tiles of 256; ten steps over float64 took 0.95.
     pub const WORKING_SET: usize = 24 << 10;
 
     /// The minimum number of elements of the interpreter's tiles, even if many such tiles exceed [`WORKING_SET`]. Not measured.
@@ -244,7 +244,7 @@ pub mod blocks {
     pub const TEMPORARY: u64 = 8;
 
     /// The cost of writing an element of a temporary that is larger than the caches and reading it back, in the same unit as
-    /// [`TEMPORARY`]: three times the bytes of the element are moved. Not measured.
+    /// [`TEMPORARY`]. The memory traffic is three times the size of the element. Not measured.
     pub const TEMPORARY_IN_MEMORY: u64 = 40;
 
     /// The cost of running one more kernel, in the same unit as [`TEMPORARY`]. Not measured.

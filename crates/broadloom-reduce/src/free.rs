@@ -98,7 +98,7 @@ impl<F: Combine<T>, T: Elem> Method for Free<F, T> {
     }
 }
 
-/// The state's node. If there is none yet, it is added and filled with the identity.
+/// The state's node. If the state has no node yet, one is added and filled with the identity.
 fn node<F: Combine<T>, T: Elem>(state: &mut State) -> &mut [T::Store] {
     if state.levels.is_empty() {
         state.add_node(0);

@@ -139,7 +139,7 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Method for Index<T, MAXIMUM> 
     }
 }
 
-/// A search of contiguous elements for the best one, if it beats the best one before them.
+/// Searches contiguous elements for the best element, if one of them beats the best element before them.
 struct Look<'a, T, const MAXIMUM: bool> {
     from: &'a [T],
     /// The number of the first element of `from`.
@@ -242,7 +242,7 @@ fn position<const N: usize, T: Copy>(page: &[T], wanted: impl Fn(T) -> bool) -> 
     page[line * N..].iter().position(|&x| wanted(x)).map(|place| line * N + place)
 }
 
-/// A search of each of several contiguous rows of `n` elements. Each row belongs to a different output.
+/// Searches each of several contiguous rows of `n` elements. Each row belongs to a different output.
 struct Each<'a, T, const MAXIMUM: bool> {
     n: usize,
     from: &'a [T],
@@ -261,7 +261,7 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> NullaryFnOnce for Each<'_, T,
     }
 }
 
-/// A search of rows that have one element of each of several outputs.
+/// Searches rows, each of which contains one element of each of several outputs.
 struct Across<'a, T, const MAXIMUM: bool> {
     rows: &'a [T],
     /// The number of the elements in the first row.

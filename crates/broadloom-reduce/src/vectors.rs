@@ -301,9 +301,9 @@ pub(crate) fn fold_streams<S: Simd, F: CombineVectors<T>, T: Vectors>(
     fold_level::<false, S, F, T>(simd, 5, combined.0.as_flattened(), nodes, count);
 }
 
-/// If a unit begins a page of `run`, prefetches the page that is `ahead` bytes further on. If several streams
-/// are read, `ahead` is the total size of all streams: directly after a stream there is another stream, so the next memory for
-/// this stream is after all of them.
+/// If a unit is at the beginning of a page of `run`, prefetches the page that is `ahead` bytes further on. If several streams are
+/// read, `ahead` is the total size of all streams: directly after a stream there is another stream, so the next memory for this
+/// stream is after all of them.
 #[inline(always)]
 fn ask_for_unit<T>(run: &[T], unit: usize, ahead: usize) {
     let at = unit * rows_of_unit::<T>() * LANES;

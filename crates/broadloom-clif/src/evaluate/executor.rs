@@ -158,7 +158,7 @@ impl Run<'_> {
     }
 }
 
-/// Defines tests of the suite, each of which runs at both vector widths.
+/// Defines tests of the suite, each of which runs at 256 and 512 bits.
 macro_rules! suite {
     ($($name:ident)*) => {$(
         #[test]

@@ -98,7 +98,7 @@ struct Builder<'a> {
 pub struct Member {
     /// The node that is computed.
     pub node: NodeId,
-    /// The destination of the output: of the value itself, or of its reduction.
+    /// The destination of the value or, if it is reduced or scanned, of the result.
     pub target: DraftTarget,
     /// Whether the kernel stores, reduces or scans the elements.
     pub sink: Sink,
@@ -160,7 +160,7 @@ impl Builder<'_> {
         self.value(root, STRAIGHT)
     }
 
-    /// The value of a node that is already computed, as operands are before their readers.
+    /// The value of a node that has been computed already. Operands are computed before their readers.
     fn value(&self, id: NodeId, chain: ChainId) -> Early {
         self.done.get(id, chain).expect("operands come first")
     }

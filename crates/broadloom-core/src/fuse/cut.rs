@@ -27,7 +27,7 @@ struct Leaves {
     total: u64,
 }
 
-/// The maximum number of chains of views for which a node is computed; a node that is read through more is
+/// The maximum number of chains of views for which a node is computed; a node that is read through more chains is
 /// materialised.
 const MAX_CHAINS: usize = 4;
 
@@ -68,7 +68,8 @@ fn reads_through_views(graph: &Graph, id: NodeId) -> bool {
 }
 
 /// Cuts nodes that would be computed for many chains of views, or that are read through long chains. Readers come after
-/// the nodes that they read, so one pass from the last node to the first knows all chains of a node when it reaches it.
+/// the nodes that they read, so one pass from the last node to the first has found all chains of a node when it reaches
+/// the node.
 fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) {
     let mut chains = Chains::default();
     let mut of: Vec<SmallVec<[ChainId; MAX_CHAINS]>> = vec![SmallVec::new(); graph.nodes().len()];

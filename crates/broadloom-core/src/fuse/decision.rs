@@ -284,7 +284,7 @@ mod tests {
         Ok(())
     }
 
-    /// Each instruction of each stage is attributed to its node, also if a body is cut.
+    /// Each instruction of each stage is attributed to its node, even if a body is cut.
     #[test]
     fn every_instruction_has_its_node() -> Result<()> {
         let mut g = Graph::default();

@@ -1,8 +1,8 @@
 //! Adds a draft to the plan, and cuts a body that is too long where the fewest values are live.
 //!
 //! A kernel has at most [`MAX_BODY`](crate::fuse::MAX_BODY) instructions, and fewer if they are expensive, so that it
-//! is compiled by default. Values that cross a cut go through temporaries of the loop's shape, which the earlier stage
-//! writes and the later one reads.
+//! is compiled by default. Values that cross a cut are kept in temporaries of the loop's shape, which the earlier stage
+//! writes and the later stage reads.
 
 use std::sync::Arc;
 
@@ -124,7 +124,7 @@ fn cut(plan: &mut Plan, whole: &Stage, nodes: &[NodeId], log: &mut Log) {
             }
         }
     }
-    // The stage that writes an output: the one that computes its value, or the last one for an input or parameter.
+    // The stage that writes an output: the stage that computes its value, or the last stage for an input or parameter.
     let home = |v: ValueId| match kernel.definition(v) {
         Definition::Inst(i) => piece_of(i),
         _ => ends.len() - 1,

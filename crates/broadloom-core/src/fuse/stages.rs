@@ -87,8 +87,8 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
     groups.into_iter().map(build).collect()
 }
 
-/// Merges the loop that reduces a stored node along the last axes, or values computed from it, into the loop that
-/// stores it: the elements are reduced where they are computed.
+/// If a loop reduces a stored node, or values computed from it, along the last axes, merges it into the loop that
+/// stores the node, so that elements are reduced as soon as they are computed.
 fn store_and_reduce(graph: &Graph, cuts: &Cuts, levels: &[u32], groups: &mut Vec<Group>) {
     let stored = groups.iter().enumerate().filter_map(|(i, group)| match group.members[..] {
         [Member { node, own: true, .. }] => Some((node, i)),
@@ -121,7 +121,7 @@ fn last_read(graph: &Graph, cuts: &Cuts, levels: &[u32], group: &Group) -> Optio
     if !reduces || (first..rank).any(|axis| !group.axes.contains(axis)) {
         return None;
     }
-    // Maps each cut node that is read to whether it is read at its own indices only.
+    // For each cut node that is read, whether it is read at its own indices only.
     let mut read: FxHashMap<NodeId, bool> = FxHashMap::default();
     let mut seen: FxHashSet<(NodeId, bool)> = FxHashSet::default();
     let mut pending: Vec<(NodeId, bool)> = group.members.iter().map(|member| (member.node, true)).collect();

@@ -11,7 +11,7 @@ use broadloom_math::DType;
 /// The name that is reported instead of a rule's.
 pub(super) const NEAREST: &str = "approximate function of float32 -> the one that gives the nearest float32";
 
-/// The node that computes `id` with the requested accuracy; `id` itself if it does so already.
+/// The node that computes `id` with the requested accuracy; `id` itself if it has this accuracy already.
 ///
 /// # Errors
 /// [`ErrorKind::DType`] if the op has no definition of that accuracy for the dtype.

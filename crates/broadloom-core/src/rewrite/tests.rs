@@ -493,7 +493,7 @@ fn arithmetic_is_canonical_at_its_origin_where_its_nan_is_read_through_moves() -
             assert!(at_origin, "{what}: {out}");
         }
     }
-    // These readers only test for NaN, or store a number that is not the NaN.
+    // These readers only test for NaN, or store a number that can't be the NaN.
     for unread in [one(&mut g, Op::IsFinite, minus)?, c, two(&mut g, Op::Less, sum, y)?, g.cast(sum, Int32)?]
     {
         let (out, _) = run(&g, &[unread], Rules::On)?;

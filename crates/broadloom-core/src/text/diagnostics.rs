@@ -110,7 +110,7 @@ impl Parser<'_> {
         syntax(&span, message, help)
     }
 
-    /// The error for a token that is an operator in other languages, if it is one.
+    /// If a token is an operator in other languages, the error for it; otherwise `None`.
     fn refusal(&self, token: Token, span: &Span) -> Option<TextError> {
         if !matches!(token, Token::And | Token::Or | Token::Not | Token::Assign) {
             return None;

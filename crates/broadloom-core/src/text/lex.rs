@@ -183,7 +183,7 @@ impl Iterator for Lexer<'_> {
     }
 }
 
-/// Whether a text is a single name that is not a keyword of the language or the name of a dtype.
+/// Whether a text is a single name; keywords of the language and names of dtypes are excluded.
 ///
 /// ```
 /// use broadloom_core::text::is_name;

@@ -245,7 +245,7 @@ fn hex_float(text: &str) -> Result<Number, BadNumber> {
     }
 }
 
-/// The number `bits * 2^exponent`, or one slightly above it if `more` is set.
+/// The number `bits * 2^exponent`, or a slightly greater number if `more` is set.
 struct Significand {
     bits: u64,
     exponent: i64,

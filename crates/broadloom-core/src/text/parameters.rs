@@ -75,7 +75,7 @@ impl BuiltIn {
         self.reduction().is_some()
     }
 
-    /// Whether the function generates an array without an operand, or from the indices of one.
+    /// Whether the function generates an array, either without an operand or from the indices of an operand's elements.
     pub fn is_generator(&self) -> bool {
         matches!(self.action, Action::Generator(_))
     }

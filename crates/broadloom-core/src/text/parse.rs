@@ -29,7 +29,7 @@ pub(super) enum Waiting {
     Prefix {
         op: Op,
     },
-    /// A binary operator, whose left operand is the last one of [`Parser::operands`].
+    /// A binary operator. Its left operand is the last element of [`Parser::operands`].
     Binary {
         binding: Binding,
         op: Op,
@@ -104,7 +104,7 @@ fn parse_program(text: &str, options: &ParseOptions) -> Result<Ast, TextError> {
     }
 }
 
-/// Parses statements, whether there is a `return` among them or not.
+/// Parses statements, with or without a `return`.
 pub(super) fn parse_any(text: &str, options: &ParseOptions) -> Result<Ast, TextError> {
     let longest = options.max_bytes.min(u32::MAX as usize);
     if text.len() > longest {
@@ -311,7 +311,7 @@ impl<'a> Parser<'a> {
                     self.wait(span, Waiting::Group)?;
                 }
                 Token::Bracket if self.is_argument() => return self.list(span, Token::BracketEnd),
-                // There are no arguments, or a comma follows the last one.
+                // There are no arguments, or the last argument is followed by a comma.
                 Token::Close if self.begins_argument() => match self.stack.pop() {
                     Some(Pending { what: Waiting::Call { name, first, keywords }, .. }) => {
                         self.closes();

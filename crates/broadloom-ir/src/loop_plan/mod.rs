@@ -405,12 +405,11 @@ impl LoopPlan {
         if let ([extent], true) =
             (extents, self.order != Order::Free || self.strides.get(lead).is_none_or(|&s| s >= 0))
         {
-            // PERF: a call with one dimension is the most frequent short one, and the general case would take as long as the work
-            // itself.
+            // PERF: most short calls have one dimension, and the general case would take as long as the work itself.
             self.dims.push(LoopDim { extent: *extent });
             return;
         }
-        // PERF: the next most frequent call is one in which all operands are linear in the given order.
+        // PERF: in most other short calls, all operands are linear in the given order.
         let operands = || self.operands.iter().zip(self.strides.chunks_exact(given));
         let linear: SmallVec<[isize; 8]> = operands()
             .map_while(|(operand, strides)| linear_step(extents.iter().copied(), strides, operand.item()))
@@ -451,8 +450,8 @@ impl LoopPlan {
         self.dims.extend(order.iter().map(|&d| LoopDim { extent: extents[d] }));
     }
 
-    /// Collapses two adjacent dimensions into one if, for every operand, the stride of the outer one is the inner one's stride
-    /// times its extent.
+    /// Collapses two adjacent dimensions into one if, for every operand, the stride of the outer dimension is equal to the stride
+    /// of the inner dimension times its extent.
     fn collapse(&mut self) {
         let rank = self.dims.len();
         let mut last = 0;

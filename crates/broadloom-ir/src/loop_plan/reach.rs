@@ -29,7 +29,7 @@ pub fn reach(shape: &[usize], strides: &[isize], item: usize) -> Option<(isize, 
 }
 
 /// Whether no two indices can lead to a common byte. The proof is that, with the dimensions sorted by stride, each stride is at
-/// least the span of all smaller ones. The caller must have checked that [`reach`] of the layout fits.
+/// least the span of all dimensions with smaller strides. The caller must have checked that [`reach`] of the layout fits.
 #[inline]
 pub fn injective(shape: &[usize], strides: &[isize], item: usize) -> bool {
     if shape.contains(&0) {
