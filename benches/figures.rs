@@ -1,5 +1,5 @@
-//! Compares the times of expressions with those of plain Rust loops in the same run, and states the ratios
-//! that are aimed at.
+//! Compares the times of expressions with those of plain Rust loops in the same run, and prints the ratios
+//! next to their aims.
 //!
 //! `cargo bench -p broadloom --bench figures` measures everything with criterion and then prints each figure
 //! as a ratio of medians. A word after `--` selects the groups whose names contain it. The loops are compiled
@@ -17,7 +17,7 @@ use criterion::{BenchmarkId, Criterion, Throughput};
 mod medians;
 use medians::median;
 
-/// Numbers that don't repeat within a few thousand elements, of either sign and below 1.
+/// Numbers of both signs, of absolute value below 1, that don't repeat within a few thousand elements.
 fn numbers(n: usize, seed: u64) -> Vec<f32> {
     let mut state = seed;
     let mut next = || {
@@ -35,22 +35,22 @@ fn options(executor: Executor) -> Options {
     Options { executor, threads: Some(1), ..Options::default() }
 }
 
-/// The plain loop of a·b + c.
+/// Computes a·b + c with a plain loop.
 fn triad_loop<T: Copy + Mul<Output = T> + Add<Output = T>>(a: &[T], b: &[T], c: &[T], out: &mut [T]) {
     map3(a, b, c, out, |a, b, c| a * b + c);
 }
 
-/// The plain loop of ten steps of z = z·z + c.
+/// Computes ten steps of z = z·z + c with a plain loop.
 fn iter10_loop<T: Copy + Mul<Output = T> + Add<Output = T>>(z: &[T], c: &[T], out: &mut [T]) {
     map2(z, c, out, steps);
 }
 
-/// Ten steps of z = z·z + c.
+/// The expression of ten steps of z = z·z + c.
 fn iterated<'a>(z: &Array<'a>, c: &Array<'a>) -> Array<'a> {
     (0..10).fold(z.clone(), |z, _| &z * &z + c)
 }
 
-/// Runs an expression repeatedly on given memory, under each executor.
+/// Runs an expression repeatedly under each executor, with its results in existing memory.
 macro_rules! run {
     ($group:ident, $name:expr, $expr:expr, $out:ident, [$($executor:ident),*]) => {$(
         let (expr, choice) = ($expr, options(Executor::$executor));
@@ -248,7 +248,8 @@ fn compiling(c: &mut Criterion) {
     }
 }
 
-/// The ratios printed at the end: a figure, its median against another's, and the aim.
+/// The ratios that are printed at the end: a description, the benchmarks whose medians are the numerator and
+/// the denominator, and the aim.
 const FIGURES: &[(&str, &str, &str, &str)] = &[
     ("a*b+c float32, 1e7: jit / loop", "triad/jit/f32", "triad/loop/f32", "1.10"),
     ("a*b+c float64, 1e7: jit / loop", "triad/jit/f64", "triad/loop/f64", "1.10"),
@@ -274,7 +275,8 @@ const FIGURES: &[(&str, &str, &str, &str)] = &[
     ("two threads, jit: speed-up", "threads/jit/1", "threads/jit/2", "0.93 of the loop's"),
 ];
 
-/// The times printed in nanoseconds: a figure, its number of elements, and the aim.
+/// The times that are printed in nanoseconds: a description, the benchmark, its number of elements, and the
+/// aim.
 const TIMES: &[(&str, &str, f64, &str)] = &[
     ("calibration: z=z*z+c ten times float32, loop, per element", "iter10/loop/f32", 1e5, ""),
     ("int32 floor_divide and remainder: jit, per element", "int_division/jit/i32", 1e6, "2.5"),

@@ -1,10 +1,11 @@
-//! Compares the speed of the transcendental functions with that of the standard library's, in one run.
+//! Compares the speed of the transcendental functions with that of the standard library's functions, in one
+//! run.
 //!
-//! `cargo bench -p broadloom --bench functions` measures each function and dtype: as a scalar loop over the
-//! standard library's function (or `libm`'s, if the standard library has none), by the interpreter, and by
-//! machine code. It uses one thread and 100,000 elements in cache, and prints the ratios. The functions,
-//! their arguments and their loops are declared in `broadloom_testkit::reference`. Words after `--` select
-//! groups, such as `exp/float32`. Arguments don't repeat.
+//! `cargo bench -p broadloom --bench functions` measures each function and dtype in three ways: by a scalar
+//! loop over the standard library's function (or `libm`'s, if the standard library has none), by the
+//! interpreter, and by machine code. It uses one thread and 100,000 elements in cache, and prints the
+//! ratios. The functions, their arguments and their loops are declared in `broadloom_testkit::reference`.
+//! Words after `--` select groups, such as `exp/float32`. Arguments don't repeat.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use medians::median;
 
 const N: usize = 100_000;
 
-/// Numbers in an interval.
+/// Pseudo-random numbers in an interval.
 fn numbers(seed: u64, (lo, hi): (f64, f64)) -> Vec<f64> {
     let mut state = seed;
     let mut next = || {
@@ -29,10 +30,11 @@ fn numbers(seed: u64, (lo, hi): (f64, f64)) -> Vec<f64> {
     (0..N).map(|_| lo + (hi - lo) * next()).collect()
 }
 
-/// The speeds that a row aims at, as multiples of the loop's: by the interpreter, and compiled.
+/// The speeds aimed at for a function and dtype, as multiples of the loop's speed: first the interpreter's,
+/// then that of machine code.
 struct Aim(f64, f64);
 
-/// The speeds that a function aims at, for float32 and for float64.
+/// The aims for a function, for float32 and for float64.
 fn aims(function: Function) -> [Aim; 2] {
     match function.name() {
         "exp" | "log" | "sin" | "cos" => [Aim(5.0, 2.0), Aim(3.0, 1.5)],
@@ -46,7 +48,7 @@ fn functions() -> impl Iterator<Item = (Function, &'static Speed)> {
     Function::ALL.into_iter().filter_map(|function| Some((function, function.model().speed.as_ref()?)))
 }
 
-/// Measures an expression by either executor, into given memory.
+/// Measures an expression under each executor, with its result in existing memory.
 macro_rules! by_executor {
     ($group:ident, $expr:ident, $out:ident) => {
         for executor in [Executor::Interp, Executor::Jit] {
@@ -90,7 +92,7 @@ fn all(c: &mut Criterion) {
     }
 }
 
-/// exp in float16, whose aim is a multiple of float32's time.
+/// Measures exp of float16, whose aim is a multiple of the time of float32.
 fn halves(c: &mut Criterion) {
     let a: Vec<f16> = numbers(1, (-10.0, 10.0)).into_iter().map(f16::from_f64).collect();
     let mut out = vec![f16::ZERO; N];
@@ -100,7 +102,7 @@ fn halves(c: &mut Criterion) {
     by_executor!(group, expr, out);
 }
 
-/// Pairs of functions of one argument, compiled together: what they share is computed once.
+/// Measures pairs of functions of the same argument in one kernel, which computes their common parts once.
 fn pairs(c: &mut Criterion) {
     let a = numbers(1, (0.1, 10.0));
     let x = Array::from_slice(&a);
@@ -126,7 +128,7 @@ fn pairs(c: &mut Criterion) {
     }
 }
 
-/// A table of docs/generated/performance.md.
+/// Prints a table of docs/generated/performance.md.
 fn summary() {
     println!(
         "\n| function | against | dtype | loop, ns | interpreter, ns | times as fast | compiled, ns | times as fast |"
@@ -134,7 +136,7 @@ fn summary() {
     println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
     for (function, speed) in functions() {
         for (dtype, Aim(interp_aim, jit_aim)) in ["float32", "float64"].iter().zip(&aims(function)) {
-            // Criterion's names of folders have no slashes.
+            // Criterion replaces slashes in the names of folders.
             let folder = format!("{}_{dtype}", function.name());
             let get = |what: &str| median(&format!("{folder}/{what}"));
             if let (Some(std), Some(interp), Some(jit)) = (get("std"), get("interp"), get("jit")) {
@@ -157,7 +159,7 @@ fn summary() {
     for (first, second, pair) in
         [("sin", "cos", "sin*cos"), ("log", "log10", "log+log10"), ("exp", "expm1", "exp+expm1")]
     {
-        // Criterion's names of folders have no stars.
+        // Criterion replaces stars in the names of folders.
         let time = |name: &str| median(&format!("pairs_float64/{}", name.replace('*', "_")));
         if let (Some(a), Some(b), Some(both)) = (time(first), time(second), time(pair)) {
             let [a, b, both] = [a, b, both].map(|t| t / N as f64);

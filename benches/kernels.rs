@@ -9,8 +9,8 @@ use broadloom::prelude::*;
 use broadloom::{Control, Executor, In, Kernel, Options};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 
-/// A text with ten operators. The digits of a number select the operators, so that each text gives another
-/// kernel.
+/// A text with ten operators. The digits of `number` select the operators, so that different numbers give
+/// different kernels.
 fn text(number: usize) -> String {
     let mut y = String::from("x");
     for digit in 0..10 {
@@ -25,7 +25,7 @@ fn kernels(c: &mut Criterion) {
     let next = AtomicUsize::new(1);
     let other_text = || text(next.fetch_add(1, Ordering::Relaxed).wrapping_mul(2_654_435_761) & 0xf_ffff);
 
-    // The compiler was used before, so caches are warm.
+    // The compiler has been used before, so its caches are warm.
     let mut from_text = c.benchmark_group("10 operators, never seen");
     let (x, mut out) = (vec![1.0_f32; 100], vec![0.0_f32; 100]);
     from_text.bench_function("text to kernel", |b| {

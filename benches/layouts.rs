@@ -1,12 +1,12 @@
-//! Compares layouts that are not contiguous, and results in new memory, with plain Rust loops for the same
-//! layout.
+//! Compares expressions over layouts that are not contiguous, and results in new memory, with plain Rust
+//! loops for the same layouts.
 //!
 //! `cargo bench -p broadloom --bench layouts` prints a line for each expression: nanoseconds per element
 //! under each executor, the ratio to the best plain loop (AVX2 and FMA, chosen at run time), and the loops'
-//! times. These are minima of interleaved runs on one thread, into outputs that were written before. Then it
-//! prints medians for `a+b`: into memory that was written before, into results that are dropped before the
-//! next one is computed, into results that are all kept, and by a plain loop into a new `Vec` each time. A
-//! word after `--` selects the lines whose names contain it.
+//! times. These times are minima of interleaved runs on one thread, with outputs in memory that was written
+//! before. Then it prints medians for `a+b` in four cases: results in memory that was written before,
+//! results that are dropped before the next one is computed, results that are all kept, and a plain loop
+//! that writes to a new `Vec` each time. A word after `--` selects the lines whose names contain it.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ fn wide(f: impl FnOnce()) {
     }
 }
 
-/// Element types of the lines.
+/// An element type for which lines are measured.
 trait LineElement: broadloom::Element<Store = Self> + std::ops::Add<Output = Self> + Copy + Default {
     const NAME: &'static str;
     fn new(x: f32) -> Self;
@@ -63,17 +63,17 @@ fn numbers<T: LineElement>(n: usize, seed: u64) -> Vec<T> {
     (0..n).map(|_| next()).collect()
 }
 
-/// The seconds of a call.
+/// The time of a call, in seconds.
 fn time(f: &mut dyn FnMut()) -> f64 {
     let start = Instant::now();
     f();
     start.elapsed().as_secs_f64()
 }
 
-/// A plain loop into an output.
+/// A plain loop that writes to an output.
 type OutputLoop<'l, T> = &'l dyn Fn(&mut [T]);
 
-/// Measures an expression against loops, and prints the line.
+/// Measures an expression and plain loops, and prints the line.
 fn line<T: LineElement>(name: &str, expr: &Array<'_>, loops: &[OutputLoop<'_, T>]) {
     let name = format!("{name} {}", T::NAME);
     if !wanted(&name) {
@@ -119,12 +119,12 @@ fn line<T: LineElement>(name: &str, expr: &Array<'_>, loops: &[OutputLoop<'_, T>
     );
 }
 
-/// Whether a line is wanted.
+/// Whether the command line selects the line with this name.
 fn wanted(name: &str) -> bool {
     std::env::args().skip(1).all(|word| word.starts_with('-') || name.contains(&word))
 }
 
-/// Measures results in different kinds of memory.
+/// Measures `a+b` with the result in different kinds of memory.
 fn results<T: LineElement>(n: usize) {
     let name = format!("results {n} {}", T::NAME);
     if !wanted(&name) {
@@ -136,7 +136,7 @@ fn results<T: LineElement>(n: usize) {
     let (mut out, mut kept) = (vec![T::default(); n], Vec::new());
     let mut times = [const { Vec::new() }; 4];
     let start = Instant::now();
-    // Results of a quarter of a gigabyte in all: more than the engine keeps by itself.
+    // The kept results take a quarter of a gigabyte in total, which is more than the engine keeps for reuse.
     let most = (1 << 28) / (n * size_of::<T>()) + 1;
     while start.elapsed() < BUDGET || times[0].len() < 5 {
         times[0].push(time(&mut || expr.eval_into_with(black_box(&mut out), &options).expect("evaluates")));
@@ -168,13 +168,14 @@ fn results<T: LineElement>(n: usize) {
     );
 }
 
-/// out[i] = a[i] + b[i] for rows of both.
+/// out[i] = a[i] + b[i], for a part of a row.
 #[inline(always)]
 fn add<T: LineElement>(out: &mut [T], a: &[T], b: &[T]) {
     out.iter_mut().zip(a).zip(b).for_each(|((out, &a), &b)| *out = a + b);
 }
 
-/// Sums of a matrix and a transposed one, in blocks of `R` rows and `C` columns.
+/// Adds a matrix and a transposed matrix, in blocks of `R` rows and `C` columns, with a tile for the
+/// transposed block.
 #[inline(always)]
 fn blocked<T: LineElement, const R: usize, const C: usize>(out: &mut [T], a: &[T], b: &[T], n: usize) {
     let mut tile = [[T::default(); C]; R];
@@ -193,7 +194,7 @@ fn blocked<T: LineElement, const R: usize, const C: usize>(out: &mut [T], a: &[T
     }
 }
 
-/// The loop without a tile.
+/// Adds a matrix and a transposed matrix, in blocks of `S` rows and columns, without a tile.
 #[inline(always)]
 fn squares<T: LineElement, const S: usize>(out: &mut [T], a: &[T], b: &[T], n: usize) {
     for row in (0..n).step_by(S) {
@@ -315,7 +316,7 @@ fn transposed<T: LineElement>(n: usize) {
     );
 }
 
-/// A view of `n` elements at a constant step.
+/// A view of `n` elements of `v`, `step` elements apart.
 fn part<T: LineElement>(v: &[T], n: usize, step: usize) -> Array<'_> {
     let whole = Array::from_slice(&v[..step * n]);
     whole.slice([Range::new(None, None, step as isize)]).expect("a step")

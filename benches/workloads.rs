@@ -1,9 +1,9 @@
 //! Times the table of workloads with the benchmark library `criterion`.
 //!
 //! `cargo bench -p broadloom-bench --bench workloads` measures every workload and dtype at 1e3 and 1e5
-//! elements as a prepared kernel by each executor, and as a plain loop. Words after `--` select some, such as
-//! `triad/float32`. The command `broadloom-bench` times the same kernels and loops alternately, together with
-//! a copy of memory.
+//! elements, as a prepared kernel under each executor and as a plain loop. Words after `--` select workloads,
+//! such as `triad/float32`. The command `broadloom-bench` times the same kernels and loops alternately,
+//! together with a copy of memory.
 
 use std::hint::black_box;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! A vegetation index: two bands in, one fused loop, a masked index out, and how it was done.
+//! A vegetation index: one fused loop computes a masked index from two bands, and the program
+//! prints how the index was computed.
 //!
 //! `cargo run --release -p broadloom --example vegetation`
 

@@ -1,4 +1,4 @@
-/* broadloom from C: a kernel from text and the same one call by call, strided memory, threads, and cancelling. */
+/* broadloom from C: a kernel built from text, the same kernel built by calls, strided memory, threads, and cancelling. */
 #include <broadloom.h>
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@ static void ok(bl_status status, const char *what) {
 }
 #define OK(call) ok(call, #call)
 
-/* Ends the program if something is not so. */
+/* Ends the program with a message if the condition is false. */
 static void expect(int so, const char *what) {
     if (!so) {
         fprintf(stderr, "not so: %s\n", what);
@@ -36,7 +36,7 @@ static bl_kernel from_text(void) {
     return kernel;
 }
 
-/* The same, call by call. */
+/* Builds the same kernel as PROGRAM by calls. */
 static bl_kernel from_calls(void) {
     const bl_dim matrix[] = {{"n", 0}, {"m", 0}}, row[] = {{"m", 0}};
     bl_builder b;
@@ -58,7 +58,7 @@ static bl_kernel from_calls(void) {
     return kernel;
 }
 
-/* Prints what a kernel takes and gives. */
+/* Prints the inputs and outputs of a kernel. */
 static void describe(bl_kernel kernel) {
     size_t count[2];
     OK(bl_kernel_arity(kernel, &count[BL_INPUT], &count[BL_OUTPUT]));
@@ -85,7 +85,7 @@ static bl_view view(void *data, bl_dtype dtype, const size_t *shape, const ptrdi
     return (bl_view){.data = data, .shape = shape, .strides = strides, .rank = rank, .dtype = dtype};
 }
 
-/* Runs the kernel on every other column of a matrix, back to front, and into the columns of another. */
+/* Runs the kernel on every other column of a matrix, in reverse order, and writes to columns of another matrix. */
 static void strided(bl_kernel kernel) {
     float x[2][6] = {{1, -1, 2, -1, 3, -1}, {4, -1, 5, -1, 6, -1}};
     float mean[3] = {1, 1, 1}, scale = 10, limit = 2.5f, out[3][2];
@@ -113,7 +113,7 @@ struct job {
     size_t begin, end;
 };
 
-/* A thread of the application: its share of the rows. */
+/* A thread of the application, which computes its share of the rows. */
 static void *share(void *argument) {
     const struct job *job = argument;
     void *rows = job->out + job->begin * COLUMNS;
@@ -122,7 +122,7 @@ static void *share(void *argument) {
     return NULL;
 }
 
-/* Prepares the call once, then runs it whole, in shares of four threads, and in place. */
+/* Prepares a call once, and runs it three times: as a whole, in shares of four threads, and in place. */
 static void prepared(bl_kernel kernel) {
     const size_t bytes = sizeof(float) * ROWS * COLUMNS;
     float *x = malloc(bytes), *whole = malloc(bytes), *shared = malloc(bytes), mean[COLUMNS], scale = 2, limit = 100;
@@ -146,7 +146,7 @@ static void prepared(bl_kernel kernel) {
     struct job jobs[THREADS];
     for (size_t i = 0; i < THREADS; i++) {
         jobs[i] = (struct job){call, {x, mean, &scale, &limit}, shared, i * ROWS / THREADS, (i + 1) * ROWS / THREADS};
-        OK(bl_call_retain(call)); /* the thread's to release */
+        OK(bl_call_retain(call)); /* released by the thread */
         EXPECT(pthread_create(&threads[i], NULL, share, &jobs[i]) == 0);
     }
     for (size_t i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
@@ -162,7 +162,7 @@ static void prepared(bl_kernel kernel) {
 
 struct watched {
     bl_flag flag;
-    uint64_t total; /* of the last report; reports may come from several threads, so it is written atomically */
+    uint64_t total; /* from the last report; written atomically, because several threads may report */
 };
 
 static void report(void *context, uint64_t done, uint64_t total) {
@@ -172,7 +172,7 @@ static void report(void *context, uint64_t done, uint64_t total) {
     bl_flag_raise(watched->flag);
 }
 
-/* Raises a flag as soon as a first part is done. */
+/* Cancels a run by setting its flag when the first part is done. */
 static void cancelled(void) {
     enum { N = 4000000 };
     struct watched watched = {{0}, 0};

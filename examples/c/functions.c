@@ -1,4 +1,4 @@
-/* Functions of the application in the loops of broadloom, from calls and from texts, and views of values. */
+/* Functions of the application in kernels that are built by calls and from texts, and views of values. */
 #include <broadloom.h>
 
 #include <pthread.h>
@@ -15,7 +15,7 @@ static void ok(bl_status status, const char *what) {
 }
 #define OK(call) ok(call, #call)
 
-/* Ends the program if something is not so. */
+/* Ends the program with a message if the condition is false. */
 static void expect(int so, const char *what) {
     if (!so) {
         fprintf(stderr, "not so: %s\n", what);
@@ -24,13 +24,13 @@ static void expect(int so, const char *what) {
 }
 #define EXPECT(so) expect(so, #so)
 
-/* A table of brightnesses for bytes, and how often it was destroyed. */
+/* A table with a brightness for each byte, and a counter of how often it was destroyed. */
 struct table {
     float values[256];
     int *destroyed;
 };
 
-/* The host function: looks up each byte. It is called from several threads at a time, and only reads the table. */
+/* The host function, which looks up each byte. Several threads may call it at once; it only reads the table. */
 static int32_t look_up(void *context, size_t elements, const void *const *inputs, void *output) {
     const struct table *table = context;
     const uint8_t *keys = inputs[0];
@@ -45,7 +45,7 @@ static void destroy(void *context) {
     free(table);
 }
 
-/* The function with a table of its own. */
+/* Makes the host function with a new table. */
 static bl_host brightness(int *destroyed) {
     struct table *table = malloc(sizeof *table);
     EXPECT(table != NULL);
@@ -68,7 +68,7 @@ static bl_host brightness(int *destroyed) {
     return host;
 }
 
-/* out = brightness(x) * 2, call by call; the function is inside the loop. */
+/* Builds out = brightness(x) * 2 by calls. The loop calls the function. */
 static bl_kernel doubled(bl_host host) {
     const bl_dim n[] = {{"n", 0}};
     bl_builder b;
@@ -85,7 +85,7 @@ static bl_kernel doubled(bl_host host) {
     return kernel;
 }
 
-/* The same from a text, by a function that is defined in the language and calls the host function. */
+/* Builds the same kernel from a text, which defines a function that calls the host function. */
 static bl_kernel doubled_by_text(bl_host host) {
     bl_library library;
     bl_kernel kernel;
@@ -113,12 +113,12 @@ static void *run(void *argument) {
     return NULL;
 }
 
-/* Kernels with a host function, on several threads; the table is destroyed once, when nothing has the function any more. */
+/* Runs kernels with a host function on several threads. The table is destroyed once, when nothing refers to the function. */
 static void functions(void) {
     int destroyed = 0;
     bl_host host = brightness(&destroyed);
     bl_kernel kernels[] = {doubled(host), doubled_by_text(host)};
-    OK(bl_host_release(host)); /* the kernels keep it */
+    OK(bl_host_release(host)); /* the kernels keep the function */
     pthread_t threads[2];
     for (int i = 0; i < 2; i++) EXPECT(pthread_create(&threads[i], NULL, run, &kernels[i]) == 0);
     for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
@@ -126,14 +126,14 @@ static void functions(void) {
     OK(bl_clear_caches());
     EXPECT(destroyed == 0);
     OK(bl_kernel_release(kernels[1]));
-    OK(bl_clear_caches()); /* they may have it for longer than kernels */
+    OK(bl_clear_caches()); /* caches may keep the function longer than the kernels */
     EXPECT(destroyed == 1);
     printf("functions: %d elements looked up by each of two kernels, the table destroyed once\n", N);
 }
 
 enum { NEGATIVE = 7 };
 
-/* A host function that takes no negative numbers. */
+/* A host function that fails for negative numbers. */
 static int32_t root(void *context, size_t elements, const void *const *inputs, void *output) {
     (void)context;
     const int64_t *squares = inputs[0];
@@ -146,7 +146,7 @@ static int32_t root(void *context, size_t elements, const void *const *inputs, v
     return 0;
 }
 
-/* A function that fails ends the run with a status and a message; the kernel can be run again. */
+/* If a function fails, the run ends with a status and a message, and the kernel can be run again. */
 static void failing(void) {
     const bl_dtype operands[] = {BL_DTYPE_INT64};
     const bl_host_function description = {
@@ -180,7 +180,7 @@ static void failing(void) {
     OK(bl_kernel_release(kernel));
 }
 
-/* The elements of a kernel without symbols, of one input x of int32[3,4] and one output. */
+/* Checks the output of a kernel without symbols, which has an input x of int32[3,4]. */
 static void computes(bl_builder b, bl_value value, const int32_t *want, size_t count, const char *what) {
     int32_t x[3][4], out[64];
     for (int i = 0; i < 12; i++) x[i / 4][i % 4] = i;
@@ -216,14 +216,14 @@ static bl_builder begin(bl_value *x) {
     return b;
 }
 
-/* Views move no element: they are strides of the input that the loop reads. */
+/* Views move no elements: they change the strides with which the loop reads the input. */
 static void views(void) {
     bl_value x, y, z;
     bl_builder b = begin(&x); /* x[1:, ::-2] */
     const bl_range ranges[] = {{1, BL_OPEN, 1}, {BL_OPEN, BL_OPEN, -2}};
     OK(bl_builder_slice(b, x, ranges, 2, &y));
     computes(b, y, (int32_t[]){7, 5, 11, 9}, 4, "slice");
-    b = begin(&x); /* rows beyond the end are cut off; the columns are whole */
+    b = begin(&x); /* the last row: the stop is clamped to the number of rows, and all columns are kept */
     OK(bl_builder_slice(b, x, (bl_range[]){{-1, 99, 1}}, 1, &y));
     computes(b, y, (int32_t[]){8, 9, 10, 11}, 4, "the last row");
     b = begin(&x);
@@ -235,7 +235,7 @@ static void views(void) {
     b = begin(&x);
     OK(bl_builder_permute(b, x, (ptrdiff_t[]){-1, 0}, 2, &y));
     computes(b, y, (int32_t[]){0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}, 12, "permute");
-    b = begin(&x); /* x + its transpose, of the first three columns */
+    b = begin(&x); /* y + transpose(y), where y is the first three columns of x */
     OK(bl_builder_slice(b, x, (bl_range[]){{0, 3, 1}, {0, 3, 1}}, 2, &y));
     OK(bl_builder_transpose(b, y, &z));
     OK(bl_builder_apply(b, "add", (bl_value[]){y, z}, 2, &z));
@@ -244,7 +244,7 @@ static void views(void) {
     OK(bl_builder_reshape(b, x, (ptrdiff_t[]){2, -1}, 2, &y));
     OK(bl_builder_flip(b, y, 0, &y));
     computes(b, y, (int32_t[]){6, 7, 8, 9, 10, 11, 0, 1, 2, 3, 4, 5}, 12, "reshape");
-    b = begin(&x); /* the first row minus the first column, as a table */
+    b = begin(&x); /* the first row minus the first column, broadcast to a matrix */
     OK(bl_builder_index_axis(b, x, 0, 0, &y));
     OK(bl_builder_index_axis(b, x, 1, 0, &z));
     OK(bl_builder_expand_dims(b, z, 1, &z));

@@ -1,4 +1,4 @@
-/* Every wrong call that can be known to be wrong is answered by a status. */
+/* Every wrong call that the library can detect returns a status. */
 #include <broadloom.h>
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 static int failures;
 
-/* Notes a status that is not the one that was wanted, or a message without its words. */
+/* Reports a status other than the expected one, or a message that lacks the expected words. */
 static void want(bl_status status, bl_status wanted, const char *words, int line) {
     if (status != wanted) {
         printf("line %d: %s, not %s (%s)\n", line, bl_status_name(status), bl_status_name(wanted), bl_last_error());
@@ -72,7 +72,7 @@ static void building(void) {
     WANT(BL_HANDLE, bl_builder_int((bl_builder){0}, 1, &out), "is 0");
     OK(bl_builder_release(other));
 
-    /* A builder that is full stays one of the values that it has. */
+    /* A full builder keeps its values and can still be used. */
     bl_options small = {.size = sizeof small};
     OK(bl_options_init(&small));
     small.max_nodes = 1;
@@ -85,7 +85,7 @@ static void building(void) {
     OK(bl_builder_release(b));
 }
 
-/* Views that can't be. */
+/* Invalid views. */
 static void views(void) {
     const bl_dim table[] = {{NULL, 3}, {NULL, 4}};
     const bl_range all = {BL_OPEN, BL_OPEN, 1}, still = {0, 2, 0};
@@ -123,7 +123,7 @@ static void views(void) {
     WANT(BL_HANDLE, bl_builder_flip(b, x, 0, &out), "was released");
 }
 
-/* Reductions that can't be. */
+/* Invalid reductions. */
 static void reductions(void) {
     const bl_dim table[] = {{NULL, 3}, {NULL, 0}};
     const ptrdiff_t one = 1, twice[] = {0, -2};
@@ -169,13 +169,13 @@ static int32_t halve(void *context, size_t elements, const void *const *inputs, 
     return 0;
 }
 
-/* Fails if the context says so, and writes nothing. */
+/* A host function that returns the status in its context, and writes nothing. */
 static int32_t refuse(void *context, size_t elements, const void *const *inputs, void *output) {
     (void)elements, (void)inputs, (void)output;
     return *(const int32_t *)context;
 }
 
-/* A function that fails, in every way of running it; where it fails when a kernel is built, nothing is built. */
+/* A failing function, in every way to run it. If it fails while a kernel is built, no kernel is made. */
 static void refusing(void) {
     static int32_t number = -3;
     const bl_dtype operands[] = {BL_DTYPE_FLOAT32};
@@ -213,7 +213,7 @@ static void refusing(void) {
     OK(bl_kernel_release(kernel));
 }
 
-/* Host functions, and the libraries that texts find them in. */
+/* Host functions, and libraries, from which texts can call them. */
 static void functions(void) {
     const bl_dtype operands[] = {BL_DTYPE_FLOAT32, BL_DTYPE_FLOAT32, BL_DTYPE_FLOAT32, 12};
     const bl_host_function good = {sizeof good, "halve", operands, 1, BL_DTYPE_FLOAT32, 0, halve, NULL, destroy};
@@ -359,7 +359,7 @@ static void running(void) {
     WANT(BL_ARGUMENT, bl_kernel_run(kernel, in, 2, &to, 1, &flawed), "4 bytes");
     WANT(BL_HANDLE, bl_kernel_run(kernel, in, 2, &to, 1, &foreign), "a handle of another kind");
 
-    /* What an output overlaps is read first, or it is an error; here every element is read before it is written. */
+    /* If an output overlaps an input, the run reads every element before overwriting it, or returns an error. */
     float shifted[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
     const size_t all[] = {8};
     const bl_view apart[] = {view(shifted, BL_DTYPE_FLOAT32, all, NULL, 1), view(y, BL_DTYPE_FLOAT32, all, NULL, 1)};
@@ -390,7 +390,7 @@ static void running(void) {
     OK(bl_kernel_release(kernel));
     WANT(BL_HANDLE, bl_kernel_run(kernel, in, 2, &to, 1, NULL), "the kernel was released");
     WANT(BL_HANDLE, bl_kernel_release(kernel), "was released");
-    bl_kernel next = sum(); /* in the same place */
+    bl_kernel next = sum(); /* the new handle has the released handle's index */
     WANT(BL_HANDLE, bl_kernel_retain(kernel), "was released");
     OK(bl_kernel_release(next));
 }
@@ -406,7 +406,7 @@ static void calling(void) {
     WANT(BL_SHAPE, bl_kernel_bind(kernel, (bl_extent[]){{"n", 4}, {"n", 5}}, 2, &call), "4 and as 5");
     WANT(BL_LIMIT, bl_kernel_bind(kernel, (bl_extent[]){{"n", SIZE_MAX}}, 1, &call), "");
     OK(bl_kernel_bind(kernel, (bl_extent[]){{"n", 4}}, 1, &call));
-    OK(bl_kernel_release(kernel)); /* the call keeps it */
+    OK(bl_kernel_release(kernel)); /* the call keeps the kernel */
     OK(bl_call_run(call, in, 2, to, 1));
     WANT(BL_ARITY, bl_call_run(call, in, 2, to, 2), "2 outputs");
     WANT(BL_NULL, bl_call_run(call, NULL, 2, to, 1), "inputs is null");
@@ -425,7 +425,7 @@ static void calling(void) {
     WANT(BL_HANDLE, bl_call_run(call, in, 2, to, 1), "the call was released");
 }
 
-/* Threads that use a kernel while another one releases it: each use is whole, or BL_HANDLE. */
+/* Threads use a kernel while another thread releases it: each use succeeds, or returns BL_HANDLE. */
 struct shared {
     bl_kernel kernel;
     int wrong;

@@ -1,11 +1,11 @@
-/* Random calls of every function of the C ABI, with handles that live, were released, are of another kind or were made up,
- * with null and misaligned pointers, codes and counts that do not exist, and views of any shape.
+/* Random calls of every function of the C ABI. Handles are valid, released, of the wrong kind or arbitrary numbers; pointers may
+ * be null or misaligned, codes and counts invalid, and views have any shape.
  *
  *     random_misuse [STEPS [SEED [THREADS]]]
  *
- * Threads share all handles, so that objects are released while others use them. What must hold: every call returns a status,
- * never BL_INTERNAL; a call that fails leaves its result alone and has a message; nothing is written outside of an output.
- * Sanitizers and valgrind look for what else could go wrong.
+ * Threads share all handles, so that a thread releases objects while others use them. Every call must return a status other than
+ * BL_INTERNAL; a failed call must not write its result and must set a message; nothing may be written outside an output.
+ * Sanitizers and valgrind check for other errors.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ enum { ELEMENTS = 2048, GUARD = 64, VALUES = 16 };
 
 enum kind { BUILDER, VALUE, KERNEL, CALL, HOST, LIBRARY, FLAG, KINDS };
 
-/* Handles of each kind. Few builders have many values, so that a value often meets its own builder. */
+/* The number of handles of each kind. There are few builders and many values, so that a value is often used with its builder. */
 static const size_t places[KINDS] = {2, 24, 8, 8, 3, 2, 4};
 static uint64_t pool[KINDS][24];
 static int failures;
@@ -42,7 +42,7 @@ static void complain(const char *what, bl_status status) {
     __atomic_store_n(&failures, 1, __ATOMIC_RELAXED);
 }
 
-/* What every failed call has in common. */
+/* Checks the properties that every failed call must have. */
 static bl_status seen(const char *what, bl_status status) {
     __atomic_fetch_add(&calls_made, 1, __ATOMIC_RELAXED);
     if (status == BL_OK) __atomic_fetch_add(&successes, 1, __ATOMIC_RELAXED);
@@ -51,7 +51,7 @@ static bl_status seen(const char *what, bl_status status) {
     return status;
 }
 
-/* A handle out of the pool, most often of this kind; 0, or any number. */
+/* Returns a handle from the pool, usually of this kind, or 0, or an arbitrary number. */
 static uint64_t handle(struct random *r, enum kind kind) {
     const enum kind other = (enum kind)below(r, KINDS);
     uint64_t own = __atomic_load_n(&pool[kind][below(r, places[kind])], __ATOMIC_RELAXED);
@@ -72,17 +72,17 @@ static bl_status release(enum kind kind, uint64_t id) {
     case HOST: return bl_host_release((bl_host){id});
     case LIBRARY: return bl_library_release((bl_library){id});
     case FLAG: return bl_flag_release((bl_flag){id});
-    default: return BL_OK; /* values live as long as their builder */
+    default: return BL_OK; /* a value is released with its builder */
     }
 }
 
-/* Puts a handle into the pool. What it replaces is released, or stays alive without a handle. */
+/* Puts a handle into the pool. The object that it replaces is released, or stays alive without a handle. */
 static void keep(struct random *r, enum kind kind, uint64_t made) {
     uint64_t old = __atomic_exchange_n(&pool[kind][below(r, places[kind])], made, __ATOMIC_RELAXED);
     if (below(r, 16)) (void)release(kind, old);
 }
 
-/* A place for a result: null, misaligned, or one with a mark that must stay unless the call succeeds. */
+/* A pointer for a result: null, misaligned, or to a mark that only a successful call may overwrite. */
 #define MARK 0xa5a5a5a5a5a5a5a5u
 #define MAKE(type, kind, call)                                                     \
     do {                                                                     \
@@ -191,7 +191,7 @@ static void build(struct random *r) {
     }
 }
 
-/* Memory for an operand, with marks around it. */
+/* Memory for an operand, with marks before and after it. */
 struct memory {
     _Alignas(64) unsigned char bytes[GUARD + ELEMENTS * 8 + GUARD];
 };
@@ -209,13 +209,13 @@ static void check(const struct memory *m) {
         }
 }
 
-/* A view that stays within the memory, or one that has to be refused. */
+/* Makes a view that is within the memory, or one that must be rejected. */
 static bl_view view(struct random *r, struct memory *m, size_t *shape, ptrdiff_t *strides) {
     bl_view made = {m->bytes + GUARD, shape, NULL, (uint32_t)below(r, 4), CODE(r, 12)};
     size_t elements = 1;
     for (uint32_t i = 0; i < 4; i++) shape[i] = below(r, 5), strides[i] = 0, elements *= i < made.rank ? shape[i] : 1;
     if (below(r, 2)) {
-        /* Contiguous in reverse, from the last element. */
+        /* Contiguous in reverse order, beginning with the last element. */
         ptrdiff_t step = -1;
         for (uint32_t i = made.rank; i-- > 0;) strides[i] = step, step *= (ptrdiff_t)(shape[i] ? shape[i] : 1);
         made.strides = strides;
@@ -230,7 +230,7 @@ static bl_view view(struct random *r, struct memory *m, size_t *shape, ptrdiff_t
     case 5: made.strides = strides, strides[0] = PTRDIFF_MAX; break;
     default: break;
     }
-    /* One byte off, the last elements may lie in the mark: not of an input's or output's own. */
+    /* One byte further, the last one-byte elements could be in the mark, which is outside the operand's own memory. */
     if (made.data == m->bytes + GUARD + 1 && bl_dtype_size(made.dtype) == 1) made.data = m->bytes + GUARD;
     return made;
 }
@@ -243,7 +243,7 @@ static void run(struct random *r) {
     for (int i = 0; i < 3; i++) {
         fill(&in[i], (unsigned char)below(r, 256)), fill(&out[i], 0);
         inputs[i] = view(r, &in[i], shapes[i], strides[i]), outputs[i] = view(r, &out[i], shapes[3 + i], strides[3 + i]);
-        /* Often what kernels take: vectors of one length. */
+        /* In half of the cases, operands that kernels accept: vectors of the same length. */
         if (below(r, 2)) inputs[i].rank = outputs[i].rank = 1, shapes[i][0] = shapes[3 + i][0] = 4, inputs[i].strides = outputs[i].strides = NULL,
                          inputs[i].data = in[i].bytes + GUARD, outputs[i].data = out[i].bytes + GUARD, inputs[i].shape = shapes[i], outputs[i].shape = shapes[3 + i];
         if (below(r, 2)) inputs[i].dtype = outputs[i].dtype = BL_DTYPE_FLOAT32;
@@ -255,7 +255,7 @@ static void run(struct random *r) {
 }
 
 static void call(struct random *r) {
-    /* Inputs have at most five axes of at most four elements, so that they fit; what is computed of them may be larger. */
+    /* Inputs have at most five axes of extent at most four, so that they fit the memory. Results may be larger. */
     struct memory in[3], out[3];
     const void *from[3];
     void *to_[3];
@@ -269,7 +269,7 @@ static void call(struct random *r) {
     char text[256];
     uint64_t calls = 0;
     const bl_control watched = control(r, &calls);
-    /* A call of an operand that is too large for this memory must not run. */
+    /* A call with an operand that is too large for the memory must not run. */
     for (size_t i = 0; i < 3; i++) {
         memset(extents, 0, sizeof extents);
         const bl_status known = seen("output shape", bl_call_output_shape(c, i, extents, 8, &rank));

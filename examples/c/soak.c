@@ -1,9 +1,9 @@
-/* Many calls of each face of the C ABI, and by how much the process grew over all but the first tenth of them.
+/* Makes many calls of each group of functions of the C ABI, and prints by how much the process grew after the first tenth of the calls.
  *
  *     soak [CALLS]
  *
- * Faces that plan or compile at each call have a hundredth of the calls. Exit status 1 means that a face grew by more than 8 MB, which is a
- * leak of 9 bytes a call in a million calls. Memory is read from /proc; elsewhere only the statuses are checked.
+ * Groups that plan or compile at each call get a hundredth of the calls. Exit status 1 means that the process grew by more than 8 MB during
+ * a group, which is a leak of 9 bytes per call in a million calls. Memory is read from /proc; without it, only the statuses are checked.
  */
 #include <stdio.h>
 #include <stdlib.h>

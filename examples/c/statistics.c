@@ -1,4 +1,4 @@
-/* Reductions from C: the mean and the standard deviation of bands, the largest pixel, and a softmax, for images of any size. */
+/* Reductions from C, for images of any size: the mean and the standard deviation of bands, the largest pixel, and a softmax. */
 #include <broadloom.h>
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@ static void ok(bl_status status, const char *what) {
 }
 #define OK(call) ok(call, #call)
 
-/* Ends the program if something is not so. */
+/* Ends the program with a message if the condition is false. */
 static void expect(int so, const char *what) {
     if (!so) {
         fprintf(stderr, "not so: %s\n", what);
@@ -29,7 +29,7 @@ static bl_view view(void *data, bl_dtype dtype, const size_t *shape, uint32_t ra
     return (bl_view){.data = data, .shape = shape, .strides = NULL, .rank = rank, .dtype = dtype};
 }
 
-/* Of an image of bands: what is known of each band, and where the largest pixel of all is. */
+/* Statistics of each band of an image, and the index of the largest pixel of all bands. */
 static bl_kernel statistics(void) {
     const bl_dim image[] = {{"bands", 0}, {"rows", 0}, {"columns", 0}};
     const ptrdiff_t pixels[] = {-2, -1};
@@ -39,7 +39,7 @@ static bl_kernel statistics(void) {
     OK(bl_builder_new(NULL, &b));
     OK(bl_builder_input(b, "image", BL_DTYPE_FLOAT32, image, 3, &x));
     OK(bl_builder_reduce(b, BL_REDUCE_MEAN, x, pixels, 2, 0, &mean));
-    OK(bl_builder_reduce_with(b, BL_REDUCE_STD, 1, x, pixels, 2, 0, &deviation)); /* of a sample */
+    OK(bl_builder_reduce_with(b, BL_REDUCE_STD, 1, x, pixels, 2, 0, &deviation)); /* with the sample's correction, 1 */
     OK(bl_builder_reduce(b, BL_REDUCE_COUNT_NONZERO, x, pixels, 2, 0, &counted));
     OK(bl_builder_reduce(b, BL_REDUCE_ARGMAX, x, NULL, 0, 0, &largest));
     OK(bl_builder_output(b, "mean", mean));
@@ -80,7 +80,7 @@ static void bands(void) {
     }
     EXPECT(largest == PIXELS + 6 * COLUMNS + 5);
 
-    /* Of no pixels there are means, which are NaN, and no largest one. */
+    /* Without pixels, the means would be NaN, but there is no largest pixel, which is an error. */
     const size_t nothing[] = {BANDS, 0, COLUMNS};
     const bl_view empty = view(NULL, BL_DTYPE_FLOAT32, nothing, 3);
     EXPECT(bl_kernel_run(kernel, &empty, 1, out, 4, NULL) == BL_SHAPE);
@@ -88,7 +88,7 @@ static void bands(void) {
     OK(bl_kernel_release(kernel));
 }
 
-/* exp(x - max(x)) / sum(exp(x - max(x))) along rows of any number and length. */
+/* exp(x - max(x)) / sum(exp(x - max(x))) along the rows, for any number and length of rows. */
 static void softmax(void) {
     const bl_dim matrix[] = {{"n", 0}, {"m", 0}};
     const ptrdiff_t last = -1;
@@ -121,7 +121,7 @@ static void softmax(void) {
     OK(bl_kernel_release(kernel));
 }
 
-/* A balance, and the growth between its days: sums so far, and the inner product with another series. */
+/* A cumulative sum and a cumulative product of a series, and its inner product with another series. */
 static void scans(void) {
     const bl_dim days[] = {{NULL, 4}};
     bl_builder b;

@@ -1,4 +1,4 @@
-//! Hand-fused loops over two inputs, compiled for the target's maximum vector width, and the numbers to run them on.
+//! Hand-fused loops over two inputs, compiled for the target's maximum vector width, and the numbers that they run on.
 //!
 //! Everything that a [`Loop`] calls is inlined into it, so that rustc can vectorise it.
 

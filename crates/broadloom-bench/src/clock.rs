@@ -1,23 +1,23 @@
 //! Times several contenders in alternation.
 //!
-//! Returns the median time of a call of each, in nanoseconds. Contenders alternate in batches long enough for the clock's
-//! resolution, so that a slow phase of the machine affects all of them.
+//! Contenders alternate in batches that are long enough for the clock's resolution, so that a slow phase of the machine
+//! affects all of them.
 
 use std::time::{Duration, Instant};
 
-/// A timed function, which runs a given number of times.
+/// A function to be timed. It runs the code as many times as its argument specifies.
 pub type Contender<'c> = Box<dyn FnMut(usize) + 'c>;
 
-/// The minimum duration of a batch, which the clock resolves well.
+/// The minimum duration of a batch, which is long enough for the clock's resolution.
 const BATCH: Duration = Duration::from_micros(50);
 /// The maximum number of calls in a batch.
 const MOST_CALLS: usize = 1 << 20;
-/// If the calls of a contender take at most this long, its data may be in a cache, from which other
-/// contenders evict it. It therefore gets one untimed call before each batch.
+/// If a contender's calls take at most this long, its data may be in a cache, and other contenders evict it from there.
+/// The contender then gets one untimed call before each batch.
 const CACHED: Duration = Duration::from_millis(2);
-/// The maximum number of turns; more don't make the median more precise.
+/// The maximum number of turns. Further turns don't make the median more precise.
 const MOST_TURNS: usize = 401;
-/// The minimum number of turns, which are taken even if they exceed the time budget, up to four times the budget.
+/// The minimum number of turns. They are completed even if they exceed the time budget, up to four times the budget.
 const LEAST_TURNS: usize = 5;
 
 /// Times the contenders alternately. Returns the median time of a call of each, in nanoseconds.
@@ -43,7 +43,7 @@ pub fn in_turns(contenders: &mut [Contender<'_>], budget: Duration) -> Vec<f64> 
     times.into_iter().map(median).collect()
 }
 
-/// Warms up a contender. Returns the number of calls in a batch, and whether the contender's data may be in a cache.
+/// Warms up a contender. Returns the number of calls in its batches, and whether its data may be in a cache.
 fn batch(run: &mut Contender<'_>, budget: Duration) -> (usize, bool) {
     let mut calls = 1;
     let began = Instant::now();

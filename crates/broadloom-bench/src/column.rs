@@ -1,7 +1,7 @@
-//! The memory of a workload: columns of numbers, whose dtype is known at run time only.
+//! The memory of a workload: columns of numbers, whose dtype is known only at run time.
 //!
-//! Each column of a problem begins at a cache line, at a different offset within a page than the other columns. Otherwise loads
-//! would wait for pending stores to addresses that differ by a multiple of 4 KiB (4K aliasing).
+//! Each column of a problem begins at a cache line, at a different offset within a page than the other columns. With equal
+//! offsets, loads would wait for pending stores to addresses that differ by a multiple of 4 KiB (4K aliasing).
 
 use std::ops::Range;
 
@@ -21,10 +21,10 @@ pub struct Placed<T> {
 }
 
 impl<T: Copy + Default> Placed<T> {
-    /// Zeros, at the page offset for column number `place` of a problem.
+    /// Allocates zeros at the page offset for column number `place` of a problem.
     pub fn new(len: usize, place: usize) -> Placed<T> {
         let size = size_of::<T>();
-        // A zeroed vector is not touched, so its pages come unused from the system.
+        // A zeroed vector is allocated without being written, so its pages are new pages of the system.
         let memory = vec![T::default(); len + PAGE / size];
         let wanted = (64 + place * STAGGER) % PAGE;
         let at = memory.as_ptr().addr() % PAGE;
@@ -45,25 +45,25 @@ impl<T: Copy + Default> Placed<T> {
 
 /// An element type of the workloads.
 pub trait Cell: Element + Copy + Default + PartialEq + Send + Sync {
-    /// A column with these elements.
+    /// Makes a column of these elements.
     fn column(cells: Placed<Self>) -> NumberColumn;
-    /// Returns the slice as one of this element type.
+    /// Returns the elements of the slice, which must be of this type.
     ///
     /// # Panics
-    /// If the slice has another element type; a workload's loop knows its dtypes.
+    /// If the slice has another element type, which is a fault in the workload's loop.
     fn of<'a>(slice: &Slice<'a>) -> &'a [Self];
-    /// Does what [`Cell::of`] does, for writing.
+    /// Returns the elements of the slice for writing, which must be of this type.
     ///
     /// # Panics
-    /// If the slice has another element type.
+    /// If the slice has another element type, which is a fault in the workload's loop.
     fn of_mut<'s>(slice: &'s mut SliceMut<'_>) -> &'s mut [Self];
-    /// Whether two values have the same bits or, for floats, differ by at most this many ulp.
+    /// Whether two values have the same bits, or are floats that differ by at most `ulps` ulp.
     fn agrees(self, other: Self, ulps: u64) -> bool;
 }
 
 macro_rules! cells {
     ($($variant:ident $t:ty, $bits:expr;)*) => {
-        /// The numbers of one dtype.
+        /// Numbers of one dtype.
         #[derive(Clone, Debug)]
         pub enum NumberColumn {
             $(#[doc = concat!("`", stringify!($t), "`")] $variant(Placed<$t>),)*
@@ -129,7 +129,7 @@ macro_rules! cells {
                 self.len() == 0
             }
 
-            /// The first index at which two columns don't agree, by [`Cell::agrees`].
+            /// The first index at which two columns differ, according to [`Cell::agrees`].
             pub fn difference(&self, other: &NumberColumn, ulps: u64) -> Option<usize> {
                 match (self, other) {
                     $((NumberColumn::$variant(a), NumberColumn::$variant(b)) => {
@@ -206,14 +206,14 @@ cells! {
     Float64 f64, |x| ordered(x.to_bits(), 64);
 }
 
-/// Maps the bits of a float of this width to an integer with the same order. −0 is below 0.
+/// Maps the bits of a float of this width to an integer, such that the integers have the order of the floats, with −0 below 0.
 fn ordered(bits: u64, width: u32) -> i64 {
     let sign = 1 << (width - 1);
     let magnitude = (bits & (sign - 1)) as i64;
     if bits & sign == 0 { magnitude } else { !magnitude }
 }
 
-/// A function that maps random bits to numbers from `lo` to `hi`, by their upper bits.
+/// Returns a function that maps random bits to a number from `lo` to `hi`, using the upper bits.
 pub fn between<T: Cell>(lo: f64, hi: f64) -> impl FnMut(u64) -> T {
     move |bits| T::of_f64(lo + (hi - lo) * ((bits >> 11) as f64 / (1u64 << 53) as f64))
 }
@@ -245,8 +245,8 @@ mod tests {
         let next = f32::from_bits(1.0f32.to_bits() + 2);
         assert!(apart(1.0, next, 2) && !apart(next, 1.0, 1) && !apart(-1.0, -next, 1));
         let tiny = f32::from_bits(1);
-        // From the largest negative to the smallest positive number there are three steps: to −0, to 0, and
-        // on.
+        // From the largest negative number to the smallest positive one there are three steps: to −0, to 0, and to the positive
+        // number.
         assert!(apart(-tiny, tiny, 3) && !apart(-tiny, tiny, 2));
         assert!(f16::from_bits(0x8001).agrees(f16::from_bits(0x8002), 1));
         assert!((-1i16).agrees(-1, 0) && !(-1i16).agrees(0, 0));

@@ -1,15 +1,15 @@
 //! Texts designed to be as expensive as possible: about a million characters long, or with as many nodes as the limits allow.
 //!
-//! Each is within the default limit on the length of a text, so that another limit has to reject it.
+//! Each text is within the default limit on the length of a text, so that only another limit can reject it.
 
 use ExpectedAnswer::{Refused, Value};
 
 /// The expected outcome for a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpectedAnswer {
-    /// It evaluates to a value.
+    /// The text evaluates to a value.
     Value,
-    /// It is rejected with a message that starts with this text.
+    /// The text is rejected with a message that starts with this string.
     Refused(&'static str),
 }
 
@@ -42,7 +42,7 @@ pub fn texts() -> Vec<Hostile> {
     texts.0
 }
 
-/// Repeats a text up to [`LENGTH`] characters.
+/// Repeats a piece of text until the result has about [`LENGTH`] characters.
 fn fill(piece: &str) -> String {
     piece.repeat(LENGTH / piece.len())
 }
@@ -52,7 +52,7 @@ fn around(open: &str, n: usize, inner: &str, close: &str) -> String {
     open.repeat(n) + inner + &close.repeat(n)
 }
 
-/// Numbered repetitions of a text, up to [`LENGTH`] characters in total, and their number.
+/// Concatenates numbered pieces of text until the result has about [`LENGTH`] characters. Also returns the number of pieces.
 fn numbered(piece: &dyn Fn(usize) -> String) -> (String, usize) {
     let mut text = String::new();
     let mut i = 0;
@@ -71,7 +71,7 @@ impl Texts {
         self.0.push(Hostile { name: name.to_owned(), text, answer });
     }
 
-    /// Texts with nesting, within the limit and beyond it.
+    /// Texts with nesting as deep as the limit allows, and deeper.
     fn nesting(&mut self) {
         self.add("parentheses", around("(", 130_000, "x", ")"), Value);
         self.add("parentheses, never closed", fill("("), DEPTH);

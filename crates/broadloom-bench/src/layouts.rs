@@ -1,6 +1,6 @@
-//! Plain loops for strided layouts, each hand-written in the fastest version known.
+//! Plain loops for strided layouts, each hand-written in the fastest known version.
 //!
-//! The rules of [`crate::loops`] apply.
+//! They follow the rules of [`crate::loops`].
 #![cfg_attr(
     not(target_arch = "x86_64"),
     allow(dead_code, reason = "tiles are turned by AVX's instructions only")
@@ -15,8 +15,9 @@ use pulp::x86::V3;
 
 use crate::loops::vectorized;
 
-/// The number of rows and columns in a block of the transposed loop. Blocks of 64 and 128 are equally fast, 32 is a tenth slower
-/// and 16 a third (1e7 elements, on the machine of `docs/generated/performance.md`).
+/// The number of rows and columns in a block of the loop for transposed matrices. Blocks of 64 and 128 rows are equally fast,
+/// blocks of 32 are a tenth slower and blocks of 16 a third slower (1e7 elements, on the machine of
+/// `docs/generated/performance.md`).
 const BLOCK: usize = 64;
 
 /// a + row, for rows of three elements.
@@ -24,13 +25,13 @@ pub fn short_rows<T: Copy + Add<Output = T>>(a: &[T], row: &[T; 3], out: &mut [T
     vectorized(
         #[inline(always)]
         || {
-            // 24 elements are a whole number of vectors, for every width up to 256 bits.
+            // 24 elements are a whole number of vectors, at every vector width up to 256 bits.
             let pattern: [T; 24] = std::array::from_fn(|i| row[i % 3]);
             let (whole, rest) = a.as_chunks::<24>();
             let (out, out_rest) = out.as_chunks_mut::<24>();
             for (out, a) in out.iter_mut().zip(whole) {
-                // The sums are computed in a temporary array, since writing them to `out` directly would
-                // force the compiler to keep the order of the stores.
+                // The sums are computed into a temporary array. If they were written directly to `out`, the compiler would have
+                // to keep the order of the stores.
                 *out = std::array::from_fn(|i| a[i] + pattern[i]);
             }
             for (i, (out, &a)) in out_rest.iter_mut().zip(rest).enumerate() {
@@ -40,7 +41,7 @@ pub fn short_rows<T: Copy + Add<Output = T>>(a: &[T], row: &[T; 3], out: &mut [T
     );
 }
 
-/// a + column, for rows of `n` elements. `out` holds the elements with the flat indices `at`.
+/// a + column, for rows of `n` elements. `out` contains the elements of the result whose flat indices are in `at`.
 pub fn short_columns<T: Copy + Add<Output = T>>(
     a: &[T],
     column: &[T],
@@ -60,7 +61,7 @@ pub fn short_columns<T: Copy + Add<Output = T>>(
     );
 }
 
-/// a[n − 1 − i] + b[i]. `a` is the range of elements that is combined with `b`, in memory order.
+/// a[n − 1 − i] + b[i]. `a` contains the elements that are combined with those of `b`, in memory order.
 pub fn reversed<T: Copy + Add<Output = T>>(a: &[T], b: &[T], out: &mut [T]) {
     vectorized(
         #[inline(always)]
@@ -82,14 +83,14 @@ pub fn every_second<T: Copy + Add<Output = T>>(a: &[T], b: &[T], out: &mut [T]) 
 
 /// An element type whose tiles are transposed in registers.
 pub trait Turn: Copy + Add<Output = Self> {
-    /// The number of rows and columns of a tile, which is the number of elements in a 256-bit vector.
+    /// The number of rows and of columns in a tile, which is the number of elements in a 256-bit vector.
     const SIDE: usize;
-    /// Transposes the tile of `b`: reads its rows by `row`, and passes its columns to `put`.
+    /// Transposes the tile of `b`: reads its rows with `row`, and passes its columns to `put`.
     #[cfg(target_arch = "x86_64")]
     fn turn(v3: V3, tile: LayoutTile<'_, Self>);
 }
 
-/// A tile of both operands and of the result.
+/// A tile of the two operands and of the result.
 pub struct LayoutTile<'t, T> {
     a: &'t [T],
     b: &'t [T],
@@ -99,13 +100,13 @@ pub struct LayoutTile<'t, T> {
 }
 
 impl<T: Turn> LayoutTile<'_, T> {
-    /// Measurement `k` of the tile of `b`, of `N` elements.
+    /// Row `k` of the tile of `b`, which has `N` elements.
     #[inline(always)]
     fn row<const N: usize>(&self, k: usize) -> [T; N] {
         std::array::from_fn(|l| self.b[k * self.n..][..N][l])
     }
 
-    /// Writes row `l` of the result: the sum of the row of `a` and the transposed elements.
+    /// Writes row `l` of the result: the sum of the row of `a` and a row of the transposed tile.
     #[inline(always)]
     fn put<const N: usize>(&mut self, l: usize, turned: [T; N]) {
         let a = &self.a[l * self.n..][..N];
@@ -168,7 +169,7 @@ impl Turn for f64 {
     }
 }
 
-/// a + bᵀ for square matrices with `n` rows; computes a range of rows.
+/// a + bᵀ for square matrices with `n` rows. `out` contains only `rows` of the result, which are computed.
 pub fn transposed<T: Turn>(a: &[T], b: &[T], n: usize, out: &mut [T], rows: Range<usize>) {
     let first = rows.start;
     let mut one = |i: usize, j: usize| out[(i - first) * n + j] = a[i * n + j] + b[j * n + i];
@@ -176,7 +177,7 @@ pub fn transposed<T: Turn>(a: &[T], b: &[T], n: usize, out: &mut [T], rows: Rang
     if let Some(v3) = V3::try_new() {
         let side = T::SIDE;
         let (end, columns) = (first + rows.len() / side * side, n / side * side);
-        // The elements outside of the tiles, on the right and at the bottom, are added one by one.
+        // The elements to the right of the tiles and below them are added one by one.
         (first..end).for_each(|i| (columns..n).for_each(|j| one(i, j)));
         (end..rows.end).for_each(|i| (0..n).for_each(|j| one(i, j)));
         return v3.vectorize(

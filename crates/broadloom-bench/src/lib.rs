@@ -1,8 +1,8 @@
-//! Benchmarks of broadloom: workloads, the plain loops they are compared with, and the timing.
+//! Benchmarks of broadloom: workloads, the plain loops with which they are compared, and the timing.
 //!
-//! [`run`] measures a workload for a dtype and a size. Each [`Measurement`] it returns has the time per element of broadloom and of a
-//! plain Rust loop over the same memory, and the machine's copy bandwidth at the same time. Results are compared with the loop's
-//! before anything is timed, and all contenders alternate, so that a slow phase of the machine affects all of them.
+//! [`run`] measures a workload for a dtype and a size. Each [`Measurement`] that it returns contains the time per element of
+//! broadloom and of a plain Rust loop over the same memory, and the machine's copy bandwidth at the same time. Results are compared
+//! with the loop's before they are timed. All contenders alternate, so that a slow phase of the machine affects all of them.
 //!
 //! ```
 //! use broadloom_bench::{Settings, run, workload};

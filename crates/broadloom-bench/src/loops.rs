@@ -1,4 +1,4 @@
-//! The plain Rust loops that expressions are compared with, compiled for AVX2 and FMA if the target has them.
+//! The plain Rust loops with which expressions are compared, compiled for AVX2 and FMA if the target has them.
 //!
 //! `a * b + c` is never contracted to an FMA. The loop and its operation are inlined into one function, which is compiled for
 //! these instruction sets.
@@ -60,7 +60,8 @@ pub fn map3<A: Copy, B: Copy, C: Copy, O>(
     );
 }
 
-/// out\[i\] = f(a\[i\], b\[i\], c\[i\], column) for each row of `out`; `b` and `c` are one row, used for all rows.
+/// out\[i\] = f(a\[i\], b\[i\], c\[i\], column) for each row of `out`. `b` and `c` are a single row, which is used for all
+/// rows; each row has its own element of `column`.
 #[inline]
 pub fn rows<T: Copy>(a: &[T], b: &[T], c: &[T], column: &[T], out: &mut [T], f: impl Fn(T, T, T, T) -> T) {
     vectorized(
@@ -89,7 +90,7 @@ pub fn iterated<T: Copy + std::ops::Mul<Output = T> + std::ops::Add<Output = T>>
     z
 }
 
-/// The quotient rounded down, and the remainder with the sign of the divisor, which must not be 0.
+/// Returns the quotient rounded down, and the remainder, which has the sign of the divisor. The divisor must not be 0.
 #[inline(always)]
 pub fn divided(a: i32, b: i32) -> (i32, i32) {
     let (q, r) = (a.wrapping_div(b), a.wrapping_rem(b));

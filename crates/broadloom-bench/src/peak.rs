@@ -1,4 +1,4 @@
-//! Measures the peak arithmetic rate of the machine: multiplications and additions per second, in registers.
+//! Measures the machine's peak rate of arithmetic in registers: multiplications and additions per second.
 //!
 //! The timed loop has no loads or stores, and has enough independent dependency chains to hide the latency of each operation.
 
@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use pulp::NullaryFnOnce;
 
-/// The number of independent dependency chains. Two operations of four cycles each, on two execution units, need 8 or more; 16
-/// registers allow 12.
+/// The number of independent dependency chains. Operations with a latency of four cycles need eight or more chains to fill two
+/// execution units; 16 registers suffice for 12 chains.
 const CHAINS: usize = 12;
 /// The number of steps of a chain in a batch.
 const STEPS: usize = 20_000;
 
-/// The peak rates of float32 operations per nanosecond, with the vector width in bits, for each vector width of the target.
+/// For each vector width of the target, the width in bits and the peak rate of float32 operations per nanosecond.
 pub fn peaks(budget: Duration) -> Vec<(usize, f64)> {
     let mut peaks = Vec::new();
     #[cfg(target_arch = "x86_64")]
@@ -31,7 +31,8 @@ pub fn peaks(budget: Duration) -> Vec<(usize, f64)> {
     peaks
 }
 
-/// The maximum rate over several batches, in operations per nanosecond. `batch` returns its number of operations.
+/// The maximum rate of several batches, in operations per nanosecond. `batch` returns the number of operations that it has
+/// run.
 fn best(budget: Duration, batch: impl Fn() -> usize) -> f64 {
     let began = Instant::now();
     let mut best = 0.0f64;

@@ -1,6 +1,6 @@
 //! A workload at one size: its memory, its expressions, and the equivalent plain loop.
 //!
-//! The plain loop computes a given range of units, so that several threads can share the work.
+//! The plain loop computes any range of units, so that several threads can share the work.
 
 use std::ops::Range;
 
@@ -15,10 +15,12 @@ pub type Roots<'a> = SmallVec<[Array<'a>; 2]>;
 /// A function that builds a workload's expressions over its inputs.
 pub type Expressions = for<'a> fn(&[Array<'a>]) -> Roots<'a>;
 
-/// A plain loop. Its arguments are the whole inputs, the outputs of a range of units, and that range.
+/// A plain loop. Its arguments are the whole inputs, the parts of the outputs for a range of units, and
+/// this range.
 pub type Sweep = dyn Fn(&[Slice<'_>], &mut [SliceMut<'_>], Range<usize>) + Send + Sync;
 
-/// The minimum number of elements per thread. With less than twice as many, the loop runs on one thread.
+/// The minimum number of elements per thread. A loop over fewer than twice as many elements runs on one
+/// thread.
 const LEAST_SHARE: usize = 1 << 14;
 
 /// A workload at one size.
@@ -35,9 +37,11 @@ pub struct Problem {
     pub sweep: Box<Sweep>,
     /// The number of equally large units into which the loop can be divided.
     pub units: usize,
-    /// The number of bytes accessed if every element that is used is read or written once.
+    /// The number of bytes accessed if every used element of an input is read once, and every element of
+    /// an output is written once.
     pub traffic: usize,
-    /// The allowed difference between the results and the loop's, in ulp: 0 if the arithmetic is the same.
+    /// The maximum allowed difference between the results and the loop's, in ulp; 0 if the arithmetic is
+    /// the same.
     pub ulps: u64,
 }
 
@@ -60,12 +64,12 @@ impl Problem {
         }
     }
 
-    /// Adds an input; `rule` maps random bits to its elements.
+    /// Adds an input. `rule` maps random bits to an element.
     pub fn reads<T: Cell>(self, shape: &[usize], rule: impl FnMut(u64) -> T) -> Problem {
         self.reads_some::<T>(shape, 1, rule)
     }
 
-    /// Adds an input of which only one in `of` elements is used.
+    /// Adds an input of which only every `of`-th element is used.
     pub fn reads_some<T: Cell>(
         mut self,
         shape: &[usize],
@@ -75,7 +79,7 @@ impl Problem {
         let elements = shape.iter().product();
         let place = self.inputs.len() + self.outputs.len();
         let mut cells = Placed::new(elements, place);
-        // Knuth's linear congruential generator, whose upper bits don't repeat within 2^64 numbers.
+        // Knuth's linear congruential generator. Its upper bits don't repeat within 2^64 numbers.
         let mut state = (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         for cell in cells.get_mut() {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -127,13 +131,14 @@ impl Problem {
         self.inputs.iter().map(|(shape, column)| column.slice().array(shape)).collect()
     }
 
-    /// Runs the plain loop on up to this many threads, as far as each gets enough elements.
+    /// Runs the plain loop of this problem on at most `threads` threads, fewer if a thread would get too
+    /// few elements.
     pub fn loop_over(&self, x: &[Slice<'_>], outputs: &mut [SliceMut<'_>], threads: usize) {
         sweep(&*self.sweep, self.units, self.elements(), x, outputs, threads);
     }
 }
 
-/// Runs a plain loop on up to this many threads, as far as each gets enough elements.
+/// Runs a plain loop on at most `threads` threads, fewer if a thread would get too few elements.
 pub fn sweep(
     sweep: &Sweep,
     units: usize,

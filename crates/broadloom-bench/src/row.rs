@@ -17,11 +17,11 @@ use crate::column::{NumberColumn, Placed, Slice, SliceMut};
 use crate::problem::{Problem, sweep};
 use crate::workload::Workload;
 
-/// The maximum number of bytes that the comparison copy reads. It exceeds every known last-level cache; the largest had 260 MiB,
-/// which reads and writes share.
+/// The maximum number of bytes that the comparison copy reads. Together with the bytes that the copy writes, this exceeds every
+/// known last-level cache; the largest has 260 MiB.
 const MOST_COPIED: usize = 256 << 20;
 
-/// The number of untimed runs under [`Executor::Auto`], which tries both executors a few times if their estimates are close.
+/// The number of untimed runs under [`Executor::Auto`], which tries each executor a few times if their estimates are close.
 const RUNS_TO_DECIDE: usize = 10;
 
 /// The settings of a measurement.
@@ -29,13 +29,13 @@ const RUNS_TO_DECIDE: usize = 10;
 pub struct Settings {
     /// The maximum number of threads, for expressions and for the plain loop.
     pub threads: usize,
-    /// The executors. Each gets a row.
+    /// The executors to be measured, each in its own row.
     pub executors: Vec<Executor>,
-    /// The maximum vector widths. Each gets a row for each executor.
+    /// The maximum vector widths to be measured, each in its own row for each executor.
     pub vector_widths: Vec<Option<VectorWidth>>,
     /// Whether to build the expression for each evaluation, instead of running a prepared kernel.
     pub lazy: bool,
-    /// The approximate time for a row.
+    /// The approximate time spent on a row.
     pub budget: Duration,
 }
 
@@ -47,14 +47,14 @@ impl Default for Settings {
     }
 }
 
-/// A measurement. Times are medians over one run, in which all contenders alternate.
+/// A measurement. Times are medians of one run, in which all contenders alternate.
 #[derive(Clone, Debug)]
 pub struct Measurement {
     /// The workload's name.
     pub workload: &'static str,
     /// The dtype of the workload.
     pub dtype: DType,
-    /// The requested number of elements. For shapes of several axes, the actual number is only close to it.
+    /// The requested number of elements. If the shape has several axes, the actual number may differ slightly.
     pub n: usize,
     /// The number of elements in each result.
     pub elements: usize,
@@ -64,24 +64,25 @@ pub struct Measurement {
     pub asked: Executor,
     /// The maximum vector width of machine code; `None` for the interpreter.
     pub vector_width: Option<VectorWidth>,
-    /// The chosen executor, or several if the loops of one evaluation have different ones.
+    /// The chosen executor, or several if an evaluation has loops with different executors.
     pub executor: String,
-    /// The time per element of a result, in nanoseconds. If there are several results, the time of all of
-    /// them is divided by the number of elements of one.
+    /// The time per element of a result, in nanoseconds. If there are several results, this is the time for all of them, divided
+    /// by the number of elements of one result.
     pub ns_per_elem: f64,
     /// The bandwidth in GB/s, with each input and output counted once.
     pub gb_s: f64,
-    /// The time relative to the plain loop's.
+    /// The time as a multiple of the plain loop's time.
     pub loop_ratio: f64,
-    /// The bandwidth relative to that of a copy (`memcpy`) that reads and writes the same number of bytes in total.
+    /// The bandwidth as a multiple of the bandwidth of a copy (`memcpy`) that reads and writes the same number of bytes in
+    /// total.
     pub copy_ratio: f64,
     /// The plain loop's time per element, in nanoseconds.
     pub loop_ns_per_elem: f64,
-    /// The bandwidth of the copy in GB/s, with reads and writes counted.
+    /// The bandwidth of the copy in GB/s, where both reads and writes are counted.
     pub copy_gb_s: f64,
-    /// The number of operations per element. A function counts with its cost in the op table.
+    /// The number of operations per element, in which a function counts as its cost in the op table.
     pub ops_per_elem: f64,
-    /// Whether some operations are functions, whose counts are estimates.
+    /// Whether some operations are functions, whose numbers of operations are estimates.
     pub estimated: bool,
     /// The number of bytes per element, with each input and output counted once.
     pub bytes_per_elem: f64,
@@ -95,7 +96,7 @@ pub enum BenchError {
     DType {
         /// The workload's name.
         workload: &'static str,
-        /// The dtype.
+        /// The dtype that was requested.
         dtype: DType,
     },
     /// The evaluation failed.
@@ -133,7 +134,7 @@ pub fn run(
     settings: &Settings,
 ) -> Result<Vec<Measurement>, BenchError> {
     let mut problem = workload.at(dtype, n).ok_or(BenchError::DType { workload: workload.name, dtype })?;
-    // The outputs are moved out of the problem, which is borrowed while they are written.
+    // The outputs are moved out of the problem, so that they can be written while the problem is borrowed.
     let mut outputs = std::mem::take(&mut problem.outputs);
     let dtypes: Vec<DType> = outputs.iter().map(|(dtype, _)| *dtype).collect();
     let arrays = problem.arrays()?;
@@ -177,7 +178,7 @@ pub fn run(
     Ok(rows.collect())
 }
 
-/// A kernel for each executor and vector width in the settings.
+/// Builds a kernel for each executor and vector width in the settings.
 fn kernels(
     roots: &[Array<'_>],
     arrays: &[Array<'_>],
@@ -290,8 +291,8 @@ fn writable(outputs: &mut [(DType, NumberColumn)]) -> Vec<SliceMut<'_>> {
     outputs.iter_mut().map(|(_, column)| column.slice_mut()).collect()
 }
 
-/// Builds and evaluates the expressions. A single result is written to the existing memory if its dtype has a slice type, and
-/// results go to new arrays otherwise.
+/// Builds and evaluates the expressions. A single result is written to existing memory, unless it is bool, whose elements have
+/// no slice type. Bools and several results are written to new arrays.
 fn lazily(
     problem: &Problem,
     arrays: &[Array<'_>],
@@ -314,7 +315,7 @@ fn chosen(kernel: &Kernel) -> String {
     names.join("+")
 }
 
-/// The total number of operations on all elements, and whether some are functions; see [`Measurement::ops_per_elem`].
+/// The total number of operations on all elements, and whether some operations are functions; see [`Measurement::ops_per_elem`].
 fn operations(roots: &[Array<'_>]) -> Result<(f64, bool), BenchError> {
     let typed = typed_graph(&roots.iter().collect::<Vec<_>>(), &Options::default())?;
     let (mut sum, mut estimated) = (0.0, false);
@@ -330,7 +331,7 @@ fn operations(roots: &[Array<'_>]) -> Result<(f64, bool), BenchError> {
     Ok((sum, estimated))
 }
 
-/// The source memory of the copy.
+/// The memory from which the copy reads.
 fn source(len: usize) -> Placed<u8> {
     let mut bytes = Placed::new(len, 0);
     for (i, byte) in bytes.get_mut().iter_mut().enumerate() {
@@ -339,7 +340,7 @@ fn source(len: usize) -> Placed<u8> {
     bytes
 }
 
-/// Copies memory on up to this many threads.
+/// Copies memory on at most `threads` threads.
 fn copy(from: &[u8], to: &mut [u8], threads: usize) {
     if threads <= 1 {
         return to.copy_from_slice(from);
@@ -357,7 +358,7 @@ mod tests {
     use super::*;
     use smallvec::smallvec;
 
-    /// A problem whose loop adds 1 too much to element 5.
+    /// A problem whose loop computes element 5 as 1 too large.
     fn wrong(_: DType, n: usize) -> Problem {
         Problem::new(
             &[n],

@@ -20,11 +20,11 @@ use two_axes::{every_second, outer, reversed, short_columns, short_rows, standar
 
 /// A computation to be timed.
 pub struct Workload {
-    /// Its name.
+    /// The name that selects the workload.
     pub name: &'static str,
-    /// The formula.
+    /// The formula that it computes.
     pub formula: &'static str,
-    /// The dtypes that it supports.
+    /// The supported dtypes.
     pub dtypes: &'static [DType],
     pub(crate) make: fn(DType, usize) -> Problem,
 }
@@ -36,24 +36,24 @@ impl fmt::Debug for Workload {
 }
 
 impl Workload {
-    /// The problem for a dtype, with results of about `n` elements; `None` if the dtype is not supported.
+    /// Creates the problem for a dtype, with results of about `n` elements; `None` if the dtype is not supported.
     pub fn at(&self, dtype: DType, n: usize) -> Option<Problem> {
         self.dtypes.contains(&dtype).then(|| (self.make)(dtype, n.max(1)))
     }
 }
 
-/// The workload with this name.
+/// Finds the workload with this name.
 pub fn workload(name: &str) -> Option<&'static Workload> {
     WORKLOADS.iter().find(|w| w.name == name)
 }
 
 const FLOATS: &[DType] = &[DType::Float32, DType::Float64];
 
-/// Declares the table. A row has a name, a formula, and the dtypes, each with the type argument of the function that creates the
-/// problem, if that is generic.
+/// Declares the table. A row contains a name, a formula, and the dtypes. If the function that creates the problem is generic,
+/// each dtype is followed by the function's type argument.
 macro_rules! workloads {
     ($($name:ident $formula:literal, $dtypes:expr, $($dtype:ident $($t:ty)?),*;)*) => {
-        /// Every workload.
+        /// The table of all workloads.
         pub const WORKLOADS: &[Workload] = &[$(Workload {
             name: stringify!($name),
             formula: $formula,

@@ -9,14 +9,15 @@ fn run(args: &[&str]) -> Output {
     command.arg("--quick").args(args).output().expect("the command starts")
 }
 
-/// The standard output of a run that succeeds and prints nothing on standard error.
+/// Runs the command, which must succeed and print nothing on standard error, and returns its
+/// standard output.
 fn told(args: &[&str]) -> String {
     let output = run(args);
     assert!(output.status.success() && output.stderr.is_empty(), "{args:?}: {output:?}");
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The parsed lines of a run with `--json`.
+/// Runs the command with `--json`, and returns the parsed lines.
 fn lines(args: &[&str]) -> Vec<Value> {
     let told = told(&[&["--json"], args].concat());
     told.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()

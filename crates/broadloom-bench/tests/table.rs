@@ -106,7 +106,7 @@ fn values_dont_repeat() {
                 Slice::Float32(x) => format!("{:?}", &x[range]),
                 Slice::Float64(x) => format!("{:?}", &x[range]),
             };
-            // No sequence of 40 elements occurs twice, although single values of narrow dtypes do.
+            // Single values of narrow dtypes repeat, but no sequence of 40 elements occurs twice.
             let length = 40;
             let runs = column.len() / length;
             let all: HashSet<String> = (0..runs).map(|i| text(i * length..(i + 1) * length)).collect();

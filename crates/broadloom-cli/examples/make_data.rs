@@ -1,7 +1,7 @@
 //! Generates the data sets under `examples/data`: two bands like a satellite's, an elevation model and a time series.
 //!
-//! The four `.npy` files have the same bytes on every machine. Their values are computed by addition, multiplication, division
-//! and square root only, which IEEE 754 defines exactly; other functions differ between mathematics libraries.
+//! The four `.npy` files have the same bytes on every machine: their values are computed only by addition, multiplication,
+//! division and square root, which IEEE 754 defines exactly. Other functions differ between mathematics libraries.
 //!
 //! `cargo run -p broadloom-cli --example make_data` writes the files.
 
@@ -48,7 +48,7 @@ struct Scene {
     columns: usize,
 }
 
-/// A type of ground cover: its reflectance in the red and in the near infrared.
+/// The reflectance of a type of ground cover, in the red and in the near infrared.
 #[derive(Clone, Copy)]
 struct Cover {
     red: f64,
@@ -61,7 +61,7 @@ const FOREST: Cover = Cover { red: 0.028, nir: 0.330 };
 const MEADOW: Cover = Cover { red: 0.060, nir: 0.360 };
 const ROOF: Cover = Cover { red: 0.210, nir: 0.230 };
 const ROAD: Cover = Cover { red: 0.140, nir: 0.160 };
-/// The ground cover of fields: wheat, clover, stubble, maize, ploughed soil, rape, barley.
+/// The ground covers of fields: wheat, clover, stubble, maize, ploughed soil, rape, barley.
 const CROPS: [Cover; 7] = [
     Cover { red: 0.055, nir: 0.450 },
     Cover { red: 0.045, nir: 0.520 },
@@ -102,7 +102,7 @@ impl Scene {
         bands
     }
 
-    /// The reflectance as seen through the atmosphere, with clouds and their shadows.
+    /// The reflectance seen through the atmosphere, including clouds and their shadows.
     fn seen(&self, x: f64, y: f64) -> Cover {
         let cloud = cloud(x, y);
         // The sun is in the south-east, so shadows are offset to the north-west.
@@ -136,13 +136,14 @@ impl Scene {
 /// The distance of a point from the middle of the river, and half of the river's width.
 fn river(x: f64, y: f64) -> (f64, f64) {
     let wind = |y: f64| 150.0 + 0.32 * (y - 120.0) + 95.0 * (fractal(61, y / 95.0, 0.5, 2) - 0.5);
-    // The distance across a sloped course is shorter than the distance along the row.
+    // The distance is measured across the river. Where the river runs obliquely, it is shorter than the distance along the
+    // row.
     let slope = wind(y + 1.0) - wind(y - 1.0);
     let distance = (x - wind(y)).abs() / (1.0 + slope * slope / 4.0).sqrt();
     (distance, 3.6 + 2.2 * fractal(62, y / 40.0, 2.5, 2) + y / 90.0)
 }
 
-/// Height above the valley: 0 in the valley, 1 on the hills.
+/// Height above the valley, from 0 in the valley to 1 on the hills.
 fn hills(x: f64, y: f64) -> f64 {
     let (distance, _) = river(x, y);
     0.62 * fractal(21, x / 85.0, y / 85.0, 5) + 0.30 * (distance / 170.0).min(1.0)
@@ -230,7 +231,7 @@ fn wave(turns: f64) -> f64 {
     if t < 0.5 { 16.0 * t * (0.5 - t) } else { -16.0 * (t - 0.5) * (1.0 - t) }
 }
 
-/// A smooth step from 0 at `zero` to 1 at `one`, in either direction.
+/// A smooth step from 0 at `zero` to 1 at `one`, which may be the smaller of the two.
 fn ramp(x: f64, zero: f64, one: f64) -> f64 {
     smooth(((x - zero) / (one - zero)).clamp(0.0, 1.0))
 }
@@ -277,7 +278,7 @@ fn noise(seed: u64, x: f64, y: f64) -> f64 {
     mix(above, below, v)
 }
 
-/// A pseudo-random number from 0 to 1 for a lattice point, by the mixing function of splitmix64.
+/// A pseudo-random number from 0 to 1 for a lattice point, computed by the mixing function of splitmix64.
 fn value(seed: u64, i: i64, j: i64) -> f64 {
     let mut bits = seed
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)

@@ -1,4 +1,4 @@
-//! Advice for mistakes on the command line: a name without a file, and files whose shapes don't broadcast.
+//! Advice for mistakes on the command line: names for which no file is given, and files whose shapes don't broadcast.
 
 use broadloom::ErrorKind;
 use broadloom::text::{Program, Span, TextError};
@@ -14,8 +14,8 @@ pub struct Given {
 /// The maximum number of files that a message lists.
 const LISTED: usize = 4;
 
-/// The error about declared inputs for which no file is given. Names that are used without a declaration may be misspelled; type
-/// inference reports those.
+/// Returns an error if the program declares inputs for which no file is given. Names that are used without a declaration are
+/// left to type inference, which reports them as possible misspellings.
 pub fn undeclared(program: &Program, given: &[Given]) -> Option<TextError> {
     let is_given = |name: &str| given.iter().any(|given| given.name == name);
     let missing = program.inputs().find(|input| input.dtype().is_some() && !is_given(input.name()))?;
@@ -33,7 +33,7 @@ pub fn about(error: TextError, program: &Program, given: &[Given]) -> TextError 
     }
 }
 
-/// Adds advice to an error about an unknown name, which may be that of a missing file.
+/// Adds advice to an error about an unknown name, for which a file may be missing.
 fn of_name(error: TextError, program: &Program, given: &[Given]) -> TextError {
     let name = at(program, &error.span);
     let is_free = program.inputs().any(|input| input.name() == name);
@@ -41,8 +41,8 @@ fn of_name(error: TextError, program: &Program, given: &[Given]) -> TextError {
         return error;
     }
     let help = match error.help.as_deref() {
-        // Advice of another kind says that the name is known from another language, or is similar to a
-        // function's. Then no file is missing.
+        // The error already has advice: the name belongs to another language, or is similar to a function's name. No file is
+        // missing then.
         Some(help)
             if !["no names", "known are", "did you mean"].iter().any(|start| help.starts_with(start)) =>
         {
@@ -59,7 +59,7 @@ fn of_name(error: TextError, program: &Program, given: &[Given]) -> TextError {
     error.with_help(help)
 }
 
-/// The command-line arguments that would give files for all names that lack one.
+/// The command-line arguments that would specify files for all names that lack one.
 fn files(program: &Program, given: &[Given]) -> String {
     let is_given = |name: &str| given.iter().any(|given| given.name == name);
     let missing = program.inputs().filter(|input| input.constant().is_none() && !is_given(input.name()));
@@ -67,7 +67,7 @@ fn files(program: &Program, given: &[Given]) -> String {
     format!("after the expression, write `{}`", words.join(" "))
 }
 
-/// Adds the shapes of the files that the operands come from, starting with the first operand.
+/// Adds the shapes of the files from which the operands come, starting with the first operand.
 fn of_shape(error: TextError, program: &Program, given: &[Given]) -> TextError {
     let mut named: Vec<&Given> = Vec::new();
     for (span, _) in &error.operands {
@@ -76,7 +76,7 @@ fn of_shape(error: TextError, program: &Program, given: &[Given]) -> TextError {
             named.extend(input.filter(|input| !named.iter().any(|other| other.name == input.name)));
         }
     }
-    // If no operand is a file's name (they are bindings, or in a function), all files are listed.
+    // If no operand is the name of a file, because the operands are bindings or inside a function, all files are listed.
     if named.is_empty() {
         named = given.iter().collect();
     }

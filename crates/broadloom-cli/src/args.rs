@@ -1,7 +1,7 @@
 //! The command line, parsed into [`Cli`].
 //!
-//! Checks that the names of inputs and results are valid names of the text language, so that an input that no expression could
-//! refer to is reported early.
+//! The names of inputs and results are checked here to be valid names of the text language, so that an input to which no
+//! expression could refer is reported early.
 
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
@@ -51,7 +51,7 @@ pub struct EvalArgs {
     #[arg(short, long, value_name = "FILE")]
     pub file: Option<PathBuf>,
 
-    /// Write a result to this file: .npy, .npz, .csv, or - for standard output; of several results, the one named.
+    /// Write a result to this file: .npy, .npz, .csv, or - for standard output. With several results, NAME selects one.
     #[arg(short, long, value_name = "[NAME=]FILE", value_parser = OsStringValueParser::new().map(Destination::parse))]
     pub output: Vec<Destination>,
 
@@ -95,15 +95,15 @@ pub struct EvalArgs {
     #[arg(long, value_enum, default_value_t)]
     pub accuracy: AccuracyArg,
 
-    /// Round products that are added once, with their sum.
+    /// Round the sum of products once, instead of rounding each product as well.
     #[arg(long)]
     pub contract: bool,
 
-    /// The most memory that a chunk of the evaluation takes, such as 150M or 2G: parts of inputs, temporaries, results.
+    /// The maximum memory of a chunk of the evaluation, such as 150M or 2G: parts of inputs, temporaries, results.
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size, alias = "chunk-bytes")]
     pub max_bytes: NonZeroUsize,
 
-    /// The most seconds that the command takes, such as 10 or 0.5; then it ends with the status 124 [default: no limit].
+    /// The maximum number of seconds, such as 10 or 0.5, after which the command exits with status 124 [default: no limit].
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub max_time: Option<Duration>,
 }
@@ -188,7 +188,8 @@ impl From<ExecutorArg> for Executor {
     }
 }
 
-/// The maximum vector width; `None` for `auto`. The alias keeps clap from treating the `Option` as an optional argument.
+/// The maximum vector width; `None` for `auto`. Written as an alias, because clap treats a field of type `Option` as an
+/// optional argument.
 pub type WidestVectors = Option<VectorWidth>;
 
 fn vector_width() -> impl TypedValueParser<Value = WidestVectors> {
@@ -200,7 +201,7 @@ fn vector_width() -> impl TypedValueParser<Value = WidestVectors> {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum PromotionArg {
-    /// The Array API standard's rules: different kinds are an error.
+    /// The Array API standard's rules: operands of different kinds are an error.
     #[default]
     Strict,
     /// NumPy 2's rules.
@@ -218,10 +219,10 @@ impl From<PromotionArg> for Promotion {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum IntDivZeroArg {
-    /// Zero.
+    /// The result is zero.
     #[default]
     Zero,
-    /// A failure.
+    /// The evaluation fails.
     Error,
 }
 
@@ -236,10 +237,10 @@ impl From<IntDivZeroArg> for IntDivision {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum AccuracyArg {
-    /// One within a fraction of an ulp.
+    /// A value within a fraction of an ulp of the exact result.
     #[default]
     Fast,
-    /// The nearest one.
+    /// The value nearest to the exact result.
     Nearest,
 }
 
@@ -264,7 +265,7 @@ pub struct NamedInput {
 pub enum FileOrNumber {
     /// The array in a file.
     File(PathBuf),
-    /// A weakly typed number, which takes the dtype of the arrays it is combined with.
+    /// A weakly typed number, which takes the dtype of the arrays that it is combined with.
     Number(Literal),
 }
 
@@ -282,7 +283,7 @@ impl FileOrNumber {
         let number = match word.to_str().unwrap_or_default() {
             "true" => Some(Literal::Bool(true)),
             "false" => Some(Literal::Bool(false)),
-            // `inf` and `nan`, which Rust would parse as numbers, could as well be the names of files.
+            // `inf` and `nan`, which Rust would parse as numbers, may also be names of files.
             text if !text.contains(|c: char| c.is_ascii_digit()) => None,
             text => text.parse().map(Literal::Int).or_else(|_| text.parse().map(Literal::Float)).ok(),
         };
@@ -315,7 +316,7 @@ fn advice(word: &OsStr) -> String {
     }
 }
 
-/// The file for a result, and the result's name if it is given.
+/// The file for a result, and the name of the result if the argument contains one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
     pub name: Option<String>,
@@ -338,7 +339,7 @@ fn split(word: &OsStr) -> Option<(String, Option<OsString>)> {
     Some((String::from_utf8_lossy(&bytes[..at]).into_owned(), tail(word, at + 1)))
 }
 
-/// Whether the text is exactly one name.
+/// Whether the text consists of exactly one name.
 fn is_name(text: &str) -> bool {
     broadloom::text::is_name(text)
 }

@@ -24,7 +24,8 @@ use crate::stdout::print;
 use crate::target::Target;
 use crate::text::Text;
 
-/// Evaluates the expression of a command line. Reports a failure on standard error, and returns the exit status.
+/// Evaluates the expression of a command line. If that fails, reports the failure on standard error and returns the exit
+/// status.
 pub fn eval(args: &EvalArgs) -> Result<(), u8> {
     if let Some(time) = args.max_time {
         let refused =
@@ -51,7 +52,7 @@ fn read(args: &EvalArgs) -> Result<Text, Failure> {
 
 fn read_file(path: &Path) -> Result<Text, Failure> {
     let name = if is_stream(path) { "standard input".into() } else { path.display().to_string() };
-    // Reads one byte more than the parser accepts, so that it reports the excess.
+    // One byte more than the parser accepts is read, so that the parser reports a text that is too long.
     let most = ParseOptions::default().max_bytes as u64 + 1;
     let mut bytes = Vec::new();
     let read = match is_stream(path) {
@@ -63,7 +64,7 @@ fn read_file(path: &Path) -> Result<Text, Failure> {
     Ok(Text { name, text })
 }
 
-/// Replaces an error in the expression by advice to use `--file`, if the expression is the name of a file.
+/// If the expression is the name of a file, replaces an error in it by advice to use `--file`.
 fn mistaken(failure: Failure, text: &Text) -> Failure {
     let is_file = || text.text.len() < 4096 && Path::new(&text.text).is_file();
     if matches!(failure, Failure::Text(_)) && is_file() { to_read(&text.text) } else { failure }

@@ -1,7 +1,8 @@
 //! Extracts the lines of a text that an error report shows.
 //!
-//! An [`Excerpt`] has all lines from the first to the last marked one; a long line is truncated to the part around the mark.
-//! Characters that a terminal would interpret are replaced one by one, so that marks stay below the marked text.
+//! An [`Excerpt`] contains all lines from the first to the last marked one. A long line is truncated to the part around the
+//! mark. Each character that a terminal would interpret is replaced by one other character, so that marks stay below the marked
+//! text.
 
 use std::ops::Range;
 
@@ -9,22 +10,23 @@ use broadloom_core::is_printable;
 
 /// Lines longer than this, in bytes, are truncated.
 const LONGEST: usize = 400;
-/// The approximate number of bytes that are shown on both sides of the mark in a shortened line.
+/// The approximate number of bytes that a truncated line shows on each side of the mark.
 const AROUND: usize = 60;
 /// Operands are marked if they are at most this many lines away from the error.
 const NEAR: usize = 10;
 
 /// The lines of a text that a report shows.
 pub struct Excerpt {
-    /// The lines that are shown, preceded by an empty line for each earlier line of the text, so that line numbers are right. A
-    /// trailing blank leaves room for a mark at the end.
+    /// The lines that are shown, preceded by an empty line for each earlier line of the text, which makes the line numbers
+    /// right. A trailing blank provides a character below which a mark at the end can be drawn.
     pub text: String,
-    /// For each character that is shown, and for the end: its byte offset in the whole text, and in the excerpt.
+    /// For each character that is shown, and for the end: the byte offset in the whole text, and the byte offset in the
+    /// excerpt.
     places: Vec<(usize, usize)>,
 }
 
 impl Excerpt {
-    /// The lines of a text around `span`, and around those of `others` that are at most `NEAR` lines away.
+    /// Extracts the lines around `span`, and those around the spans in `others` that are at most `NEAR` lines away.
     pub fn of(text: &str, span: &Range<u32>, others: &[Range<u32>]) -> Excerpt {
         let line_of = |at: u32| lines_before(text, at as usize);
         let line = line_of(span.start);
@@ -79,13 +81,13 @@ impl Excerpt {
         }
     }
 
-    /// Whether the excerpt contains all of a span.
+    /// Whether the excerpt contains the whole span.
     pub fn shows(&self, span: &Range<u32>) -> bool {
         let is_shown = |at: u32| self.places.binary_search_by_key(&(at as usize), |(from, _)| *from).is_ok();
         is_shown(span.start) && is_shown(span.end.max(span.start))
     }
 
-    /// The span's position in the excerpt. It has at least one byte, since an empty span would not be marked.
+    /// The span's position in the excerpt. An empty span is extended to one byte, because an empty one would not be marked.
     pub fn place(&self, span: &Range<u32>) -> Range<usize> {
         let here = |at: u32| {
             let next = self.places.partition_point(|(from, _)| *from < at as usize);

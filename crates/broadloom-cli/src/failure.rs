@@ -1,9 +1,9 @@
-//! Errors of the command: how each is reported, and its exit status.
+//! Errors of the command: the report and the exit status of each.
 //!
-//! The exit status is 2 if the command line or the expression is wrong regardless of the files, 1 if the evaluation failed with
-//! these files or on this machine, 128 plus the signal's number after a signal, and 124 if `--max-time` is exceeded. Colours are
-//! used only on a terminal, and not if `NO_COLOR` is set. Names and texts of users are escaped if a terminal would interpret
-//! them.
+//! The exit status is 2 if the command line or the expression is wrong whatever the files contain, 1 if the evaluation failed
+//! with these files or on this machine, 128 plus the signal's number after a signal, and 124 if `--max-time` is exceeded.
+//! Colours are used only on a terminal, and not if `NO_COLOR` is set. Names and texts that come from users are escaped if a
+//! terminal would interpret them.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -30,13 +30,13 @@ pub enum Failure {
     Usage(String),
     /// An error in the expression, with its position.
     Text(TextError),
-    /// Work on a file failed, with the file's error.
+    /// Work on a file failed: the file's path, and the error.
     File(PathBuf, String),
     /// A failed evaluation.
     Eval(broadloom::Error),
     /// A failed write to standard output.
     Stdout(io::Error),
-    /// Standard output was closed by its reader, which is not reported as an error.
+    /// The reader of standard output closed it, which is not reported as an error.
     Closed,
     /// The process received SIGINT, SIGTERM or SIGHUP, or exceeded its time limit.
     Interrupted,
@@ -51,7 +51,7 @@ impl Failure {
     /// A failure about an output file.
     pub fn target(path: &Path, error: &TargetError) -> Failure {
         match error {
-            // The messages of these errors contain the path already, so it is not added.
+            // The messages of these errors already contain the path, so it is not added.
             TargetError::Exists(_) => {
                 Failure::file(path, "the file exists already; write --force to replace it")
             }
@@ -74,7 +74,7 @@ impl Failure {
         Failure::file(path, error)
     }
 
-    /// The failure for a write to standard output.
+    /// The failure for an error while writing to standard output.
     pub fn stdout(error: io::Error) -> Failure {
         if error.kind() == io::ErrorKind::BrokenPipe { Failure::Closed } else { Failure::Stdout(error) }
     }
@@ -93,8 +93,8 @@ impl Failure {
 
     /// Reports the failure on standard error, with an excerpt of the expression, and returns the exit status.
     pub fn report(&self, text: &Text) -> u8 {
-        // After a signal, another failure may be its consequence, such as a pipe whose writer was interrupted too. The signal is
-        // reported instead.
+        // After a signal, another failure may only be a consequence, such as a pipe whose writer was interrupted too. The signal
+        // is reported instead.
         if signals::interrupted() && !matches!(self, Failure::Interrupted) {
             return Failure::Interrupted.report(text);
         }
@@ -125,7 +125,7 @@ impl Failure {
     }
 }
 
-/// A message with the option of promotion as the command spells it.
+/// The message, in which the promotion option is named as on the command line.
 fn in_command(message: &str) -> String {
     message.replace(BY_NUMPY, "promote as NumPy does (--promotion numpy)")
 }
@@ -136,14 +136,14 @@ pub fn complain(words: impl Display) {
     let _ = write!(io::stderr(), "{}", printable_lines(&words.to_string()));
 }
 
-/// Warns on standard error.
+/// Prints a warning on standard error.
 pub fn warn(message: impl Display) {
     let word = if is_colored() { "\x1b[33mwarning:\x1b[0m" } else { "warning:" };
     // If standard error is closed, the warning is lost.
     let _ = writeln!(io::stderr(), "{word} {}", printable_lines(&message.to_string()));
 }
 
-/// Whether other files could avoid the error: a type error whose operands come from files.
+/// Whether the error could be avoided with other files: a type error whose operands come from files.
 fn is_about_the_files(error: &TextError) -> bool {
     error.uses_names && matches!(error.kind, ErrorKind::DType | ErrorKind::Shape | ErrorKind::Literal)
 }
@@ -157,7 +157,7 @@ fn plain(message: impl Display, colored: bool, out: &mut impl Write) -> io::Resu
     writeln!(out, "{word} {}", printable_lines(&message.to_string()))
 }
 
-/// Writes the error with an excerpt of the expression, marked where the error is.
+/// Writes an excerpt of the expression with a mark at the error.
 fn caret(error: &TextError, text: &Text, colored: bool, out: &mut impl Write) -> io::Result<()> {
     plain(&error.message, colored, out)?;
     let operands: Vec<Range<u32>> = error.operands.iter().map(|(span, _)| span.clone()).collect();
@@ -179,9 +179,9 @@ fn caret(error: &TextError, text: &Text, colored: bool, out: &mut impl Write) ->
     }
     let mut drawn = Vec::new();
     report.finish().write((source, Source::from(&excerpt.text)), &mut drawn)?;
-    // The first line is dropped: it is "Error:" without a message, and `plain` has printed the error already.
+    // The first line is dropped: it contains `Error:` without a message, and `plain` has already printed the error.
     let body = drawn.iter().position(|&byte| byte == b'\n').map_or(&[][..], |end| &drawn[end + 1..]);
-    // ariadne counts the columns of a truncated line from the start of the excerpt; the column in the whole line is printed
+    // ariadne counts the columns of a truncated line from the beginning of the excerpt. The column in the whole line is printed
     // instead.
     let (line, whole) = error.position(&text.text);
     let in_part = format!("[ {source}:{line}:{column} ]");
@@ -189,7 +189,7 @@ fn caret(error: &TextError, text: &Text, colored: bool, out: &mut impl Write) ->
     out.write_all(body.as_bytes())
 }
 
-/// The column of the character after a text, counted from 1.
+/// The column of the character that follows the text `before`, counted from 1.
 fn column(before: &str) -> usize {
     before.rsplit('\n').next().unwrap_or_default().chars().count() + 1
 }

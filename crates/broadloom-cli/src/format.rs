@@ -1,6 +1,7 @@
 //! Determines the format of a file from the extension of its name.
 //!
-//! Known formats of other programs are rejected by name, with advice. Any other extension, or none, means a `.npy` file.
+//! A known format of another program is rejected with advice that names it. Any other extension, or none, means a `.npy`
+//! file.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
 //! Identifies the file at a path, regardless of how the path is written.
 //!
-//! The file system decides: paths through symbolic links, different spellings of directories, and, on a case-insensitive file
-//! system, names that differ in case identify the same file. Files that don't exist yet are compared by their directory and their
-//! name in it.
+//! The file system decides whether two paths identify the same file, through symbolic links, different spellings of directories
+//! or, on a case-insensitive file system, names that differ in case. Files that don't exist yet are compared by their directories
+//! and by their names in them.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -47,7 +47,7 @@ impl FileIdentity {
         self.file.as_ref() == Some(file)
     }
 
-    /// Whether both locations are the same file.
+    /// Whether both locations refer to the same file.
     pub fn is(&self, other: &FileIdentity) -> bool {
         match (&self.file, &other.file) {
             (Some(file), Some(other)) => file == other,
@@ -58,15 +58,16 @@ impl FileIdentity {
     }
 }
 
-/// Whether two names, neither of which exists in a directory, would denote the same file there, as on a case-insensitive file
-/// system. To find out, creates a file whose name contains the first name, and looks for it under a name with the second.
+/// Whether two names that don't exist in a directory would refer to the same file there, as they may on a case-insensitive file
+/// system. To find out, creates a temporary file whose name contains the first name, and looks for it under the same name with
+/// the second name in its place.
 fn are_one(directory: &Path, name: &OsStr, other: &OsStr) -> bool {
     let is_same_but_for_case = name.eq_ignore_ascii_case(other);
     if name.is_ascii() && other.is_ascii() && !is_same_but_for_case {
         return false;
     }
-    // The probe fails if its file name is too long or the directory is not writeable; names that differ in case only are then
-    // taken for the same file.
+    // The probe fails if its file name is too long or the directory is not writable. Names that differ only in case are then
+    // assumed to refer to the same file.
     probe(directory, name, other).unwrap_or(is_same_but_for_case)
 }
 
@@ -77,7 +78,7 @@ fn probe(directory: &Path, name: &OsStr, other: &OsStr) -> io::Result<bool> {
         file.extend([name, target::SUFFIX.as_ref()]);
         directory.join(file)
     };
-    // A file of this name may exist, left by a killed process with the same id.
+    // A file of this name may already exist if a killed process had the same id.
     for attempt in 0..64 {
         let here = path(attempt, name);
         let mut names = Names::lock();
@@ -88,7 +89,7 @@ fn probe(directory: &Path, name: &OsStr, other: &OsStr) -> io::Result<bool> {
                 let created = TempPath::try_from_path(&here)?;
                 names.add(here);
                 drop(names);
-                // The file is locked, so that other processes do not remove it as a leftover.
+                // The file is locked, so that other processes do not take it for a leftover and remove it.
                 let _ = file.try_lock();
                 let id = FileId::of_path(&created)?;
                 return Ok(FileId::of_path(&path(attempt, other)).is_ok_and(|found| found == id));
@@ -119,7 +120,7 @@ mod system {
             Ok(FileId::of(&std::fs::metadata(path)?))
         }
 
-        /// The identity of the file that standard output is redirected to; none for a pipe, a terminal or another device.
+        /// The identity of the file to which standard output is redirected; `None` for a pipe, a terminal or another device.
         pub fn of_stdout() -> Option<FileId> {
             let file = File::from(io::stdout().as_fd().try_clone_to_owned().ok()?);
             let found = file.metadata().ok().filter(Metadata::is_file)?;
@@ -149,7 +150,7 @@ mod system {
             Ok(FileId(Handle::from_path(path)?))
         }
 
-        /// The identity of the file that standard output is redirected to; none for a pipe, a terminal or another device.
+        /// The identity of the file to which standard output is redirected; `None` for a pipe, a terminal or another device.
         pub fn of_stdout() -> Option<FileId> {
             Handle::stdout()
                 .ok()
@@ -163,13 +164,13 @@ mod system {
 mod tests {
     use super::*;
 
-    /// Equal names denote the same file on every file system. For names that differ in case only it depends on the file system,
-    /// so they are not tested.
+    /// Equal names refer to the same file on every file system. Names that differ only in case are not tested, because the result
+    /// depends on the file system.
     #[test]
     fn names_are_tried() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let tried = |name: &str, other: &str| probe(dir.path(), name.as_ref(), other.as_ref());
-        // A file that a killed process with the same id has left.
+        // A file left by a killed process that had the same id.
         File::create(dir.path().join(format!(
             "{}{}-0-é{}",
             target::PREFIX,

@@ -1,9 +1,9 @@
 //! Input files, read one part at a time.
 //!
-//! A part is a range of indices along each axis of an [`InputFile`], and is returned as an array. It is
-//! memory-mapped if the file stores it contiguously and in native byte order. Otherwise it is copied through
-//! mapped windows of bounded size, so that memory use depends on the size of the part and not on that of the
-//! file. Each part has its own mapping, so that touched pages do not accumulate from chunk to chunk.
+//! A part is a range of indices along each axis of an [`InputFile`], and is returned as an array. If the file stores the
+//! part contiguously and in native byte order, the array is memory-mapped. Otherwise it is copied through mapped windows
+//! of bounded size, so that memory use depends on the size of the part and not on the size of the file. Each part has
+//! its own mapping, so that touched pages do not accumulate from chunk to chunk.
 
 use std::fs::File;
 use std::ops::Range;
@@ -53,7 +53,7 @@ impl InputFile {
         Ok(InputFile { name: name.into(), path: path.into(), file, header })
     }
 
-    /// The name, file, dtype and shape, for error messages.
+    /// The input's name, file, dtype and shape, for error messages.
     pub fn given(&self) -> Given {
         let extents: Vec<String> = self.header.shape.iter().map(usize::to_string).collect();
         let (name, path) = (&self.name, shown(&self.path));
@@ -61,7 +61,7 @@ impl InputFile {
         Given { name: name.clone(), described }
     }
 
-    /// An array with the dtype and extents of the file and without values. Its axes are in storage order, slowest first.
+    /// An array without values that has the dtype and extents of the file. Its axes are in storage order, slowest first.
     pub fn placeholder(&self) -> Result<Array<'static>, Failure> {
         let dims: Vec<_> = self.stored_extents().into_iter().map(Into::into).collect();
         Array::input(&self.name, self.header.dtype, &dims).map_err(|error| Failure::file(&self.path, error))
@@ -80,7 +80,7 @@ impl InputFile {
         extents
     }
 
-    /// The axis order of the file; none if C and Fortran order are the same for its shape.
+    /// The axis order of the file; `None` if C and Fortran order are the same for its shape.
     pub fn order(&self) -> Option<Order> {
         let is_matrix = self.header.shape.iter().filter(|&&extent| extent > 1).count() > 1;
         is_matrix.then_some(if self.header.fortran { Order::Fortran } else { Order::C })
@@ -98,7 +98,7 @@ impl InputFile {
         let (size, bytes) = (self.header.dtype.size(), pieces.length * pieces.count());
         if bytes > 0 && pieces.count() == 1 && !self.is_swapped() {
             let mapped = self.map(self.header.data_offset + pieces.first() as u64, bytes)?;
-            // NumPy aligns the data to 64 bytes, but the format does not require it.
+            // NumPy aligns the data to 64 bytes, but the format does not require alignment.
             if mapped.as_bytes().as_ptr().addr().is_multiple_of(size) {
                 return Ok(mapped);
             }
@@ -122,7 +122,7 @@ impl InputFile {
             while at < start + pieces.length {
                 if !(window_at..window_at + window.len()).contains(&at) {
                     window_at = at;
-                    // Unmaps the previous window before the next is mapped.
+                    // The previous window is unmapped before the next one is mapped.
                     drop(window);
                     window = self.map(self.header.data_offset + at as u64, window_len.min(data_len - at))?;
                 }
@@ -162,7 +162,7 @@ pub struct FilePart {
 macro_rules! define_array {
     ($(($variant:ident, $rust:ty, $name:literal))*) => {
         impl FilePart {
-            /// The elements as an array, bools as uint8; none if the memory does not fit the dtype.
+            /// The elements as an array, with bools as uint8; `None` if the memory is not aligned for the dtype.
             fn elements(&self) -> Option<broadloom::Result<Array<'_>>> {
                 match self.dtype {
                     $(DType::$variant => {
@@ -181,7 +181,7 @@ impl FilePart {
         let misfit =
             || broadloom::Error::new(broadloom::ErrorKind::Internal, "a part of a file is misaligned");
         let elements = self.elements().unwrap_or_else(|| Err(misfit())).map_err(Failure::Eval)?;
-        // The elements have another dtype only for bool, where any byte but 0 is true.
+        // Only the elements of a bool have another dtype here: uint8, of which any value but 0 is true.
         Ok(elements.astype(self.dtype))
     }
 }
@@ -197,7 +197,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// The contiguous pieces of the box `ranges` in an array of these extents, slowest axis first. `size` is
+    /// Computes the contiguous pieces of the box `ranges` in an array of these extents, slowest axis first. `size` is
     /// the size of an element in bytes.
     fn new(extents: &[usize], ranges: &[Range<usize>], size: usize) -> Pieces {
         let mut stride = size;
@@ -228,7 +228,7 @@ impl Pieces {
         self.offset + self.outer.iter().map(|(range, stride)| range.start * stride).sum::<usize>()
     }
 
-    /// The byte offset of each run, in the order of the elements.
+    /// The byte offsets of all runs, in the order of the elements.
     fn starts(&self) -> impl Iterator<Item = usize> {
         let mut index: Vec<usize> = self.outer.iter().map(|(range, _)| range.start).collect();
         let mut at = self.first();

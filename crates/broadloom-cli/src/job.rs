@@ -1,9 +1,9 @@
 //! Evaluates a program over input files, one chunk at a time.
 //!
-//! A [`Job`] is type-checked as a whole, with placeholders for the files. Its [`ComputedValues`] are computed in the order of the output
-//! file. The library computes which part of which file a chunk needs ([`Chunks`]), so that `--max-bytes` bounds the memory for
-//! every expression, including views. Reductions of inputs that exceed the bound are computed first, by passes over the files
-//! ([`Passes`]).
+//! A [`Job`] is type-checked as a whole, with placeholders for the files. Its [`ComputedValues`] are computed in the order in which
+//! the output file stores them. The library computes which part of which file a chunk needs ([`Chunks`]), so that `--max-bytes`
+//! bounds the memory for every expression, including views. Reductions of inputs that exceed the bound are computed first, by
+//! passes over the files ([`Passes`]).
 
 use std::fs::File;
 use std::path::Path;
@@ -24,7 +24,7 @@ use crate::run::Settings;
 #[derive(Debug)]
 pub struct Job {
     inputs: Vec<InputFile>,
-    /// The placeholder of each input file, which the results refer to.
+    /// The placeholder for each input file. The results refer to the placeholders.
     placeholders: Vec<Array<'static>>,
     results: Vec<Array<'static>>,
     /// The names of the results.
@@ -37,7 +37,7 @@ pub struct Job {
 /// The name and value of an input that is a number.
 pub type NumberInput = (String, Literal);
 
-/// The array for an input that is a number. It has the dtype that the program declares; without one it is weakly typed.
+/// The array for an input that is a number. It has the dtype that the program declares; without a declaration it is weakly typed.
 fn constant(program: &Program, name: &str, number: Literal) -> Array<'static> {
     let declared = program.inputs().find(|input| input.name() == name).and_then(|input| input.dtype());
     let number = Array::scalar(number);
@@ -79,11 +79,11 @@ impl Job {
         Ok(Job { inputs, placeholders, results, names, is_elementwise, settings, max_bytes })
     }
 
-    /// A job that copies the array of an open `.npy` file, with the settings of this job.
+    /// A job that copies the array in an open `.npy` file, with the settings of this job.
     pub fn of_file(&self, path: &Path, file: File) -> Result<Job, Failure> {
         let name = "result";
         let program = Program::parse(name).map_err(Failure::Text)?;
-        // The limit is at least 1 MiB, since copying the array may take more memory than computing it.
+        // The limit is raised to at least 1 MiB, because copying the array may take more memory than computing it.
         let max_bytes = self.max_bytes.max(1 << 20);
         Job::new(&program, vec![InputFile::of_file(name, path, file)?], &[], self.settings.clone(), max_bytes)
     }
@@ -103,7 +103,8 @@ impl Job {
         self.results[result].shape()
     }
 
-    /// The order of the elements in output files: Fortran order if every input with more than one axis has it, otherwise C order.
+    /// The order of the elements in output files: Fortran order if every input with more than one axis is in Fortran order, and C
+    /// order if not.
     pub fn order(&self) -> Order {
         let mut orders = self.inputs.iter().filter_map(InputFile::order).peekable();
         if !self.is_elementwise {
@@ -113,7 +114,7 @@ impl Job {
         if is_fortran { Order::Fortran } else { Order::C }
     }
 
-    /// Explains how each result is evaluated in this order, one at a time.
+    /// Explains how the results are evaluated in this order, one result at a time.
     pub fn explain(&self, order: Order) -> Result<String, Failure> {
         let mut text = String::new();
         for (result, name) in self.names.iter().enumerate() {
@@ -127,8 +128,8 @@ impl Job {
         Ok(text)
     }
 
-    /// Explains, as an HTML page with the code of the kernels, how a result is evaluated. If there are passes over the files, the
-    /// page explains the first.
+    /// Explains how a result is evaluated, as an HTML page that contains the code of the kernels. If there are passes over the
+    /// files, the page explains the first pass instead.
     pub fn explain_html(&self, result: usize, order: Order, title: &str) -> Result<String, Failure> {
         let mut explained = self.explained(result, order, true)?.into_iter();
         let (chunks, explanation) = explained.next().ok_or_else(|| internal("nothing is explained"))?;
@@ -136,8 +137,8 @@ impl Job {
         Ok(broadloom_html::page(&explanation, &title))
     }
 
-    /// Explains the first pass over the files, if any, and the result: a sentence on the number of chunks, and the explanation of
-    /// the first chunk.
+    /// Explains the first pass over the files, if any, and the result. Each explanation consists of a sentence on the number of
+    /// chunks and the explanation of the first chunk.
     fn explained(
         &self,
         result: usize,
@@ -179,7 +180,7 @@ impl Job {
         Ok(explained)
     }
 
-    /// The results as text; if there are several, each after its name.
+    /// Formats the results as text. If there are several, each follows its name.
     pub fn texts(&self) -> Result<String, Failure> {
         if self.names.len() == 1 {
             return self.text(0);
@@ -188,8 +189,8 @@ impl Job {
         Ok(self.names.iter().enumerate().map(named).collect::<Result<Vec<_>, Failure>>()?.join("\n"))
     }
 
-    /// A result as text, which is a summary if the result is large. Only the elements shown, and those needed by reductions, are
-    /// computed, unless an element that is not shown could make the evaluation fail.
+    /// Formats a result as text, or as a summary if it is large. Only the elements that are shown, and those that reductions need,
+    /// are computed, unless an element that is not shown could make the evaluation fail.
     fn text(&self, result: usize) -> Result<String, Failure> {
         if self.settings.can_fail() {
             let mut values = self.values("computing", &[result], Order::C, None)?;
@@ -214,11 +215,11 @@ impl Job {
         text.map_err(|error| failure.unwrap_or(Failure::Eval(error)))
     }
 
-    /// Computes results and returns their elements in the given order, chunk by chunk, converted to `dtype`
-    /// if it is given.
+    /// Computes results and returns their elements in the given order, chunk by chunk. The elements are converted to `dtype` if it
+    /// is given.
     ///
     /// # Errors
-    /// A limit error if no chunk fits the memory limit. It is raised before anything is computed.
+    /// A limit error if no chunk fits the memory limit. It is returned before any element is computed.
     pub fn values(
         &self,
         what: &'static str,
@@ -236,8 +237,8 @@ impl Job {
         Ok(ComputedValues { job: self, passes, results, at: 0, progress, done: 0 })
     }
 
-    /// Plans the passes over the files that these results need, with the results transposed and converted to what the output
-    /// files store.
+    /// Plans the passes over the files that these results need. The results are transposed and converted to what the output files
+    /// store.
     fn passes(
         &self,
         group: ResultGroup<'_>,
@@ -274,8 +275,8 @@ impl Job {
         Ok(done)
     }
 
-    /// Divides results, whose passes have run, into chunks. Also returns the chunks of other values that must be evaluated
-    /// because they may fail.
+    /// Divides results into chunks; their passes must have run. Also returns the chunks of values that no result uses, but that
+    /// must be evaluated because they may fail.
     fn computed(&self, passes: &Passes<'static>) -> Result<Computed, Failure> {
         let results = passes.results().map_err(Failure::Eval)?;
         let borrowed: Vec<&Array<'static>> = results.iter().collect();
@@ -289,8 +290,8 @@ impl Job {
         chunks.map_err(|error| self.limit(error, &borrowed))
     }
 
-    /// Converts an engine error to a failure. A memory limit that is too small for these results gets advice with a sufficient
-    /// value of `--max-bytes`.
+    /// Converts an engine error to a failure. If the memory limit is too small for these results, the failure advises a value of
+    /// `--max-bytes` that is sufficient.
     fn limit(&self, error: Error, results: &[&Array<'static>]) -> Failure {
         if !error.is_limit() {
             return Failure::Eval(error);
@@ -331,8 +332,8 @@ fn internal(why: &str) -> Failure {
 /// Results whose passes have run, divided into chunks.
 struct Computed {
     chunks: Chunks<'static>,
-    /// Chunks whose values no result uses. They are evaluated nevertheless, because an error in them fails the evaluation.
-    /// They come first, so that this error is found before results are computed.
+    /// Chunks of values that no result uses. They are evaluated because an error in them fails the evaluation, and they come first
+    /// so that this error is found before results are computed.
     unread: Vec<Chunks<'static>>,
 }
 
@@ -349,7 +350,7 @@ pub struct ComputedValues<'j> {
 }
 
 impl ComputedValues<'_> {
-    /// Computes the next chunk: one array per result; none at the end.
+    /// Computes the next chunk, one array per result; `None` after the last chunk.
     pub fn next(&mut self) -> Result<Option<Vec<Array<'static>>>, Failure> {
         let job = self.job;
         let results = match &mut self.results {

@@ -1,10 +1,10 @@
 //! The `broadloom` command: array expressions over files.
 //!
-//! `eval` opens its files ([`source`], [`input`]), types the whole expression, and evaluates it chunk by chunk ([`job`], [`run`])
-//! into files ([`output`]: [`npy`], [`npz`], [`table`]) and pictures ([`plot`]). The whole command line is checked before any
-//! work begins. Output files ([`target`]) appear complete or not at all, even if the process is ended by [`signals`]; [`failure`]
-//! defines the exit status.
-// An attribute in `stdout` is the crate's only unsafe code.
+//! `eval` opens its files ([`source`], [`input`]), type-checks the whole expression, and evaluates it chunk by chunk ([`job`],
+//! [`run`]) into files ([`output`]: [`npy`], [`npz`], [`table`]) and pictures ([`plot`]). The whole command line is checked
+//! before any work begins. Output files ([`target`]) appear complete or not at all, even if a signal ends the process
+//! ([`signals`]); [`failure`] defines the exit status.
+// The crate's only unsafe code is an attribute in `stdout`.
 #![deny(unsafe_code)]
 
 use std::process::ExitCode;
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     };
     let outcome = match command {
         args::Command::Completions(args) => completions(args.shell),
-        // Errors of an evaluation are reported with an excerpt of its expression.
+        // `eval` reports the errors of an evaluation itself, with an excerpt of the expression.
         args::Command::Eval(args) => {
             return eval::eval(&args).map_or_else(ExitCode::from, |()| ExitCode::SUCCESS);
         }

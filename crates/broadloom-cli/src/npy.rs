@@ -31,11 +31,11 @@ pub struct NpyHeader {
     pub dtype: DType,
     /// The extents of the axes, outermost first.
     pub shape: Vec<usize>,
-    /// Whether the first axis is contiguous (Fortran order), not the last.
+    /// Whether the first axis is contiguous (Fortran order); if not, the last axis is (C order).
     pub fortran: bool,
     /// The byte offset of the elements in the file.
     pub data_offset: u64,
-    /// Whether elements are big-endian; false for elements of one byte.
+    /// Whether elements are big-endian; false if they have one byte.
     pub big_endian: bool,
 }
 
@@ -51,10 +51,10 @@ impl NpyHeader {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NpyError {
-    /// The file has no `.npy` signature; a description of what it probably is.
+    /// The file has no `.npy` signature. The field describes what it probably is.
     #[error("not a .npy file: {0}")]
     NotNpy(String),
-    /// The file ends before its header does.
+    /// The file ends within its header.
     #[error("the file is truncated within its header: {missing} of {expected} bytes are missing")]
     TruncatedHeader {
         /// The size of the header in bytes, as far as it is known.
@@ -62,23 +62,23 @@ pub enum NpyError {
         /// The number of missing bytes.
         missing: u64,
     },
-    /// The file ends before its data does.
+    /// The file ends within its data.
     #[error("the file is truncated: {what} takes {expected} bytes, of which {missing} are missing")]
     TruncatedData {
-        /// The dtype and shape.
+        /// The dtype and shape of the array.
         what: String,
         /// The number of bytes that the shape requires.
         expected: u64,
         /// The number of missing bytes.
         missing: u64,
     },
-    /// More than a block of data follows the array in a stream.
+    /// In a stream, the array is followed by at least a block of other data.
     #[error("more follows the {promised} bytes that its header promises")]
     Surplus {
-        /// The size of the header and the data, in bytes.
+        /// The total size of the header and the data, in bytes.
         promised: u64,
     },
-    /// A version of the format other than 1.0, 2.0 and 3.0.
+    /// The version of the format is not 1.0, 2.0 or 3.0.
     #[error("version {0}.{1} of the .npy format is not known")]
     Version(u8, u8),
     /// The dtype of the elements is not supported.
@@ -88,21 +88,22 @@ pub enum NpyError {
         descr: String,
         /// A description of the dtype.
         what: &'static str,
-        /// The NumPy call that converts elements of the unsupported type, after a semicolon; empty if there is none.
+        /// Advice that names the NumPy call that converts elements of this type; it begins with a semicolon, and is empty if no
+        /// call does.
         advice: &'static str,
     },
-    /// The header does not have the form that the format requires.
+    /// The header is not in the form that the format requires.
     #[error("the header is corrupt: {0}")]
     Corrupt(&'static str),
-    /// The array has more bytes than an address space can hold.
+    /// The array has more bytes than fit in an address space.
     #[error("the array is too large: {0}")]
     TooLarge(&'static str),
-    /// Fewer or more element bytes were written than the shape requires.
+    /// The number of element bytes written is not the number that the shape requires.
     #[error("{written} bytes of data were written where the shape asks for {expected}")]
     WrongLength {
         /// The number of bytes that the shape requires.
         expected: u64,
-        /// The number of bytes that were or would have been written.
+        /// The number of bytes that were written, or would have been.
         written: u64,
     },
     /// The file could not be created at its path.
@@ -113,9 +114,9 @@ pub enum NpyError {
     Io(#[from] io::Error),
 }
 
-/// Reads the header at the start of a file, and checks that the file contains the data that it declares.
+/// Reads the header at the start of a file, and checks that the file contains the data that the header declares.
 ///
-/// Data after that is ignored, as by NumPy. Big-endian elements are accepted; see [`NpyHeader::big_endian`].
+/// Any further data is ignored, as by NumPy. Big-endian elements are accepted; see [`NpyHeader::big_endian`].
 ///
 /// # Errors
 ///
@@ -125,11 +126,11 @@ pub fn read_header(file: &mut File) -> Result<NpyHeader, NpyError> {
     read_header_at(file, 0, length)
 }
 
-/// Like [`read_header`], for an array within a file: `length` bytes from offset `start`.
+/// Reads the header of an array within a file, at the offset `start` and with a size of `length` bytes, like [`read_header`].
 ///
 /// # Errors
 ///
-/// As [`read_header`].
+/// The errors of [`read_header`].
 pub fn read_header_at(file: &mut File, start: u64, length: u64) -> Result<NpyHeader, NpyError> {
     file.seek(SeekFrom::Start(start))?;
     let header = parse_header(&mut file.take(length))?;
@@ -146,7 +147,7 @@ pub fn read_header_at(file: &mut File, start: u64, length: u64) -> Result<NpyHea
 ///
 /// # Errors
 ///
-/// As for [`read_header`], except for missing data, which is not checked.
+/// The errors of [`read_header`], except for missing data, which is not checked.
 pub fn parse_header(from: &mut impl Read) -> Result<NpyHeader, NpyError> {
     let mut start = Vec::new();
     from.take(10).read_to_end(&mut start)?;
@@ -228,7 +229,7 @@ fn data_len(dtype: DType, shape: &[usize]) -> Option<u64> {
     Some(if shape.contains(&0) { 0 } else { stretch as u64 })
 }
 
-/// The letter of a dtype in a descriptor, which precedes the size in bytes.
+/// The letter that stands for a dtype in a descriptor, before the size in bytes.
 fn letter(dtype: DType) -> u8 {
     match dtype.kind() {
         Kind::Bool => b'b',
@@ -244,7 +245,7 @@ fn descr_of(dtype: DType) -> String {
     format!("{order}{}{}", letter(dtype) as char, dtype.size())
 }
 
-/// Parses a descriptor: the dtype, and whether elements are big-endian.
+/// Parses a descriptor. Returns the dtype, and whether elements are big-endian.
 fn dtype_of(descr: &Descr) -> Result<(DType, bool), NpyError> {
     let unsupported = |(what, advice)| Err(NpyError::Unsupported { descr: descr.shown(), what, advice });
     let Descr::Plain(descr) = descr else {
@@ -291,7 +292,7 @@ enum Descr {
 }
 
 impl Descr {
-    /// The dtype for a message, printable and truncated.
+    /// The dtype as text for a message, printable and truncated.
     fn shown(&self) -> String {
         let (Descr::Plain(bytes) | Descr::Structured(bytes)) = self;
         let start = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]);
@@ -342,7 +343,7 @@ impl Literal<'_> {
         }
     }
 
-    /// The next byte after white space.
+    /// Skips white space and returns the next byte without consuming it.
     fn peek(&mut self) -> Option<u8> {
         let rest = &self.text[self.at..];
         self.at += rest.len() - rest.trim_ascii_start().len();
@@ -359,7 +360,7 @@ impl Literal<'_> {
         if self.eat(byte) { Ok(()) } else { Err(NpyError::Corrupt(otherwise)) }
     }
 
-    /// The bytes between quotes. Escapes are not decoded, since no valid key or dtype contains a backslash.
+    /// Reads the bytes between quotes. Escapes are not decoded, because no valid key or dtype contains a backslash.
     fn string(&mut self) -> Result<Vec<u8>, NpyError> {
         let unquoted = NpyError::Corrupt("a string is missing its quotes");
         let Some(quote @ (b'\'' | b'"')) = self.peek() else { return Err(unquoted) };

@@ -19,16 +19,16 @@ pub enum NpzError {
     /// The file is not a zip archive, or is damaged.
     #[error("not a .npz file, or a damaged one: {0}")]
     Zip(#[from] rawzip::Error),
-    /// The archive has no member of this name (the first field); the second field lists the members.
+    /// The archive has no member with the name in the first field. The second field lists the members.
     #[error("it has no array `{0}`, but {1}")]
     NoMember(String, String),
-    /// The archive has several members and no name was given; the field lists them.
+    /// The archive has several members, and no name was given. The field lists the members.
     #[error("it has several arrays: {0}; write FILE.npz:NAME for one of them")]
     Several(String),
     /// The archive has no members.
     #[error("it has no arrays")]
     Empty,
-    /// The member is neither stored nor deflated.
+    /// The member's compression method is not one of stored and deflated.
     #[error("`{0}` is compressed in a way that NumPy does not write")]
     Compression(String),
     /// The member is not a valid `.npy` file.
@@ -42,7 +42,7 @@ pub enum NpzError {
 /// The maximum number of members that a message lists.
 const LISTED: usize = 8;
 
-/// Opens a member: the named one if there is a name; otherwise the only one, or the one with the input's name.
+/// Opens a member: the one named `member` if a name is given, else the only one, or the one with the input's name.
 pub fn open(file: File, member: Option<&str>, input: &str) -> Result<(File, NpyHeader), NpzError> {
     let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
     let archive = ZipArchive::from_file(file.try_clone()?, &mut buffer)?;
@@ -73,8 +73,7 @@ pub fn open(file: File, member: Option<&str>, input: &str) -> Result<(File, NpyH
     match *method {
         CompressionMethod::STORE => {
             let (start, end) = entry.compressed_data_range();
-            // The end is that of the file if the file is truncated; the archive only states the member's
-            // size.
+            // If the file is truncated, the member ends where the file ends. The archive only states the member's full size.
             let end = end.min(file.metadata()?.len());
             let mut file = file;
             let header =
@@ -82,7 +81,7 @@ pub fn open(file: File, member: Option<&str>, input: &str) -> Result<(File, NpyH
             Ok((file, header))
         }
         CompressionMethod::DEFLATE => {
-            // A member may decompress to far more data than it should, so only the size that its header declares is read.
+            // A member may decompress to far more data than its array has, so only the size that its header declares is read.
             let mut from = entry.verifying_reader(DeflateDecoder::new(entry.reader()));
             unpack::copy_all(&mut from).map_err(of_member)
         }

@@ -1,6 +1,6 @@
 //! `broadloom ops`: the functions that an expression can call, as text or as the page docs/generated/ops.md.
 //!
-//! Everything in the list comes from the op table, type inference or the parser, so that it can't become outdated.
+//! The whole list is derived from the op table, type inference or the parser, so that it can't become outdated.
 
 use broadloom::listing::{gives, signature, takes};
 use broadloom::{Literal, Op, ReductionFunction};
@@ -22,15 +22,15 @@ struct ListedFunction {
     operators: Vec<String>,
     takes: String,
     gives: &'static str,
-    /// The cells of the columns that only the page has.
+    /// The cells of the columns that are only on the page.
     more: Vec<String>,
     doc: String,
 }
 
-/// Functions that take other arguments than operands.
+/// A group of functions that take other arguments than operands.
 struct ListedGroup {
     heading: &'static str,
-    /// What the page says of the group.
+    /// The text about the group on the page.
     words: &'static str,
     /// The names of the columns that only this group has.
     columns: &'static [&'static str],
@@ -58,7 +58,7 @@ fn rows() -> Vec<ListedFunction> {
     rows
 }
 
-/// The functions that take other arguments than operands, in groups.
+/// The groups of functions that take other arguments than operands.
 fn groups() -> [ListedGroup; 3] {
     let of = |is_one: fn(&language::BuiltIn) -> bool| {
         language::built_ins().filter(|function| is_one(function)).map(row).collect()
@@ -108,7 +108,8 @@ fn row(function: &'static language::BuiltIn) -> ListedFunction {
     }
 }
 
-/// The result of a reduction for no elements, and of which elements the order is free.
+/// Two cells: a reduction's result for no elements, and the types of elements whose order has no effect on the
+/// bits of the result.
 fn of_elements(function: ReductionFunction) -> Vec<String> {
     let of_nothing = match function.identity() {
         None => "error".to_owned(),
@@ -118,7 +119,7 @@ fn of_elements(function: ReductionFunction) -> Vec<String> {
     vec![of_nothing, function.order().words().to_owned()]
 }
 
-/// Each operator, with the name of the function that it calls.
+/// The operators, each with the name of the function that it calls.
 fn operators() -> Vec<(String, String)> {
     let binary = "+ - * / // % ** & | ^ << >> == != < <= > >=".split(' ').map(|op| format!("x1 {op} x2"));
     let unary = "+ - ~".split(' ').map(|op| format!("{op}x"));
@@ -152,7 +153,7 @@ fn columns(rows: &[ListedFunction]) -> String {
         width(&|row| row.takes.clone()),
         width(&|row| row.gives.to_owned()),
     );
-    // Omits the column of operators from a list without operators.
+    // If no function of the list has an operator, the column of operators is omitted.
     let operators = if operators == 0 { 0 } else { operators + 2 };
     let mut text = String::new();
     for row in rows {

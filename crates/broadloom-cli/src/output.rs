@@ -1,7 +1,7 @@
 //! Writes results to files.
 //!
 //! A result is written chunk by chunk to each of its `.npy` files. Archives, tables and pictures are made from such a file after
-//! all results are computed, so that nothing is computed twice. At the end, all files are moved to their paths together.
+//! all results are computed, so that no result is computed twice. At the end, all files are moved to their paths together.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -22,7 +22,7 @@ use crate::scratch::Scratch;
 use crate::table::{self, ResultColumn};
 use crate::target::{Target, finish_all};
 
-/// The destination of the bytes of a `.npy` file.
+/// Where the bytes of a `.npy` file are written.
 enum Store {
     Target(Target),
     /// An unnamed temporary file, from which other files are made.
@@ -48,7 +48,7 @@ impl Write for Store {
     }
 }
 
-/// A result and the files that it is being written to.
+/// A result, and the files to which it is being written.
 struct ResultSink {
     result: usize,
     writer: NpyWriter<Store>,
@@ -60,14 +60,14 @@ struct Derived {
     target: Target,
 }
 
-/// The output files of a command line, created but not yet written.
+/// The output files of a command line. They have been created, but not yet written.
 pub struct Outputs<'c> {
     job: &'c Job,
     sinks: Vec<ResultSink>,
     derived: Vec<Derived>,
     /// The axis order of each result in its files.
     orders: Vec<Order>,
-    /// Files that are completely written, but not yet at their paths.
+    /// Files that are completely written, but are not at their paths yet.
     ready: Vec<Target>,
     force: bool,
 }
@@ -83,8 +83,8 @@ impl<'c> Outputs<'c> {
         for request in files {
             outputs.request(request)?;
         }
-        // Archives and tables are made from stored results, which need a file. A picture without a stored result is drawn while
-        // the result is computed.
+        // An archive or a table is made from stored results, so each of its results needs a file. A picture whose result is not
+        // stored is drawn while the result is computed.
         let mut needed = Vec::new();
         for derived in outputs.derived.iter().filter(|derived| derived.request.form != ResultFormat::Picture)
         {
@@ -100,7 +100,7 @@ impl<'c> Outputs<'c> {
                 outputs.sink(result, scratch, &directory)?;
             }
         }
-        // Output on standard output can't be undone, so it is set up last, after everything that can be rejected.
+        // Bytes on standard output can't be taken back, so this output is set up last, after everything that can be rejected.
         for &result in streams.iter().flat_map(|request| &request.results) {
             outputs.sink(result, Store::Stream(io::stdout()), Path::new("standard output"))?;
         }
@@ -142,7 +142,7 @@ impl<'c> Outputs<'c> {
         Ok(())
     }
 
-    /// Adds a complete file, which is moved to its path together with the others.
+    /// Adds a complete file, to be moved to its path together with the others.
     pub fn add(&mut self, target: Target) {
         self.ready.push(target);
     }
@@ -221,7 +221,7 @@ impl<'c> Outputs<'c> {
         }
         if let Some(closed) = closed {
             self.sinks.remove(closed);
-            // If the reader of standard output has closed it, the work ends, unless other outputs need it.
+            // If the reader of standard output has closed it, the work ends, unless there are other outputs.
             if self.sinks.is_empty() && self.derived.is_empty() && self.ready.is_empty() {
                 return Err(Failure::Closed);
             }
@@ -229,7 +229,7 @@ impl<'c> Outputs<'c> {
         Ok(())
     }
 
-    /// Finishes the files of the results, and returns those from which others are made, for reading.
+    /// Finishes the files of the results. Returns those from which other files are made, opened for reading.
     fn stored(&mut self) -> Result<Vec<(usize, File)>, Failure> {
         let mut stored = Vec::new();
         for ResultSink { result, writer } in std::mem::take(&mut self.sinks) {
@@ -256,7 +256,7 @@ impl<'c> Outputs<'c> {
         Ok(ResultColumn { name: self.job.names()[at].clone(), file, header })
     }
 
-    /// Draws a result, from its file if there is one, else while it is computed.
+    /// Draws a result, from its file if it is stored, or while it is computed.
     fn picture(
         &self,
         stored: &[(usize, File)],
@@ -273,7 +273,7 @@ impl<'c> Outputs<'c> {
 }
 
 impl Store {
-    /// The path, for messages.
+    /// The path that messages about the file contain.
     fn path(&self) -> &Path {
         match self {
             Store::Target(target) => target.path(),
@@ -292,7 +292,7 @@ fn orders(job: &Job, requests: &[Request]) -> Vec<Order> {
     (0..job.names().len()).map(|at| if is_table(at) { Order::C } else { fastest }).collect()
 }
 
-/// The failure for a failed write.
+/// The failure for an error while writing.
 fn written(path: &Path, error: NpyError) -> Failure {
     match error {
         NpyError::Io(error) if path == Path::new("standard output") => Failure::stdout(error),
@@ -326,7 +326,7 @@ struct Stream<'j> {
     values: ComputedValues<'j>,
     chunk: Option<Array<'static>>,
     at: usize,
-    /// The error that ended the evaluation.
+    /// The error with which the evaluation ended.
     failure: Option<Failure>,
 }
 
@@ -335,14 +335,14 @@ impl<'j> Stream<'j> {
         Stream { values, chunk: None, at: 0, failure: None }
     }
 
-    /// The next element; `None` after a failure.
+    /// The next element; `None` after an error.
     fn next(&mut self) -> Option<f64> {
         let chunk = |chunk: &Option<Array<'static>>, at: usize| {
             chunk.as_ref().and_then(Array::as_slice::<f64>).and_then(|chunk| chunk.get(at)).copied()
         };
         let mut value = chunk(&self.chunk, self.at);
         if value.is_none() && self.failure.is_none() {
-            // Frees the previous chunk before the next one is computed.
+            // The previous chunk is freed before the next one is computed.
             (self.at, self.chunk) = (0, None);
             match self.values.next() {
                 Ok(results) => self.chunk = results.and_then(|mut results| results.pop()),

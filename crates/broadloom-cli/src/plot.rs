@@ -1,8 +1,8 @@
 //! Plots of arrays as PNG pictures: a line chart for one axis, a heat map for two.
 //!
-//! Every non-empty array of one or two axes can be drawn, including NaNs, infinities and very large or small values. Each element
-//! is requested once, in C order, and the size of the picture is bounded for arrays of any size. No fonts or other files of the
-//! machine are used.
+//! Every non-empty array of one or two axes can be drawn, including arrays with NaNs, infinities and very large or small values.
+//! Each element is requested once, in C order, and the size of the picture is bounded for arrays of any size. No fonts or other
+//! files of the machine are used.
 
 mod heat;
 mod image;
@@ -16,7 +16,7 @@ pub use image::PlotError;
 
 /// A picture to draw.
 pub struct Picture<'a> {
-    /// The line above the picture.
+    /// The text above the picture.
     pub title: &'a str,
     /// The extents of the array.
     pub shape: &'a [usize],
@@ -26,10 +26,11 @@ pub struct Picture<'a> {
 
 /// Draws a picture, and returns the bytes of a PNG file.
 ///
-/// An array of one axis becomes a line chart of the elements over their index; if it is long, each column of pixels shows a
-/// minimum and maximum. An array of two axes becomes a heat map with row 0 at the top and a colour bar. Its elements are square
-/// unless one side would be too thin to see; if it is large, each pixel shows the mean of a block. In a line chart, NaNs and
-/// infinities are gaps. In a heat map, NaNs are grey and infinities have the colours at the ends of the scale.
+/// An array of one axis becomes a line chart of the elements over their index. If the array is long, each column of pixels shows
+/// a minimum and maximum. An array of two axes becomes a heat map with row 0 at the top and a colour bar. The elements of the map
+/// are square unless one side of the map would be too thin to see. If the array is large, each pixel shows the mean of a block.
+/// In a line chart, NaNs and infinities are gaps. In a heat map, NaNs are grey and infinities have the colours at the ends of the
+/// scale.
 ///
 /// # Errors
 ///

@@ -12,10 +12,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::failure::Failure;
 use crate::signals;
 
-/// The time before a bar is drawn.
+/// The time that passes before a bar is drawn.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Runs work that may have to wait for another process. If it takes long, a terminal shows what it is waiting for.
+/// Runs work that may have to wait for another process. If it takes long, prints on a terminal what it is waiting for.
 pub fn patiently<T>(what: &str, work: impl FnOnce() -> T) -> T {
     if !io::stderr().is_terminal() {
         return work();
@@ -52,7 +52,7 @@ impl Progress {
         Progress { what, total, began: Instant::now(), bar: None }
     }
 
-    /// Updates the number of bytes done.
+    /// Reports that `done` bytes have been computed.
     ///
     /// # Errors
     /// [`Failure::Interrupted`] after a signal.

@@ -1,4 +1,4 @@
-//! The destinations of results given on a command line, checked against each other and against the program.
+//! The destinations of results on a command line, checked against each other and against the program.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::source::is_stream;
 use crate::stdout;
 use crate::text::shown;
 
-/// A file, or standard output, that one or several results are written to.
+/// A file, or standard output, and the results that are written to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The indices of the results.
@@ -32,7 +32,7 @@ pub enum ResultFormat {
     Picture,
 }
 
-/// The checked requests of a command line.
+/// Checks the destinations on a command line and returns them as requests.
 pub fn requests(args: &EvalArgs, program: &Program) -> Result<Vec<Request>, Failure> {
     let mut requests = Vec::new();
     for destination in &args.output {
@@ -83,7 +83,8 @@ fn results(destination: &Destination, program: &Program, takes_all: bool) -> Res
     }
 }
 
-/// Checks that no file is written twice, however its path is spelled, and that standard output is not redirected to one of them.
+/// Checks that no file is written twice, however its path is spelled, and that standard output is not redirected to an output
+/// file.
 fn check_paths(args: &EvalArgs, requests: &[Request]) -> Result<(), Failure> {
     // A path that can't be resolved, such as one in a missing directory, is rejected when the file is created.
     let placed = |path: &PathBuf| (path.clone(), FileIdentity::of(path).ok());
@@ -115,7 +116,7 @@ fn check_paths(args: &EvalArgs, requests: &[Request]) -> Result<(), Failure> {
     }
 }
 
-/// The error for two results, or a result and a picture, with the same file.
+/// The error if two results, or a result and a picture, have the same file as their destination.
 fn cannot_be_one(request: &Request, other: &Request) -> String {
     let (path, first) = (shown(&request.path), shown(&other.path));
     let message = match (request.form, other.form) {
@@ -130,7 +131,7 @@ fn cannot_be_one(request: &Request, other: &Request) -> String {
     if path == first { message } else { format!("{message}: `{first}` and `{path}` are the same") }
 }
 
-/// Checks that standard output is not redirected to a file that is read or replaced.
+/// Checks that standard output is not redirected to a file that the command reads or replaces.
 fn check_stdout(
     args: &EvalArgs,
     stdout: &FileId,

@@ -1,6 +1,6 @@
 //! The only module of this crate that calls the engine.
 //!
-//! [`Settings`] has the engine's options, as given on the command line. Its methods type-check, evaluate and
+//! [`Settings`] contains the engine's options from the command line. Its methods type-check, evaluate and
 //! explain expressions with these options.
 
 use broadloom::text::Program;
@@ -74,12 +74,14 @@ impl Settings {
         Passes::least_bytes(results, inputs, &self.options)
     }
 
-    /// Whether computing an element can fail, so that elements that are not printed must be evaluated too.
+    /// Whether computing an element can fail, in which case elements that are not printed must be evaluated
+    /// too.
     pub fn can_fail(&self) -> bool {
         self.options.int_division == IntDivision::Error
     }
 
-    /// Explains how arrays would be evaluated together; with the code of their kernels if `code` is set.
+    /// Explains how arrays would be evaluated together. The explanation includes the code of their kernels
+    /// if `code` is set.
     pub fn explain(&self, arrays: &[&Array<'_>], code: bool) -> Result<Explanation, Failure> {
         explain_many(arrays, &self.options, code).map_err(Failure::Eval)
     }

@@ -1,7 +1,7 @@
 //! Unnamed temporary files, which the system removes when they are closed or the process ends.
 //!
-//! Error messages say that a temporary file is concerned and name its directory. With the path of an input alone, they would read
-//! as if the input were missing, or its disk full.
+//! An error message states that it is about a temporary file, and names the file's directory. If it contained only the path of an
+//! input, it would read as if the input were missing or its disk full.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -20,7 +20,7 @@ impl Scratch {
     /// Creates a file in the system's temporary directory.
     ///
     /// # Errors
-    /// The system's error, with the directory.
+    /// The system's error, with the directory added to the message.
     pub fn create() -> io::Result<Scratch> {
         let directory = std::env::temp_dir();
         let file = tempfile::tempfile_in(&directory);
@@ -34,7 +34,7 @@ impl Scratch {
     /// Creates a file in the directory of the output file that will be made from it.
     ///
     /// # Errors
-    /// The system's error, with the directory.
+    /// The system's error, with the directory added to the message.
     pub fn create_in(directory: &Path) -> io::Result<Scratch> {
         let file = tempfile::tempfile_in(directory);
         let why =

@@ -2,10 +2,10 @@
 //! that states the reason.
 //!
 //! One thread waits for signals, and another for the time limit. The first event asks the evaluation to stop, which it does at
-//! its next check. If it has not stopped after [`GRACE`], the process exits without waiting for it. Temporary files with names
-//! are listed in [`Names`]. Its lock is held while such a file is created or renamed, so that none is missed. A signal that the
-//! command inherited as ignored (`nohup`) stays ignored. Exceeding the file size limit of `ulimit -f` becomes a write error
-//! instead of ending the process.
+//! its next check. If it has not stopped after [`GRACE`], the process exits without waiting for it. Temporary files that have
+//! names are listed in [`Names`], whose lock is held while such a file is created or renamed, so that none is missed. A signal
+//! that the command inherited as ignored (`nohup`) stays ignored. If a file exceeds the size limit of `ulimit -f`, the write
+//! fails, and no signal ends the process.
 
 use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
@@ -17,14 +17,14 @@ use std::time::Duration;
 /// The time after which an evaluation that has not stopped is abandoned.
 const GRACE: Duration = Duration::from_millis(60);
 
-/// The signal that the process received; 0 for none, [`TIME`] for the time limit.
+/// The number of the signal that the process received; 0 if it received none, [`TIME`] if the time limit has passed.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
 
-/// The value of [`RECEIVED`] when the time limit has passed. The exit status is that of coreutils' `timeout`.
+/// The value of [`RECEIVED`] when the time limit has passed. The exit status is then the same as with coreutils' `timeout`.
 const TIME: i32 = -1;
 const TIME_STATUS: u8 = 124;
 
-/// The time limit. It is set when the limit has passed.
+/// The time limit, for the message. Not set before the limit has passed.
 static LIMIT: OnceLock<Duration> = OnceLock::new();
 
 /// Whether the reason for exiting was already printed on standard error.
@@ -32,7 +32,7 @@ static ANNOUNCED: AtomicBool = AtomicBool::new(false);
 
 static NAMES: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
 
-/// The list of named temporary files, which must be removed when the process exits. Holds the list's lock.
+/// The list of named temporary files, which must be removed when the process exits. A value of this type holds the list's lock.
 pub struct Names(MutexGuard<'static, Option<HashSet<PathBuf>>>);
 
 impl Names {
@@ -48,13 +48,13 @@ impl Names {
 
     fn remove_all(&mut self) {
         for path in self.0.take().unwrap_or_default() {
-            // A file that can't be removed, or was not created yet, is ignored.
+            // If the file can't be removed, or was not created yet, the error is ignored.
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-/// The exit status after a signal (128 plus its number) or after the time limit; none if neither occurred.
+/// The exit status after a signal (128 plus its number) or after the time limit; `None` if neither event occurred.
 pub fn status() -> Option<u8> {
     match RECEIVED.load(Ordering::Relaxed) {
         0 => None,
@@ -87,7 +87,8 @@ pub fn announce() {
     let _ = err.write_all(format!("{erase}error: {why}\n").as_bytes());
 }
 
-/// Ends the process because of a signal or the time limit, after the evaluation had time to stop. A second call has no effect.
+/// Ends the process because of a signal or the time limit, after the evaluation has had time to stop. A second call has no
+/// effect.
 fn end(signal: i32) {
     if RECEIVED.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed).is_err() {
         return;
@@ -96,11 +97,11 @@ fn end(signal: i32) {
     let mut names = Names::lock();
     names.remove_all();
     announce();
-    // The lock is never released, so no further file is created.
+    // The lock is held until the process exits, so that no further file is created.
     std::process::exit(status().unwrap_or(130).into());
 }
 
-/// Starts the time limit, which ends the process as a signal would.
+/// Starts a thread that ends the process when the time limit has passed, in the same way as after a signal.
 ///
 /// # Errors
 /// If no thread can be started.
@@ -114,7 +115,7 @@ pub fn limit(time: Duration) -> io::Result<()> {
     std::thread::Builder::new().name("time limit".into()).stack_size(128 << 10).spawn(wait).map(drop)
 }
 
-/// Installs the signal handlers. If that fails, signals end the process at once, as by default.
+/// Installs the signal handlers. If that fails, signals end the process at once, which is the system's default.
 pub fn watch() {
     let (ready, waiting) = mpsc::channel();
     let thread = std::thread::Builder::new().name("signals".into()).stack_size(128 << 10);
@@ -142,7 +143,7 @@ mod system {
         let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP].into_iter().filter(kept)) else {
             return;
         };
-        // Sending fails if nothing waits for the message any more, which is harmless.
+        // Sending fails if no thread is waiting for the message any more, which is harmless.
         let _ = ready.send(());
         if let Some(signal) = signals.forever().next() {
             super::end(signal);

@@ -1,4 +1,4 @@
-//! Opens the source of an input as a file that can be memory-mapped, with the header that describes its array.
+//! Opens the source of an input as a file that can be memory-mapped, and returns the header that describes its array.
 //!
 //! An input that cannot be mapped (a pipe, standard input, a compressed member of an archive, a table of text) is first copied to
 //! an unnamed temporary file, so that it may be larger than memory.
@@ -15,10 +15,10 @@ use crate::scratch::Scratch;
 use crate::text::shown;
 use crate::{npz, table, unpack};
 
-/// The path that denotes standard input or standard output.
+/// The path that means standard input or standard output.
 pub const STREAM: &str = "-";
 
-/// Whether a path denotes standard input or standard output.
+/// Whether a path means standard input or standard output.
 pub fn is_stream(path: &Path) -> bool {
     path == Path::new(STREAM)
 }
@@ -75,7 +75,7 @@ fn with_header(mut file: File) -> Result<(File, NpyHeader), NpyError> {
     Ok((file, header))
 }
 
-/// Copies everything that can be read to a temporary file.
+/// Copies the rest of a stream to a temporary file.
 fn copied(from: &mut impl Read) -> io::Result<File> {
     patiently("reading a stream", || {
         let mut to = Scratch::create()?;

@@ -1,8 +1,9 @@
 //! Writes to standard output.
 //!
-//! A pipe closed by its reader is not reported as an error, since the reader needs no more output. A standard output that was
-//! already closed when the process started is an error. To detect it, this module checks the descriptor while the process is
-//! being loaded: before `main`, Rust replaces a closed descriptor by the null device, and every write then succeeds.
+//! If its reader has closed a pipe, that is not reported as an error, since the reader needs no more output. A standard
+//! output that was already closed when the process started is an error. To detect it, this module checks the descriptor while
+//! the process is being loaded, because Rust replaces a closed descriptor with the null device before `main`, after which
+//! every write succeeds.
 
 use std::io::{self, Write};
 
@@ -18,7 +19,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Checks that standard output is open, before doing work whose result would be lost.
+/// Checks that standard output is open, before work is done whose result would be lost.
 ///
 /// # Errors
 /// [`Failure::Stdout`] if standard output was closed when the process started.
@@ -42,7 +43,7 @@ mod system {
     #[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
     #[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]
     // SAFETY: the section must contain pointers to functions that the loader calls once. `look` only makes a system call on a
-    // descriptor, which need not be open, and stores to an atomic; neither needs Rust's runtime.
+    // descriptor, which need not be open, and stores to an atomic. Neither action needs Rust's runtime.
     static LOOK: extern "C" fn() = look;
 
     extern "C" fn look() {
@@ -56,7 +57,7 @@ mod system {
 
 #[cfg(not(unix))]
 mod system {
-    /// On other systems, a write to a closed standard output fails by itself.
+    /// Always succeeds on other systems, where a write to a closed standard output fails by itself.
     pub fn was_open() -> std::io::Result<()> {
         Ok(())
     }

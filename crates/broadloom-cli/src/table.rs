@@ -1,8 +1,7 @@
-//! Tables of numbers as text, with commas between the columns (`.csv`).
+//! Tables of numbers as text whose columns are separated by commas (`.csv`).
 //!
 //! Every number is read as a float64, so that the dtype never depends on the contents of cells. Rows are processed one at a time.
-//! A table that is read is converted to an unnamed temporary file, and a table that is written is converted from the result's
-//! file.
+//! To read a table, it is converted to an unnamed temporary file; to write one, the file of a result is converted.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -34,15 +33,15 @@ pub enum TableError {
     /// The cell is not a number.
     #[error("line {line}, column {column}: `{cell}` is not a number{advice}")]
     Cell { line: u64, column: usize, cell: String, advice: &'static str },
-    /// The first row has an unclosed quote, so that a column name extends over rows of numbers.
+    /// The first row contains a quote that is not closed, so that a column name extends over rows of numbers.
     #[error(
         "line {line}: a quote is not closed in this line, so that a name takes in the rows of numbers below it"
     )]
     Quote { line: u64 },
-    /// The row exceeds the maximum length, because of an unclosed quote or otherwise.
+    /// The row exceeds the maximum length, perhaps because a quote is not closed.
     #[error("line {line}: a row of more than {} MiB begins here; is a quote not closed?", LONGEST_ROW >> 20)]
     Row { line: u64 },
-    /// The table has no such column (the first field); the second field lists the columns.
+    /// The table has no column with the name in the first field. The second field lists the columns.
     #[error("it has no column `{0}`, but {1}")]
     NoColumn(String, String),
     /// The shapes of the results don't form a table.
@@ -53,9 +52,9 @@ pub enum TableError {
     Io(#[from] io::Error),
 }
 
-/// The columns that are read, in the order of the file.
+/// The columns that are read, in the order in which the file contains them.
 enum Columns {
-    /// All columns; the number is that of the first row.
+    /// All columns. The field is the number of columns in the first row.
     All(usize),
     One(usize),
 }
@@ -105,7 +104,7 @@ pub fn read(from: impl Read, column: Option<&str>) -> Result<(File, NpyHeader), 
     Ok((file, NpyHeader { dtype: DType::Float64, shape, fortran: false, data_offset: 0, big_endian }))
 }
 
-/// A reader that fails if a row takes more than [`LONGEST_ROW`] bytes, since each row is kept in memory.
+/// A reader that returns an error if a row takes more than [`LONGEST_ROW`] bytes, because each row is kept in memory.
 struct Bounded<'t, R> {
     from: R,
     /// The number of bytes read for the current row. It may include up to one buffer of the next row.
@@ -123,7 +122,7 @@ impl<R: Read> Read for Bounded<'_, R> {
     }
 }
 
-/// The error for a row that can't be read; the row starts at this line.
+/// The error for a row that can't be read and starts at `line`.
 fn unread(error: csv::Error, line: u64) -> TableError {
     match error.kind() {
         csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => TableError::Row { line },
@@ -134,8 +133,8 @@ fn unread(error: csv::Error, line: u64) -> TableError {
     }
 }
 
-/// Checks the first row for unclosed quotes. A column name may contain line breaks; but if a line of a name
-/// has only numbers, it is assumed to be a row of data, and the quote before it to be unclosed.
+/// Checks the first row for unclosed quotes. A column name may contain line breaks, but if a line within a name contains only
+/// numbers, it is assumed to be a row of data whose preceding quote is not closed.
 fn check_quotes(first: &csv::ByteRecord) -> Result<(), TableError> {
     let breaks = |cell: &[u8]| cell.iter().filter(|&&byte| byte == b'\n').count() as u64;
     let mut line = first.position().map_or(1, csv::Position::line);
@@ -150,7 +149,7 @@ fn check_quotes(first: &csv::ByteRecord) -> Result<(), TableError> {
     Ok(())
 }
 
-/// The selected columns of a table with this first row.
+/// The selected columns of a table whose first row is `first`.
 fn chosen(first: &csv::ByteRecord, is_head: bool, column: Option<&str>) -> Result<Columns, TableError> {
     let Some(name) = column else { return Ok(Columns::All(first.len())) };
     let named = first.iter().position(|cell| is_head && cell == name.as_bytes());
@@ -196,7 +195,7 @@ pub struct ResultColumn {
     pub header: NpyHeader,
 }
 
-/// Writes a table. A single result becomes rows and columns, and several become columns with their names.
+/// Writes a table. A single result is written as rows and columns; several results become one column each, headed by their names.
 pub fn write(to: &mut impl Write, results: Vec<ResultColumn>) -> Result<(), TableError> {
     let is_named = results.len() > 1;
     check(&results.iter().map(|column| &column.header.shape[..]).collect::<Vec<_>>())?;
@@ -250,7 +249,7 @@ pub fn check(shapes: &[&[usize]]) -> Result<(), TableError> {
     }
 }
 
-/// Appends the shortest text that reads back as the same number. The element is given as little-endian bytes.
+/// Appends the shortest text that is read back as the same number. The element is given as little-endian bytes.
 fn show(dtype: DType, bytes: &[u8], out: &mut String) {
     macro_rules! number {
         ($rust:ty) => {

@@ -1,9 +1,9 @@
 //! Output files that appear complete or not at all.
 //!
-//! A file is written without a name, and [`finish_all`] links it to its path. If the process ends before that, the system frees
-//! the file. On systems without unnamed files, a temporary file is written in the directory of the output file; a signal removes
-//! it ([`Names`]). It is locked while it is written, so that a later run can recognise and remove the files of killed processes.
-//! An existing file is replaced only on request, as the last step.
+//! A file is written without a name, and [`finish_all`] links it to its path. If the process ends earlier, the system frees the
+//! file. On systems without unnamed files, a named temporary file is written in the directory of the output file, and a signal
+//! removes it ([`Names`]). The temporary file is locked while it is written, so that a later run can recognise and remove the
+//! files of killed processes. An existing file is replaced only on request, as the last step.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -18,10 +18,10 @@ use crate::text::shown;
 pub const PREFIX: &str = ".broadloom-";
 pub const SUFFIX: &str = ".part";
 
-/// The maximum number of symbolic links followed for a path.
+/// The maximum number of symbolic links that are followed for a path.
 const MOST_LINKS: usize = 40;
 
-/// An output file, which appears at its path when it is complete. If it is dropped before [`finish_all`], nothing remains of it.
+/// An output file, which appears at its path when it is complete. If it is dropped before [`finish_all`], no file remains.
 #[derive(Debug)]
 pub struct Target {
     draft: BufWriter<FileDraft>,
@@ -39,7 +39,7 @@ pub enum TargetError {
     /// The file exists and must not be replaced.
     #[error("{} exists already", .0.display())]
     Exists(PathBuf),
-    /// The path is that of a directory, a device or another special file.
+    /// The path refers to a directory, a device or another special file.
     #[error("{} is not a regular file", .0.display())]
     NotAFile(PathBuf),
     /// The process received a signal.
@@ -61,7 +61,7 @@ impl Target {
         let place = resolve(path)?;
         let names_a_file =
             !path.as_os_str().as_encoded_bytes().last().is_some_and(|&last| is_separator(last.into()));
-        // The last link to a device or a pipe may not be a valid path: /dev/stdout leads to `pipe:[4321]`.
+        // For a device or a pipe, the target of the last link may not be a valid path: /dev/stdout leads to `pipe:[4321]`.
         let is_other = fs::metadata(path).is_ok_and(|found| !found.is_file());
         if !names_a_file || is_other {
             return Err(TargetError::NotAFile(path.into()));
@@ -86,7 +86,7 @@ impl Target {
         &self.path
     }
 
-    /// The directory that the file will be in.
+    /// The directory that will contain the file.
     pub fn directory(&self) -> PathBuf {
         directory(&self.place).to_path_buf()
     }
@@ -118,12 +118,12 @@ impl Write for Target {
     }
 }
 
-/// Moves files to their paths, either all or none. Only if replacing an existing file fails do the files replaced before it stay
-/// at their paths.
+/// Moves either all files to their paths, or none. There is one exception: if replacing an existing file fails, files that have
+/// already been replaced keep their new contents.
 ///
 /// # Errors
 ///
-/// The path of a file, with [`TargetError::Exists`] if the file was created in the meantime and must not be replaced, with
+/// The path of a file, with [`TargetError::Exists`] if another process has created a file there that must not be replaced, with
 /// [`TargetError::Interrupted`], or with the system's error. No temporary files remain.
 pub fn finish_all(targets: Vec<Target>) -> Result<(), (PathBuf, TargetError)> {
     let mut ready = Vec::new();
@@ -161,7 +161,7 @@ pub fn finish_all(targets: Vec<Target>) -> Result<(), (PathBuf, TargetError)> {
         }
     }
     if let Some(failed) = failed {
-        // Files that can't be removed stay; they are complete.
+        // A file that can't be removed stays at its path, but is complete.
         linked.iter().for_each(|place| drop(fs::remove_file(place)));
         return Err(failed);
     }
@@ -176,18 +176,19 @@ pub fn finish_all(targets: Vec<Target>) -> Result<(), (PathBuf, TargetError)> {
 #[derive(Debug)]
 struct FileDraft {
     file: File,
-    /// The name, if the file has one. The file is removed when this is dropped.
+    /// The name, if the file has one. When the name is dropped, the file is removed.
     name: Option<TempPath>,
 }
 
 impl FileDraft {
-    /// Creates a file in a directory, with the permissions of the file that it replaces, or else the default ones.
+    /// Creates a file in a directory, with the permissions of the file that it replaces, or with the default permissions if
+    /// there is no such file.
     fn create(directory: &Path, replaced: Option<fs::Permissions>, force: bool) -> io::Result<FileDraft> {
         if force {
             collect(directory);
         }
         if let Some(file) = system::unnamed(directory) {
-            // Without a lock, a later run may at worst remove the file.
+            // If locking fails, the worst consequence is that a later run removes the file.
             let _ = file.try_lock();
             if let Some(permissions) = replaced {
                 file.set_permissions(permissions)?;
@@ -208,7 +209,7 @@ impl FileDraft {
             let (file, name) = builder.tempfile_in(directory)?.into_parts();
             names.add(name.to_path_buf());
             let taken = matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
-            // If another process removed the file before it was locked, another one is created.
+            // Another process may have removed the file before it was locked. Another file is then created.
             if !taken && name.exists() {
                 return Ok(FileDraft { file, name: Some(name) });
             }
@@ -260,7 +261,7 @@ pub fn resolve(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many symbolic links"))
 }
 
-/// The directory that a path is in.
+/// The directory of a path.
 pub fn directory(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -268,7 +269,7 @@ pub fn directory(path: &Path) -> &Path {
     }
 }
 
-/// Removes the temporary files in a directory that are not locked, because their process has ended.
+/// Removes the temporary files in a directory that are not locked, since their processes have ended.
 fn collect(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
@@ -282,14 +283,14 @@ fn collect(directory: &Path) {
         if let Ok(file) = File::open(entry.path())
             && file.try_lock().is_ok()
         {
-            // A file that can't be removed is left to its owner.
+            // A file that can't be removed is left in place.
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// Sets the permissions to those of the file to be replaced, or else to the default ones. The `tempfile` crate would make the
-/// file readable by its owner only.
+/// Sets the permissions to those of the file to be replaced, or to the default permissions if there is none. The `tempfile`
+/// crate would make the file readable by its owner only.
 fn permit(builder: &mut tempfile::Builder<'_, '_>, replaced: Option<&fs::Permissions>) {
     #[cfg(unix)]
     builder.permissions(match replaced {
@@ -310,7 +311,7 @@ mod system {
 
     use rustix::fs::{AtFlags, CWD, OFlags};
 
-    /// An unnamed file in a directory; none if the file system doesn't support unnamed files, or they can't be linked.
+    /// Creates an unnamed file in a directory; `None` if the file system doesn't support unnamed files, or they can't be linked.
     pub fn unnamed(directory: &Path) -> Option<File> {
         let flags = OFlags::TMPFILE.bits() as i32;
         let file = OpenOptions::new().read(true).write(true).mode(0o666).custom_flags(flags).open(directory);
@@ -334,7 +335,7 @@ mod system {
     use std::io;
     use std::path::Path;
 
-    /// Unnamed files can't be linked on this system.
+    /// Always `None`: unnamed files can't be linked on this system.
     pub fn unnamed(_: &Path) -> Option<File> {
         None
     }
@@ -372,7 +373,7 @@ mod tests {
         assert!(matches!(Target::create(&path, false), Err(TargetError::Exists(found)) if found == path));
         assert_eq!((fs::read(&path)?, names(dir.path())), (b"kept".to_vec(), vec!["x".to_owned()]));
 
-        // With `force` it is replaced, as the last step.
+        // With `force`, the existing file is replaced, as the last step.
         let mut target = Target::create(&path, true)?;
         target.write_all(b"new")?;
         assert_eq!(fs::read(&path)?, b"kept");
@@ -443,7 +444,7 @@ mod tests {
         Ok(())
     }
 
-    /// On systems without unnamed files, the next run removes the temporary file of a killed process.
+    /// On systems without unnamed files, the next run removes the temporary file that a killed process has left.
     #[test]
     fn what_a_killed_process_left_is_collected() -> Result<(), TargetError> {
         let dir = tempfile::tempdir()?;

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use crate::npy::{NpyError, NpyHeader, parse_header, read_header};
 use crate::scratch::Scratch;
 
-/// The number of bytes after the array that are read, to check that the stream ends.
+/// How many bytes after the array are read, to check that the stream ends.
 const BLOCK: u64 = 64 << 10;
 
 /// Copies exactly one array in the `.npy` format from a stream.
@@ -22,12 +22,12 @@ pub fn copy(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
     Ok((file, header))
 }
 
-/// Like [`copy`], for a stream that should end shortly after the array. The stream is read to its end, since
-/// it may verify a checksum there.
+/// Copies an array like [`copy`], from a stream that should end shortly after the array. The stream is read
+/// to its end, where it may verify a checksum.
 ///
 /// # Errors
-/// The errors of [`copy`]; [`NpyError::Surplus`] if [`BLOCK`] bytes or more follow the array, of which no
-/// more are read.
+/// The errors of [`copy`]; [`NpyError::Surplus`] if the array is followed by [`BLOCK`] bytes or more, of
+/// which only [`BLOCK`] are read.
 pub fn copy_all(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
     let (file, header) = copy(from)?;
     let surplus = io::copy(&mut from.take(BLOCK), &mut io::sink())?;
@@ -37,7 +37,7 @@ pub fn copy_all(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
     Ok((file, header))
 }
 
-/// Copies everything that is read to a writer.
+/// A reader that writes every byte it reads to a writer.
 struct Tee<'t, R, W> {
     from: &'t mut R,
     to: &'t mut W,

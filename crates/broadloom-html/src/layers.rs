@@ -1,52 +1,53 @@
 //! Places the nodes of a graph in layers, with the method of Sugiyama, Tagawa and Toda.
 //!
-//! Boxes are given with operands first, each in a band, and edges go down; bands are below each other, and boxes of a layer never
-//! overlap. The title of a band has a layer of its own, in which edges to the band's boxes pass to the right of it. Edges are vertical inside layers, away from what is there, and bend only
-//! between layers, so that no edge crosses a box or a title. The same input gives the same picture, and time and memory are
-//! bounded by boxes × layers.
+//! Boxes are listed with operands first, and each belongs to a band. Edges go down, each band is below the previous one, and the
+//! boxes of a layer never overlap. The title of a band has a layer of its own, in which the edges to the band's boxes pass to the
+//! right of the title. Edges are vertical within layers, where they keep away from boxes and titles, and bend only between layers,
+//! so that no edge crosses a box or a title. The same input gives the same picture. Time and memory are bounded by the number of
+//! boxes × the number of layers.
 
 /// A box to be placed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Item {
     pub width: f64,
-    /// The band, numbered from the top.
+    /// The index of the box's band, counted from the top.
     pub band: usize,
-    /// Whether it is placed above all boxes of its band that are not loose, next to other loose ones.
+    /// Whether the box is placed in a row of loose boxes, above all other boxes of its band.
     pub loose: bool,
 }
 
-/// A point of the picture, from the upper left corner.
+/// A point of the picture, relative to the upper left corner.
 pub(crate) type Point = (f64, f64);
 
-/// The positions of a picture.
+/// The positions of the objects in a picture.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     /// The centre of each box.
     pub boxes: Vec<Point>,
-    /// The upper left corner of each band's title, if it has one.
+    /// The upper left corner of each band's title; `None` for a band without a title.
     pub titles: Vec<Option<Point>>,
-    /// The parts of each edge between layers, from the lower edge of one layer to the upper edge of the next; it is vertical
-    /// from one part to the next.
+    /// For each edge, its parts between layers, from the lower edge of one layer to the upper edge of the next. The edge is
+    /// vertical from the end of one part to the beginning of the next.
     pub routes: Vec<Vec<[Point; 2]>>,
     pub width: f64,
     pub height: f64,
 }
 
-/// The height of a box, of a line of a title, and of its two lines.
+/// The heights of a box, of a line of a title, and of a whole title, which has two lines.
 pub(crate) const HEIGHT: f64 = 40.0;
 pub(crate) const LINE: f64 = 18.0;
 pub(crate) const TITLE: f64 = 2.0 * LINE - 2.0;
-/// The distance between two layers, and the additional one between bands.
+/// The distance between two layers, and the distance that is added to it between bands.
 const STRIP: f64 = 34.0;
 const BAND: f64 = 24.0;
 /// The gap between adjacent boxes of a layer.
 const GAP: f64 = 16.0;
 /// The margin of the picture.
 const MARGIN: f64 = 28.0;
-/// Number of iterations that improve orders and positions; more change little.
+/// The number of iterations that improve orders and positions. Further iterations change little.
 const ROUNDS: usize = 12;
 
-/// A box, or the position where a long edge crosses a layer.
+/// A box, a title, or the point at which a long edge crosses a layer.
 struct Spot {
     layer: usize,
     width: f64,
@@ -55,18 +56,18 @@ struct Spot {
     down: Vec<usize>,
 }
 
-/// The boxes of each layer, and where the layers are.
+/// The layer of each box and title, and the positions of the layers.
 struct Layers {
     /// The layer of each box.
     of: Vec<usize>,
-    /// The upper edge of each layer, and its height.
+    /// For each layer, its upper edge and its height.
     rows: Vec<(f64, f64)>,
     /// The layer of each band's title.
     titles: Vec<Option<usize>>,
 }
 
-/// Places the boxes, and titles of these widths above the boxes of bands that are not loose. An edge is from an earlier box to a
-/// later one, whose band is the same or below; loose boxes have no operands.
+/// Places the boxes, and a title above the boxes of each band that are not loose; `titles` contains the widths of the titles. An
+/// edge leads from an earlier box to a later one, whose band is the same or below. Loose boxes have no operands.
 pub(crate) fn place(items: &[Item], edges: &[(usize, usize)], titles: &[f64]) -> Places {
     let layers = layers(items, edges, titles.len());
     let mut spots: Vec<Spot> = items
@@ -78,7 +79,7 @@ pub(crate) fn place(items: &[Item], edges: &[(usize, usize)], titles: &[f64]) ->
     let mut rows: Vec<Vec<usize>> = vec![Vec::new(); layers.rows.len()];
     spots.iter().enumerate().for_each(|(i, spot)| rows[spot.layer].push(i));
     order(&spots, &mut rows);
-    // Each title is before the first edge of its layer that leads to a box of its band.
+    // The title is placed before the first spot in its layer from which an edge leads to a box of its band.
     let mut above: Vec<(usize, Vec<usize>)> = Vec::new();
     let titled: Vec<Option<usize>> = (0..titles.len())
         .map(|band| {
@@ -108,14 +109,14 @@ pub(crate) fn place(items: &[Item], edges: &[(usize, usize)], titles: &[f64]) ->
     }
 }
 
-/// The left and the right edge of boxes.
+/// The left edge of the leftmost spot, and the right edge of the rightmost one.
 fn extent<'s>(spots: impl IntoIterator<Item = &'s Spot>) -> (f64, f64) {
     spots.into_iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(left, right), spot| {
         (left.min(spot.x - spot.width / 2.0), right.max(spot.x + spot.width / 2.0))
     })
 }
 
-/// The boxes to which the edges through a spot lead; the first `boxes` spots are boxes.
+/// The boxes to which edges lead from a spot. The first `boxes` spots are boxes.
 fn ends(spots: &[Spot], spot: usize, boxes: usize) -> impl Iterator<Item = usize> {
     let mut waiting = spots[spot].down.clone();
     std::iter::from_fn(move || {
@@ -129,7 +130,7 @@ fn ends(spots: &[Spot], spot: usize, boxes: usize) -> impl Iterator<Item = usize
     })
 }
 
-/// The layers: each box is as low as its operands require and no lower, and the first `titles` bands have titles.
+/// Computes the layers. Each box is in the highest layer that is below its operands, and the first `titles` bands have titles.
 fn layers(items: &[Item], edges: &[(usize, usize)], titles: usize) -> Layers {
     let mut operands: Vec<Vec<usize>> = vec![Vec::new(); items.len()];
     edges.iter().for_each(|&(from, to)| operands[to].push(from));
@@ -163,7 +164,8 @@ fn layers(items: &[Item], edges: &[(usize, usize)], titles: usize) -> Layers {
     made
 }
 
-/// Adds a spot for long edges in each layer that they cross, shared by the edges of one box, and links all adjacent spots.
+/// Adds a spot in each layer that a long edge crosses. The edges that leave one box share these spots. Links all adjacent spots,
+/// and returns the spots along each edge.
 fn thread(spots: &mut Vec<Spot>, edges: &[(usize, usize)]) -> Vec<Vec<usize>> {
     let mut threads: Vec<Vec<usize>> = vec![Vec::new(); spots.len()];
     let mut routes = Vec::with_capacity(edges.len());
@@ -207,7 +209,7 @@ fn order(spots: &[Spot], rows: &mut [Vec<usize>]) {
                 mean(near.iter().map(|&j| at[j])).unwrap_or(at[i])
             };
             let mut sorted: Vec<(f64, usize)> = row.iter().map(|&i| (key(i), i)).collect();
-            // The sort is stable: equal ones keep their order.
+            // The sort is stable: spots with equal keys keep their order.
             sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
             row.iter_mut().zip(sorted).for_each(|(to, (_, i))| *to = i);
             number(row, &mut at);
@@ -215,8 +217,8 @@ fn order(spots: &[Spot], rows: &mut [Vec<usize>]) {
     }
 }
 
-/// Moves the boxes of each layer towards their linked spots, and titles to the left edges of the boxes that they are above, as near as
-/// the order and the gaps allow.
+/// Moves each box towards the spots that it is linked to, and each title to the left edge of the boxes below it, as near as the
+/// order and the gaps allow.
 fn settle(spots: &mut [Spot], rows: &[Vec<usize>], titles: &[(usize, Vec<usize>)]) {
     for row in rows {
         let mut x = 0.0;
@@ -233,7 +235,7 @@ fn settle(spots: &mut [Spot], rows: &[Vec<usize>], titles: &[(usize, Vec<usize>)
             let wanted: Vec<f64> = row
                 .iter()
                 .map(|&i| {
-                    // The layer that was moved previously counts more.
+                    // The linked spots in the layer that was moved before this one have more weight.
                     let (up, below) = (spots[i].up.iter(), spots[i].down.iter());
                     let near = |j: &usize| spots[*j].x;
                     if let Some((_, boxes)) = titles.iter().find(|(title, _)| *title == i) {
@@ -256,14 +258,14 @@ fn settle(spots: &mut [Spot], rows: &[Vec<usize>], titles: &[(usize, Vec<usize>)
     }
 }
 
-/// The positions nearest to the wanted ones (least squares) that keep the order and the gaps, found by pooling adjacent ones whose
-/// wanted positions conflict.
+/// The positions nearest to the wanted ones (least squares) that keep the order and the gaps. They are found by pooling adjacent
+/// boxes whose wanted positions conflict.
 fn apart(wanted: &[f64], widths: &[f64]) -> Vec<f64> {
     let mut offset = vec![0.0; wanted.len()];
     for i in 1..wanted.len() {
         offset[i] = offset[i - 1] + (widths[i - 1] + widths[i]) / 2.0 + GAP;
     }
-    // Blocks, each with the mean of its members' wanted positions and the number of members.
+    // Blocks of pooled boxes, each as the mean of its boxes' wanted positions and the number of its boxes.
     let mut blocks: Vec<(f64, usize)> = Vec::new();
     for (want, offset) in wanted.iter().zip(&offset) {
         let mut block = (want - offset, 1);
@@ -296,7 +298,8 @@ mod tests {
             .collect()
     }
 
-    /// Boxes of one layer keep their distance, layers and bands go down, routes go from box to box.
+    /// The boxes of a layer keep their distance, layers and bands are in order from top to bottom, and each route leads from box to
+    /// box.
     #[test]
     fn nothing_overlaps_and_everything_goes_down() {
         let n = 60;

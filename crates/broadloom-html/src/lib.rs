@@ -1,8 +1,8 @@
 //! Explanations as pages of HTML and as pictures.
 //!
-//! [`page`] and [`picture`] show the [`Details`](broadloom::explain::Details) of an [`Explanation`](broadloom::Explanation), which
-//! `broadloom` computes without knowing how they are shown. Both are well-formed XML without scripts and external resources, light or
-//! dark according to the reader's system.
+//! [`page`] and [`picture`] show the [`Details`](broadloom::explain::Details) of an [`Explanation`](broadloom::Explanation);
+//! `broadloom` computes the explanation without knowing how it is shown. Pages and pictures are well-formed XML without scripts and
+//! external resources, light or dark according to the reader's system.
 #![forbid(unsafe_code)]
 #![warn(unreachable_pub)]
 

@@ -1,7 +1,7 @@
 //! An explanation as a page.
 //!
-//! The page is one file of HTML that is also well-formed XML. It has no scripts and no external resources, and the macro escapes
-//! all text, since names may come from untrusted sources.
+//! The page is a single HTML file that is also well-formed XML. It has no scripts and no external resources. The macro `html!`
+//! escapes all text, because names may come from untrusted sources.
 
 use broadloom::Explanation;
 use broadloom::explain::{Details, ExplainedKernel, ExplainedRun};
@@ -11,12 +11,13 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::picture::drawn;
 
-/// Maximum number of lines that a page lists of a graph.
+/// Maximum number of a graph's lines that the page lists.
 const MAX_LINES: usize = 5000;
 
-/// A page in one file without external resources or scripts, with the graph drawn, the kernels and their code.
+/// A page that shows the graph as a picture, the kernels and their code. It is a single file without external resources or
+/// scripts.
 ///
-/// All titles, names and values are escaped. Graphs of hundreds of nodes are drawn as kernels.
+/// All titles, names and values are escaped. In the picture of a graph of hundreds of nodes, a box represents a kernel.
 ///
 /// ```
 /// use broadloom::Options;
@@ -45,7 +46,7 @@ pub fn page(explanation: &Explanation, title: &str) -> String {
         (DOCTYPE)
         html lang="en" {
             head {
-                // Written such that an XML parser accepts it as well.
+                // These elements are closed, so that an XML parser accepts them as well.
                 (PreEscaped("<meta charset=\"utf-8\"/><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"))
                 title { (title) }
                 style { (PreEscaped(include_str!("page.css"))) }
@@ -97,7 +98,7 @@ fn plural(n: u64, what: &str) -> String {
     if n == 1 { what.into() } else { format!("{what}s") }
 }
 
-/// Lines under a summary that expands them; the summary alone if there are none.
+/// A summary that expands to lines; only the summary if there are no lines.
 fn listing(summary: &str, lines: &[String], open: bool) -> Markup {
     let shown = &lines[..lines.len().min(MAX_LINES)];
     html! {
@@ -185,7 +186,7 @@ fn capitalised(words: &str) -> String {
     letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }
 
-/// A row with a bar whose length is the time, relative to the longest of the three.
+/// A row with a bar for a time. The length of the bar is relative to the longest of the three times.
 fn bar(what: &str, ns: f64, run: &ExplainedRun) -> Markup {
     let longest = run.interpreted.max(run.compiled).max(run.compile);
     let width = format!("width:{:.1}%", (ns / longest * 100.0).clamp(0.5, 100.0));

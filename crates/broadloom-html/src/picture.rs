@@ -1,7 +1,7 @@
 //! Draws the graph as an image: nodes in boxes with their types, with a colour and a frame for each kernel.
 //!
-//! Each node that a result needs is drawn once, in the first kernel that computes it. A graph of too many nodes is drawn as its
-//! kernels, and one of too many kernels is not drawn.
+//! Each node that a result needs is drawn once, in the first kernel that computes it. If a graph has too many nodes, a box
+//! represents a kernel. If it has too many kernels, it is not drawn.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -18,23 +18,23 @@ use crate::layers::{self, HEIGHT, Item, LINE, Places, Point, TITLE};
 const MAX_BOXES: usize = 250;
 /// Maximum number of characters of a line in a box.
 const MAX_CHARS: usize = 34;
-/// Width of a character in a monospaced font of 13 px, and in the one of titles, of 12 px.
+/// Width of a character in the monospaced font of boxes (13 px), and in that of titles (12 px).
 const CHAR: f64 = 7.9;
 const TITLE_CHAR: f64 = 7.3;
-/// The distance of a frame from what is inside.
+/// The distance between a frame and the boxes inside it.
 const PADDING: f64 = 12.0;
-/// Number of colours, used in turn.
+/// Number of colours, which kernels use in turn.
 const COLOURS: usize = 8;
 
 /// The style sheet of the picture: classes `k0` … `k7` are the colours of kernels.
 const STYLE: &str = include_str!("picture.css");
 
-/// A box with two lines.
+/// A box with two lines of text.
 struct Shown {
     title: String,
     class: &'static str,
     lines: [String; 2],
-    /// The kernel that it belongs to, if any.
+    /// The kernel to which the box belongs, if any.
     kernel: Option<usize>,
     band: usize,
 }
@@ -46,7 +46,7 @@ struct Drawing {
     frames: Vec<[String; 2]>,
 }
 
-/// The graph of the kernels as an SVG image.
+/// Draws the graph, with a frame around the nodes of each kernel, as an SVG image.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -64,7 +64,7 @@ pub fn picture(explanation: &Explanation) -> String {
     drawn(&explanation.details()).into_string()
 }
 
-/// Draws the graph, or the kernels, or a note that it is too large.
+/// Draws the graph or, if it has too many nodes, the kernels. If even the kernels are too many, the picture consists of a note.
 pub(crate) fn drawn(e: &Details) -> Markup {
     let nodes = e.nodes.len();
     if nodes == 0 {
@@ -78,7 +78,7 @@ pub(crate) fn drawn(e: &Details) -> Markup {
     render(&drawing)
 }
 
-/// A drawing of every node with its operands.
+/// The drawing of the graph: a box for every node, and edges from its operands.
 fn graph(e: &Details) -> Drawing {
     let kernel_of = assign(e);
     let frames = (0..e.kernels.len()).map(|i| frame(e, i)).collect();
@@ -116,11 +116,11 @@ fn graph(e: &Details) -> Drawing {
     drawing
 }
 
-/// The kernel of each node: the first that computes it, or the first that reads it.
+/// For each node, the first kernel that computes it, or the first kernel that reads it if none computes it.
 fn assign(e: &Details) -> Vec<usize> {
     let last = e.kernels.len().saturating_sub(1);
     let mut kernel_of: Vec<usize> = e.nodes.iter().map(|node| node.kernel.unwrap_or(usize::MAX)).collect();
-    // Readers come after their operands: views, inputs and constants belong to the first of their readers.
+    // Nodes come after their operands. A view, an input or a constant belongs to the kernel of the first node that reads it.
     for (i, node) in e.nodes.iter().enumerate().rev() {
         kernel_of[i] = kernel_of[i].min(last);
         for &operand in node.operands.iter().filter(|&&operand| e.nodes[operand].role != NodeRole::Operation)
@@ -128,7 +128,7 @@ fn assign(e: &Details) -> Vec<usize> {
             kernel_of[operand] = kernel_of[operand].min(kernel_of[i]);
         }
     }
-    // Edges go down, even if rewriting has moved a view.
+    // An edge must go down, even if rewriting has moved a view.
     for (i, node) in e.nodes.iter().enumerate() {
         let above = node.operands.iter().map(|&operand| kernel_of[operand]).max().unwrap_or(0);
         kernel_of[i] = kernel_of[i].max(above);
@@ -136,11 +136,11 @@ fn assign(e: &Details) -> Vec<usize> {
     kernel_of
 }
 
-/// A drawing with a box per kernel, and the inputs and temporaries between them.
+/// The drawing of the kernels: a box for every kernel and every input, and edges that represent inputs and temporaries.
 fn kernels(e: &Details) -> Drawing {
     let mut drawing = Drawing { boxes: Vec::new(), edges: Vec::new(), frames: Vec::new() };
     let mut inputs: HashMap<usize, usize> = HashMap::new();
-    // The box of each kernel.
+    // For each kernel, the index of its box.
     let mut place = Vec::new();
     for (i, kernel) in e.kernels.iter().enumerate() {
         let mut from = Vec::new();
@@ -169,7 +169,7 @@ fn kernels(e: &Details) -> Drawing {
     drawing
 }
 
-/// The two lines over a kernel: its executor and traffic, and its index space.
+/// The two lines above a kernel: its executor and traffic, and its index space.
 fn frame(e: &Details, i: usize) -> [String; 2] {
     let kernel = &e.kernels[i];
     let moved = bytes(kernel.read.saturating_add(kernel.written));
@@ -227,7 +227,7 @@ fn render(drawing: &Drawing) -> Markup {
     }
 }
 
-/// The position and size of the frame of each kernel that is drawn with one.
+/// The index, position and size of the frame of each kernel that has a title.
 fn around(drawing: &Drawing, items: &[Item], titles: &[f64], places: &Places) -> Vec<(usize, Point, Point)> {
     let mut frames = Vec::new();
     for (i, (title, width)) in places.titles.iter().zip(titles).enumerate() {
@@ -248,7 +248,8 @@ fn colour(kernel: usize) -> String {
     format!("k{}", kernel % COLOURS)
 }
 
-/// The parts of each edge that no earlier edge has: edges of one box share all parts between layers but the last.
+/// For each edge, the parts that no earlier edge contains. Edges that leave the same box share all parts between layers except
+/// the last.
 fn routes<'p>(items: &[Item], drawing: &Drawing, places: &'p Places) -> Vec<&'p [[Point; 2]]> {
     let mut drawn = vec![0; items.len()];
     let rest = drawing.edges.iter().zip(&places.routes).map(|((from, _), route)| {
@@ -260,7 +261,7 @@ fn routes<'p>(items: &[Item], drawing: &Drawing, places: &'p Places) -> Vec<&'p 
     rest.collect()
 }
 
-/// An edge along its parts, each a curve that begins and ends vertically, or a line.
+/// The SVG path of an edge. Each part is a line, or a curve that is vertical at both ends.
 fn curve(route: &[[Point; 2]]) -> String {
     let mut d = String::new();
     for (i, [from, to]) in route.iter().enumerate() {
@@ -276,7 +277,7 @@ fn curve(route: &[[Point; 2]]) -> String {
     d
 }
 
-/// The width of a text in characters, of which Chinese, Japanese, Korean ones and pictures are as wide as two others.
+/// The width of a text in characters. Chinese, Japanese and Korean characters and emoji are twice as wide.
 fn columns(line: &str) -> usize {
     line.chars().map(|c| if c < '\u{2e80}' { 1 } else { 2 }).sum()
 }

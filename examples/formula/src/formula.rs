@@ -1,7 +1,7 @@
-//! A formula as a kernel that computes the values and the mask of the result.
+//! Compiles a formula to a kernel that computes the values and the mask of the result.
 //!
-//! The kernel has two outputs and is one loop; the second output is the conjunction of the masks of the columns that
-//! the text names.
+//! The kernel is one loop with two outputs. The second output, the mask, is the conjunction of the masks of the
+//! columns that the formula names.
 
 use std::ops::Range;
 
@@ -10,11 +10,11 @@ use broadloom::{Array, DType, Error, ErrorKind, In, Kernel, Options, Out, Promot
 
 use crate::table::{Column, ColumnValues, OddCell, Table};
 
-/// An error in a formula's text, and its place.
+/// An error in a formula's text, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at byte {}: {message}", span.start)]
 pub struct Mistake {
-    /// The bytes at fault.
+    /// The position of the error, as a range of bytes.
     pub span: Range<usize>,
     /// The error message.
     pub message: String,
@@ -24,13 +24,13 @@ pub struct Mistake {
     pub operands: Vec<(Range<usize>, String)>,
 }
 
-/// The reason why a formula has no result.
+/// The reason why a formula can't be computed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum FormulaError {
-    /// A place in the text.
+    /// The text contains an error.
     #[error("{0}")]
     Text(#[from] Mistake),
-    /// A limit, or memory.
+    /// A limit was exceeded, or memory could not be allocated.
     #[error("{0}")]
     Run(#[from] Error),
 }
@@ -50,16 +50,16 @@ pub enum FormulaError {
 pub struct Formula {
     kernel: Kernel,
     dtype: DType,
-    /// The columns that the text names.
+    /// The names of the columns that the formula uses.
     names: Vec<String>,
 }
 
 impl Formula {
-    /// Types and compiles a formula over a table's columns, with NumPy's promotion.
+    /// Type-checks and compiles a formula over a table's columns, with NumPy's promotion.
     ///
     /// # Errors
-    /// If the text is not an expression, names something that is not a column of numbers or truth values, or
-    /// does not type.
+    /// If the text is not an expression, contains a type error, or names something other than a column of numbers or
+    /// truth values.
     pub fn new(text: &str, table: &Table) -> Result<Formula, FormulaError> {
         let expression = Expression::parse(text).map_err(Mistake::from)?;
         let mut names: Vec<String> = expression.names().into_iter().map(str::to_owned).collect();
@@ -72,7 +72,7 @@ impl Formula {
         }
         let value = with_promotion(Promotion::NumPy, || expression.build(&known));
         let value = value.map_err(|e| about_text(e, text, table))?;
-        // A name that is no column and has a meaning is a constant.
+        // A name that the text language defines and that is not a column is a constant.
         names.retain(|name| known.iter().any(|column| column.0 == name));
         let used: Vec<&Array<'_>> =
             names.iter().filter_map(|name| known.iter().find(|k| k.0 == name)).map(|k| &k.1).collect();
@@ -89,10 +89,10 @@ impl Formula {
         Ok(Formula { kernel, dtype, names })
     }
 
-    /// The column that the formula gives for a table.
+    /// Computes the formula for a table.
     ///
     /// # Errors
-    /// If the table's columns are not those that the formula was compiled for.
+    /// If the table lacks a column for which the formula was compiled, or the column has another type.
     pub fn run(&self, table: &Table) -> Result<Column, FormulaError> {
         let mut inputs: Vec<In<'_>> = Vec::new();
         let column = |name: &String| {
@@ -136,8 +136,8 @@ impl Formula {
     }
 }
 
-/// The type in which a result of this dtype is stored. A uint64 is stored as float64, since int64 can't
-/// represent every uint64.
+/// The dtype in which a result of this dtype is stored. A uint64 is stored as float64, since int64 can't represent
+/// every uint64.
 fn kept(dtype: DType) -> DType {
     match dtype {
         DType::Bool => DType::Bool,
@@ -154,7 +154,7 @@ impl From<TextError> for Mistake {
     }
 }
 
-/// A message for the error. Computing with a column of text has a message of its own.
+/// Makes the message for an error. Computing with a column of text has its own message.
 fn about_text(e: TextError, text: &str, table: &Table) -> Mistake {
     let is_name = e.kind == ErrorKind::Name;
     let mut mistake = Mistake::from(e);
@@ -171,7 +171,7 @@ fn about_text(e: TextError, text: &str, table: &Table) -> Mistake {
     mistake
 }
 
-/// The beginning of a cell, in one line.
+/// The beginning of a cell's text, on one line.
 fn brief(text: &str) -> String {
     const MOST: usize = 40;
     let shown: String = text.chars().take(MOST).collect::<String>().escape_debug().collect();

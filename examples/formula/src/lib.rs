@@ -4,7 +4,8 @@
 //! CSV ──▶ Table: values + a mask per column ──▶ Formula: one kernel, two outputs ──▶ a column ──▶ CSV
 //! ```
 //!
-//! A result is empty exactly where a column that the formula uses is empty. Values and mask are computed in one loop.
+//! A cell of the result is empty exactly where a column that the formula uses is empty. Values and mask are computed
+//! in one loop.
 #![forbid(unsafe_code)]
 
 pub mod formula;

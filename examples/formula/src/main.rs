@@ -1,7 +1,8 @@
 //! `formula data.csv 'price * quantity' --as total -o out.csv`
 //!
-//! Adds a column to a CSV file. A wrong formula ends the program with status 2 and a caret under the place, a wrong option
-//! with status 2, a wrong file with status 1; then nothing is written.
+//! Adds a column to a CSV file. If the formula is wrong, the program prints a caret below the error and exits with status
+//! 2. If an option is wrong, it exits with status 2, and if a file is wrong, with status 1. In these cases no output is
+//! written.
 #![forbid(unsafe_code)]
 
 use std::fs::File;
@@ -13,7 +14,7 @@ use ariadne::{Config, IndexType, Label, Report, ReportKind, Source};
 use broadloom_formula::{Formula, FormulaError, Mistake, Table};
 use clap::Parser;
 
-/// Appends a column that a formula gives to a table. Empty cells give empty cells.
+/// Appends a column that a formula computes to a table. Empty cells lead to empty cells.
 #[derive(Parser)]
 struct Args {
     /// A CSV file with a header.
@@ -49,7 +50,7 @@ fn main() -> ExitCode {
 enum RunError {
     Formula(FormulaError),
     File(String),
-    /// An option that does not fit the file.
+    /// An option that is invalid for this file.
     Request(String),
 }
 
@@ -62,7 +63,7 @@ fn run(args: &Args) -> Result<(), RunError> {
     let of = |path: &PathBuf, e: &dyn std::fmt::Display| RunError::File(format!("{}: {e}", path.display()));
     let file = File::open(&args.table).map_err(|e| of(&args.table, &e))?;
     let table = Table::read(BufReader::new(file)).map_err(|e| of(&args.table, &e))?;
-    // The title is checked before the work, since a wrong one would be refused when the table is written.
+    // The title is checked before the work, because writing the table would reject a wrong title afterwards.
     table.check_title(&args.title).map_err(|e| RunError::Request(format!("{e}: --as NAME")))?;
     let formula = Formula::new(&args.formula, &table).map_err(RunError::Formula)?;
     let added = formula.run(&table).map_err(RunError::Formula)?;
@@ -74,7 +75,7 @@ fn run(args: &Args) -> Result<(), RunError> {
     }
 }
 
-/// The error with a caret under its place.
+/// Writes the error with a caret below its position.
 fn caret(error: &Mistake, formula: &str, to: impl Write) -> io::Result<()> {
     let config = Config::default().with_index_type(IndexType::Byte).with_color(io::stderr().is_terminal());
     let span = ("formula", error.span.clone());

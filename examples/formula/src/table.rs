@@ -1,20 +1,20 @@
 //! Tables: columns of one type each, with empty cells.
 //!
-//! Each column has a value and a mask entry per row; where the mask is false the value has no meaning. A table read
-//! from CSV is written with its own cells unchanged.
+//! Each column has a value and a mask entry per row. Where the mask is false, the value has no meaning. When a table
+//! that was read from CSV is written, its own cells are unchanged.
 
 use std::fmt;
 use std::io::{Read, Write};
 
 use broadloom::{DType, In};
 
-/// Why text is not a table, or a column can't be added to one.
+/// The reason why a text is not a table, or a column can't be added to a table.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// Not CSV; the message says where.
+    /// The text is not CSV; the message contains the position of the error.
     #[error("{0}")]
     Csv(#[from] csv::Error),
-    /// A row of another length than the header.
+    /// A row has more or fewer cells than the header.
     #[error("{at} is not as long as the header: {cells} against {columns} cells")]
     Ragged {
         /// The position of the row.
@@ -24,32 +24,32 @@ pub enum TableError {
         /// The number of columns in the header.
         columns: u64,
     },
-    /// Two columns that a formula can't tell apart.
+    /// Two columns have the same name in formulas.
     #[error(
         "columns {first} (`{first_title}`) and {second} (`{second_title}`) are both `{name}` in formulas; rename one of them"
     )]
     Twins {
-        /// The name.
+        /// The name in formulas.
         name: String,
-        /// The one column, counted from 1.
+        /// The number of the first of the two columns, counted from 1.
         first: usize,
-        /// Its title in the header.
+        /// The title of the first column in the header.
         first_title: String,
-        /// The other.
+        /// The number of the second column, counted from 1.
         second: usize,
-        /// Its title in the header.
+        /// The title of the second column in the header.
         second_title: String,
     },
-    /// A new column that a formula over the written table could not tell from another.
+    /// The new column would have the same name in formulas as an existing column.
     #[error(
         "the table has a column `{title}` already (column {column}, `{name}` in formulas); give the new one another name"
     )]
     Taken {
         /// The title of the existing column.
         title: String,
-        /// Its name.
+        /// The name of both columns in formulas.
         name: String,
-        /// Its number, counted from 1.
+        /// The number of the existing column, counted from 1.
         column: usize,
     },
 }
@@ -57,13 +57,13 @@ pub enum TableError {
 /// The position of a row in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileRow {
-    /// The row, counted from 1, without the header.
+    /// The number of the row, counted from 1 without the header.
     pub row: u64,
     /// The line in which the row begins, counted from 1; 0 if it is not known.
     pub line: u64,
 }
 
-/// `row 2 (line 3)`
+/// Formats the position as `row 2 (line 3)`.
 impl fmt::Display for FileRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
@@ -73,38 +73,38 @@ impl fmt::Display for FileRow {
     }
 }
 
-/// A cell that keeps its column from being one of numbers or truth values.
+/// A cell because of which its column is text, and not a column of numbers or truth values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OddCell {
     /// The position of the cell's row.
     pub at: FileRow,
     /// The text of the cell.
     pub text: String,
-    /// The kind of the cells before it: "a number" or "true or false".
+    /// The kind of the column's earlier cells: "a number" or "true or false".
     pub expected: &'static str,
 }
 
 /// The values of a column. The value of an empty cell is unspecified.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ColumnValues {
-    /// Every cell that is not empty is a whole number of 64 bits.
+    /// Every non-empty cell is an integer of 64 bits.
     Int(Vec<i64>),
-    /// Every cell that is not empty is a number, `nan` and `inf` included; or all are empty.
+    /// Every non-empty cell is a number, which may be `nan` or `inf`. A column of empty cells also has this type.
     Float(Vec<f64>),
-    /// Every cell that is not empty is `true` or `false`.
+    /// Every non-empty cell is `true` or `false`.
     Bool(Vec<bool>),
-    /// Something else: no operand of formulas.
+    /// The cells are of no other type. Formulas can't use the column.
     Text,
 }
 
 /// A column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// The name in formulas: of the header, with `_` for characters that names can't contain.
+    /// The column's name in formulas: its title, with `_` instead of characters that names can't contain.
     pub name: String,
     /// The values.
     pub values: ColumnValues,
-    /// For each row, whether the cell holds a value.
+    /// For each row, whether the cell contains a value.
     pub valid: Vec<bool>,
 }
 
@@ -113,16 +113,16 @@ pub struct Column {
 pub struct Table {
     header: csv::StringRecord,
     rows: Vec<csv::StringRecord>,
-    /// The line that each row begins in.
+    /// For each row, the line in which it begins.
     lines: Vec<u64>,
     columns: Vec<Column>,
 }
 
 impl Table {
-    /// Reads CSV with a header and finds the type of each column.
+    /// Reads CSV with a header, and determines the type of each column.
     ///
     /// # Errors
-    /// If the text is not CSV, rows have different lengths, or two columns have one name.
+    /// If the text is not CSV, rows have different lengths, or two columns have the same name in formulas.
     ///
     /// ```
     /// use broadloom_formula::{Table, ColumnValues};
@@ -167,12 +167,12 @@ impl Table {
         &self.columns
     }
 
-    /// The column of this name.
+    /// The column with this name.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| column.name == name)
     }
 
-    /// Refuses the title of a new column if formulas would read it as the name of an existing column.
+    /// Rejects the title of a new column if an existing column has the same name in formulas.
     ///
     /// # Errors
     /// [`TableError::Taken`].
@@ -182,7 +182,7 @@ impl Table {
         Err(TableError::Taken { title: self.header[i].to_owned(), name, column: i + 1 })
     }
 
-    /// For a column of text: its first cell that is not empty and has another type than the cells before it.
+    /// For a column of text: the first non-empty cell whose type differs from that of the cells before it.
     ///
     /// ```
     /// use broadloom_formula::Table;
@@ -199,7 +199,8 @@ impl Table {
         }
         let cells = self.rows.iter().enumerate().map(|(i, row)| (i, row[column].trim()));
         let mut cells = cells.filter(|(_, cell)| !cell.is_empty()).peekable();
-        // Of a column that begins with a truth value, the others have to be some; else all have to be numbers.
+        // If the first cell of a column is a truth value, the other cells must be truth values too. If not, all cells
+        // must be numbers.
         let is_truth = cells.peek().is_some_and(|(_, cell)| truth(cell).is_some());
         let fits = |cell: &str| if is_truth { truth(cell).is_some() } else { cell.parse::<f64>().is_ok() };
         let (i, text) = cells.find(|(_, cell)| !fits(cell))?;
@@ -211,10 +212,11 @@ impl Table {
         })
     }
 
-    /// Writes the table as CSV, with one column more.
+    /// Writes the table and an additional column as CSV.
     ///
     /// # Errors
-    /// [`TableError::Taken`] for the title of an existing column, and then nothing is written; the errors of the writer.
+    /// [`TableError::Taken`] if the title belongs to an existing column; nothing is then written. Also the errors of the
+    /// writer.
     pub fn write_with(&self, title: &str, added: &Column, to: impl Write) -> Result<(), TableError> {
         self.check_title(title)?;
         let mut writer = csv::Writer::from_writer(to);
@@ -228,7 +230,7 @@ impl Table {
 }
 
 impl Column {
-    /// The column of these cells, of the narrowest type that takes them all.
+    /// Makes a column of these cells. Its type is the narrowest one that can represent all of them.
     fn new<'c>(name: String, cells: impl Iterator<Item = &'c str> + Clone) -> Column {
         let valid: Vec<bool> = cells.clone().map(|cell| !cell.is_empty()).collect();
         let ints = all(cells.clone(), |cell| cell.parse().ok()).filter(|_| valid.contains(&true));
@@ -258,7 +260,7 @@ impl Column {
         }
     }
 
-    /// A cell as CSV has it: nothing where it is empty; numbers such that they are read as the same again.
+    /// A cell as CSV text. An empty cell is an empty text, and reading the text of a number gives the same number.
     pub fn cell(&self, row: usize) -> String {
         match &self.values {
             _ if !self.valid[row] => String::new(),
@@ -270,7 +272,7 @@ impl Column {
     }
 }
 
-/// The values of all cells, a default one where a cell is empty; none if some cell has no value.
+/// The values of all cells, with a default value for an empty cell; `None` if `value` returns `None` for a cell.
 fn all<'c, T: Default>(
     cells: impl Iterator<Item = &'c str>,
     value: impl Fn(&str) -> Option<T>,
@@ -278,13 +280,13 @@ fn all<'c, T: Default>(
     cells.map(|cell| if cell.is_empty() { Some(T::default()) } else { value(cell) }).collect()
 }
 
-/// The line that a row begins in: the reader's position is before the empty lines that it skips.
+/// The line in which a row begins. The reader's position is before the empty lines that it skips.
 fn line(at: &csv::Position, text: &[u8]) -> u64 {
     let skipped = text.iter().skip(at.byte() as usize).take_while(|byte| matches!(byte, b'\n' | b'\r'));
     at.line() + skipped.filter(|byte| **byte == b'\n').count() as u64
 }
 
-/// An error of the reader in words of this module, where it is about a row.
+/// Converts an error of the reader. An error about the length of a row becomes [`TableError::Ragged`].
 fn ragged(error: csv::Error, text: &[u8]) -> TableError {
     match *error.kind() {
         csv::ErrorKind::UnequalLengths { ref pos, expected_len, len } => {

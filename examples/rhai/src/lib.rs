@@ -1,8 +1,8 @@
 //! A Rhai script engine with lazy arrays, whose expressions broadloom compiles.
 //!
-//! Scripts may be hostile and may read the `.npy` files of one folder. Operators and functions only build expressions;
-//! values are computed when a script prints or reads them, within its [`Limits`]. The functions are registered from
-//! broadloom's op table.
+//! Scripts may be hostile, and may read the `.npy` files of one folder. Operators and functions only build
+//! expressions. Values are computed when a script prints or reads them, within its [`Limits`]. The functions are
+//! registered from broadloom's op table.
 #![forbid(unsafe_code)]
 
 mod load;
@@ -17,13 +17,16 @@ use rhai::{Dynamic, Engine, EvalAltResult, FLOAT, INT, Position};
 /// The limits of a script.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Rhai's operations: statements, calls, iterations. No more expressions can be built.
+    /// The maximum number of Rhai's operations: statements, calls, iterations. It also bounds the number of
+    /// expressions that can be built.
     pub operations: u64,
-    /// Elements computed, times the operations behind each, over all evaluations.
+    /// The maximum sum, over all evaluations, of the number of computed elements times the number of operations for
+    /// each.
     pub work: usize,
-    /// Bytes of arrays made: loaded, written down or computed, over the whole script.
+    /// The maximum number of bytes of all arrays that the script makes by loading, writing them in the script, or
+    /// computing.
     pub bytes: usize,
-    /// Operations in one expression.
+    /// The maximum number of operations in one expression.
     pub nodes: usize,
 }
 
@@ -33,14 +36,14 @@ impl Default for Limits {
     }
 }
 
-/// A result, or an error that gets the position of the call.
+/// A result, or an error, to which Rhai adds the position of the call.
 type Answer<T> = Result<T, Box<EvalAltResult>>;
 
 fn error(why: impl ToString) -> Box<EvalAltResult> {
     EvalAltResult::ErrorRuntime(why.to_string().into(), Position::NONE).into()
 }
 
-/// The part of a script's limits that is not used up yet.
+/// The part of a script's limits that has not been used yet.
 struct Budget {
     nodes: usize,
     work: Cell<usize>,
@@ -59,14 +62,14 @@ impl Budget {
         Budget::spend(&self.bytes, elements.saturating_mul(dtype.size()), "bytes")
     }
 
-    /// The values, computed within the limits.
+    /// Computes the values of an array, within the limits.
     fn eval(&self, x: &Array<'static>) -> Answer<Array<'static>> {
         if x.is_evaluated() {
             return Ok(x.clone());
         }
         let (max_bytes, max_nodes) = (self.bytes.get(), self.nodes);
         let options = Options { max_bytes, max_nodes, ..Options::default() };
-        // No function of a script takes a part of an array, so no operand has more elements than the result.
+        // No function for scripts selects a part of an array, so no operand has more elements than the result.
         let nodes = typed_graph(&[x], &options).map_err(error)?.graph.nodes().len();
         Budget::spend(&self.work, x.len().saturating_mul(nodes), "work")?;
         self.make(x.len(), x.dtype())?;
@@ -74,7 +77,7 @@ impl Budget {
     }
 }
 
-/// The operators, and the functions of the same meaning.
+/// The operators, each with the function that has the same meaning.
 #[rustfmt::skip]
 const OPERATORS: &[(&str, Op)] = &[
     ("+", Op::Add), ("-", Op::Subtract), ("*", Op::Multiply), ("/", Op::Divide), ("%", Op::Remainder), ("**", Op::Pow),
@@ -85,7 +88,7 @@ const OPERATORS: &[(&str, Op)] = &[
     ("-", Op::Negative), ("+", Op::Positive), ("!", Op::BitwiseInvert),
 ];
 
-/// An engine for one script, which may load files of the folder.
+/// Makes an engine for one script, which may load files from this folder.
 pub fn engine(folder: &Path, limits: &Limits) -> Engine {
     let mut engine = Engine::new();
     confine(&mut engine, limits);
@@ -96,7 +99,7 @@ pub fn engine(folder: &Path, limits: &Limits) -> Engine {
         if op.operands() == 1 {
             engine.register_fn(symbol, move |x: Array<'static>| apply(op, [Dynamic::from(x)]));
         } else {
-            // At least one side is an array: operators between other values remain Rhai's.
+            // At least one operand is an array. For operands of other types, operators keep Rhai's meaning.
             engine.register_fn(symbol, move |x: Array<'static>, y: Dynamic| apply(op, [Dynamic::from(x), y]));
             engine.register_fn(symbol, move |x: Dynamic, y: Array<'static>| apply(op, [x, Dynamic::from(y)]));
         }
@@ -113,7 +116,7 @@ pub fn engine(folder: &Path, limits: &Limits) -> Engine {
     engine
 }
 
-/// Rhai's own limits: no script runs long, nests deep or fills memory with its own values.
+/// Sets Rhai's own limits, so that no script runs long, nests deep, or fills memory with its own values.
 fn confine(engine: &mut Engine, limits: &Limits) {
     engine
         .set_max_operations(limits.operations)
@@ -127,7 +130,7 @@ fn confine(engine: &mut Engine, limits: &Limits) {
         .disable_symbol("eval");
 }
 
-/// The methods of arrays beside the standard's functions.
+/// Registers the methods of arrays that are not functions of the standard.
 fn functions(engine: &mut Engine, folder: &Path, budget: &Rc<Budget>) {
     engine.register_fn("shape", |x: Array<'static>| -> rhai::Array {
         x.shape().iter().map(|&n| Dynamic::from(n as INT)).collect()
@@ -166,7 +169,7 @@ fn functions(engine: &mut Engine, folder: &Path, budget: &Rc<Budget>) {
     }
 }
 
-/// Converts an argument: arrays are kept, and Rhai's numbers and truth values become literals.
+/// Converts an argument: arrays are unchanged, and Rhai's numbers and truth values become literals.
 fn operand(x: Dynamic) -> Answer<Array<'static>> {
     let number = x.as_int().map(Array::scalar).or_else(|_| x.as_float().map(Array::scalar));
     let literal = number.or_else(|_| x.as_bool().map(Array::scalar)).ok();
@@ -179,10 +182,11 @@ fn apply<const N: usize>(op: Op, operands: [Dynamic; N]) -> Answer<Array<'static
     with_promotion(Promotion::NumPy, || Array::apply(op, &operands)).map_err(error)
 }
 
-/// Converts a Rhai array, or nested ones, to an array of int64, float64 or bool.
+/// Converts a Rhai array, which may be nested, to an array of int64, float64 or bool.
 fn inline(budget: &Budget, mut values: rhai::Array) -> Answer<Array<'static>> {
     let mut shape = vec![values.len()];
-    // Level by level, not by recursion. More levels than an array has axes are refused with the shape.
+    // The nested arrays are flattened level by level, not by recursion. Nesting deeper than the maximum rank is
+    // rejected below.
     while shape.len() <= 64 && values.iter().any(Dynamic::is_array) {
         let rows: Result<Vec<rhai::Array>, _> = values.into_iter().map(Dynamic::into_array).collect();
         let rows = rows.map_err(|what| error(format!("array: a row beside a {what}")))?;
@@ -208,7 +212,7 @@ fn inline(budget: &Budget, mut values: rhai::Array) -> Answer<Array<'static>> {
     }
 }
 
-/// The value of an array with one element, as a value of Rhai.
+/// Converts the value of an array with one element to a value of Rhai.
 fn item(x: &Array<'static>) -> Answer<Dynamic> {
     let value = match x.dtype() {
         DType::Bool => x.item::<bool>().map(Dynamic::from),

@@ -1,6 +1,6 @@
 //! Loads `.npy` files of one folder.
 //!
-//! A name can't refer to another folder, and the header's claims are checked against the file's length before memory is
+//! A name can't refer to another folder. The shape in the header is checked against the file's length before memory is
 //! allocated.
 
 use std::fs::File;
@@ -12,7 +12,7 @@ use npyz::{NpyFile, Order};
 
 use crate::{Answer, error};
 
-/// The array in a file, if `afford` agrees.
+/// Loads the array in a file, if `afford` returns no error.
 pub(crate) fn npy(
     folder: &Path,
     name: &str,

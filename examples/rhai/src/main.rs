@@ -1,6 +1,6 @@
 //! Runs a script: `broadloom-rhai SCRIPT [FOLDER of .npy files]`.
 //!
-//! A script that fails ends the program with status 1.
+//! If the script fails, the program exits with status 1.
 #![forbid(unsafe_code)]
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The scripts print the outputs recorded beside them, and hostile scripts are refused.
+//! Tests that the scripts print the outputs stored beside them, and that hostile scripts are rejected.
 
 use std::cell::RefCell;
 use std::fs;
@@ -10,7 +10,7 @@ use npyz::WriterBuilder;
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../data");
 
-/// The output of a script, and its result.
+/// Runs a script. Returns what it prints, and its result.
 fn run(script: &str, folder: &Path, limits: &Limits) -> (String, Result<(), String>) {
     let printed = Rc::new(RefCell::new(String::new()));
     let mut engine = engine(folder, limits);
@@ -26,7 +26,7 @@ fn fails(script: &str, limits: &Limits) -> String {
     run(script, Path::new(DATA), limits).1.expect_err(script)
 }
 
-/// `BLESS=1 cargo test -p broadloom-rhai` writes the expected output: read the difference.
+/// `BLESS=1 cargo test -p broadloom-rhai` writes the expected outputs; review the difference.
 #[test]
 fn scripts_print_what_is_expected() {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scripts"));
@@ -79,8 +79,8 @@ fn mistakes_are_rhai_errors_with_a_position() {
 
 #[test]
 fn hostile_scripts_come_to_an_end() {
-    // Each row has a script and a part of its error: loops, deep and wide values, long expressions, large
-    // results, much work.
+    // Each row contains a script and a part of its error. The scripts have endless loops, deep and wide
+    // values, long expressions, large results, or much work.
     for (script, error) in [
         ("loop { }", "Too many operations"),
         ("let x = array([1.5]); loop { x = x * x + 1; }", "Too many operations"),
@@ -108,7 +108,8 @@ fn hostile_scripts_come_to_an_end() {
     }
 }
 
-/// Rhai writes the type's name for what can't be written; it is not computed all the same.
+/// If computing an array for a text exceeds the limits, Rhai writes the name of its type instead, and the
+/// array is not computed.
 #[test]
 fn text_made_of_arrays_is_within_the_limits_too() {
     let limits = Limits { bytes: 1 << 20, ..Limits::default() };
@@ -149,7 +150,7 @@ fn files_are_those_of_the_folder_and_as_long_as_they_say() {
     }
 }
 
-/// The page's commands, as they stand there, from the root of the repository.
+/// Runs the commands of the README, unchanged, from the root of the repository.
 #[cfg(unix)]
 #[test]
 fn the_commands_of_the_readme_work() {

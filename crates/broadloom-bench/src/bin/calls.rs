@@ -1,7 +1,7 @@
-//! Compares short calls: a prepared kernel on a few elements, and a plain loop called through a function pointer.
+//! Compares short calls: calls of a prepared kernel on a few elements, and calls of a plain loop through a function pointer.
 //!
 //! For each vector width of the target and each number of inputs, prints the minimum time of a call in nanoseconds, for several
-//! numbers of elements. The kernels of all widths and the loop alternate, so that a slow phase of the machine affects all of
+//! numbers of elements. The kernels of all widths alternate with the loop, so that a slow phase of the machine affects all of
 //! them. Arguments select vector widths (`256`) and numbers of elements (`n=1`).
 //!
 //! `cargo run --release -p broadloom-bench --bin calls`

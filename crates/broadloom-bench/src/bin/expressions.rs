@@ -1,9 +1,10 @@
 //! Measures the time to the first result of expressions that the engine has not seen, and of expressions with a million nodes.
 //!
 //! `texts EXECUTOR COUNT` evaluates COUNT distinct expressions of seven operations on 1000 elements, each from its text, and
-//! prints the time of one in microseconds. Executors are `auto`, `interp` and `jit`, which may be followed by a vector width
-//! (`jit 256 1000`). `chain NODES` builds an expression that applies NODES operations in sequence, and `leaves COUNT` one over
-//! COUNT arrays; they print the seconds for building, evaluating and dropping it. Without arguments, all of them run.
+//! prints the time per expression in microseconds. Executors are `auto`, `interp` and `jit`, which may be followed by a vector
+//! width (`jit 256 1000`). `chain NODES` builds an expression that applies NODES operations in sequence, and `leaves COUNT`
+//! builds an expression over COUNT arrays; both print the seconds for building, evaluating and dropping the expression.
+//! Without arguments, all three run.
 //!
 //! `cargo run --release -p broadloom-bench --bin expressions`
 #![forbid(unsafe_code)]
@@ -44,7 +45,7 @@ fn numbers(step: f32) -> Array<'static> {
     Array::from_vec((0..ELEMENTS).map(|i| i as f32 * step + 0.5).collect::<Vec<f32>>())
 }
 
-/// The expression with this number, of seven operations. Numbers below 2^17 give different expressions.
+/// The expression of seven operations with this number. Different numbers below 2^17 give different expressions.
 fn written(number: usize) -> String {
     let binary = ["+", "-", "*", "/"];
     let names = ["a", "b", "c", "d"];

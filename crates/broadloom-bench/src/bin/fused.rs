@@ -1,7 +1,7 @@
 //! Compares the engine with hand-fused loops over the same function definitions, both at the target's maximum vector width.
 //!
-//! Prints the nanoseconds per element of both, and their ratio. Both must give the same bits, which is checked first.
-//! Measurements of the two alternate.
+//! Prints the nanoseconds per element of the engine and of the loop, and their ratio. First it checks that both compute the
+//! same bits. Their measurements alternate.
 //!
 //! `cargo run --release -p broadloom-bench --bin fused`
 #![forbid(unsafe_code)]
@@ -62,7 +62,7 @@ macro_rules! measure {
     }};
 }
 
-/// A body as a closure, whose type is unique to the body, so that its calls are inlined.
+/// Wraps a body in a closure. Each closure has a type of its own, so that calls of it are inlined.
 macro_rules! body_of {
     ($t:ty, $body:ident) => {
         #[inline(always)]

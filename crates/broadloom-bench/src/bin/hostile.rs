@@ -1,7 +1,7 @@
 //! Measures the time and memory taken by the texts of [`broadloom_bench::hostile`].
 //!
-//! For each text, prints the time until it is evaluated or rejected and all its memory is freed, and the peak memory of the
-//! process beyond the text. Each run has its own process, and the time is the minimum of several runs.
+//! For each text, prints the time until the text is evaluated or rejected and all its memory is freed, and the peak memory
+//! of the process in addition to the text. Each run has its own process, and the time is the minimum of several runs.
 //!
 //! `cargo run --release -p broadloom-bench --bin hostile`
 #![forbid(unsafe_code)]
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The median time from the text of an expression of ten operators to a typed array, in microseconds.
+/// The median time to make a typed array from the text of an expression of ten operators, in microseconds.
 fn formula() -> Result<f64, Box<dyn Error>> {
     let array = || Array::from_vec(vec![1.0_f32, 2.0, 3.0]);
     let names = [("a", array()), ("b", array()), ("c", array()), ("d", array())];

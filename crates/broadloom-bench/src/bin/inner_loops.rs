@@ -1,8 +1,9 @@
-//! Compares the loops of generated machine code with those that gcc compiles from the same expression at the same vector width.
-//! The sizes fit the first-level, second-level and last-level cache, so that memory bandwidth doesn't dominate.
+//! Compares the loops of generated machine code with the loops that gcc compiles from the same expression at the same vector
+//! width. The sizes fit the first-level, second-level and last-level cache, so that memory bandwidth doesn't dominate.
 //!
-//! Both use strict IEEE arithmetic and must give the same bits. Measurements of the two alternate on the same memory, and the
-//! minimum time of each is reported. A loop's name as argument selects one row; `assembly` prints the machine code.
+//! The two contenders use strict IEEE arithmetic and must compute the same bits. Their measurements alternate on the same
+//! memory, and the minimum time of each is reported. A loop's name as argument selects one row; `assembly` prints the machine
+//! code.
 //!
 //! `cargo run --release -p broadloom-bench --features wide --bin inner_loops`
 
@@ -25,7 +26,7 @@ const ROUND_NANOSECONDS: f64 = 150_000.0;
 /// A compiled C loop with three inputs and one output.
 type InC = unsafe extern "C" fn(*const u8, *const u8, *const u8, *mut u8, usize);
 
-/// An expression: its operations on three inputs, and the same in C.
+/// An expression on up to three inputs: its operations, and its C source.
 struct TimedExpression {
     name: &'static str,
     inputs: usize,
@@ -116,7 +117,7 @@ fn least(contenders: &mut [&mut dyn FnMut()]) -> Vec<f64> {
     let mut best = vec![f64::INFINITY; contenders.len()];
     for _ in 0..ROUNDS {
         for ((run, &calls), best) in contenders.iter_mut().zip(&calls).zip(&mut best) {
-            // Reloads the memory that the other contender evicted from the cache.
+            // This call reloads the memory that the other contender has evicted from the cache.
             run();
             let start = Instant::now();
             (0..calls).for_each(|_| run());

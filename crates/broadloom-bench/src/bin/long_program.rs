@@ -1,14 +1,14 @@
-//! Measures long straight-line programs on two coordinates: the time to parse, plan and compile them from their text, and the
-//! time of runs.
+//! Measures long straight-line programs on two coordinates: the time to parse, plan and compile a program from its text, and the
+//! time of its runs.
 //!
 //! A random program has the given number of operations: additions, multiplications, square roots, minima, maxima and negations.
-//! When more than half of `WINDOW` values have not been read yet, the next operation reads the oldest of these; otherwise its
-//! first operand, and always its second, is one of the last `WINDOW` values. So every value contributes to the result, and
-//! between half of `WINDOW` and `WINDOW` values are live at a time.
+//! Operands are among the last `WINDOW` values, with one exception: when more than half of `WINDOW` values have not been read
+//! yet, the first operand of the next operation is the oldest of them. So every value contributes to the result, and between
+//! half of `WINDOW` and `WINDOW` values are live at a time.
 //!
-//! Bounds of each value are tracked to avoid NaNs and infinities: a value that may be negative is squared instead of taking its
-//! square root, and a sum or product that might be too large is replaced by the minimum or maximum of an operand and a
-//! coordinate. The coordinates are a row and a column of `SIDE` float32 numbers from −1 to 1.
+//! Bounds of each value are tracked to avoid NaNs and infinities. A value that may be negative is squared instead of taking its
+//! square root. A sum or product that might be too large is replaced by the minimum or maximum of an operand and a coordinate.
+//! The coordinates are a row and a column of `SIDE` float32 numbers from −1 to 1.
 //!
 //! `cargo run --release -p broadloom-bench --bin long_program [-- OPERATIONS [WINDOW [SEED [SIDE]]]]`
 #![forbid(unsafe_code)]
@@ -60,8 +60,8 @@ fn main() -> BenchResult {
     Ok(())
 }
 
-/// Prints the times of a row: the first evaluation on 2 × 2 elements, which is mostly planning and compiling, and evaluations on
-/// all elements. Each starts from the text. Returns the bits of the result.
+/// Prints the times of a row: the first evaluation on 2 × 2 elements, which consists mostly of planning and compiling, and
+/// evaluations on all elements. Each evaluation starts from the text. Returns the bits of the result.
 fn row(text: &str, few: &Coordinates, coordinates: &Coordinates, options: &Options) -> BenchResult<Vec<u32>> {
     let timed = |coordinates: &Coordinates| -> BenchResult<(f64, Array<'static>)> {
         let start = Instant::now();
@@ -97,7 +97,7 @@ fn run(text: &str, coordinates: &Coordinates, options: &Options) -> BenchResult<
     Ok(root.eval_with(options)?)
 }
 
-/// A value of the program: its name, and its lower and upper bound.
+/// A value of the program: its name, its lower bound and its upper bound.
 #[derive(Clone)]
 struct BoundedValue {
     name: String,
@@ -111,7 +111,7 @@ struct ProgramDraft {
     window: usize,
     text: String,
     written: usize,
-    /// The last `window` values, and those that no operation has read yet.
+    /// The last `window` values, and the values that no operation has read yet.
     recent: VecDeque<BoundedValue>,
     unread: VecDeque<BoundedValue>,
 }

@@ -1,8 +1,8 @@
 //! Compares `ndarray`'s idioms (chains of operators, `mapv`, and `Zip` into existing memory) with the same expressions in
 //! broadloom.
 //!
-//! The output is a Markdown table of nanoseconds per element. Results are compared first; those of approximate functions may
-//! differ by 4 ulp. The contenders of a row alternate, on one thread.
+//! The output is a Markdown table of nanoseconds per element. Results are compared before they are timed; those of approximate
+//! functions may differ by 4 ulp. The contenders of a row alternate, on one thread.
 //!
 //! `cargo run --release -p broadloom-bench --features ndarray --bin ndarray`
 #![forbid(unsafe_code)]
@@ -19,7 +19,7 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, Slice, Zip};
 /// Selects the operands of an expression from two square arrays.
 type SelectOperands = for<'a> fn(&'a Array2<f64>, &'a Array2<f64>) -> [ArrayView2<'a, f64>; 2];
 
-/// An expression, written in each of the idioms.
+/// An expression, written in each of the compared ways.
 struct Idioms {
     name: &'static str,
     operands: SelectOperands,
@@ -120,7 +120,7 @@ fn measure(row: &Idioms, side: usize) -> Result<Vec<f64>, Box<dyn Error>> {
         Box::new(|calls| (0..calls).for_each(|_| drop(black_box((row.operators)(black_box(a), b))))),
         Box::new(|calls| {
             for _ in 0..calls {
-                // Computes directly into the memory of the new array, as `operators` does.
+                // Computes directly into the memory of the new array, like `operators`.
                 let made: broadloom::Result<Array2<f64>> =
                     (row.lazy)(&black_box(a).lazy(), &b.lazy()).try_into();
                 black_box(made.is_ok());
@@ -151,7 +151,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
     for row in ROWS {
-        // The side lengths for about 1e3, 1e5 and 1e7 elements. Expressions that use only half of the elements get twice as many.
+        // Each side length is for about 1e3, 1e5 or 1e7 elements. Expressions that use only half of the elements get arrays with
+        // twice as many.
         for (elements, side) in [("1e3", 32), ("1e5", 316), ("1e7", 3162)] {
             let times = measure(row, side)?;
             let cells: Vec<String> = times.iter().map(|t| format!("{t:.2}")).collect();

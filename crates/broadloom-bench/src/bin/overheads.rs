@@ -2,7 +2,8 @@
 //!
 //! Each figure is a line of JSON with the minimum and the median of its samples, in nanoseconds. `scripts/compare_speed.py`
 //! alternates runs of this command from two commits, so figures must keep their names and meanings. Only one function here calls
-//! internals of the engine. With `first EXECUTOR`, prints instead the nanoseconds of the first evaluation in the process.
+//! internals of the engine. With the arguments `first EXECUTOR`, the command prints only the nanoseconds of the first evaluation
+//! in the process.
 //!
 //! `cargo run --release -p broadloom-bench --features overheads --bin overheads`
 #![forbid(unsafe_code)]
@@ -17,7 +18,7 @@ use broadloom_core::{DType, Op};
 
 /// The approximate total time of the samples of a figure.
 const BUDGET: Duration = Duration::from_millis(120);
-/// The minimum duration of a batch of short calls, which the clock resolves well.
+/// The minimum duration of a batch of short calls, which is long enough for the clock's resolution.
 const BATCH: Duration = Duration::from_micros(100);
 /// The numbers of operations in the kernels and expressions that are compiled.
 const LENGTHS: [usize; 3] = [10, 100, 500];
@@ -50,7 +51,7 @@ fn tell(name: &str, mut nanoseconds: Vec<f64>) {
     );
 }
 
-/// Times single calls. `prepare` runs before each and is not timed.
+/// Times single calls. `prepare` runs before each call and is not timed.
 fn once_each<T>(name: &str, mut prepare: impl FnMut(), mut run: impl FnMut() -> T) {
     let mut samples = Vec::new();
     let began = Instant::now();
@@ -61,19 +62,19 @@ fn once_each<T>(name: &str, mut prepare: impl FnMut(), mut run: impl FnMut() -> 
         samples.push(start.elapsed().as_nanos() as f64);
         drop(result);
     }
-    // The first samples include cache misses and are dropped.
+    // The first samples include cache misses, and are dropped.
     samples.drain(..2);
     tell(name, samples);
 }
 
-/// Times batches of calls, each of which is too short for the clock.
+/// Times calls that are too short for the clock, in batches.
 fn in_batches<T>(name: &str, mut run: impl FnMut() -> T) {
     let mut batch = |calls: usize| {
         let start = Instant::now();
         (0..calls).for_each(|_| drop(black_box(run())));
         start.elapsed()
     };
-    // At least this many calls, so that the engine has chosen an executor before the first sample.
+    // A batch has at least this many calls, so that the engine has chosen an executor before the first sample.
     let mut calls = 32;
     while batch(calls) < BATCH {
         calls *= 2;
@@ -126,7 +127,7 @@ fn inst(op: Op, args: [u32; 3]) -> Inst {
     Inst { code: Code::apply(op, DType::Float32), args: args.map(ValueId) }
 }
 
-/// A kernel with two float32 inputs; its result is the value of the last instruction.
+/// A kernel with two float32 inputs, whose result is the value of the last instruction of `body`.
 fn kernel(body: Vec<Inst>) -> broadloom_core::Kernel {
     let outputs = vec![ValueId(1 + body.len() as u32).into()];
     broadloom_core::Kernel {

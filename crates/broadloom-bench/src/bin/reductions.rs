@@ -1,9 +1,9 @@
 //! Compares reductions with plain loops that read the same amount of memory.
 //!
-//! Prints the milliseconds of both, and their ratio. A plain loop uses eight vector accumulators of the target's maximum width,
-//! so its results differ from the engine's by rounding; if the comparison is an element-wise pass, it is run by the engine. The
-//! first argument selects the rows whose names contain it. The second is the number of threads (default 1), the third the maximum
-//! vector width in bits.
+//! Prints the milliseconds of the reduction and of the loop, and their ratio. A plain loop uses eight vector accumulators of the
+//! target's maximum width, so its results differ from the engine's by rounding. Some reductions are compared with an element-wise
+//! pass instead, which the engine runs. The first argument selects the rows whose names contain it. The second is the number of
+//! threads (default 1), the third the maximum vector width in bits.
 //!
 //! `cargo run --release -p broadloom-bench --bin reductions`
 #![forbid(unsafe_code)]
@@ -72,7 +72,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Times the evaluation of arrays, and another function for comparison.
+    /// Times the evaluation of arrays, and a function for comparison.
     fn row(
         &self,
         name: &str,
@@ -99,7 +99,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Times the evaluation of arrays, and that of another array for comparison.
+    /// Times the evaluation of arrays, and the evaluation of another array for comparison.
     fn both(
         &self,
         name: &str,

@@ -1,8 +1,9 @@
-//! Measures the speed-up by a second thread: alternates kernels on one and on two threads, from 10 000 elements on.
+//! Measures the speed-up by a second thread: alternates kernels on one thread and on two threads, for 10 000 elements and more.
 //!
 //! For each row and number of elements, prints the median time of successive calls on one thread and on two, in microseconds, and
-//! their ratio; and the same ratio for plain loops that read the same memory. A name as argument selects the rows that contain
-//! it, a number selects a number of elements, and `pause=100` waits 100 µs before each call.
+//! the ratio of these times. It also prints this ratio for plain loops that read the same memory. An argument that is a name
+//! selects the rows whose names contain it, a number selects a number of elements, and `pause=100` inserts a pause of 100 µs
+//! before each call.
 //!
 //! `cargo run --release -p broadloom-bench --bin threads`
 #![forbid(unsafe_code)]
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 use broadloom::{Array, DType, Kernel, Options, Over};
 
 const ELEMENTS: [usize; 7] = [10_000, 20_000, 50_000, 100_000, 300_000, 1_000_000, 10_000_000];
-/// The duration of a turn, in which one of the two runs, and the number of turns.
+/// The duration of a turn, in which kernels run on one thread or on two, and the number of turns.
 const TURN: Duration = Duration::from_millis(10);
 const TURNS: usize = 15;
 
@@ -115,7 +116,7 @@ fn median<T>(mut call: impl FnMut() -> T, pause: Duration) -> f64 {
     middle(samples)
 }
 
-/// Reads floats at the speed of a plain loop.
+/// Reads floats with a plain loop.
 fn read(data: &[f32]) -> u32 {
     let mut lanes = [0u32; 64];
     let (chunks, _) = data.as_chunks::<64>();
@@ -127,8 +128,7 @@ fn read(data: &[f32]) -> u32 {
     lanes.iter().fold(0, |all, lane| all ^ lane)
 }
 
-/// The median time, in nanoseconds, from the simultaneous start of two threads until both have read their own
-/// part of the data.
+/// The median time, in nanoseconds, from the simultaneous start of two threads until each has read its part of the data.
 fn two_read(left: &[f32], right: &[f32]) -> f64 {
     use std::sync::atomic::{AtomicUsize, Ordering};
     const ROUNDS: usize = 200;

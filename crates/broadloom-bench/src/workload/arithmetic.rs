@@ -136,7 +136,7 @@ pub(super) fn mixed(n: usize) -> Problem {
 
 /// An element type for which axpy is timed.
 pub(super) trait Axpy: Cell {
-    /// out = [`FACTOR`]·x + y, rounded after each operation.
+    /// Computes out = [`FACTOR`]·x + y, rounded after each operation.
     fn axpy(x: &[Self], y: &[Self], out: &mut [Self]);
 }
 
@@ -148,8 +148,8 @@ impl Axpy for f32 {
 }
 
 impl Axpy for f16 {
-    /// Converts blocks to float32 and back as slices, since the crate `half` vectorises only conversions of
-    /// slices.
+    /// Converts slices to float32 and back, block by block, because the crate `half` vectorises only
+    /// conversions of slices.
     fn axpy(x: &[f16], y: &[f16], out: &mut [f16]) {
         const BLOCK: usize = 256;
         let factor = f16::from_f64(FACTOR).to_f32();

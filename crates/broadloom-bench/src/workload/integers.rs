@@ -7,7 +7,7 @@ use crate::column::{Cell, first, part};
 use crate::loops::{divided, map2, map3, vectorized};
 use crate::problem::{Expressions, Problem};
 
-/// Any integer.
+/// Maps random bits to any integer.
 pub(super) fn integers(bits: u64) -> i32 {
     (bits >> 32) as i32
 }

@@ -80,8 +80,8 @@ pub(super) fn gelu<T: Float>(n: usize) -> Problem {
             half * a * (one + (scale * (a + cubic * (a * a * a))).tanh())
         })
     })
-    // The inputs are at least −1: for smaller values the sum of 1 and a tanh cancels, which amplifies an
-    // error in the last bit of the tanh.
+    // The inputs are at least −1. For smaller values, adding 1 to the tanh cancels, which amplifies an error in the
+    // tanh's last bit.
     .reads::<T>(&[n], between(-1.0, 3.0))
     .writes::<T>()
     .within(16)
@@ -95,7 +95,7 @@ pub(super) fn logaddexp<T: Float>(n: usize) -> Problem {
             more + (less - more).exp().ln_1p()
         })
     })
-    // The inputs are positive, so that no terms of the plain formula cancel.
+    // The inputs are positive, so that the terms of the plain formula don't cancel.
     .reads::<T>(&[n], between(0.0, 10.0))
     .reads::<T>(&[n], between(0.0, 10.0))
     .writes::<T>()

@@ -12,7 +12,8 @@ use crate::problem::{Expressions, Problem};
 /// The number of elements in a row, for workloads with long rows.
 const ROW: usize = 1000;
 
-/// The shape of `n` elements in rows of [`ROW`]; a single row of `n` elements if there are fewer.
+/// The shape of `n` elements in rows of [`ROW`] elements. If `n` is less than [`ROW`], a single row
+/// of `n` elements.
 pub(super) fn of_rows(n: usize) -> [usize; 2] {
     [(n / ROW).max(1), n.min(ROW)]
 }

@@ -28,7 +28,7 @@ fn read(bytes: &[u8]) -> Result<NpyHeader, NpyError> {
     read_header(&mut file)
 }
 
-/// A file of version 1.0 with this header text and data, without padding.
+/// A file of version 1.0 with this header text and data, without the padding of the header.
 fn file(text: &str, data: &[u8]) -> Vec<u8> {
     [b"\x93NUMPY\x01\x00", &(text.len() as u16).to_le_bytes()[..], text.as_bytes(), data].concat()
 }
@@ -66,7 +66,8 @@ fn round_trips() -> Result<(), NpyError> {
             let bytes = fs::read(&path)?;
             assert_eq!(&bytes[header.data_offset as usize..], data);
 
-            // npyz reads the file equally, and a file that npyz writes is read equally.
+            // npyz reads the file with the same result, and a file that npyz writes is read with the same
+            // result.
             let npyz = npyz::NpyHeader::from_reader(bytes.as_slice())?;
             assert_eq!(npyz.shape(), shape.iter().map(|&n| n as u64).collect::<Vec<_>>());
             assert_eq!(npyz.order() == npyz::Order::Fortran, fortran);
@@ -99,8 +100,8 @@ fn another_reader_sees_the_same_elements() -> Result<(), NpyError> {
 
 #[test]
 fn headers_are_numpys() -> Result<(), NpyError> {
-    // A dtype, shape and order, and the header that NumPy 2.4.6 writes for them: the offset of the data, and
-    // the header's text without padding.
+    // A dtype, shape and order, and what NumPy 2.4.6 writes for them: the offset of the data, and the
+    // header's text without padding.
     type Row<'a> = (DType, &'a [usize], bool, usize, &'a str);
     let rows: &[Row<'_>] = &[
         (DType::Int64, &[3], false, 128, "{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }"),
@@ -287,7 +288,7 @@ fn corruption_never_panics() {
     for _ in 0..20_000 {
         let mut bytes = whole.clone();
         for _ in 0..1 + below(4) {
-            // Damages mostly the header, and mostly with bytes that have a meaning there.
+            // Most of the changed bytes are in the header, and most of the new bytes have a meaning there.
             let range = if below(4) == 0 { bytes.len() } else { 75 };
             let at = below(range);
             bytes[at] = match below(3) {
@@ -312,7 +313,7 @@ fn unfinished_files() -> Result<(), NpyError> {
     let path = dir.path().join("x.npy");
     let begin = |force| create(&path, DType::UInt8, &[2], false, force);
 
-    // Nothing remains of a file that was not finished, or that has too many or too few bytes.
+    // No file remains if the writer was not finished, or was given too many or too few bytes.
     begin(false)?.write(b"a")?;
     assert!(matches!(begin(false)?.write(b"abc"), Err(NpyError::WrongLength { expected: 2, written: 3 })));
     let mut writer = begin(false)?;

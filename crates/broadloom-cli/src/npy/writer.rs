@@ -1,4 +1,4 @@
-//! Writes `.npy` files, byte for byte as `numpy.save` does, to any `Write`.
+//! Writes `.npy` files to any `Write`, with the same bytes as `numpy.save`.
 
 use std::io::Write;
 
@@ -6,7 +6,7 @@ use broadloom::DType;
 
 use super::{MAGIC, NpyError, data_len, descr_of};
 
-/// Writes a header, and then exactly the number of bytes that the shape requires.
+/// Writes a header, and after it exactly the number of bytes that the shape requires.
 #[derive(Debug)]
 pub struct NpyWriter<W> {
     to: W,
@@ -29,7 +29,7 @@ impl<W: Write> NpyWriter<W> {
         Ok(NpyWriter { to, expected, written: 0 })
     }
 
-    /// Writes further bytes of the elements. They may begin and end within an element.
+    /// Writes further bytes of the elements. `bytes` may begin and end within an element.
     ///
     /// # Errors
     ///
@@ -39,14 +39,14 @@ impl<W: Write> NpyWriter<W> {
         if written > self.expected {
             return Err(NpyError::WrongLength { expected: self.expected, written });
         }
-        // The write may have been partial, so nothing more can be written and the file can't be finished.
+        // The write may have been partial. `u64::MAX` makes further writes and `finish` fail.
         self.written = u64::MAX;
         self.to.write_all(bytes)?;
         self.written = written;
         Ok(())
     }
 
-    /// The destination.
+    /// The destination of the bytes.
     pub fn to(&self) -> &W {
         &self.to
     }
@@ -66,11 +66,11 @@ impl<W: Write> NpyWriter<W> {
     }
 }
 
-/// The header, byte for byte as `numpy.save` of NumPy 2 writes it.
+/// Makes the header that `numpy.save` of NumPy 2 writes, byte for byte.
 pub(super) fn header(dtype: DType, shape: &[usize], fortran: bool) -> Result<Vec<u8>, NpyError> {
     const ALIGNMENT: usize = 64;
-    // NumPy pads the header's text, so that arrays can be appended to the file in place: the extent of the
-    // axis along which they would be appended can grow to this many digits.
+    // NumPy pads the header's text so that arrays can be appended to the file in place: the extent along the axis to which
+    // they would be appended can grow to this many digits.
     const GROWTH: usize = 21;
     let extents: Vec<String> = shape.iter().map(usize::to_string).collect();
     let comma = if shape.len() == 1 { "," } else { "" };

@@ -9,11 +9,11 @@ use super::sheet::{Anchor, CAPTION, FAINT, INK, LABEL, NOTE, Sheet, TITLE, fitte
 use super::ticks::{self, Tick, fraction};
 
 const GREY: RGBColor = RGBColor(196, 196, 196);
-/// The maximum of the longer side of a map whose elements are larger than a pixel, in pixels.
+/// The maximum of a map's longer side in pixels, if elements are larger than a pixel.
 const LONG: usize = 680;
-/// The maximum of the longer side of any map, in pixels.
+/// The maximum of a map's longer side in pixels, if elements are not larger than a pixel.
 const LONGEST: usize = 1000;
-/// The minimum of the shorter side of a map, in pixels. If it takes effect, elements are not square.
+/// The minimum of a map's shorter side in pixels. Elements are not square if a side is extended to this size.
 const SHORTEST: usize = 24;
 /// The maximum side of a square element, in pixels.
 const LARGEST: usize = 72;
@@ -57,7 +57,7 @@ pub(super) fn draw(
     Ok(sheet.finish())
 }
 
-/// The positions and sizes of the elements of the picture, in pixels.
+/// The positions and sizes of the picture's components, in pixels.
 struct PictureLayout {
     /// The size of the picture.
     sheet: (f64, f64),
@@ -183,7 +183,7 @@ fn draw_scale(
     Ok(())
 }
 
-/// The size of a map along an axis of `n` elements, in pixels; the other axis has `other` elements.
+/// The size in pixels of a map along an axis of `n` elements, if the other axis has `other` elements.
 fn side(n: usize, other: usize) -> usize {
     let longest = n.max(other);
     let pixels = match longest <= LONGEST {
@@ -193,8 +193,8 @@ fn side(n: usize, other: usize) -> usize {
     pixels.max(SHORTEST)
 }
 
-/// The means of `down × across` blocks of nearly equal size, in row-major order. NaNs are excluded; the mean of a block of only
-/// NaNs is NaN.
+/// The means of `down × across` blocks of nearly equal size, in row-major order. NaNs are excluded; the mean of a block that
+/// contains only NaNs is NaN.
 fn means(
     [rows, columns]: [usize; 2],
     [down, across]: [usize; 2],
@@ -210,7 +210,7 @@ fn means(
                 let (mean, count) = &mut blocks[row + block(j, columns, across)];
                 *count += 1;
                 *mean += match value.is_finite() && mean.is_finite() {
-                    // A running mean, since the sum of all values could overflow.
+                    // Computes a running mean, because the sum of all values could overflow.
                     true => value / *count as f64 - *mean / *count as f64,
                     false => value,
                 };

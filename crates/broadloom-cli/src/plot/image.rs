@@ -1,22 +1,23 @@
-//! PNG encoding, drawing errors, and the count of elements that can't be drawn because they are not finite.
+//! PNG encoding, errors of drawing, and counts of the elements that can't be drawn because they are not
+//! finite.
 
 /// The reason why an array can't be drawn.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlotError {
-    /// The array has neither one axis nor two.
+    /// The number of the array's axes is not one or two.
     #[error(
         "cannot draw an array of {rank} {}: one axis gives a line chart and two give a heat map",
         if *.rank == 1 { "axis" } else { "axes" }
     )]
     Rank {
-        /// The number of axes.
+        /// The number of the array's axes.
         rank: usize,
     },
     /// The array has no elements.
     #[error("cannot draw an array of shape {shape:?}: it has no elements")]
     Empty {
-        /// Its shape.
+        /// The shape of the array.
         shape: Vec<usize>,
     },
     /// The drawing library failed.

@@ -13,11 +13,11 @@ use super::ticks::{self, Tick, fraction};
 const BLUE: RGBColor = RGBColor(38, 102, 166);
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 560.0;
-/// The number of columns for which a minimum and maximum are drawn: about two for each pixel of the picture's
-/// width, since everything is drawn at twice the size.
+/// The number of columns for which a minimum and maximum are drawn: about two for each pixel of the picture's width, because
+/// everything is drawn at twice the size.
 const COLUMNS: usize = 1800;
 
-/// The points of the line; `None` is a gap, and the first coordinate is an index.
+/// The points of the line as pairs of an index and a value; `None` is a gap.
 type Points = Vec<Option<(f64, f64)>>;
 
 /// Draws a line chart of `n` values; `n` is at least 1.
@@ -80,7 +80,7 @@ pub(super) fn draw(title: &str, n: usize, value: &dyn Fn(usize) -> f64) -> Resul
                 .map(|run| run.iter().flatten().map(|&(x, y)| (x_of(x), y_of(y))).collect())
                 .collect();
             sheet.strokes(&paths, 1.6, BLUE);
-            // Isolated values are drawn as dots, and all values are if there are few.
+            // Isolated values are drawn as dots. If there are few values, all are drawn as dots.
             let few = n <= 60;
             let is_dot = |path: &&Vec<(f64, f64)>| few || (path.len() == 1 && n <= COLUMNS);
             let dots = paths.iter().filter(is_dot).flatten().map(|&point| vec![point]);
@@ -91,8 +91,8 @@ pub(super) fn draw(title: &str, n: usize, value: &dyn Fn(usize) -> f64) -> Resul
     Ok(sheet.finish())
 }
 
-/// The values as points. If there are many, each of the equally wide columns has its first, minimum, maximum and last finite
-/// value instead.
+/// Converts values to points. If there are many values, they are divided into equally wide columns, and each column has four
+/// points: its first, minimum, maximum and last finite value.
 fn points(n: usize, value: &mut dyn FnMut(usize) -> f64) -> Points {
     if n <= COLUMNS {
         let finite = (0..n).map(|i| (i as f64, value(i)));
@@ -116,7 +116,7 @@ fn points(n: usize, value: &mut dyn FnMut(usize) -> f64) -> Points {
     points
 }
 
-/// The range of the vertical axis, slightly larger than that of the values; none if there are no finite values.
+/// The range of the vertical axis, slightly larger than the range of the values; `None` if no value is finite.
 fn range(values: impl Iterator<Item = f64>) -> Option<Range<f64>> {
     let (low, high) = values.map(|v| (v, v)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
     let margin = match low < high {

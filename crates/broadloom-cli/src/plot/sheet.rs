@@ -1,7 +1,7 @@
 //! A white canvas for text, rectangles and lines, in units of pixels of the finished picture.
 //!
 //! The font is compiled into the binary, so that pictures don't depend on the machine. Everything is drawn at twice the size and
-//! averaged at the end, because plotters positions glyphs and edges at whole pixels only.
+//! averaged at the end, because plotters only positions glyphs and edges at whole pixels.
 
 use std::sync::OnceLock;
 
@@ -23,13 +23,13 @@ pub(super) const CAPTION: f64 = 15.0;
 pub(super) const LABEL: f64 = 14.0;
 pub(super) const NOTE: f64 = 12.5;
 
-/// The point of a text that the given position refers to.
+/// The point of a text that is placed at the given position.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Left,
     Center,
     Right,
-    /// The centre of a text rotated to read upwards.
+    /// The centre of a text that is rotated to read upwards.
     Upwards,
 }
 
@@ -78,7 +78,7 @@ fn failed(error: impl std::fmt::Display) -> PlotError {
 pub(super) struct Sheet {
     width: usize,
     height: usize,
-    /// RGB bytes, row by row, at `SCALE` times the size.
+    /// RGB bytes, row by row, at `SCALE` times the final size.
     rgb: Vec<u8>,
 }
 
@@ -116,7 +116,7 @@ impl Sheet {
             .transform(turn)
             .color(&color)
             .pos(Pos::new(horizontal, VPos::Center));
-        // plotters centres the line box, within which capitals and digits are slightly above the middle.
+        // plotters centres the line box, in which capitals and digits are slightly above the middle.
         let lower = 0.07 * size;
         let place = if matches!(anchor, Anchor::Upwards) { (x + lower, y) } else { (x, y + lower) };
         self.backend().draw_text(text, &style, pixel(place)).map_err(failed)
@@ -200,13 +200,13 @@ fn pixel((x, y): (f64, f64)) -> (i32, i32) {
     ((x * SCALE as f64).round() as i32, (y * SCALE as f64).round() as i32)
 }
 
-/// The range of pixels between two coordinates, extended by `radius` and one pixel on both sides.
+/// The range of pixels between two coordinates, extended by `radius` and one pixel at each end.
 fn range(a: f64, b: f64, radius: f64, end: usize) -> std::ops::Range<usize> {
     let (low, high) = (a.min(b) - radius - 1.0, a.max(b) + radius + 1.0);
     low.max(0.0) as usize..(high.max(0.0).ceil() as usize).min(end)
 }
 
-/// The distance of a point from the segment between two others.
+/// The distance of the point `p` from the segment from `a` to `b`.
 fn distance(p: (f64, f64), a: (f64, f64), b: (f64, f64)) -> f64 {
     let (dx, dy) = (b.0 - a.0, b.1 - a.1);
     let length = dx * dx + dy * dy;

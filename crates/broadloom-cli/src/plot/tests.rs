@@ -1,4 +1,5 @@
-//! Tests of ticks at round numbers, of pixels that represent many elements, and of pictures of unusual arrays.
+//! Tests that ticks are at round numbers, that a pixel represents many elements correctly, and that unusual
+//! arrays can be drawn.
 
 use std::cell::Cell;
 
@@ -34,7 +35,7 @@ fn marks_of_values() {
     for (low, high, most, expected) in rows {
         assert_eq!(labels(*low, *high, *most).join(" "), *expected, "{low:e} {high:e}");
     }
-    // For every range, a label is the exact value of its tick.
+    // For every range, the label of a tick is exactly the tick's value.
     for i in 0..4000u64 {
         let random = |i: u64| f64::from_bits(i.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) ^ i << 57);
         let (a, b) = (random(i), random(i + 77_777));
@@ -72,7 +73,7 @@ fn pixel(image: &Image, x: usize, y: usize) -> [u8; 3] {
     [image.rgb[at], image.rgb[at + 1], image.rgb[at + 2]]
 }
 
-/// The number of pixels of the picture that have a colour.
+/// The number of pixels of this colour.
 fn count(image: &Image, color: [u8; 3]) -> usize {
     image.rgb.chunks_exact(3).filter(|pixel| *pixel == color).count()
 }
@@ -86,7 +87,7 @@ const GREY: [u8; 3] = [196; 3];
 fn a_map_has_its_elements_in_place() -> Result<(), PlotError> {
     let table = [[0.0, 1.0, f64::NAN], [f64::INFINITY, f64::NEG_INFINITY, 0.5]];
     let image = heat::draw("", [2, 3], &|i, j| table[i][j])?;
-    // The picture has six squares of 72 pixels. Their position is found from the first pair of adjacent
+    // The picture contains six squares of 72 pixels. Their position is found from the first pair of adjacent
     // pixels that differ in colour.
     let corner = (0..image.height)
         .flat_map(|y| (0..image.width - 1).map(move |x| (x, y)))
@@ -101,7 +102,8 @@ fn a_map_has_its_elements_in_place() -> Result<(), PlotError> {
 
 #[test]
 fn a_large_map_shows_means() -> Result<(), PlotError> {
-    // Blocks of 2 × 2 elements: some have 0, 4 and two NaNs, the others only NaNs.
+    // In one half of the table, each block of 2 × 2 elements contains 0, 4 and two NaNs; in the other half,
+    // only NaNs.
     let value = |i: usize, j: usize| match (i % 2, j % 2) {
         _ if i < 1000 => f64::NAN,
         (0, 0) => 0.0,
@@ -110,14 +112,15 @@ fn a_large_map_shows_means() -> Result<(), PlotError> {
     };
     let image = heat::draw("", [2000, 2000], &value)?;
     assert!(count(&image, GREY) >= 500_000);
-    // The mean of each block is 2, so the map is constant, in the middle colour of the scale.
+    // The mean of each block without NaNs is 2, so this half of the map is constant, in the middle colour of
+    // the scale.
     assert!(count(&image, MIDDLE) >= 500_000);
     Ok(())
 }
 
 #[test]
 fn a_long_line_shows_extremes() -> Result<(), PlotError> {
-    // A single spike among a million values is visible, upwards and downwards.
+    // A single spike among a million values is visible, whether it points upwards or downwards.
     for spike in [9.0, -9.0] {
         let flat = line::draw("", 1_000_000, &|i| (i % 2) as f64)?;
         let image = line::draw("", 1_000_000, &|i| if i == 654_321 { spike } else { (i % 2) as f64 })?;
@@ -132,7 +135,7 @@ fn a_long_line_shows_extremes() -> Result<(), PlotError> {
     Ok(())
 }
 
-/// The values of the arrays that are drawn.
+/// The edge-case values in the arrays that are drawn.
 const ODD: [f64; 12] = [
     0.0,
     -0.0,

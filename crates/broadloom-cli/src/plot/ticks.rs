@@ -1,12 +1,12 @@
 //! Computes ticks at round numbers.
 //!
-//! A label is exactly the value of its tick. There are at most as many ticks as requested; if the range has no round number, its
-//! two ends are the ticks.
+//! A label is exactly the value of its tick. There are at most as many ticks as requested. If the range contains no round
+//! number, the ticks are the two ends of the range.
 
 /// A tick on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tick {
-    /// The position of the mark: 0 at the low end of the axis, 1 at the high end.
+    /// The position of the tick on the axis: 0 at the low end, 1 at the high end.
     pub(super) at: f64,
     pub(super) label: String,
 }
@@ -19,7 +19,7 @@ pub(super) fn fraction(value: f64, low: f64, high: f64) -> f64 {
     (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0)
 }
 
-/// At most `most` ticks in the range from `low` to `high`, both finite, `low < high`; `most` is at least 2.
+/// Chooses at most `most` ticks in the range from `low` to `high`. Both are finite, `low < high`, and `most` is at least 2.
 pub(super) fn of_values(low: f64, high: f64, most: usize) -> Vec<Tick> {
     let ends = || vec![Tick { at: 0.0, label: exact(low) }, Tick { at: 1.0, label: exact(high) }];
     let rough = high / most as f64 - low / most as f64;
@@ -34,7 +34,7 @@ pub(super) fn of_values(low: f64, high: f64, most: usize) -> Vec<Tick> {
         if step < f64::MIN_POSITIVE || first.abs().max(last.abs()) > 1e12 {
             return ends();
         }
-        // The quotients are rounded, so each tick is tested for being in the range by its own value.
+        // The quotients are rounded, so each tick's own value is tested for being in the range.
         let multiples: Vec<i64> = (first as i64..=last as i64)
             .map(|n| n * factor)
             .filter(|&n| (low..=high).contains(&decimal(n, power)))
@@ -63,7 +63,7 @@ fn decimal(n: i64, power: i32) -> f64 {
 /// The numbers `n * 10^power` as text, all in the same notation.
 fn labels(multiples: &[i64], power: i32) -> Vec<String> {
     let largest = multiples.iter().map(|n| n.unsigned_abs()).max().unwrap_or(0);
-    // The decimal exponent of the largest number's first digit.
+    // The decimal exponent of the largest number, that is, of its first digit.
     let exponent = power + largest.max(1).ilog10() as i32;
     let plain = exponent < 6 && power > -7;
     let (exponent, power) = if plain { (0, power) } else { (exponent, power - exponent) };
@@ -86,7 +86,7 @@ fn labels(multiples: &[i64], power: i32) -> Vec<String> {
         .collect()
 }
 
-/// About `most` of the indices below `n` or fewer, from 0 on in equal steps.
+/// At most about `most` of the indices below `n`, in equal steps from 0.
 pub(super) fn of_indices(n: usize, most: usize) -> Vec<usize> {
     let steps = (0..19).flat_map(|power| [1, 2, 5].map(|factor| factor * 10usize.pow(power)));
     let step = steps.into_iter().find(|step| (n - 1) / step < most.max(1)).unwrap_or(n);

@@ -1,7 +1,8 @@
-//! Tests of the documentation: commands run or are listed with the date of their last run; links, files and names of the code
-//! exist; and the examples of docs/command.md print what the page shows.
+//! Tests of the documentation. Commands on the pages run, or are listed with the date of their last run. Links, files and names
+//! of the code exist. The examples of docs/command.md print what the page shows.
 //!
 //! A command on a page is run here, is part of `.ci/run`, or is a row of docs/not-in-ci.md. In each case the packages, targets,
+//! features, scripts, flags and tests that the command names must exist.
 //! features, scripts, flags and tests that it names must exist.
 
 #![cfg(unix)]
@@ -15,26 +16,26 @@ use crate::support::Dir;
 use commands::{PageCommand, fault, parse};
 use pages::{Page, repository};
 
-/// The page that lists the commands run neither here nor in `.ci/run`.
+/// The page that lists the commands that are run by hand or in `.ci/full`, not here or in `.ci/run`.
 const BY_HAND: &str = "docs/not-in-ci.md";
 
-/// A page whose commands apply to sources that the reader has changed as the page describes.
+/// A page whose commands apply to sources that the reader has changed by following the page.
 const OF_ANOTHER_TREE: &str = "docs/add-an-op.md";
 
 /// The pages that name modules and items of the code, by paths such as `clif::legalise` or `engine::choice`.
 const OF_THE_CODE: [&str; 3] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/internals.md"];
 
-/// The maximum number of words of the hand-written pages.
+/// The maximum total number of words on the hand-written pages.
 const MOST_WORDS: usize = 45_000;
 
-/// Programs in commands on the pages that are run by a file other than `.ci/run`, and that file.
+/// Programs in commands on the pages that `.ci/run` does not run, each with the file that runs it.
 const ELSEWHERE: [(&str, &str); 1] = [("crates/broadloom-capi/install.sh", "examples/c/Makefile")];
 
 fn read(path: &str) -> String {
     fs::read_to_string(repository().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
-/// A directory with the repository's examples, in which the commands of a page are run.
+/// A directory with the repository's example data, in which the commands of a page are run.
 fn directory() -> Dir {
     let dir = Dir::new();
     std::os::unix::fs::symlink(repository().join("examples"), dir.path("examples")).expect("a link");
@@ -102,8 +103,8 @@ fn found(pages: &[Page]) -> Vec<FoundCommand> {
     all
 }
 
-/// The words of a command in a normal form: without the profile, and without the package if the command runs
-/// a program, since the program's name implies the package.
+/// The words of a command in a normal form. The profile is omitted, and so is the package if the command runs a program,
+/// because the program's name implies the package.
 fn plain(command: &PageCommand) -> Vec<&str> {
     let is_run = command.words.get(1).is_some_and(|word| word == "run");
     let mut words: Vec<&str> =
@@ -114,10 +115,10 @@ fn plain(command: &PageCommand) -> Vec<&str> {
     words
 }
 
-/// Whether the command is a command of `.ci/run`, or part of one.
+/// Whether `.ci/run` contains the command, or a longer command that begins with it.
 fn is_in_ci(command: &PageCommand, ci: &[PageCommand]) -> bool {
     let words = plain(command);
-    // These programs are run by their own tests, and `fault` has checked the flags.
+    // These programs are run by their own tests, and `fault` has already checked the flags.
     let is_tested = |word: &&str| ["broadloom-fuzz", "broadloom-bench"].contains(word);
     if words.first().is_some_and(is_tested) || words.get(3).is_some_and(is_tested) && words[1] == "run" {
         return true;
@@ -166,7 +167,7 @@ fn arguments(command: &PageCommand) -> Option<&str> {
     of_cargo.iter().find_map(|prefix| text.strip_prefix(prefix)).or_else(own)
 }
 
-/// Whether the command is on the README of an example, whose own tests run it.
+/// Whether the command is on the README of an example. The example's own tests run it.
 fn is_of_an_example(command: &PageCommand) -> bool {
     ["formula", "rhai"].iter().any(|example| {
         command.text.contains(&format!("-p broadloom-{example} ")) && {
@@ -192,7 +193,7 @@ fn script(command: &PageCommand) -> Option<&str> {
     words.find(|word| folders.iter().any(|folder| word.starts_with(folder)))
 }
 
-/// The commands in the two tables of [`BY_HAND`]: those that `.ci/full` runs, and those that are only run by hand.
+/// The commands in the two tables of [`BY_HAND`]: those that `.ci/full` runs, and those that are run only by hand.
 fn by_hand() -> (Vec<PageCommand>, Vec<PageCommand>) {
     let page = read(BY_HAND);
     let (full, alone) = page.split_once("\n## By hand alone").expect("two tables");
@@ -297,8 +298,7 @@ fn every_link_leads_somewhere() {
     assert!(checked > 50, "{checked}");
 }
 
-/// Checks paths in the text of a page: each is that of an existing file, relative to the root, the page, or a
-/// crate.
+/// Checks the paths of files in the text of a page: each file exists, relative to the root, the page, or a crate.
 #[test]
 fn every_file_that_is_named_exists() {
     let files = pages::files();
@@ -333,7 +333,7 @@ fn every_file_that_is_named_exists() {
     assert!(checked > 20, "{checked}");
 }
 
-/// A folder that a page names exists, relative to the root, the page, or a crate.
+/// Checks the paths of folders in the text of a page: each folder exists, relative to the root, the page, or a crate.
 #[test]
 fn every_folder_that_is_named_exists() {
     let files = pages::files();
@@ -360,7 +360,7 @@ fn every_folder_that_is_named_exists() {
     assert!(checked > 20, "{checked}");
 }
 
-/// For each crate, the words of its sources and the names of its files.
+/// For each crate, the words in its sources and the names of its files.
 fn words_of_crates() -> BTreeMap<String, BTreeSet<String>> {
     let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for file in pages::files().iter().filter(|file| file.ends_with(".rs")) {
@@ -376,8 +376,8 @@ fn words_of_crates() -> BTreeMap<String, BTreeSet<String>> {
     all
 }
 
-/// Checks paths of code such as `clif::legalise` or `graph::Semantics`: each segment is a name in the crate
-/// that the path begins with, or in any crate.
+/// Checks paths in the code, such as `clif::legalise` or `graph::Semantics`: each segment is a name in the crate with which the
+/// path begins, or in any crate.
 #[test]
 fn every_item_that_is_named_exists() {
     let crates = words_of_crates();
@@ -406,7 +406,7 @@ fn every_item_that_is_named_exists() {
     assert!(checked > 40, "{checked}");
 }
 
-/// Generated pages name the command that generates them; hand-written pages are within the limit on words.
+/// Each generated page names the command that generates it. The hand-written pages are within the limit on words.
 #[test]
 fn generated_pages_name_their_command_and_the_others_are_short() {
     let mut words = 0;
@@ -423,7 +423,7 @@ fn generated_pages_name_their_command_and_the_others_are_short() {
     assert!(words <= MOST_WORDS, "{words} words are written by hand, of {MOST_WORDS}");
 }
 
-/// The summary on the performance page has the means of the generated tables.
+/// The summary on the performance page contains the means of the generated tables.
 #[test]
 fn the_summary_of_performance_has_the_means() {
     let (tables, page) = (read("docs/generated/performance.md"), read("docs/performance.md"));
@@ -477,7 +477,7 @@ fn the_page_of_mutations_has_their_numbers() {
     }
 }
 
-/// Like `scripts/mutations.py --list`: each mutation's text occurs in its file exactly once.
+/// Checks, like `scripts/mutations.py --list`, that the text of each mutation occurs in its file exactly once.
 #[test]
 fn every_mutation_finds_its_place() {
     let list = read("scripts/mutations.toml");

@@ -3,7 +3,7 @@
 use crate::support::{ArrayElement, Dir, Npy, header};
 use broadloom_core::text::built_ins;
 
-/// The descriptor of every dtype, with the little-endian bytes of six elements, among them its edge cases.
+/// The descriptor of every dtype, with the little-endian bytes of six elements, which include the dtype's edge cases.
 fn dtypes() -> Vec<(&'static str, Vec<u8>)> {
     fn row<T: ArrayElement>(values: [T; 6]) -> (&'static str, Vec<u8>) {
         (T::DESCR, T::bytes(&values))
@@ -53,7 +53,7 @@ fn every_dtype_order_and_endianness() {
                 let x = format!("x={file}.npy");
                 dir.ok(&["eval", "x", &x, "-o", "out.npy", "--force", "--max-bytes", chunk]);
                 assert_eq!(dir.read("out.npy"), result(file.ends_with('f')), "{descr} {file} {chunk}");
-                // If one operand's file is in C order, the result is in C order.
+                // If the file of one operand is in C order, the result is in C order.
                 let call = "where(x == x, x, y)";
                 let args = ["eval", call, &x, "y=c.npy", "-o", "out.npy", "--force", "--max-bytes", chunk];
                 dir.ok(&args);
@@ -141,8 +141,8 @@ fn chunks_do_not_show() {
     }
 }
 
-/// Evaluates views of files with any axis order, byte order and alignment. Chunks of every size must give the
-/// same file as a single chunk.
+/// Evaluates views of files with any axis order, byte order and alignment. The output file must be the same with chunks of
+/// every size as with a single chunk.
 #[test]
 fn chunks_do_not_show_through_views() {
     let dir = Dir::new();
@@ -188,15 +188,15 @@ fn chunks_do_not_show_through_views() {
         for size in ["128", "200", "500", "1K", "2K"] {
             assert_eq!(run(size, "out.npy"), whole, "{expression} {size}");
         }
-        // Printing computes the corners of a large result, or all of a small one. The text must equal that of
-        // the file that was computed in one chunk.
+        // Printing computes the corners of a large result, or all of a small result. The text must equal the text of the file
+        // that was computed in one chunk.
         let args: Vec<&str> =
             ["eval", expression].into_iter().chain(files.iter().map(String::as_str)).collect();
         assert_eq!(dir.ok(&args), dir.ok(&["eval", "whole", "whole=whole.npy"]), "{expression}");
     }
 }
 
-/// Reductions in passes and chunks of every size equal those computed at once, for files in either order.
+/// Reductions in passes and chunks of every size are equal to those computed at once, for files in C and in Fortran order.
 #[test]
 fn reductions_in_chunks() {
     let dir = Dir::new();
@@ -234,7 +234,7 @@ fn reductions_in_chunks() {
     }
 }
 
-/// An integer division by zero that no result reads fails the evaluation in chunks as well, and no file is created.
+/// An integer division by zero whose result is not read fails the evaluation in chunks too, and no file is created.
 #[test]
 fn divisions_that_nothing_reads() {
     let dir = Dir::new();
@@ -274,7 +274,7 @@ fn what_no_chunk_holds() {
     let why = "cumulative_sum along axis 0 needs 80 bytes of float64[10]; --max-bytes 80 is enough\n";
     assert!(outcome.stderr.ends_with(why), "{}", outcome.stderr);
     dir.ok(&["eval", "sum(cumulative_sum(x))", "x=x.npy", "--max-bytes", "80"]);
-    // The size that the message advises is sufficient, and less than a chunk without passes needs.
+    // The size that the message advises is sufficient, and smaller than the size that a chunk without passes needs.
     let outcome = dir.run(&["eval", "sum(x)", "x=x.npy", "--max-bytes", "8"]);
     let why = "error: the limit of 8 bytes of memory is too small; sum along (0,) needs 80 bytes of float64[10]; \
                --max-bytes 16 is enough\n";
@@ -283,7 +283,7 @@ fn what_no_chunk_holds() {
     assert_eq!(dir.names(), ["x.npy"]);
 }
 
-/// The explanation shows the first pass over the file, and then how its results are used.
+/// The explanation first shows the first pass over the file, and then how the values computed by passes are used.
 #[test]
 fn passes_are_explained() {
     let dir = Dir::new();
@@ -367,11 +367,11 @@ fn an_explanation_is_a_page() {
         page.contains(">x</text>") && page.contains("reads x</td>") && !page.contains("reads input 0"),
         "{page}"
     );
-    // A second run fails, since the output file exists now.
+    // A second run fails, because the first one has created the output file.
     assert_eq!(dir.run(&args).status, Some(1));
 }
 
-/// The explanation uses the names of the command line, also for bools, which are read as bytes, and for files that are read in
+/// The explanation uses the names on the command line, also for bools, which are read as bytes, and for files that are read in
 /// parts.
 #[test]
 fn an_explanation_has_the_names_of_the_command_line() {
@@ -388,7 +388,7 @@ fn an_explanation_has_the_names_of_the_command_line() {
     assert!(!plan.contains("# input"), "{plan}");
 }
 
-/// Powers, and functions whose exact results are representable, by both executors and in chunks.
+/// Powers, and functions whose exact results are representable, on both executors and in chunks.
 #[test]
 fn powers_and_transcendental_functions() {
     let dir = Dir::new();
@@ -445,8 +445,8 @@ fn an_input_that_is_not_used_is_a_warning() {
     assert_eq!(outcome.stderr, "warning: the expression does not use `y`\n");
 }
 
-/// A number takes the dtype of the arrays it is combined with, or the declared one. A file whose name is a number is given with
-/// its folder.
+/// An input that is a number takes the dtype of the arrays that it is combined with, or the declared dtype. A file whose name
+/// is a number is specified with its folder.
 #[test]
 fn an_input_may_be_a_number() {
     let dir = Dir::new();
@@ -497,7 +497,7 @@ fn pictures_are_png() {
     };
     assert_eq!(dir.ok(&["eval", "x / 2", "x=x.npy", "--plot", "line.png"]), "");
     png("line.png");
-    // The picture is the same for every size of chunks, and if it is drawn from the written file.
+    // The picture does not depend on the size of chunks, or on whether it is drawn from the written file.
     dir.ok(&["eval", "f * 2", "f=f.npy", "--plot", "map.png"]);
     let map = png("map.png");
     for chunk in ["16", "100", "1000"] {
@@ -516,7 +516,8 @@ fn pictures_are_png() {
 fn the_functions_are_listed() {
     let dir = Dir::new();
     let list = dir.ok(&["ops"]);
-    // The list contains the conversion, and empty lines before the reductions, the generated arrays and the views.
+    // The list contains `astype`, which is not an op, and an empty line before the reductions, the generated arrays and the
+    // views.
     assert_eq!(list.lines().count(), broadloom::Op::public().count() + built_ins().count() + 3);
     assert!(
         list.lines().any(|line| line.starts_with("vector_norm(x, axis=…, keepdims=false, ord=2) ")),
@@ -531,7 +532,7 @@ fn the_functions_are_listed() {
     assert_eq!(version, format!("broadloom {}\n", env!("CARGO_PKG_VERSION")));
 }
 
-/// To regenerate the page: `cargo run -p broadloom-cli -- ops --markdown > docs/generated/ops.md`
+/// The command to regenerate the page: `cargo run -p broadloom-cli -- ops --markdown > docs/generated/ops.md`
 #[test]
 fn the_page_of_functions_is_current() {
     let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/generated/ops.md");

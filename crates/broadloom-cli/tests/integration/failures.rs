@@ -31,7 +31,7 @@ const INPUTS: [&str; 4] = ["i=i.npy", "u=u.npy", "x=x.npy", "y=y.npy"];
 fn expressions() {
     let dir = files();
     for (expression, status, words) in [
-        // Errors that don't depend on the files.
+        // Errors that are the same for all files.
         ("", 2, "found the end of the text, expected an expression"),
         ("x +", 2, "expected an operand after `+`"),
         ("(x", 2, "this parenthesis is never closed"),
@@ -51,7 +51,7 @@ fn expressions() {
         ("astype(x, float31)", 2, "did you mean `float32`?"),
         ("true + 1", 2, "add: true and 1 mix bool and numbers"),
         ("x * (true + 1)", 2, "add: true and 1 mix bool and numbers"),
-        // Errors that depend on the files.
+        // Errors that depend on the contents of the files.
         ("i + x", 1, "add: cannot promote int32 and float32"),
         ("x * y", 1, "multiply: cannot broadcast float32[3] with float32[2,2] (axis -1: 3 and 2)"),
         ("u + 300", 1, "add: 300 cannot be represented as uint8"),
@@ -147,7 +147,7 @@ fn of_a_long_expression_the_surroundings_are_shown() {
     assert!(told.contains("│ …") && told.contains("…\n") && told.contains("`ä`"), "{told}");
 }
 
-/// Line and column refer to the whole file, however long it is.
+/// The reported line and column refer to the whole file, even if it is long.
 #[test]
 fn a_place_in_a_long_file_is_its_line() {
     let dir = files();
@@ -164,7 +164,7 @@ fn a_place_in_a_long_file_is_its_line() {
     assert_eq!(told[1].trim_start(), "╭─[ long.txt:201:11 ]");
     assert_eq!(told[3], " 201 │ return x +* 2");
     assert_eq!(told[4], "     │           ┬");
-    // An error in a long line, which is truncated, after text with multi-byte characters.
+    // An error in a long line, which is truncated. The text before it contains multi-byte characters.
     let long = format!("{}y = \"äö\r\t\" +* 2{}\nreturn y", lines(300), " + x".repeat(5000));
     let told = place(&long);
     assert_eq!(told[1].trim_start(), "╭─[ long.txt:301:5 ]");
@@ -181,7 +181,8 @@ fn a_place_in_a_long_file_is_its_line() {
     assert_eq!(told[1].trim_start(), "╭─[ long.txt:201:11 ]");
 }
 
-/// Names, files and texts may contain any character; those that a terminal would interpret are escaped.
+/// Names, files and texts may contain any characters. Those that a terminal would interpret are
+/// escaped.
 #[cfg(unix)]
 #[test]
 fn control_characters_are_escaped() {
@@ -314,7 +315,7 @@ fn output_files() {
         assert_eq!(outcome.status, Some(1), "{args:?}: {}", outcome.stderr);
         assert!(outcome.stderr.starts_with(words), "{args:?}: {}", outcome.stderr);
     }
-    // The error is found before the evaluation, which would fail.
+    // The error is found before the evaluation, which would also fail.
     let outcome = fails(&dir, &["eval", "i // 0", "i=i.npy", "--int-div-zero", "error", "-o", "there.npy"]);
     assert!(outcome.stderr.contains("exists already"), "{}", outcome.stderr);
     assert_eq!(dir.ok(&["eval", "x", "x=x.npy", "-o", "there.npy", "--force"]), "");

@@ -1,4 +1,4 @@
-//! Inputs and outputs other than one `.npy` file: streams, archives, tables, several results, expressions in files.
+//! Inputs and outputs other than a single `.npy` file: streams, archives, tables, several results, expressions in files.
 
 use std::io::Write;
 use std::path::Path;
@@ -52,7 +52,7 @@ fn several_results() {
     assert_eq!(dir.read("b.npy"), npy(&[2, 2], &[2i32, 4, 6, 8]));
     assert_eq!(dir.read("c.npy"), npy(&[3], &[3.0f32, 2.0, 1.0]));
     assert!(std::fs::read(dir.path("b.png")).expect("a picture").starts_with(b"\x89PNG"));
-    // Draws a result that is not written to any file.
+    // A picture of a result that is not written to any file.
     dir.ok(&["eval", shapes, "x=x.npy", "m=m.npy", "--plot", "b=c.png"]);
     assert_eq!(std::fs::read(dir.path("b.png")).ok(), std::fs::read(dir.path("c.png")).ok());
     // If no output file is given, the results are printed.
@@ -60,7 +60,7 @@ fn several_results() {
         dir.ok(&["eval", sums, "x=x.npy"]),
         "twice =\n[4. 6. 8.]\nis_large =\n[False  True  True]\nhalf =\n[1.  1.5 2. ]\n"
     );
-    // A single result may be given a name too.
+    // A single result may be named too.
     dir.ok(&["eval", "y = x + 1; return y", "x=x.npy", "-o", "y=y.npy"]);
     dir.ok(&["eval", "x + 1", "x=x.npy", "-o", "result=r.npy"]);
     assert_eq!(dir.read("y.npy"), dir.read("r.npy"));
@@ -139,7 +139,7 @@ fn standard_input_and_output() {
     assert_eq!((status, &*told), (Some(0), ""));
     dir.write("out.npy", &out);
     assert_eq!(dir.read("out.npy"), npy(&[3], &[2.0f32, 4.0, 6.0]));
-    // Data after the array is not read; missing data is reported.
+    // Data after the array is not read. Missing data is reported.
     let (status, out, _) = piped(&dir, &["eval", "x", "x=-"], &[&x[..], b"more"].concat());
     assert_eq!((status, &*out), (Some(0), &b"[1. 2. 3.]\n"[..]));
     for (input, words) in [
@@ -182,8 +182,8 @@ fn pipes_and_links() {
     assert_eq!(dir.read("later.npy"), npy(&[3], &[2.0f32, 4.0, 6.0]));
 }
 
-/// The path of an archive in tests/data, written by Python's `zipfile` as `numpy.savez` and `numpy.savez_compressed` would: x is
-/// float32, n is int16.
+/// The path of an archive in tests/data. Python's `zipfile` wrote it in the way of `numpy.savez` and `numpy.savez_compressed`,
+/// with a float32 array `x` and an int16 array `n`.
 fn archive(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name).display().to_string()
 }
@@ -205,7 +205,7 @@ fn archives() {
             assert!(outcome.status == Some(1) && outcome.stderr.contains(words), "{}", outcome.stderr);
         }
     }
-    // Every truncation of an archive is an error, and so is every changed byte of compressed data.
+    // Every truncation of an archive is an error, and so is every change to a byte of compressed data.
     for name in ["stored.npz", "deflated.npz"] {
         let whole = std::fs::read(archive(name)).expect("an archive");
         for length in (0..whole.len()).step_by(37) {
@@ -221,7 +221,7 @@ fn archives() {
     assert_eq!(dir.run(&["eval", "x", "x=changed.npz"]).status, Some(1));
 }
 
-/// A few kilobytes may decompress to gigabytes; no more of a member is decompressed than its header declares.
+/// A few kilobytes may decompress to gigabytes. A member is decompressed only to the size that its header declares.
 #[test]
 fn members_that_inflate_beyond_their_promise() {
     let dir = Dir::new();
@@ -236,7 +236,7 @@ fn members_that_inflate_beyond_their_promise() {
     assert_eq!(outcome.stderr, why);
 }
 
-/// If the directory for temporary files is missing or full, the message does not blame the input.
+/// If the directory for temporary files is missing or full, the message does not name the input as the cause.
 #[cfg(unix)]
 #[test]
 fn temporary_files_that_cannot_be_made() {

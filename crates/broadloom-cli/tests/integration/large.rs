@@ -19,9 +19,8 @@ fn sparse(dir: &Dir, name: &str, descr: &str, shape: &[usize], fortran: bool, by
     file.set_len(header.len() as u64 + bytes).expect("a sparse file");
 }
 
-/// Two inputs of 512 MiB each, in 384 MiB of address space for the whole process. Environment variables limit
-/// the number of threads, since on a machine with many cores their stacks and heaps would take more address
-/// space.
+/// Two inputs of 512 MiB each, in 384 MiB of address space for the whole process. Environment variables limit the number of
+/// threads, because the stacks and heaps of many threads would take more address space.
 #[test]
 fn inputs_larger_than_memory() {
     let dir = Dir::new();
@@ -56,7 +55,7 @@ fn peak(dir: &Dir, args: &[&str]) -> u64 {
         .spawn()
         .expect("the command starts");
     let mut peak = 0;
-    // The system reports the peak until the process ends; the value never decreases.
+    // The system reports the peak while the process runs, and the peak never decreases.
     while child.try_wait().expect("a child").is_none() {
         let told = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
         let line = told.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -90,8 +89,8 @@ fn views_of_files_larger_than_memory() {
     }
 }
 
-/// Printing a summary reads no more of a file than is shown: 128 MiB of address space suffice for files of 512 MiB. The address
-/// space is limited because the command ends too soon for its memory use to be observed.
+/// Printing a summary reads no more of a file than the summary shows: 128 MiB of address space suffice for files of 512 MiB.
+/// The address space is limited because the command ends too soon for its memory use to be observed.
 #[test]
 fn a_summary_of_files_larger_than_memory() {
     let dir = Dir::new();
@@ -127,7 +126,7 @@ fn with_one(dir: &Dir, name: &str, shape: &[usize], fortran: bool, (at, value): 
 fn reductions_of_files_larger_than_memory() {
     let dir = Dir::new();
     let n = (1u64 << 26) as f64;
-    // With a single non-zero element every result is exact; the mean of all elements is 1.
+    // With a single non-zero element every result is exact. Its value makes the mean of all elements 1.
     with_one(&dir, "x.npy", &[1 << 26], false, (12_345_678, n));
     with_one(&dir, "c.npy", &[1 << 16, 1 << 10], false, (40_000 << 10 | 6, n));
     with_one(&dir, "f.npy", &[1 << 16, 1 << 10], true, (6 << 16 | 40_000, n));

@@ -49,11 +49,11 @@ fn two_outputs_that_are_one_file_are_refused() {
     refused(&dir, &picture, "the result and its picture can't be one file");
     let page = ["x", "x=x.npy", "-o", "w", "--explain-html", "./w"];
     refused(&dir, &page, "the explanation needs a file of its own");
-    // Files with different names are different, also if only one of them exists.
+    // Different names refer to different files, also if only one of the files exists.
     dir.ok(&["eval", TWO, "x=x.npy", "-o", "a=w.npy", "-o", "b=sub/w.npy"]);
     let again = ["-o", "a=w.npy", "-o", "b=W.npy", "-o", "b=ẅ.npy", "-o", "a=Ẅ.npy", "--force"];
     let outcome = dir.run(&[&["eval", TWO, "x=x.npy"], &again[..]].concat());
-    // The exit status depends on whether the file system is case-sensitive.
+    // Success or failure depends on whether the file system is case-sensitive.
     assert!(matches!(outcome.status, Some(0 | 2)), "{}", outcome.stderr);
     assert!(!dir.names().iter().any(|name| name.starts_with('.')), "{:?}", dir.names());
 }
@@ -78,8 +78,8 @@ fn links_to_one_file_are_one_output() {
     }
 }
 
-/// The output replaces the input after all of it has been read. It therefore needs `--force`, and is then correct, however the
-/// path is spelled.
+/// The output replaces the input after the whole input has been read. It therefore needs `--force`, and the result is then
+/// correct, however the path is spelled.
 #[cfg(unix)]
 #[test]
 fn an_output_that_is_an_input_needs_force_and_is_right_then() {
@@ -123,15 +123,15 @@ fn standard_output_is_no_file_that_is_read_or_replaced() {
             assert_eq!(std::fs::read(dir.path(name)).expect("a file"), all, "{script}");
         }
     }
-    // Other files, and files that are only read, are accepted.
+    // Accepted are other files, and input files that are not written.
     let outcome =
         dir.shell("\"$broadloom\" eval x x=x.npy >> log.txt; \"$broadloom\" eval x x=- -o - < x.npy > y.npy");
     assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""));
     assert_eq!(dir.read("y.npy"), npy(&[1.0, 2.0, 3.0]));
 }
 
-/// As in coreutils, a closed standard output is an error if something has to be written to it. The error comes before anything is
-/// computed.
+/// As in coreutils, a closed standard output is an error if the command would write to it. The error comes before any
+/// computation.
 #[cfg(unix)]
 #[test]
 fn a_closed_standard_output_is_an_error() {
@@ -156,7 +156,7 @@ fn a_closed_standard_output_is_an_error() {
         );
         assert_eq!(dir.names(), before, "{args}");
     }
-    // It is no error if nothing is written to standard output, or if it is redirected to /dev/null.
+    // A closed standard output is not an error if the command does not write to it, and neither is a redirection to /dev/null.
     let script = "\"$broadloom\" eval x x=x.npy -o y.npy >&- && \"$broadloom\" eval x x=x.npy > /dev/null && \
                   \"$broadloom\" eval x x=x.npy -o - 1<> /dev/null";
     let outcome = dir.shell(script);
@@ -164,7 +164,7 @@ fn a_closed_standard_output_is_an_error() {
     assert_eq!(dir.read("y.npy"), npy(&[1.0, 2.0, 3.0]));
 }
 
-/// A reader that closes standard output early does not prevent the other results from being written.
+/// If the reader of standard output closes it early, the other results are still written.
 #[cfg(unix)]
 #[test]
 fn a_reader_that_leaves_costs_no_other_result() {

@@ -6,7 +6,7 @@ use broadloom_testkit::random::{Program, Size, Step, program};
 
 use crate::support::Dir;
 
-/// Runs a random program through the command, with its inputs as files and its results in chunks of minimum memory.
+/// Runs a random program through the command, with its inputs in files and the minimum memory limit for its results.
 fn through_the_command(dir: &Dir, seed: u64, program: &Program) {
     let outcome = program.run().expect("a program that types");
     let mut text = String::new();
@@ -41,8 +41,8 @@ fn through_the_command(dir: &Dir, seed: u64, program: &Program) {
     ];
     args.extend(options.iter().filter(|(is_set, _)| *is_set).map(|(_, option)| (*option).to_owned()));
     let mut limit = 16;
-    // The size that an error advises is sufficient for the step that failed. A later step, after a pass, may
-    // need a larger one, which a further error advises.
+    // The size that an error advises is sufficient for the step that failed. A later step, after a pass, may need a
+    // larger size, which another error then advises.
     for _ in 0..3 {
         let limited = [&args[..], &["--max-bytes".to_owned(), limit.to_string()]].concat();
         let run = dir.run(&limited.iter().map(String::as_str).collect::<Vec<_>>());
@@ -94,7 +94,7 @@ fn bytes(dtype: DType, bits: &[u64]) -> Vec<u8> {
 #[test]
 fn random_programs_through_the_command_in_small_chunks() {
     let dir = Dir::new();
-    // First come programs with reductions and views of them, since these need passes.
+    // The first programs have reductions and views of them, which need passes.
     for text in [
         "s0: float64[2,3] = [1, 2, 3, 4, 5, 6]\ns1 = sum(s0, keepdims=true)\ns2 = s1[1:1]\ns3 = index_axis(s2, 1, 0)\nreturn s3, s1\n",
         "s0: uint8[5] = [1, 2, 3, 4, 5]\ns1 = max(s0, axis=())\ns2 = s1 << s0\ns3 = sum(s2)\nreturn s3, s2\n",

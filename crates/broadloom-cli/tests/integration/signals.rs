@@ -1,7 +1,7 @@
-//! Signals at every stage of the command: the exit status tells which signal it was, and no files remain.
+//! Signals at every stage of the command: the exit status tells which signal the command received, and no files remain.
 //!
-//! The effect of a signal must not depend on the state of the command. Each case therefore only waits until the command is busy,
-//! which is detected by its processor time, its output, or its open files.
+//! The effect of a signal must not depend on what the command is doing. Each case therefore only waits until the command is
+//! busy, which is detected by its processor time, its output, or its open files.
 
 #![cfg(target_os = "linux")]
 
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Dir, header};
 
-/// The maximum time that a test waits for an event. It is not a property of the command.
+/// The maximum time that a test waits for an event. It does not limit how long the command may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Writes a sparse file of zeros, which takes no disk space.
@@ -50,7 +50,7 @@ fn busy(child: &Child) {
     });
 }
 
-/// Waits until the process has an open file for which the test holds, given its path and its size.
+/// Waits until the process has an open file of which `is` returns true, given the file's path and size.
 fn opened(child: &Child, is: impl Fn(&Path, u64) -> bool) {
     let folder = format!("/proc/{}/fd", child.id());
     wait_until("the file is not open", || {
@@ -67,7 +67,7 @@ fn send(child: &Child, signal: &str) {
     assert!(killed.success());
 }
 
-/// The exit status, and the text on standard error.
+/// Waits for the exit status, and returns it with the text on standard error.
 fn ended(child: Child) -> (Option<i32>, String) {
     let began = Instant::now();
     let output = child.wait_with_output().expect("the command ends");
@@ -78,15 +78,15 @@ fn ended(child: Child) -> (Option<i32>, String) {
 
 const SIGNALS: [(&str, i32); 3] = [("-INT", 130), ("-TERM", 143), ("-HUP", 129)];
 
-/// A bit mask of signals of a process, as in `/proc/PID/status`.
+/// The bit mask of signals in the row `name` of `/proc/PID/status`.
 fn mask(process: &str, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// The signals that end the command. Those that are ignored when the tests start (as under `nohup`) are left out, since the
-/// command inherits that.
+/// The signals that end the command. Signals that are ignored when the tests start (as under `nohup`) are left out, because the
+/// command inherits that they are ignored.
 fn signals() -> Vec<(&'static str, i32)> {
     let ignored = mask("self", "SigIgn");
     let signals: Vec<_> =
@@ -100,7 +100,7 @@ fn heavy(x: &str) -> String {
     format!("{}{x}{}", "sin(exp(cos(".repeat(15), ")))".repeat(15))
 }
 
-/// Evaluations that take minutes, with and without views, to every kind of file and to a picture.
+/// Evaluations that take minutes, with and without views, whose results go to every kind of file and to a picture.
 #[test]
 fn evaluations_end_and_leave_nothing() {
     let dir = Dir::new();
@@ -133,7 +133,7 @@ fn evaluations_end_and_leave_nothing() {
         let child = start(&dir, args);
         busy(&child);
         send(&child, signal);
-        // Sends half of the signals twice; the second has no effect.
+        // Half of the signals are sent twice; the second one has no effect.
         if i % 2 == 0 {
             send(&child, signal);
         }
@@ -143,7 +143,7 @@ fn evaluations_end_and_leave_nothing() {
     assert_eq!(fs::read(dir.path("there.npy")).expect("a file"), b"as it was");
 }
 
-/// An evaluation that exceeds the time limit ends like one that is interrupted, with its own exit status and message.
+/// An evaluation that exceeds the time limit ends like an interrupted one, but with its own exit status and message.
 #[test]
 fn a_time_limit_ends_evaluations_and_leaves_nothing() {
     let dir = Dir::new();
@@ -169,7 +169,7 @@ fn a_time_limit_ends_evaluations_and_leaves_nothing() {
     assert_eq!(ended(child), (Some(0), String::new()), "a limit that is kept");
 }
 
-/// A command that waits for another process ends at a signal too.
+/// A command that is waiting for another process also ends at a signal.
 #[test]
 fn who_waits_is_interrupted() {
     let dir = Dir::new();
@@ -196,7 +196,7 @@ fn who_waits_is_interrupted() {
     }
 }
 
-/// Signals that the command inherits as ignored, as under `nohup`, stay ignored.
+/// Signals that are ignored when the command starts, as under `nohup`, stay ignored.
 #[test]
 fn ignored_signals_stay_ignored() {
     let dir = Dir::new();
@@ -212,8 +212,8 @@ fn ignored_signals_stay_ignored() {
             .spawn()
             .expect("sh starts");
         busy(&child);
-        // The system delivers pending signals in the order of their numbers, and the ignored signals have the
-        // lower numbers, so they arrive before SIGTERM.
+        // The system delivers pending signals in the order of their numbers. The ignored signals have lower numbers than
+        // SIGTERM, and so arrive before it.
         send(&child, &format!("-{ignored}"));
         send(&child, "-TERM");
         assert_eq!(ended(child), (Some(143), "error: interrupted\n".to_owned()), "{ignored}");
@@ -230,7 +230,8 @@ fn a_killed_run_leaves_nothing() {
     for force in [&[][..], &["--force"]] {
         let args = [&["eval", &*plain, "x=x.npy", "-o", "out.npy", "--max-bytes", "4096"], force].concat();
         let child = start(&dir, &args);
-        // Waits until an output file is being written: an open file in the directory other than the input.
+        // Waits until an output file is being written, that is, until a file in the directory other than the input is open and
+        // not empty.
         opened(&child, |to, length| length > 0 && to.starts_with(dir.path("")) && !to.ends_with("x.npy"));
         send(&child, "-KILL");
         assert_eq!(ended(child).0, None);
@@ -240,7 +241,7 @@ fn a_killed_run_leaves_nothing() {
     }
 }
 
-/// Printed lines are not lost, and the command ends silently when the reader of a pipe closes it.
+/// If the reader of a pipe closes it, the lines already printed are not lost, and the command ends without a message.
 #[test]
 fn a_reader_that_has_seen_enough() {
     let dir = Dir::new();

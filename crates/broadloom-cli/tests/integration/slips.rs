@@ -1,8 +1,8 @@
 //! Typical mistakes on the command line, and the message for each.
 //!
 //! Each case in `tests/cases/command-slips.txt` is a line with the command's arguments, as a shell parses them, followed by the
-//! indented message: the error, and the advice shown below the marked position. To regenerate the messages: `BROADLOOM_BLESS=1
-//! cargo test -p broadloom-cli --test integration slips`. Every message was reviewed by a person; review those that change.
+//! indented message: the error, and the advice below the marked position. To regenerate the messages: `BROADLOOM_BLESS=1 cargo
+//! test -p broadloom-cli --test integration slips`. A person has reviewed every message; review those that change.
 
 #![cfg(unix)]
 
@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::support::{Dir, header};
 
-/// A directory with the files that the cases name.
+/// A directory with the files that occur in the cases.
 fn files() -> Dir {
     let dir = Dir::new();
     dir.array("nir.npy", &[3, 4], &[1u16; 12]);
@@ -57,14 +57,14 @@ fn message(stderr: &str) -> String {
         } else if is_help(line) {
             words.push(line.split_once(": ").map_or(line, |(_, help)| help).to_owned());
         } else if line.starts_with(['<', '[']) {
-            // Lines with missing arguments, or with possible values.
+            // Lines that list missing arguments or possible values.
             words.push(line.to_owned());
         }
     }
     words.join("; ")
 }
 
-/// The case file with the current messages.
+/// The text of the case file with the messages that the command prints now.
 fn answered(cases: &str) -> String {
     let dir = files();
     let before = dir.names();

@@ -1,8 +1,8 @@
 //! Contraction of expressions that are evaluated in chunks.
 //!
 //! Contraction depends on the views between a product and a sum, and narrowing an expression to a chunk removes and adds views.
-//! Products are therefore contracted before anything is narrowed. A product under a view is wrapped in an op that prevents
-//! contraction in case the view is removed.
+//! Products are therefore contracted before any expression is narrowed. A product that is the operand of a view is wrapped in
+//! an op that prevents contraction, because narrowing may remove the view.
 
 use broadloom_core::node::NodeKind;
 use broadloom_core::rewrite::contract::{self, Contraction};
@@ -14,7 +14,7 @@ use super::narrow::Nodes;
 use crate::array::{Array, Kind};
 use crate::expr::{self, is_two};
 
-/// Returns the results with their products contracted, such that contracting them or any part of them again changes nothing.
+/// Contracts the products in the results. Contracting the returned expressions again, or any part of them, changes nothing.
 pub(super) fn contracted<'a>(results: &[&Array<'a>]) -> Result<Vec<Array<'a>>> {
     let nodes = Nodes::of(results)?;
     let mut made: FxHashMap<*const (), Array<'a>> = FxHashMap::default();

@@ -1,7 +1,7 @@
 //! Divides a shape into boxes (rectangular ranges of indices) that are consecutive in row-major order.
 //!
-//! Concatenated, the boxes contain each element once, in order. There is at least one box, which is empty for a shape without
-//! elements.
+//! Concatenated, the boxes contain each element once, in order. A division has at least one box. The only box of a shape
+//! without elements is empty.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use std::ops::Range;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cuts {
     shape: Vec<usize>,
-    /// The divided axis. A box has one index of each axis before it, and all indices of each axis after it.
+    /// The divided axis. A box has a single index along each axis before it, and all indices along each axis after it.
     axis: usize,
     /// Number of indices of the divided axis in a box.
     rows: usize,
@@ -21,11 +21,11 @@ impl Cuts {
         Cuts { shape: shape.to_vec(), axis: 0, rows: usize::MAX }
     }
 
-    /// The division into the largest boxes that fit, approximately: the search makes a few attempts, and assumes that a box
-    /// smaller than one that fits also fits. `None` if not even a box of one element fits.
+    /// Searches for the division into the largest boxes that fit. The result is approximate: the search makes a few attempts,
+    /// and assumes that every box smaller than a fitting one also fits. `None` if a box of one element does not fit.
     ///
     /// # Errors
-    /// The first error of `fits`.
+    /// The first error that `fits` returns.
     pub(crate) fn largest<E>(
         shape: &[usize],
         mut fits: impl FnMut(&Cuts) -> Result<bool, E>,
@@ -42,10 +42,11 @@ impl Cuts {
         Ok(None)
     }
 
-    /// The division along this axis into the largest boxes that fit. `None` if not even a box of one index along the axis fits.
+    /// Searches for the division along this axis into the largest boxes that fit. `None` if a box of one index along the axis
+    /// does not fit.
     ///
     /// # Errors
-    /// The first error of `fits`.
+    /// The first error that `fits` returns.
     pub(crate) fn along<E>(
         shape: &[usize],
         axis: usize,
@@ -67,7 +68,7 @@ impl Cuts {
         Ok(Some(cut(good)))
     }
 
-    /// The division into boxes of this many indices of an axis, and one index of each axis before it.
+    /// The division into boxes of this many indices along an axis, and a single index along each axis before it.
     pub(crate) fn at(shape: &[usize], axis: usize, rows: usize) -> Cuts {
         Cuts { shape: shape.to_vec(), axis, rows }
     }
@@ -77,7 +78,7 @@ impl Cuts {
         Cuts { shape: shape.to_vec(), axis: shape.len().saturating_sub(1), rows: 1 }
     }
 
-    /// This division with the number of indices of the divided axis rounded up to a multiple of `of`.
+    /// This division, with the number of indices in a box rounded up to a multiple of `of`.
     pub(crate) fn multiple_of(&self, of: usize) -> Cuts {
         let rows = self.rows.checked_next_multiple_of(of).unwrap_or(usize::MAX);
         Cuts { rows, ..self.clone() }
@@ -136,7 +137,7 @@ mod tests {
         Cuts::largest(shape, fits).unwrap_or_else(|never| match never {})
     }
 
-    /// The row-major indices of a box's elements.
+    /// The row-major indices of the elements in a box.
     fn flat(shape: &[usize], ranges: &[Range<usize>]) -> Vec<usize> {
         let mut flat = vec![0];
         for (&extent, range) in shape.iter().zip(ranges) {

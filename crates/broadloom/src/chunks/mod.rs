@@ -1,9 +1,9 @@
 //! Evaluation in chunks, for operands and results that are larger than memory.
 //!
-//! A chunk is a part of the results. [`Chunks`] determines its maximum size, and traces through views which part of each input it
-//! needs. A [`Chunk`] provides expressions for its part of the results, which are evaluated like any others. These expressions
-//! have the same structure in all chunks of full size, so that one plan serves them, unless chunks begin and end within the rows
-//! of a reshape; the machine code is shared even then.
+//! A chunk is a part of the results. [`Chunks`] determines its maximum size, and traces through views which part of each input
+//! the chunk needs. A [`Chunk`] provides expressions for its part of the results, which are evaluated like any others. These
+//! expressions have the same structure in all chunks of full size, and so share one plan. Only chunks that begin or end within a
+//! row of a reshape have plans of their own; even these share the machine code.
 
 mod contracted;
 mod cuts;
@@ -33,10 +33,10 @@ pub(crate) use window::Window;
 /// Results that are computed chunk by chunk, in row-major order, so that the memory in use is bounded.
 ///
 /// Data larger than memory is an [`Array::input`], identified by name; arrays in memory are used as they are. Each [`Chunk`]
-/// lists the [parts](Chunk::parts) of the inputs that it needs, and builds its [results](Chunk::results) from them, which are
-/// lazy. Views are supported: a slice needs some more rows, a reversal rows from the other end, a permutation columns instead of
-/// rows. A chunk needs all elements of its reductions, and along the axis of a scan all elements before its own. Reductions and
-/// scans of data that exceeds memory are computed beforehand by [`Passes`].
+/// lists the [parts](Chunk::parts) of the inputs that it needs, and builds its [results](Chunk::results) from them as lazy
+/// arrays. Views are supported: a slice needs some more rows, a reversal rows from the opposite end, a permutation columns
+/// instead of rows. A chunk needs all elements of its reductions, and along the axis of a scan all elements before its own.
+/// Reductions and scans of data that exceeds memory are computed beforehand by [`Passes`].
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -66,7 +66,7 @@ pub(crate) use window::Window;
 pub struct Chunks<'a> {
     nodes: Nodes<'a>,
     inputs: Vec<Array<'a>>,
-    /// For each node, the index of the input that it is, if it is one.
+    /// For each node that is an input, the index of this input.
     input_of: Vec<Option<usize>>,
     cuts: Cuts,
     /// The number of leading axes that all results have in common.
@@ -75,12 +75,12 @@ pub struct Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
-    /// The chunks of results over inputs. The parts of inputs, results and temporaries of a chunk take at most
-    /// [`Options::max_bytes`] together, as far as that can be estimated beforehand.
+    /// Divides results into chunks. The parts of inputs, results and temporaries of a chunk take at most [`Options::max_bytes`]
+    /// together, as far as their sizes can be estimated beforehand.
     ///
-    /// The leading axes that the results have in common are divided, at the same indices for all results: the first axis if one
-    /// index of it fits, else a later one, with one index of each axis before it. Results of equal shape can be divided along any
-    /// axis.
+    /// The division is along one of the leading axes that the results have in common, at the same indices for all results: along
+    /// the first axis if one index of it fits, else along a later one, with a single index along each axis before it. Results of
+    /// equal shape can be divided along any axis.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] if the smallest chunk exceeds the limit; [`ErrorKind::Memory`] for an [`Array::input`] that is not
@@ -90,7 +90,7 @@ impl<'a> Chunks<'a> {
         Chunks::within(results, inputs, options, false)
     }
 
-    /// Implements [`Chunks::new`], also for results that depend on passes.
+    /// Implements [`Chunks::new`], and also accepts results that depend on passes.
     fn within(
         results: &[&Array<'a>],
         inputs: &[&Array<'a>],
@@ -107,16 +107,16 @@ impl<'a> Chunks<'a> {
         }
     }
 
-    /// Chooses the largest chunks that take at most this many bytes, or otherwise the smallest possible ones. Returns whether
-    /// they fit.
+    /// Chooses the largest chunks that take at most `max_bytes`, or the smallest possible chunks if none fit. Returns whether the
+    /// chosen chunks fit.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for more elements than memory can address.
     fn fit(&mut self, max_bytes: usize) -> Result<bool> {
         let shape = self.cuts.shape().to_vec();
         let cuts = Cuts::largest(&shape, |cuts| -> Result<bool> {
-            // The windows of inputs can have other sizes at the ends and in the middle, where the windows of a reversal and of
-            // its other operand meet.
+            // An input's window can have another size in the middle than at the ends: in the middle, the window of a reversal
+            // meets the window of the reversal's other operand.
             let last = cuts.count() - 1;
             for i in [0, last / 2, last] {
                 let windows = self.nodes.windows(&self.wanted(&cuts.get(i)))?;
@@ -135,7 +135,7 @@ impl<'a> Chunks<'a> {
     /// Makes a single chunk of all elements.
     ///
     /// # Errors
-    /// The errors of [`Chunks::new`], except that there is no limit.
+    /// The errors of [`Chunks::new`], except those of the limit.
     pub(crate) fn whole(results: &[&Array<'a>], inputs: &[&Array<'a>]) -> Result<Chunks<'a>> {
         let nodes = Nodes::of(results)?;
         let input_of = numbered(&nodes, inputs)?;
@@ -145,12 +145,12 @@ impl<'a> Chunks<'a> {
         Ok(Chunks { nodes, inputs, input_of, cuts: Cuts::none(shape), common, options: Options::default() })
     }
 
-    /// Calls `each` for chunks that together have the elements of a window of the only result, each with its own window. A chunk
-    /// is split, down to single elements, until it computes no element that it does not need; after about a thousand chunks no
-    /// more are split, and some other elements may be computed as well.
+    /// Calls `each` for chunks that together contain the elements of a window of the only result, and passes each chunk's own
+    /// window. A chunk that would compute elements that it does not need is split, down to single elements. After about a
+    /// thousand chunks none is split any more, and some elements may be computed needlessly.
     ///
     /// # Errors
-    /// The first error of `each`.
+    /// The first error that `each` returns.
     pub(crate) fn for_each_exact(
         &self,
         window: &Window,
@@ -194,10 +194,11 @@ impl<'a> Chunks<'a> {
         (0..self.len()).filter_map(|i| self.get(i))
     }
 
-    /// Under [`IntDivision::Error`](crate::IntDivision::Error), chunks of expressions that may divide by zero in elements that no
-    /// result reads. A zero divisor in such an element fails an evaluation of the complete results, but chunks of the results do
-    /// not compute the element. The returned chunks are to be evaluated before the first chunk of the results, only for their
-    /// errors. Under [`IntDivision::Zero`](crate::IntDivision::Zero) there are none.
+    /// Chunks of the expressions that may divide by zero in elements that no result reads. Under
+    /// [`IntDivision::Error`](crate::IntDivision::Error), a zero divisor in such an element is an error when the complete results
+    /// are evaluated, but chunks of the results do not compute the element. An application therefore evaluates the returned
+    /// chunks before the first chunk of the results, only for their errors. Under [`IntDivision::Zero`](crate::IntDivision::Zero)
+    /// the list is empty.
     ///
     /// # Errors
     /// The errors of [`Chunks::new`].
@@ -226,7 +227,7 @@ impl<'a> Chunks<'a> {
         nodes.into_iter().map(|node| Chunks::new(&[node], &inputs, &self.options)).collect()
     }
 
-    /// The window of each result that has these indices along the common axes.
+    /// For each result, the window that has these indices along the common axes.
     fn wanted(&self, ranges: &[Range<usize>]) -> Vec<Window> {
         let window = |result: &Array<'a>| {
             let rest = result.shape()[self.common..].iter().map(|&extent| 0..extent);
@@ -235,8 +236,8 @@ impl<'a> Chunks<'a> {
         self.nodes.results().map(window).collect()
     }
 
-    /// The error for a first and smallest chunk that exceeds the limit. It names the view, reduction or scan that needs the most
-    /// bytes.
+    /// The error if even the first of the smallest chunks exceeds the limit. It names the view, reduction or scan that needs the
+    /// most bytes.
     fn too_large(&self, rests_on_passes: bool) -> Error {
         let windows = match self.nodes.windows(&self.wanted(&self.cuts.get(0))) {
             Ok(windows) => windows,
@@ -245,7 +246,7 @@ impl<'a> Chunks<'a> {
         let bytes = self.nodes.bytes(&windows).saturating_add(self.nodes.result_bytes(&windows));
         let limit = self.options.max_bytes;
         let why = match rests_on_passes {
-            // Under a larger limit there may be other passes, with smaller chunks.
+            // A larger limit may lead to other passes, with smaller chunks, so the size of this chunk is not reported.
             true => format!("the limit of {limit} bytes of memory is too small"),
             false => format!("the smallest chunk takes {bytes} bytes of memory, the limit is {limit}"),
         };
@@ -262,7 +263,7 @@ impl std::fmt::Debug for Chunks<'_> {
     }
 }
 
-/// A part of an input that a [`Chunk`] needs: its elements are passed to [`Chunk::results`] as an array of this shape.
+/// A part of an input that a [`Chunk`] needs. Its elements are passed to [`Chunk::results`] as an array of the same shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InputPart {
@@ -298,13 +299,14 @@ impl<'c, 'a> Chunk<'c, 'a> {
         &self.ranges
     }
 
-    /// The parts of inputs from which the chunk is computed. An input may have several parts, and has none if it is not read.
+    /// The parts of inputs from which the chunk is computed. An input that is not read has no parts; any other input may have
+    /// several.
     pub fn parts(&self) -> &[InputPart] {
         &self.parts
     }
 
-    /// The elements of the results in this chunk, computed from one array for each of the [parts](Chunk::parts), in the order of
-    /// the parts. They are lazy arrays, like any others.
+    /// Builds the results' elements in this chunk, as lazy arrays. `parts` contains one array for each of the
+    /// [parts](Chunk::parts), in the same order.
     ///
     /// # Errors
     /// [`ErrorKind::DType`] and [`ErrorKind::Shape`] for an array that does not match its part; [`ErrorKind::Arity`] if the
@@ -348,7 +350,7 @@ impl std::fmt::Debug for Chunk<'_, '_> {
     }
 }
 
-/// For each node, the index of the input that it is, if it is one.
+/// For each node that is an input, the index of this input.
 fn numbered(nodes: &Nodes<'_>, inputs: &[&Array<'_>]) -> Result<Vec<Option<usize>>> {
     let mut names = std::collections::HashMap::new();
     for (i, input) in inputs.iter().enumerate() {

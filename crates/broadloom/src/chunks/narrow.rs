@@ -2,8 +2,8 @@
 //!
 //! [`Nodes`] lists the nodes of expressions, each once. [`Nodes::windows`] goes from the results to the leaves and determines
 //! which elements of each node are needed; [`Nodes::build`] goes from the leaves to the results and builds expressions that have
-//! only these elements. Slices disappear: a leaf already has only the elements that are read. A window without elements needs no
-//! operands, whatever its node, so that a reduction below an empty slice is not computed.
+//! only these elements. Slices disappear, because a leaf is already narrowed to the elements that are read. A window without
+//! elements needs no operands, so a reduction whose result is sliced to nothing is not computed.
 
 use broadloom_core::layout::Slice;
 use broadloom_core::node::Args;
@@ -25,28 +25,28 @@ use crate::storage::Storage;
 pub(super) struct Nodes<'a> {
     list: Vec<Array<'a>>,
     operands: Vec<Args<u32>>,
-    /// The number of times that an evaluation may store each node in a temporary.
+    /// For each node, how many times an evaluation may store it in a temporary.
     stored: Vec<u8>,
     roots: Vec<u32>,
 }
 
-/// The windows of each node that are needed to compute windows of the results.
+/// For each node, the windows of it that are needed to compute windows of the results.
 pub(super) struct Windows {
     of: Vec<WindowList>,
-    /// The number of elements that are in windows only because the window of a reshape begins or ends inside of a row of its
-    /// operand.
+    /// The number of elements that are not needed, and are in a window only because the window of a reshape begins or ends inside
+    /// a row of its operand.
     pub excess: usize,
 }
 
 impl Windows {
-    /// The windows of a node that are not empty.
+    /// The nonempty windows of a node.
     pub(crate) fn filled(&self, node: usize) -> impl Iterator<Item = &Window> {
         self.of[node].iter().filter(|window| !window.is_empty())
     }
 }
 
 impl<'a> Nodes<'a> {
-    /// Lists the nodes of the expressions of these roots, whose extents are known.
+    /// Lists the nodes of the expressions with these roots, whose extents are known.
     pub(crate) fn of(roots: &[&Array<'a>]) -> Result<Nodes<'a>> {
         let mut nodes =
             Nodes { list: Vec::new(), operands: Vec::new(), stored: Vec::new(), roots: Vec::new() };
@@ -92,7 +92,7 @@ impl<'a> Nodes<'a> {
         self.stored.push(0);
     }
 
-    /// The roots in their order.
+    /// The roots, in the caller's order.
     pub(crate) fn results(&self) -> impl Iterator<Item = &Array<'a>> {
         self.roots.iter().map(|&root| &self.list[root as usize])
     }
@@ -102,13 +102,13 @@ impl<'a> Nodes<'a> {
         self.list.iter().enumerate()
     }
 
-    /// The operands of a node, with their numbers.
+    /// The operands of a node, with their indices in the list of nodes.
     pub(crate) fn operands(&self, node: usize) -> impl Iterator<Item = (usize, &Array<'a>)> {
         self.operands[node].iter().map(|&operand| (operand as usize, &self.list[operand as usize]))
     }
 
-    /// The windows of all nodes that are needed for these windows of the roots, one for each root. Windows of inputs have step 1
-    /// along every axis, so that an application reads ranges.
+    /// Determines the windows of all nodes that are needed for these windows of the roots, one for each root. Windows of inputs
+    /// have step 1 along every axis, so that an application reads ranges.
     pub(crate) fn windows(&self, wanted: &[Window]) -> Result<Windows> {
         let mut of: Vec<WindowList> = vec![WindowList::new(); self.list.len()];
         let mut excess = 0usize;
@@ -152,7 +152,7 @@ impl<'a> Nodes<'a> {
         Ok(Windows { of, excess })
     }
 
-    /// The approximate number of bytes that an evaluation of windows takes for parts of inputs and temporaries.
+    /// The approximate number of bytes of the parts of inputs and the temporaries when these windows are evaluated.
     pub(crate) fn bytes(&self, windows: &Windows) -> usize {
         let mut bytes = 0usize;
         let mut computed = 0;
@@ -170,18 +170,18 @@ impl<'a> Nodes<'a> {
         )
     }
 
-    /// The number of bytes of the results for these windows.
+    /// The number of bytes of these windows of the results.
     pub(crate) fn result_bytes(&self, windows: &Windows) -> usize {
         self.sizes(windows).fold(0, usize::saturating_add)
     }
 
-    /// The bytes of each root's windows.
+    /// For each root, the bytes of its windows.
     fn sizes(&self, windows: &Windows) -> impl Iterator<Item = usize> {
         let size = |&root: &u32| size_of_windows(&self.list[root as usize], &windows.of[root as usize]);
         self.roots.iter().map(size)
     }
 
-    /// The view, reduction or scan that needs the most bytes of its operand, the operand, and the number of these bytes.
+    /// The view, reduction or scan that needs the most bytes of its operand, with this operand and the number of bytes.
     pub(crate) fn largest_need(&self, windows: &Windows) -> Option<(String, &Array<'a>, usize)> {
         let needs = self.iter().filter_map(|(node, array)| {
             let named = match &array.0.kind {
@@ -195,8 +195,7 @@ impl<'a> Nodes<'a> {
             let needed: WindowList = needed.collect::<Result<_>>().ok()?;
             Some((node, named, below, size_of_windows(below, &needed)))
         });
-        // Of a reduction and a scan below it that need equally many bytes, the scan is reported, since the reduction could be
-        // divided.
+        // If a reduction and a scan below it need equally many bytes, the scan is reported, since the reduction could be divided.
         let is_scan = |array: &Array<'_>| matches!(array.0.kind, Kind::Scan { .. });
         needs
             .max_by_key(|(node, _, _, bytes)| (*bytes, is_scan(self.get(*node))))
@@ -208,8 +207,8 @@ impl<'a> Nodes<'a> {
         self.list.iter().any(combines)
     }
 
-    /// The number of elements of its operand that windows of a reduction need. An element that several windows need is counted
-    /// for each of them.
+    /// The number of elements of a reduction's operand that these windows of the reduction need. An element that several windows
+    /// need is counted once for each of them.
     pub(crate) fn reduced(&self, windows: &Windows, node: usize) -> usize {
         let needed = self.operands(node).take(1).flat_map(|(_, below)| {
             let needed = |window: &Window| operand_window(&self.list[node], (0, below), window);
@@ -282,7 +281,7 @@ impl<'a> Nodes<'a> {
         Ok(self.roots.iter().map(|&root| made[root as usize].clone()).collect())
     }
 
-    /// The nodes that may divide by zero and are read only in part, because a slice or an array without elements reads them.
+    /// The nodes that may divide by zero and are read only in part: by a slice, or by a node without elements.
     pub(crate) fn partly_read(&self) -> Vec<&Array<'a>> {
         let mut faults = vec![false; self.list.len()];
         let mut found = vec![false; self.list.len()];
@@ -300,7 +299,7 @@ impl<'a> Nodes<'a> {
         self.iter().filter(|(node, _)| found[*node]).map(|(_, array)| array).collect()
     }
 
-    /// Builds the expressions of the requested windows, one for each root. `leaf` makes the array for a window of a leaf.
+    /// Builds the expressions of the requested windows, one for each root. `leaf` returns the array for a window of a leaf.
     pub(crate) fn build<'p>(
         &self,
         windows: &Windows,
@@ -345,7 +344,7 @@ impl<'a> Nodes<'a> {
         roots.map(|(&root, window)| pick(windows, &built, root as usize, window)).collect()
     }
 
-    /// The array for a window of a leaf: of an array in memory, of generated numbers, or of a scalar.
+    /// The array for a window of a leaf that is an array in memory, generated numbers, or a scalar.
     pub(crate) fn leaf<'p>(&self, node: usize, window: &Window) -> Result<Array<'p>>
     where
         'a: 'p,
@@ -370,12 +369,12 @@ fn without_elements<'p>(array: &Array<'_>, window: &Window) -> Result<Array<'p>>
     Ok(Array::data(Storage::from_buffer(dtype, memory), Layout::contiguous(window.shape()?)))
 }
 
-/// Whether the node is a reduction or a scan, which is always computed into memory of its own.
+/// Whether the node is a reduction or a scan. The result of either is always stored in memory of its own.
 fn combines(array: &Array<'_>) -> bool {
     matches!(array.0.kind, Kind::Reduce { .. } | Kind::Scan { .. })
 }
 
-/// The minimum number of instructions of a loop that is split.
+/// A loop of fewer instructions than this is not split.
 const NODES_PER_LOOP: usize = 1024;
 
 fn missing() -> Error {
@@ -432,8 +431,8 @@ fn unreduced(operand: &[usize], window: &Window, axes: Axes, keep_dims: bool) ->
     Window(operand.iter().enumerate().map(of_axis).collect())
 }
 
-/// The window of an operand that a window of its broadcast to `shape` needs: the window's last axes, with index 0 for each
-/// repeated axis.
+/// The window of an operand that a window of its broadcast to `shape` needs: the last axes of the window, with only index 0 along
+/// each repeated axis.
 fn unbroadcast(operand: &[usize], shape: &[usize], window: &Window) -> Window {
     let new = window.0.len() - operand.len();
     let axes = operand.iter().zip(&shape[new..]).zip(&window.0[new..]);
@@ -444,7 +443,8 @@ fn unbroadcast(operand: &[usize], shape: &[usize], window: &Window) -> Window {
     )
 }
 
-/// For one axis: the indices of an operand that a window of its slice needs, and the slice that selects the window from them.
+/// Returns, for one axis, the indices of an operand that a window of its slice needs, and the slice that selects the window from
+/// these indices.
 fn of_slice(taken: Slice, wanted: Slice) -> (Slice, Slice) {
     let first = taken.start as isize + wanted.start as isize * taken.step;
     let step = taken.step * wanted.step;
@@ -459,7 +459,7 @@ fn of_slice(taken: Slice, wanted: Slice) -> (Slice, Slice) {
     (has, kept)
 }
 
-/// The nonempty window of a view, as views of the part of its operand that it needs.
+/// Builds a nonempty window of a view by applying views to the part of the operand that the window needs.
 fn narrowed_view<'p>(
     view: &View,
     operand: &Array<'_>,
@@ -498,8 +498,8 @@ fn pick<'p>(
     Err(missing())
 }
 
-/// A window of an array in memory. Its storage is restricted to the elements between its first and its last, if the memory is
-/// borrowed, so that windows of equal shape at different positions have equal layouts and share a plan.
+/// A window of an array in memory. If the memory is borrowed, the window's storage begins at its first element and ends at its
+/// last, so that windows of equal shape at different positions have equal layouts and share a plan.
 fn part_of<'a>(data: &Data<'a>, window: &Window) -> Result<Array<'a>> {
     let mut layout = data.layout.view(&View::Slice(window.0.clone())).ok_or_else(missing)?;
     if let Some((low, high)) = layout.reach()

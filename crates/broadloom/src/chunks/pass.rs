@@ -1,10 +1,10 @@
-//! One pass over inputs. It computes reductions of one shape along the same axes, whose elements are computed chunk by chunk, or
-//! the totals of the blocks of a scan, from which any part of the scan can be computed later.
+//! One pass over inputs. A pass computes either reductions that have the same shape and axes, chunk by chunk, or the totals of
+//! the blocks of a scan, from which any part of the scan can be computed later.
 //!
 //! The results are divided into boxes, and for each box the reduced axes are divided, in order. A chunk therefore has elements of
-//! adjacent results, and for each result elements with consecutive numbers in the canonical order. Of the divisions that fit
-//! memory, the pass uses the one that reads the inputs in the fewest and longest pieces. A matrix stored row by row is read in
-//! rows, whether its rows or its columns are summed.
+//! adjacent results, and each result's elements in the chunk are consecutive in the canonical order. Of the divisions that fit
+//! memory, the pass uses the one that reads the inputs in the fewest and longest pieces. A matrix stored row by row is read row
+//! by row, whether its rows or its columns are summed.
 
 use broadloom_core::node::Before;
 use broadloom_core::{DType, Result, Shape};
@@ -17,7 +17,7 @@ use super::cuts::Cuts;
 use super::window::{Window, indices};
 use crate::array::{Array, Kind};
 
-/// Partial results of at most this many bytes do not count as memory, like other working memory of an evaluation.
+/// Partial results of at most this many bytes are not counted against the limit, as an evaluation's other working memory is not.
 const UNCOUNTED: usize = 64 << 10;
 
 /// The results that a pass computes from its elements.
@@ -29,9 +29,10 @@ pub(super) enum Purpose {
     Totals { scan: Scan, level: u8 },
 }
 
-/// One pass: reductions of one shape along the same axes, or a scan, and the division of their elements into chunks.
+/// One pass, which computes reductions of the same shape and axes, or a scan's totals, with the division of the elements into
+/// chunks.
 pub(super) struct Pass<'a> {
-    /// The elements that each reduction reduces, or that are scanned.
+    /// The operands of the reductions or of the scan.
     pub operands: Chunks<'a>,
     pub purpose: Purpose,
     pub axes: Axes,
@@ -46,7 +47,7 @@ pub(super) struct Pass<'a> {
     pub reading: f64,
 }
 
-/// The constraints on the division of a pass into chunks.
+/// The constraints on how a pass may be divided into chunks.
 struct Ways<'w, 'a> {
     operands: &'w Chunks<'a>,
     axes: Axes,
@@ -60,15 +61,15 @@ struct Ways<'w, 'a> {
     multiple: usize,
 }
 
-/// The pass of a node, and whether its chunks fit memory; `None` for a node without a pass.
+/// The pass that computes a node, and whether its chunks fit memory; `None` for a node that no pass can compute.
 type FoundPass<'a> = Option<(Pass<'a>, bool)>;
 
-/// A function that makes the array of this dtype and shape that replaces a result of a pass until it is computed.
+/// A function that makes an array of a dtype and shape, which replaces a result of a pass until the pass has computed it.
 pub(super) type StandIn<'f, 'a> = &'f dyn Fn(DType, Shape) -> Result<Array<'a>>;
 
 impl<'a> Pass<'a> {
-    /// The pass for these reductions, which have one shape and the same axes, and whether chunks of at most `limit` bytes are
-    /// possible. `stand_in` makes the array that replaces a reduction until it is computed.
+    /// The pass for these reductions, which have the same shape and axes, and whether it can be divided into chunks of at most
+    /// `limit` bytes. `stand_in` makes the array that replaces a reduction until it is computed.
     pub(crate) fn new(
         reductions: &[&Array<'a>],
         inputs: &[&Array<'a>],
@@ -94,7 +95,7 @@ impl<'a> Pass<'a> {
         let (kept, reduced) = (extents(false), extents(true));
         let results: usize = kept.iter().product();
         let item: usize = operands.iter().map(|operand| operand.dtype().size()).sum();
-        // A partial reduction has 16 lanes for each doubling of the number of elements.
+        // A partial reduction stores 16 lanes for each doubling of the number of elements.
         let nodes = (reduced.iter().product::<usize>() / 16).max(1).ilog2() as usize + 2;
         let partial = 16 * item * nodes + 512 * operands.len();
         let of_results = reductions.iter().map(|array| array.dtype().size()).sum::<usize>();
@@ -120,10 +121,10 @@ impl<'a> Pass<'a> {
         Ok(Some((pass, fits)))
     }
 
-    /// The pass for the totals of a scan, and whether chunks of at most `limit` bytes are possible.
+    /// The pass for the totals of a scan, and whether it can be divided into chunks of at most `limit` bytes.
     ///
-    /// Chunks of the results begin at blocks, so that blocks have to be short, but not so short that their totals take much of
-    /// the limit.
+    /// A chunk of the results begins at the beginning of a block. Blocks are therefore short, but not so short that their totals
+    /// take a large part of the limit.
     pub(crate) fn of_scan(
         array: &Array<'a>,
         inputs: &[&Array<'a>],
@@ -135,11 +136,12 @@ impl<'a> Pass<'a> {
         let extents = arg.shape();
         let (extent, item) = (extents[axis], arg.dtype().size());
         let row = arg.len() / extent.max(1) * item;
-        // The number of complete blocks before the last element, which have totals.
+        // The number of blocks for which a total is stored: the complete blocks before the last element.
         let blocks = |level: u32| extent.saturating_sub(1) >> level;
         let longest = extent.max(1).ilog2();
         let within = |bytes: usize| (0..longest).find(|&level| blocks(level).saturating_mul(row) <= bytes);
-        // The totals may take an eighth of the limit if a block then takes at most a quarter of it, and otherwise a third.
+        // The totals take at most an eighth of the limit if a block then takes at most a quarter of the limit. If it would take
+        // more, the totals take at most a third.
         let is_short = |level: &u32| row.saturating_mul(1 << level) <= limit / 4;
         let level = within(limit / 8).filter(is_short).or_else(|| within(limit / 3));
         let (level, is_small) = (level.unwrap_or(longest), level.is_some());
@@ -154,7 +156,7 @@ impl<'a> Pass<'a> {
             kept,
             reduced: vec![extent],
             partial: 0,
-            // Half of the memory is for the elements in the buffer in which they are scanned.
+            // Half of the remaining memory is for the buffer in which the elements are scanned.
             limit: limit.saturating_sub(held) / 2,
             multiple: 1 << level,
         };
@@ -169,7 +171,7 @@ impl<'a> Pass<'a> {
         Ok(Some((Pass { operands, purpose, axes, kept, reduced, stand_ins, reading }, fits)))
     }
 
-    /// The arrays that replace the nodes that the pass computes: the stand-ins of reductions, or a scan with known totals.
+    /// The arrays that replace the nodes that the pass computes: a stand-in for a reduction, a scan with known totals for a scan.
     pub(crate) fn replacements(&self, of: &[Array<'a>]) -> Vec<Array<'a>> {
         let Purpose::Totals { level, .. } = self.purpose else { return self.stand_ins.clone() };
         let known = |(array, totals): (&Array<'a>, &Array<'a>)| {
@@ -194,13 +196,13 @@ impl<'a> Pass<'a> {
         self.kept.count().saturating_mul(self.reduced.count())
     }
 
-    /// The total bytes of this many elements of each operand.
+    /// The size in bytes of `elements` elements of every operand together.
     pub(crate) fn bytes(&self, elements: usize) -> usize {
         let item: usize = self.operands.nodes.results().map(|operand| operand.dtype().size()).sum();
         elements.saturating_mul(item)
     }
 
-    /// The elements of a chunk as a window of the operands, given by the index of the part of the results and that of the part of
+    /// The window of the operands that a chunk contains, given the index of its box of the results and the index of its box of
     /// the reduced axes.
     pub(crate) fn window(&self, kept: usize, reduced: usize) -> Window {
         window(&self.operands, self.axes, (&self.kept, kept), (&self.reduced, reduced))
@@ -231,8 +233,8 @@ impl Ways<'_, '_> {
         };
         let mut of_results = vec![Cuts::none(&self.kept)];
         for axis in (0..self.kept.len()).filter(|&axis| self.kept[axis] > 1) {
-            // Three candidates: as many results as fit with all of their elements, as many as fit with the fewest elements, and
-            // one result.
+            // Three candidates: as many results as fit if all of their elements are in a chunk, as many results as fit if a chunk
+            // has the fewest elements of each, and one result.
             of_results.extend(Cuts::along(&self.kept, axis, |kept| self.fit(kept, &whole))?);
             of_results.extend(Cuts::along(&self.kept, axis, |kept| self.fit(kept, &smallest))?);
             of_results.push(Cuts::at(&self.kept, axis, 1));
@@ -253,7 +255,7 @@ impl Ways<'_, '_> {
     /// Whether chunks are within the limit. The first, the last and one in the middle are tested.
     fn fit(&self, kept: &Cuts, reduced: &Cuts) -> Result<bool> {
         let results: usize = kept.get(0).iter().map(ExactSizeIterator::len).product();
-        // Partial reductions of all previous chunks, and of the current one.
+        // The partial reductions of all previous chunks, and those of the current chunk.
         let partials = results.saturating_mul(2 * self.partial);
         let partials = if partials > UNCOUNTED { partials } else { 0 };
         let (i, j) = (kept.count() - 1, reduced.count() - 1);
@@ -266,7 +268,7 @@ impl Ways<'_, '_> {
         Ok(true)
     }
 
-    /// The cost of reading all chunks, if each costs as much as the one in the middle.
+    /// The cost of reading all chunks, assuming that each costs as much as the middle one.
     fn reading(&self, kept: &Cuts, reduced: &Cuts) -> Result<f64> {
         let (n, m) = (kept.count(), reduced.count());
         let windows = self.windows((kept, n / 2), (reduced, m / 2))?;

@@ -1,4 +1,4 @@
-//! Reductions and scans of data larger than memory, which are computed before the results that use them.
+//! Reductions and scans of data larger than memory. They are computed before the results that use them.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -17,21 +17,21 @@ use crate::engine::{Control, Engine, Folding, Options, ScanBlocks};
 use crate::expr;
 use crate::storage::Storage;
 
-/// Passes over inputs larger than memory, which compute reductions and scans chunk by chunk, with the same bits as if they were
-/// computed at once.
+/// Passes over inputs larger than memory. They compute reductions and scans chunk by chunk, with the same bits as an evaluation
+/// in memory.
 ///
-/// [`Chunks`] need all elements of a reduction in one chunk. If these exceed [`Options::max_bytes`], or if chunks of the results
-/// would compute the reduction repeatedly or read inputs in short pieces, passes compute the reduction beforehand: one pass for a
-/// sum, two for a variance. Independent reductions of one shape along the same axes share a pass. The results, in which these
-/// reductions are then arrays in memory, are computed in [`Chunks`] afterwards.
+/// [`Chunks`] need all elements of a reduction in one chunk. A pass computes a reduction beforehand if its elements exceed
+/// [`Options::max_bytes`], or if chunks of the results would compute it repeatedly or read inputs in short pieces. A sum takes
+/// one pass, a variance two. Independent reductions of the same shape and axes share a pass. Afterwards the results are computed
+/// in [`Chunks`], with the reductions as arrays in memory.
 ///
-/// A scan along an axis that exceeds the limit has a pass that keeps the totals of blocks of 2^k elements, in at most a third of
-/// the limit. A chunk of the results then needs only its own elements, and those before them in its first block. Inputs are read
+/// A scan along an axis that exceeds the limit has a pass that stores the totals of blocks of 2^k elements, in at most a third of
+/// the limit. A chunk of the results then needs only its own elements and those before them in its first block. Inputs are read
 /// twice.
 ///
-/// Inputs are read in the order of their memory, row by row, if possible. It is possible for sums of a matrix's rows, of its
-/// columns and of all its elements. Partial results count as memory: somewhat more than 16 elements for each result and each
-/// doubling of the number of elements.
+/// Inputs are read in the order of their memory, row by row, where possible: for sums of a matrix's rows, of its columns and of
+/// all its elements. Partial results count as memory: somewhat more than 16 elements for each result and each doubling of the
+/// number of elements.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -63,9 +63,9 @@ use crate::storage::Storage;
 pub struct Passes<'a> {
     inputs: Vec<Array<'a>>,
     options: Options,
-    /// The results, followed by expressions that are evaluated only for their errors.
+    /// The results as the first group, then expressions that are evaluated only for their errors.
     groups: Vec<PassGroup<'a>>,
-    /// The remaining passes, the one in progress first.
+    /// The remaining passes, beginning with the one in progress.
     passes: VecDeque<Pass<'a>>,
     running: Running,
     bytes: usize,
@@ -73,11 +73,11 @@ pub struct Passes<'a> {
 
 /// The progress of a pass.
 struct Running {
-    /// The index of the next part of the results, and of the next part of their reduced axes.
+    /// The index of the next box of the results, and the index of the next box of the reduced axes.
     kept: usize,
     reduced: usize,
     folding: Folding,
-    /// The memory of the results of each reduction, and the number of bytes written so far.
+    /// For each reduction, the memory of its results and the number of bytes written to it.
     results: Vec<(Buffer, usize)>,
 }
 
@@ -86,7 +86,7 @@ impl Running {
         Running { kept: 0, reduced: 0, folding: Folding::new(), results: Vec::new() }
     }
 
-    /// Advances to the next chunk. Returns whether the finished chunk was the last one of its part of the results.
+    /// Advances to the next chunk. Returns whether the finished chunk was the last one of its box of the results.
     fn advance(&mut self, pass: &Pass<'_>) -> bool {
         self.reduced += 1;
         let is_last = self.reduced == pass.reduced.count();
@@ -98,10 +98,11 @@ impl Running {
 }
 
 impl<'a> Passes<'a> {
-    /// The passes that results over inputs need before [`Chunks::new`]; none for results without reductions and scans.
+    /// Plans the passes that are needed before [`Chunks::new`] divides the results. Results without reductions and scans need
+    /// none.
     ///
     /// # Errors
-    /// The errors of [`Chunks::new`]; for results with reductions or scans, these may also concern the expressions that are
+    /// The errors of [`Chunks::new`]. For results with reductions or scans, an error may concern the expressions that are
     /// computed after the passes.
     pub fn new(results: &[&Array<'a>], inputs: &[&Array<'a>], options: &Options) -> Result<Passes<'a>> {
         let of_results = match options.contract {
@@ -127,8 +128,8 @@ impl<'a> Passes<'a> {
     }
 
     /// The smallest [`Options::max_bytes`], to within 1 %, with which the results can be computed in passes and chunks. An
-    /// application can suggest it if [`Passes::new`] fails with [`ErrorKind::Limit`]. It plans for many limits, which takes a
-    /// while for expressions of many nodes.
+    /// application can suggest this limit if [`Passes::new`] fails with [`ErrorKind::Limit`]. The search plans for many limits,
+    /// which takes a while for expressions of many nodes.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -184,11 +185,11 @@ impl<'a> Passes<'a> {
         self.bytes
     }
 
-    /// The next chunk, to be [folded](PassChunk::fold). The same chunk is returned until it is folded; after the last one,
-    /// `None`.
+    /// The next chunk, to be [folded](PassChunk::fold). The same chunk is returned until it is folded. `None` after the last
+    /// chunk.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] if memory is refused.
+    /// [`ErrorKind::Limit`] if memory cannot be allocated.
     pub fn next_chunk(&mut self) -> Result<Option<PassChunk<'_, 'a>>> {
         if self.passes.front().is_some_and(|pass| self.running.kept == pass.kept.count()) {
             self.finish()?;
@@ -208,7 +209,7 @@ impl<'a> Passes<'a> {
         Ok(Some(PassChunk { pass, chunk, elements, running: &mut self.running, options: &self.options }))
     }
 
-    /// Ends a pass: replaces its stand-ins by the computed values.
+    /// Ends a pass: replaces its stand-ins with the computed values.
     fn finish(&mut self) -> Result<()> {
         let running = std::mem::replace(&mut self.running, Running::new());
         let Some(done) = self.passes.pop_front() else { return Ok(()) };
@@ -225,7 +226,7 @@ impl<'a> Passes<'a> {
         Ok(())
     }
 
-    /// The results, in which the reductions that passes have computed are arrays in memory.
+    /// The results, in which arrays in memory replace the reductions that passes have computed.
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] if passes remain.
@@ -239,12 +240,12 @@ impl<'a> Passes<'a> {
         }
     }
 
-    /// The results, for explanations: while passes remain, arrays of arbitrary values replace the values that these compute.
+    /// The results, for explanations. Until a pass has run, arrays of arbitrary values replace the values that it computes.
     pub fn planned(&self) -> &[Array<'a>] {
         self.groups.first().map_or(&[], |group| group)
     }
 
-    /// The chunks of [`Chunks::unread`] for the results, including elements that only the passes' reductions would read.
+    /// The chunks of [`Chunks::unread`] for the results. They include elements that only the passes' reductions would read.
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] if passes remain; and the errors of [`Chunks::new`].
@@ -286,16 +287,17 @@ impl std::fmt::Display for Pass<'_> {
     }
 }
 
-/// The position of a chunk's totals in the memory of all totals of a scan. A *run* has the elements along the scanned axis, for
-/// one index of the axes before it.
+/// The position of a chunk's totals in the memory of all totals of a scan. A *run* contains the elements along the scanned axis
+/// at one index of the axes before it.
 struct PlaceOfTotals {
     axis: usize,
-    /// Bytes of a row (one index of the axes up to the scanned one) of all totals, and of the chunk's part of it.
+    /// The size in bytes of a row of totals (the elements at one index of the axes up to the scanned one), and of the part of a
+    /// row that belongs to the chunk.
     row: usize,
     of_chunk: usize,
-    /// The number of blocks of a run that have totals.
+    /// The number of blocks in a run for which a total is stored.
     blocks: usize,
-    /// The index of the chunk's first run, that of its first block, and the offset of its part in a row, in bytes.
+    /// The index of the chunk's first run, the index of its first block, and the offset in bytes of the chunk's part in a row.
     run: usize,
     block: usize,
     byte: usize,
@@ -308,7 +310,7 @@ impl PlaceOfTotals {
             Some(totals) => (totals.shape(), totals.dtype().size()),
             None => (&[][..], 0),
         };
-        // A chunk has adjacent complete runs, or adjacent columns of one run.
+        // A chunk contains complete adjacent runs, or adjacent columns of one run.
         let first = |axes: Range<usize>| axes.fold(0, |at, axis| at * shape[axis] + window.0[axis].start);
         let columns = axis + 1..shape.len();
         PlaceOfTotals {
@@ -322,8 +324,8 @@ impl PlaceOfTotals {
         }
     }
 
-    /// The range of bytes for the total of a block, by the indices of run and block in the chunk. `None` for the last block of
-    /// the axis, whose total no element needs.
+    /// The range of bytes for the total of a block, given the indices of the run and the block within the chunk. `None` for the
+    /// last block of the axis, because no element needs its total.
     fn of(&self, run: usize, block: usize) -> Option<Range<usize>> {
         let block = self.block + block;
         let start = ((self.run + run) * self.blocks + block) * self.row + self.byte;
@@ -356,8 +358,8 @@ impl<'p, 'a> PassChunk<'p, 'a> {
         self.pass.to_string()
     }
 
-    /// The reductions of this chunk's elements alone, or the elements to be scanned, as lazy arrays. They are computed from one
-    /// array for each of the [parts](PassChunk::parts).
+    /// The reductions of this chunk's elements alone, or the elements to be scanned, as lazy arrays. They are computed from
+    /// `parts`, which contains one array for each of the [parts](PassChunk::parts).
     ///
     /// # Errors
     /// The errors of [`Chunk::results`].
@@ -373,11 +375,12 @@ impl<'p, 'a> PassChunk<'p, 'a> {
             .collect()
     }
 
-    /// Adds the elements of this chunk to the partial reductions of the previous ones, or computes their totals for a scan.
-    /// `parts` has one array for each of the [parts](PassChunk::parts), in the same order.
+    /// Adds the elements of this chunk to the partial reductions of the previous chunks, or computes the totals of this chunk's
+    /// blocks for a scan. `parts` contains one array for each of the [parts](PassChunk::parts), in the same order.
     ///
     /// # Errors
-    /// The errors of [`Chunk::results`] and [`Array::eval_with`]; the chunk then remains the next one.
+    /// The errors of [`Chunk::results`] and [`Array::eval_with`]. After an error, [`Passes::next_chunk`] returns this chunk
+    /// again.
     pub fn fold<'q>(self, parts: &[Array<'q>]) -> Result<()>
     where
         'a: 'q,
@@ -395,7 +398,7 @@ impl<'p, 'a> PassChunk<'p, 'a> {
     {
         let reductions = self.results(parts)?;
         let PassChunk { pass, running, elements, options, .. } = self;
-        // The limit was respected when the size of the chunk was chosen.
+        // The size of the chunk was chosen so that it respects the limit, which is therefore not checked again.
         let options = Options { max_bytes: usize::MAX, ..options.clone() };
         if let Purpose::Totals { scan, level } = pass.purpose {
             let internal = || Error::new(ErrorKind::Internal, "a scan without memory for totals");

@@ -1,9 +1,9 @@
 //! Chooses the reductions and scans that need separate passes before the results that use them.
 //!
-//! Results are computed in chunks directly if each chunk fits memory, no reduction's elements are computed for several chunks,
-//! and inputs are read in long pieces. Otherwise some reduction or scan is an obstacle, and a pass computes it. If the obstacle
-//! depends on another obstacle, a pass computes that one first. A computed reduction is an array in memory for everything after
-//! it; a scan whose totals are computed needs only the elements of a chunk.
+//! Results are computed directly in chunks if each chunk fits memory, no reduction's elements are computed for several chunks,
+//! and inputs are read in long pieces. If one of these conditions is not met, some reduction or scan is an obstacle, and a pass
+//! computes it. If the obstacle depends on another obstacle, a pass computes that one first. After its pass, a reduction is an
+//! array in memory; a scan whose totals are computed needs only the elements of a chunk.
 
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape, View};
 use broadloom_mem::Buffer;
@@ -19,8 +19,8 @@ use crate::storage::Storage;
 /// Results that are computed together.
 pub(super) type PassGroup<'a> = Vec<Array<'a>>;
 
-/// The passes, in order, that groups of results need before they can be computed in chunks of at most this many bytes. In the
-/// groups, stand-in arrays replace the reductions that passes compute.
+/// Plans, in order, the passes that groups of results need before they can be computed in chunks of at most `max_bytes`. In the
+/// groups, stand-in arrays replace the reductions that the passes compute.
 pub(super) fn passes<'a>(
     groups: &mut [PassGroup<'a>],
     inputs: &[&Array<'a>],
@@ -83,8 +83,9 @@ fn next<'a>(
     Ok(pass.filter(|(_, pass)| pass.reading < reading / 2.0))
 }
 
-/// The reductions and scans that have to be computed before `count` chunks, one of which has these windows: their elements would
-/// be computed for several chunks, or they make the chunk too large. The best candidate comes first.
+/// The reductions and scans that have to be computed before the results are divided into `count` chunks, one of which has these
+/// windows. Their elements would be computed for several chunks, or they make the chunk too large. The best candidate comes
+/// first.
 fn obstacles(
     nodes: &Nodes<'_>,
     windows: &super::Windows,
@@ -108,15 +109,15 @@ fn obstacles(
     found
 }
 
-/// Finds the pass that computes a scan, or a reduction together with similar ones; or, if something it depends on must be
-/// computed first, the pass for that.
+/// Finds the pass that computes a scan, or a reduction together with similar reductions. If the node depends on another one that
+/// must be computed first, finds the pass for that node.
 fn resolve<'a>(
     nodes: &Nodes<'a>,
     mut node: usize,
     inputs: &[&Array<'a>],
     limit: usize,
 ) -> Result<Option<(Vec<Array<'a>>, Pass<'a>)>> {
-    // A pass that is possible, but reads inputs in short pieces or computes the elements of a scan repeatedly.
+    // The first pass found that is possible, but reads inputs in short pieces or computes the elements of a scan repeatedly.
     let mut slow = None;
     loop {
         let mut inner = None;
@@ -134,7 +135,7 @@ fn resolve<'a>(
             let windows = of.windows(&vec![pass.window(i, j); arrays.len()])?;
             let obstacle = obstacles(of, &windows, pass.chunks(), fits, limit).first().copied();
             let is_computable = fits && obstacle.is_none();
-            // Once the reductions that this pass depends on are computed, it may have a better division.
+            // Once a pass has computed the reductions on which this pass depends, this pass may have a better division.
             let first = || of.iter().map(|(node, _)| node).find(|&node| combines(of, node));
             let below = if is_computable { first() } else { obstacle };
             inner = below.map(|node| of.get(node).clone());
@@ -158,8 +159,8 @@ fn resolve<'a>(
     }
 }
 
-/// The node, and if it is a reduction, others that one pass can compute with it: they have the same shape and axes, do not depend
-/// on it, and depend on no other reduction.
+/// The node, and if it is a reduction, also the others that the same pass can compute: reductions with the same shape and axes
+/// that are not operands of the node, directly or indirectly, and have no reduction or scan below them.
 fn alike(nodes: &Nodes<'_>, node: usize) -> Vec<usize> {
     let of = |node: usize| match &nodes.get(node).0.kind {
         Kind::Reduce { arg, axes, .. } => Some((&arg.0.shape, *axes)),
@@ -190,7 +191,7 @@ fn is_scan(array: &Array<'_>) -> bool {
     matches!(array.0.kind, Kind::Scan { before: None, .. })
 }
 
-/// An array of this shape that takes the memory of one element, which is broadcast.
+/// An array of this shape that broadcasts a single element, and so takes the memory of one element.
 fn stand_in<'a>(dtype: DType, shape: Shape) -> Result<Array<'a>> {
     let element = Buffer::zeroed(dtype.size()).map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))?;
     let array = Array::data(Storage::from_buffer(dtype, element), Layout::contiguous(Shape::scalar()));

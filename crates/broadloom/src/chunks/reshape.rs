@@ -1,7 +1,7 @@
 //! Windows of reshapes.
 //!
-//! The elements of a window of a reshape lie in a range of the flat (row-major) order. Extended to complete rows of the operand,
-//! this range is a window of the operand; views select the requested window from it.
+//! The elements of a window of a reshape are in a range of the flat (row-major) order. Extended to complete rows of the operand,
+//! this range is a window of the operand, and views select the requested window from it.
 
 use std::ops::Range;
 
@@ -11,19 +11,19 @@ use smallvec::SmallVec;
 
 use super::window::{Window, indices, span};
 
-/// The steps that make a window of a reshape from its operand.
+/// A window of a reshape, expressed as a window of its operand and views of this window.
 pub(super) struct Reshaped {
-    /// The window of the operand that is needed.
+    /// The required window of the operand.
     pub operand: Window,
     /// The views to be applied to the operand's window, in order.
     pub views: SmallVec<[View; 4]>,
 }
 
-/// Determines how a nonempty window of the reshape from shape `old` to shape `new` is made.
+/// Expresses a nonempty window of the reshape from shape `old` to shape `new` by its operand.
 pub(super) fn reshaped(old: &[usize], new: &[usize], window: &Window) -> Result<Reshaped> {
     let mut operand = SmallVec::new();
-    // For each group of axes: the number of elements of the operand's window, and the slice of them, in flat order, that is
-    // requested.
+    // For each group of axes: the number of elements in the operand's window, and the slice that selects the requested elements
+    // from the window in flat order.
     let (mut flat, mut wanted) = (SmallVec::<[usize; 4]>::new(), SmallVec::<[Slice; 4]>::new());
     let (mut rows, mut of_rows) = (SmallVec::<[usize; 4]>::new(), SmallVec::<[Slice; 4]>::new());
     for (olds, news) in groups(old, new) {
@@ -35,8 +35,8 @@ pub(super) fn reshaped(old: &[usize], new: &[usize], window: &Window) -> Result<
         of_rows.extend(cover.of_rows);
     }
     let mut views = SmallVec::new();
-    // If the operand's windows have no other elements, a single reshape suffices, which merges no more axes than the original
-    // one.
+    // If the operand's window contains no other elements than the requested ones, a single reshape suffices, which merges no
+    // more axes than the original reshape.
     if flat.iter().zip(&wanted).any(|(&len, wanted)| wanted.len != len) {
         views.push(View::Reshape(Shape::new(&flat)?));
         views.push(View::Slice(wanted));
@@ -77,8 +77,8 @@ fn groups(old: &[usize], new: &[usize]) -> Vec<(Range<usize>, Range<usize>)> {
     groups
 }
 
-/// The range of the flat order that contains a window: complete rows of the first axis along which the window has several
-/// indices.
+/// The range of the flat order that contains a window: complete rows of the first axis along which the window has more than one
+/// index.
 struct Cover {
     start: usize,
     len: usize,
@@ -109,8 +109,8 @@ impl Cover {
     }
 }
 
-/// Appends to `window` the smallest window of consecutive elements that contains the `len` elements from `start` on. Returns the
-/// index of its first element in flat order, and its number of elements.
+/// Appends to `window` the smallest window that contains `len` elements from `start` on and whose own elements are consecutive.
+/// Returns the flat index of this window's first element, and its number of elements.
 fn unravel(extents: &[usize], start: usize, len: usize, window: &mut SmallVec<[Slice; 4]>) -> (usize, usize) {
     let mut inner: usize = extents.iter().product();
     let (mut low, mut high) = (start, start + len - 1);

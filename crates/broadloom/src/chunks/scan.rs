@@ -1,7 +1,8 @@
 //! Windows of a scan for which the totals of blocks of 2^level elements are known.
 //!
-//! A window begins at the beginning of a block, so that it needs only its own elements and the totals of the blocks before. If a
-//! scan includes its initial value, result i is the scan of the elements before element i, so that result indices are one higher.
+//! A window begins at the beginning of a block, so that it needs only its own elements and the totals of the blocks before it. If
+//! a scan includes its initial value, result `i` is the scan of the elements before element `i`, so the indices of the results
+//! are higher by one.
 
 use broadloom_core::node::Before;
 
@@ -13,13 +14,13 @@ pub(super) fn widen(window: &mut Window, axis: usize, initial: bool, level: u8) 
     let front = usize::from(initial);
     let start = match wanted.start.checked_sub(front) {
         Some(element) => (element >> level << level) + front,
-        // The window includes the initial element.
+        // The window includes the initial value.
         None => 0,
     };
     window.0[axis] = indices(start, 1, wanted.start + span(wanted) - start);
 }
 
-/// The window of operand `i` that a window of the scan needs. Operand 0 has the elements, operand 1 the totals of blocks.
+/// The window of operand `i` that a window of the scan needs. Operand 0 contains the elements, operand 1 the totals of blocks.
 pub(super) fn operand(window: &Window, axis: usize, initial: bool, level: u8, i: usize) -> Window {
     let wanted = window.0[axis];
     let front = usize::from(initial);
@@ -32,8 +33,8 @@ pub(super) fn operand(window: &Window, axis: usize, initial: bool, level: u8, i:
     needed
 }
 
-/// Adjusts the fields of a scan of all elements to a window of it: sets the number of blocks before the window, and keeps the
-/// initial element only if the window has it.
+/// Changes the fields of a scan of all elements to those of a scan of a window: sets the number of blocks before the window, and
+/// keeps the initial value only if the window includes it.
 pub(super) fn begin<A>(window: &Window, axis: usize, initial: &mut bool, before: &mut Option<Before<A>>) {
     let Some(before) = before else { return };
     let start = window.0[axis].start;

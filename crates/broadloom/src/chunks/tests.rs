@@ -15,7 +15,8 @@ fn limited(max_bytes: usize) -> Options {
     Options { max_bytes, ..Options::default() }
 }
 
-/// Most chunks have the structure of the previous chunk, and so share its plan; the last one is not compared.
+/// Most chunks have the same structure as the previous chunk, and so share its plan. The last chunk may be shorter, and
+/// is not compared.
 #[test]
 fn whole_chunks_have_one_structure() -> Result<()> {
     let x = Array::input("x", DType::Float32, &[10_000.into(), 6.into()])?;
@@ -41,8 +42,8 @@ fn whole_chunks_have_one_structure() -> Result<()> {
             }
             let whole = &structures[..structures.len() - 1];
             let changes = whole.windows(2).filter(|pair| pair[0] != pair[1]).count();
-            // The structure changes where the windows of a reversal and of its other operand meet, and at the ends of a
-            // transpose's rows.
+            // The structure changes where the window of a reversal meets the window of the reversal's other operand,
+            // and at the ends of a transpose's rows.
             assert!(changes * 4 <= whole.len(), "{changes} of {}", whole.len());
         }
     }

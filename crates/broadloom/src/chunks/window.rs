@@ -1,7 +1,7 @@
 //! Windows of index spaces: the requested indices along each axis.
 //!
-//! Along an axis a window has the indices `start`, `start + step`, … with a positive step. A single index has step 1, and an
-//! empty set of indices is start 0, length 0, step 1, so that equal windows have equal representations.
+//! Along an axis, a window contains the indices `start`, `start + step`, … with a positive step. A single index is stored with
+//! step 1, and an empty set of indices with start 0, length 0 and step 1, so that equal windows have equal representations.
 
 use std::ops::Range;
 
@@ -16,10 +16,10 @@ pub(crate) struct Window(pub SmallVec<[Slice; 4]>);
 /// The requested windows of one node.
 pub(crate) type WindowList = SmallVec<[Window; 1]>;
 
-/// The maximum number of windows of a node. Beyond it, the two windows are merged whose union has the fewest additional elements.
+/// The maximum number of windows of a node. If there are more, the two windows whose union adds the fewest elements are merged.
 const MAX_WINDOWS: usize = 64;
 
-/// The canonical representation of these indices of an axis.
+/// The canonical representation of a set of indices along an axis.
 pub(super) fn indices(start: usize, step: usize, len: usize) -> Slice {
     match len {
         0 => Slice { start: 0, step: 1, len },
@@ -28,7 +28,7 @@ pub(super) fn indices(start: usize, step: usize, len: usize) -> Slice {
     }
 }
 
-/// The number of indices from the first to the last, including the ones that the steps skip.
+/// The number of indices from the first to the last, including those that the step skips.
 pub(super) fn span(slice: Slice) -> usize {
     if slice.len == 0 { 0 } else { (slice.len - 1) * slice.step.unsigned_abs() + 1 }
 }
@@ -39,12 +39,12 @@ impl Window {
         Window(shape.iter().map(|&extent| indices(0, 1, extent)).collect())
     }
 
-    /// The window of these ranges of indices.
+    /// The window that contains these ranges of indices.
     pub(crate) fn of_ranges(ranges: impl IntoIterator<Item = Range<usize>>) -> Window {
         Window(ranges.into_iter().map(|range| indices(range.start, 1, range.len())).collect())
     }
 
-    /// Extends the window to all indices of an axis of this extent.
+    /// Extends the window to all indices along an axis of this extent.
     pub(crate) fn take_whole(&mut self, axis: usize, extent: usize) {
         self.0[axis] = indices(0, 1, extent);
     }
@@ -59,7 +59,7 @@ impl Window {
         if self.is_empty() { 0 } else { self.0.iter().map(|slice| slice.len).product() }
     }
 
-    /// The shape of an array of the window's elements.
+    /// The shape of an array that contains only the window's elements.
     pub(crate) fn shape(&self) -> Result<Shape> {
         Shape::new(&self.0.iter().map(|slice| slice.len).collect::<SmallVec<[usize; 4]>>())
     }
@@ -79,14 +79,14 @@ impl Window {
     pub(crate) fn pieces(&self, shape: &[usize]) -> usize {
         let whole =
             self.0.iter().zip(shape).rev().take_while(|(slice, extent)| slice.len == **extent).count();
-        // The window has all indices of the last `whole` axes. Its indices of the axis before them are a range, so the elements
-        // of this axis and of the last ones are contiguous: one piece for each index of the remaining outer axes.
+        // The window has all indices along the last `whole` axes. Its indices along the axis before them are a range, so the
+        // elements of these axes together are contiguous: there is one piece for each index of the remaining outer axes.
         let outer = self.0.len().saturating_sub(whole + 1);
         self.0[..outer].iter().map(|slice| slice.len).product()
     }
 
-    /// Splits the window along the first axis that has several indices, into windows of one index. Empty for a window of one
-    /// element.
+    /// Splits the window along the first axis that has several indices, into windows of one index along it. Empty for a window of
+    /// one element.
     pub(crate) fn indices_of_first_axis(&self) -> Vec<Window> {
         let Some(axis) = self.0.iter().position(|slice| slice.len > 1) else { return Vec::new() };
         let slice = self.0[axis];
@@ -98,12 +98,13 @@ impl Window {
         (0..slice.len).map(at).collect()
     }
 
-    /// The slices that select this window from an array of the window `outer`; `None` if `outer` lacks one of its elements.
+    /// The slices that select this window from an array that contains the window `outer`; `None` if `outer` lacks an element of
+    /// this window.
     pub(crate) fn within(&self, outer: &Window) -> Option<SmallVec<[Slice; 4]>> {
         self.0.iter().zip(&outer.0).map(|(&inner, &outer)| within(inner, outer)).collect()
     }
 
-    /// The smallest window that contains the elements of both windows.
+    /// The smallest window that contains all elements of `self` and `other`.
     fn cover(&self, other: &Window) -> Window {
         Window(self.0.iter().zip(&other.0).map(|(&a, &b)| cover(a, b)).collect())
     }
@@ -130,8 +131,8 @@ fn cover(a: Slice, b: Slice) -> Slice {
     indices(start, 1, (a.start + span(a)).max(b.start + span(b)) - start)
 }
 
-/// Merges windows. Two windows become one if it has no more elements than both together, as the overlapping windows of a stencil;
-/// others stay separate.
+/// Merges windows. Two windows are replaced by the smallest window that contains both if it has no more elements than the two
+/// together, as for the overlapping windows of a stencil. Other windows stay separate.
 pub(super) fn merged(windows: WindowList) -> WindowList {
     if windows.len() < 2 {
         return windows;
@@ -150,7 +151,7 @@ pub(super) fn merged(windows: WindowList) -> WindowList {
     out
 }
 
-/// Merges the two windows whose smallest common window has the fewest additional elements.
+/// Merges the two windows for which the smallest window that contains both has the fewest additional elements.
 fn merge_cheapest(windows: &mut WindowList) {
     let waste = |&(i, j): &(usize, usize)| {
         let (a, b): (&Window, &Window) = (&windows[i], &windows[j]);
@@ -219,7 +220,7 @@ mod tests {
         assert_eq!(merged(list(&ends)), list(&ends));
         let rows_and_columns = [window(&[(0, 1, 2), (0, 1, 100)]), window(&[(0, 1, 100), (0, 1, 2)])];
         assert_eq!(merged(list(&rows_and_columns)), list(&rows_and_columns));
-        // Windows without elements are kept unless they are within another.
+        // A window without elements is kept unless another window contains it.
         let empty = [window(&[(0, 1, 0), (0, 1, 0)]), window(&[(0, 1, 1), (0, 1, 0)])];
         assert_eq!(merged(list(&empty)), list(&empty[1..]));
         let crossed = [window(&[(0, 1, 0), (0, 1, 5)]), window(&[(0, 1, 3), (0, 1, 0)])];

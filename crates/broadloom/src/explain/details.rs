@@ -1,6 +1,7 @@
 //! An explanation as plain data: the lines, names and figures of its text, for programs that show them in other ways.
 //!
-//! A canonical NaN is no node of its own here: the operation before it says that it has one.
+//! An op that makes NaNs canonical is not listed as a node. Instead, [`ExplainedNode::has_one_nan`] is set for its
+//! operand.
 
 use broadloom_core::fuse::{Source, Target, describe};
 use broadloom_core::graph::{Graph, Leaf, NodeId, NodeKind};
@@ -15,7 +16,8 @@ use rustc_hash::FxHashMap;
 
 use crate::explain::explanation::{Explanation, ONE_NAN, Run, Step, name_or, vectors};
 
-/// The contents of an [`Explanation`]. Lines are those of its text, whose form may change in any version.
+/// The contents of an [`Explanation`]. Fields described as lines contain lines of its text, whose form may change in
+/// any version.
 ///
 /// ```
 /// use broadloom::Options;
@@ -33,25 +35,25 @@ use crate::explain::explanation::{Explanation, ONE_NAN, Run, Step, name_or, vect
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Details {
-    /// The subject, in a line; empty for arrays.
+    /// The subject of the explanation, in one line; empty for arrays.
     pub about: String,
     /// A line for each node of the typed graph, before rewriting.
     pub typed: Vec<String>,
     /// The names of the results' nodes in the typed graph.
     pub typed_results: Vec<String>,
-    /// The rules that were applied, a line each.
+    /// The rewrite rules that were applied, one line each.
     pub rules: Vec<String>,
-    /// The nodes after rewriting that the results need, operands first.
+    /// The rewritten nodes that the results need, operands first.
     pub nodes: Vec<ExplainedNode>,
     /// The names of the results' nodes after rewriting.
     pub results: Vec<String>,
-    /// The number of temporaries between the kernels.
+    /// The number of temporaries that kernels write for later kernels.
     pub temporaries: usize,
     /// The kernels, in the order in which they run.
     pub kernels: Vec<ExplainedKernel>,
-    /// The reasons why nodes were fused or materialised, a line each.
+    /// The reasons why nodes were fused or materialised, one line each.
     pub decisions: Vec<String>,
-    /// A line about kernels that run row block by row block, and one for each array that is in memory already.
+    /// A line about kernels that run row block by row block, and one line for each array that already was in memory.
     pub notes: Vec<String>,
 }
 
@@ -62,7 +64,7 @@ pub enum NodeRole {
     Input,
     /// A constant, or generated numbers.
     Constant,
-    /// Another view of its operand's elements, which costs nothing.
+    /// A view of its operand's elements, which takes no computation.
     View,
     /// A function, a conversion, a reduction or a scan.
     Operation,
@@ -72,23 +74,23 @@ pub enum NodeRole {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ExplainedNode {
-    /// The name by which lines refer to it, such as `n4`.
+    /// The name by which lines refer to the node, such as `n4`.
     pub name: String,
-    /// Its role.
+    /// The node's role in the graph.
     pub role: NodeRole,
-    /// The name of its function or of the input, or the constant.
+    /// The name of the function or of the input, or the value of the constant.
     pub what: String,
-    /// Its dtype and shape.
+    /// The node's dtype and shape.
     pub type_name: String,
-    /// Its line in the text.
+    /// The node's line in the text.
     pub line: String,
-    /// The positions of its operands in the list of nodes.
+    /// The positions of the node's operands in [`Details::nodes`].
     pub operands: Vec<usize>,
-    /// The names of the results that it is.
+    /// The names of the results whose value this node is.
     pub results: Vec<String>,
-    /// Whether its NaNs are given one bit pattern.
+    /// Whether all NaNs among the node's values get the same bit pattern.
     pub has_one_nan: bool,
-    /// The first kernel that computes it, or writes it as a result.
+    /// The index of the first kernel that computes the node or writes it as a result.
     pub kernel: Option<usize>,
 }
 
@@ -96,31 +98,32 @@ pub struct ExplainedNode {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ExplainedKernel {
-    /// Its index space, and the shape to which elements are combined or the axis along which they are scanned.
+    /// The index space of the kernel, and the shape to which it combines elements or the axis along which it scans
+    /// them.
     pub space: String,
-    /// The arrays that it reads.
+    /// The arrays that the kernel reads.
     pub inputs: Vec<ExplainedInput>,
-    /// The arrays that it writes.
+    /// The arrays that the kernel writes.
     pub outputs: Vec<ExplainedOutput>,
-    /// The lines of its body.
+    /// The lines of the kernel's body.
     pub body: Vec<String>,
-    /// The names of its reductions and scans.
+    /// The names of the kernel's reductions and scans.
     pub combines: Vec<String>,
-    /// The ways in which it reduces or scans elements, a line each.
+    /// The ways in which the kernel reduces or scans elements, one line each.
     pub combining: Vec<String>,
     /// The numbers of instructions that are computed once per call, once per row, and once per element.
     pub instructions: [usize; 3],
     /// The number of operations on elements.
     pub operations: u64,
-    /// The bytes that it reads.
+    /// The number of bytes that the kernel reads.
     pub read: u64,
-    /// The bytes that it writes.
+    /// The number of bytes that the kernel writes.
     pub written: u64,
-    /// Its chosen executor; `None` for a kernel without elements.
+    /// The executor that was chosen for the kernel; `None` for a kernel without elements.
     pub run: Option<ExplainedRun>,
-    /// Its code, if requested: texts with their titles.
+    /// The kernel's code, if requested: pairs of a title and a text.
     pub code: Vec<(String, String)>,
-    /// The reason why there is no code, if code was requested.
+    /// The reason why `code` is empty, if code was requested.
     pub no_code: Option<String>,
 }
 
@@ -128,21 +131,21 @@ pub struct ExplainedKernel {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ExplainedInput {
-    /// Its name in the kernel's body.
+    /// The name of the array in the kernel's body.
     pub value: String,
-    /// Its dtype.
+    /// The dtype of the elements.
     pub dtype: DType,
     /// The shape in which it is read.
     pub shape: String,
-    /// The name of its memory.
+    /// The name of the input or temporary that is read.
     pub source: String,
-    /// The number of the caller's array, if it is one.
+    /// The index of the caller's array, if the kernel reads one.
     pub number: Option<usize>,
-    /// The kernel that wrote it, if it is a temporary.
+    /// The index of the kernel that wrote the array, if the array is a temporary.
     pub kernel: Option<usize>,
-    /// Its layout.
+    /// The layout of the array.
     pub layout: String,
-    /// How its elements are read.
+    /// How the kernel reads the elements.
     pub access: &'static str,
 }
 
@@ -150,11 +153,11 @@ pub struct ExplainedInput {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ExplainedOutput {
-    /// Its value in the kernel's body.
+    /// The name of the array's value in the kernel's body.
     pub value: String,
     /// The dtype of the elements.
     pub dtype: DType,
-    /// The name of the result or temporary.
+    /// The name of the result or temporary that is written.
     pub target: String,
 }
 
@@ -164,27 +167,27 @@ pub struct ExplainedOutput {
 pub struct ExplainedRun {
     /// The name of the executor: `jit`, `interpreter`, or `built-in loop`.
     pub executor: &'static str,
-    /// Whether it is a built-in loop, which combines elements of memory and computes none.
+    /// Whether the executor is a built-in loop, which combines elements from memory and runs no kernel.
     pub is_built_in: bool,
-    /// The reason why it was chosen.
+    /// The reason why the executor was chosen.
     pub why: String,
     /// The number of threads.
     pub threads: usize,
-    /// The estimated time, and that of each element, in words.
+    /// The estimated time of the kernel and of each element, in words.
     pub estimate: String,
-    /// The time of the chosen executor.
+    /// The estimated time with the chosen executor.
     pub time: f64,
-    /// The time of the interpreter.
+    /// The estimated time with the interpreter.
     pub interpreted: f64,
-    /// The time of machine code.
+    /// The estimated time with machine code.
     pub compiled: f64,
-    /// The time to compile.
+    /// The estimated time to compile the kernel.
     pub compile: f64,
-    /// The vector width of machine code, if that runs.
+    /// The vector width of the machine code, if the executor is `jit`.
     pub width: Option<VectorWidth>,
-    /// The vectors of machine code, in words, and the reason why they are not wider.
+    /// The vectors of the machine code, in words, and the reason why they are not wider.
     pub vectors: Option<String>,
-    /// Whether its stores are non-temporal.
+    /// Whether the stores are non-temporal.
     pub streams: bool,
 }
 
@@ -220,7 +223,7 @@ impl Explanation {
         }
     }
 
-    /// The lines of the nodes of a graph; inputs have their names.
+    /// The lines of a graph's nodes, in which inputs have their names instead of numbers.
     fn lines(&self, graph: &Graph) -> Vec<String> {
         let text = graph.to_string();
         let lines = text.lines().zip(graph.ids());
@@ -286,7 +289,7 @@ impl Explanation {
         nodes
     }
 
-    /// The role of a node, and its name in a word or two.
+    /// The role of a node, and its function, input or constant in a word or two.
     fn what(&self, kind: &NodeKind) -> (NodeRole, String) {
         match kind {
             NodeKind::Leaf(Leaf::Input { slot, layout, .. }) => {
@@ -345,7 +348,7 @@ impl Explanation {
         kernels
     }
 
-    /// An input of a kernel, given the kernels that write temporaries.
+    /// Describes input `j` of a kernel. `writer` contains the kernel that writes each temporary.
     fn input(&self, step: &Step, j: usize, writer: &FxHashMap<u32, usize>) -> ExplainedInput {
         let input = &step.stage.inputs[j];
         let (value, dtype) = step.stage.read(j);
@@ -380,7 +383,8 @@ impl Explanation {
         }
     }
 
-    /// The name of a result; without a name its number, or the words for it if it is the only one.
+    /// The name of a result. A result without a name is called by its number, or by `only` if there is no other
+    /// result.
     fn result(&self, number: usize, only: &str) -> String {
         let name = self.outputs.get(number);
         match self.numbers.len() + self.settled.len() {
@@ -405,7 +409,7 @@ fn label(kind: &NodeKind) -> String {
         NodeKind::Cast { .. } => "astype".to_owned(),
         NodeKind::Count { .. } => "count".to_owned(),
         NodeKind::Index { .. } => "indices".to_owned(),
-        // Not reached: `what` names leaves itself, and a dynamic view is resolved when it is added to a graph.
+        // Not reached: `what` handles leaves before, and a dynamic view is resolved when it is added to a graph.
         NodeKind::Leaf(_) | NodeKind::DynamicView { .. } => String::new(),
     }
 }

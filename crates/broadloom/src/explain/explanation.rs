@@ -1,7 +1,7 @@
-//! The findings of an explanation: graphs, stages and executors, of which [`Details`](crate::explain::Details) are the plain data.
+//! The findings of an explanation: graphs, stages and executors. [`Details`](crate::explain::Details) contains them as plain data.
 //!
-//! An [`Explanation`] is reproducible on one machine for one state of the engine: it has no addresses and no measured times, and
-//! its order is fixed.
+//! For the same state of the engine, an [`Explanation`] is reproducible on one machine: it contains no addresses and no measured
+//! times, and its order is fixed.
 
 use broadloom_core::fuse::{Decision, Stage};
 use broadloom_core::graph::{Graph, NodeId, NodeKind};
@@ -17,12 +17,12 @@ use crate::lower::Place;
 use broadloom_mem::Listing;
 use rustc_hash::FxHashSet;
 
-/// A description of an evaluation: the typed graph, the rewritten graph, the kernels and the reasons for their division, the
-/// executor of each and the reason, their traffic and operations; on request their code.
+/// A description of an evaluation: the typed graph, the rewritten graph, the kernels and the reasons for their division, each
+/// kernel's executor and the reason for choosing it, its traffic and its operations, and on request its code.
 ///
-/// Its `Display` is text for people, whose form may change in any version. [`Explanation::details`] has the same contents as data, of
-/// which the crate `broadloom-html` makes pages and pictures. All are the same for the same expressions, options and state of the
-/// engine's caches.
+/// `Display` formats it as text for people, whose form may change in any version. [`Explanation::details`] returns the same
+/// contents as data, from which the crate `broadloom-html` makes pages and pictures. The same expressions, options and state of the
+/// engine's caches give the same description.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -38,7 +38,7 @@ use rustc_hash::FxHashSet;
 pub struct Explanation {
     /// The graph before rewriting.
     pub(crate) typed: (Graph, Vec<NodeId>),
-    /// The graph after rewriting. It may contain nodes that no root needs any more.
+    /// The graph after rewriting. It may still contain nodes that no root needs.
     pub(crate) graph: Graph,
     pub(crate) roots: Vec<NodeId>,
     pub(crate) firings: Vec<Firing>,
@@ -47,16 +47,16 @@ pub struct Explanation {
     pub(crate) stages: Vec<Step>,
     /// The stages that run block by block, or the reason why none do.
     pub(crate) blocks: Vec<String>,
-    /// The subject of the explanation, in a line; empty for arrays.
+    /// The subject of the explanation, in one line; empty for arrays.
     pub(crate) about: String,
     /// The names of inputs, by slot, and of results, by number; empty if they have none.
     pub(crate) inputs: Vec<String>,
     pub(crate) outputs: Vec<String>,
-    /// The identity of each slot's memory, if it has some, by which [`Explanation::with_inputs`] finds it.
+    /// For each slot, the identity of its memory if it has memory. [`Explanation::with_inputs`] finds the slot by it.
     pub(crate) places: Vec<Place>,
     /// The number of each root among the explained arrays.
     pub(crate) numbers: Vec<usize>,
-    /// The numbers of arrays that own their values already.
+    /// The numbers of the explained arrays that already own their values.
     pub(crate) settled: Vec<usize>,
 }
 
@@ -66,16 +66,16 @@ pub(crate) struct Step {
     pub stage: Stage,
     /// The node of each instruction.
     pub nodes: Vec<NodeId>,
-    /// The access class of each input in the plan of its loops.
+    /// The access class of each input in the stage's loop plan.
     pub access: Vec<AccessClass>,
     /// Bytes read and written.
     pub read: usize,
     pub written: usize,
-    /// The ways in which it reduces elements, one line each; empty if it does not.
+    /// The ways in which the stage reduces elements, one line each; empty if it reduces none.
     pub combining: Vec<String>,
-    /// Its chosen executor; `None` for a stage without elements.
+    /// The executor that was chosen for the stage; `None` for a stage without elements.
     pub run: Option<Run>,
-    /// Its code, or the reason why there is none, if code was requested.
+    /// The stage's code, or the reason why there is none; `None` if code was not requested.
     pub code: Option<Result<Listing, String>>,
 }
 
@@ -84,17 +84,17 @@ pub(crate) struct Step {
 pub(crate) struct Run {
     pub jit: bool,
     pub why: String,
-    /// The vector width of its machine code, and the reason why it is not wider.
+    /// The vector width of the stage's machine code, and the reason why it is not wider.
     pub width: VectorWidth,
     pub narrowed: Option<String>,
     pub threads: usize,
-    /// Estimated nanoseconds of each executor on one thread, and of compiling.
+    /// Estimated nanoseconds of each executor on one thread, and of the compilation.
     pub interpreted: f64,
     pub compiled: f64,
     pub compile: f64,
-    /// Whether it uses non-temporal stores.
+    /// Whether the machine code uses non-temporal stores.
     pub streams: bool,
-    /// Whether elements are reduced where they are in memory, without a kernel.
+    /// Whether elements are reduced in place in memory, without a kernel.
     pub folds: bool,
 }
 
@@ -104,22 +104,22 @@ impl Explanation {
         self.stages.len()
     }
 
-    /// The minimum number of bytes that the kernels read and write, including temporaries: an element that is used several times is
-    /// counted once.
+    /// The minimum number of bytes that the kernels read and write, including temporaries: an element that a kernel uses several
+    /// times is counted once.
     pub fn bytes(&self) -> u64 {
         self.stages
             .iter()
             .fold(0, |sum: u64, s| sum.saturating_add((s.read as u64).saturating_add(s.written as u64)))
     }
 
-    /// The number of operations and conversions on elements in the kernels, and of elements reduced or scanned; those that are
-    /// uniform over a row, or over everything, are counted once for it.
+    /// The number of operations and conversions on elements in the kernels, and of elements reduced or scanned. An operation whose
+    /// value is uniform over a row, or over the whole array, is counted once for the row or the array.
     pub fn operations(&self) -> u64 {
         self.stages.iter().fold(0, |sum: u64, s| sum.saturating_add(s.operations()))
     }
 
-    /// For each node after rewriting, the one that it is shown as: itself, or, for a canonical NaN, the operation before it, if
-    /// every kernel that has the one has both.
+    /// For each node after rewriting, the node that represents it in the explanation. Usually this is the node itself. A canonical
+    /// NaN is represented by the operation before it, if every kernel that computes one of the two computes both.
     pub(super) fn shown(&self) -> Vec<NodeId> {
         let operation = |id: NodeId| match &self.graph.node(id).kind {
             NodeKind::Apply { op: Op::CanonicalNan, args, .. } => args.last().copied(),
@@ -150,14 +150,14 @@ impl Explanation {
     }
 }
 
-/// What the op `canonical_nan` does, for readers who know NaN from NumPy.
+/// Describes the op `canonical_nan` for readers who know NaN from NumPy.
 pub(super) const ONE_NAN: &str = "one bit pattern for every NaN";
 
 fn is_canonical_nan(inst: &Inst) -> bool {
     matches!(inst.code, Code::Apply { op: Op::CanonicalNan, .. })
 }
 
-/// The name, in one line; if there is none, the alternative.
+/// The name, in one line; `words` if there is no name.
 pub(super) fn name_or(name: Option<&String>, words: impl std::fmt::Display) -> String {
     match name {
         Some(name) if !name.is_empty() => printable(name).into_owned(),
@@ -172,7 +172,7 @@ impl Step {
         let depths = kernel.depths(|input| self.access.get(input) == Some(&AccessClass::Uniform));
         let mut counts = [0; 3];
         let of_body = &depths[kernel.values() - kernel.body.len()..];
-        // The canonical NaN is part of the operation before it.
+        // The op `canonical_nan` counts as part of the operation before it.
         let written = |inst: &Inst| !is_canonical_nan(inst);
         for (depth, _) in of_body.iter().zip(&kernel.body).filter(|(_, inst)| written(inst)) {
             counts[match depth {
@@ -184,7 +184,7 @@ impl Step {
         counts
     }
 
-    /// The lines of its kernel, with a comment at the canonical NaN.
+    /// The lines of the stage's kernel, with a comment after each `canonical_nan`.
     pub(super) fn body(&self) -> Vec<String> {
         let kernel = &self.stage.kernel;
         let text = kernel.to_string();
@@ -212,7 +212,7 @@ impl Step {
         self.stage.combined_by().count()
     }
 
-    /// The index space, and the shape to which its elements are combined, or the axis along which they are scanned.
+    /// The index space, and the shape to which the stage combines its elements or the axis along which it scans them.
     pub(super) fn space(&self) -> String {
         let shape = &self.stage.shape;
         if let Some((_, axis)) = self.stage.scan() {
@@ -227,7 +227,7 @@ impl Step {
         }
     }
 
-    /// The estimated time on one thread, of the whole and of each element.
+    /// Formats the estimated time on one thread, for all elements and for each.
     pub(super) fn estimate(&self, ns: f64) -> String {
         let elements = self.stage.shape.elements();
         let each = match elements {
@@ -238,7 +238,7 @@ impl Step {
     }
 }
 
-/// A vector width, and the reason why it is not wider.
+/// Formats a vector width, and the reason why it is not wider.
 pub(super) fn vectors(width: VectorWidth, narrowed: Option<&str>) -> String {
     match narrowed {
         Some(why) => format!("vectors of {width} bits, no wider: {why}"),

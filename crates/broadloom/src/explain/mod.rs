@@ -1,4 +1,4 @@
-//! Explanations of evaluations: their data, and their text. The crate `broadloom-html` makes pages and pictures of them.
+//! Explanations of evaluations, as data and as text. The crate `broadloom-html` makes pages and pictures of them.
 
 mod details;
 mod explanation;

@@ -1,6 +1,7 @@
 //! An explanation as text.
 //!
-//! Each line is about one node, one rule or one kernel, and kernels are numbered as everywhere else.
+//! Each line is about one node, one rule or one kernel. Kernels have the same numbers as in
+//! [`Details`](crate::explain::Details).
 
 use std::fmt;
 
@@ -134,7 +135,7 @@ fn write_run(f: &mut fmt::Formatter<'_>, number: usize, kernel: &ExplainedKernel
     Ok(())
 }
 
-/// The names of results' nodes.
+/// Formats the names of the nodes that are results.
 fn listed(results: &[String]) -> String {
     match results {
         [] => "no result".into(),

@@ -48,8 +48,8 @@ impl Kernel {
     /// Binds the symbols to these extents, for row-major inputs and outputs. [`Call::run`] then only needs memory.
     ///
     /// # Errors
-    /// [`ErrorKind::Name`] for a symbol that the kernel does not have; [`ErrorKind::Shape`] for a symbol that is missing, or is
-    /// given with two different extents.
+    /// [`ErrorKind::Name`] for a symbol that the kernel does not have; [`ErrorKind::Shape`] for a symbol that has no extent in the
+    /// list, or two different ones.
     pub fn bind(&self, extents: &[(&str, usize)]) -> Result<Call> {
         let mut binding = Binding::default();
         for (name, extent) in extents {
@@ -77,7 +77,7 @@ impl Kernel {
         Ok(Call { kernel: self.clone(), bound: self.specialised(layouts)? })
     }
 
-    /// Binds the kernel to the layouts of these inputs. Their memory and values are not used.
+    /// Binds the kernel to the layouts of these inputs. The memory and the values of the inputs are not used.
     ///
     /// # Errors
     /// The errors of [`Kernel::run`] for the inputs.
@@ -87,12 +87,12 @@ impl Kernel {
 }
 
 impl Call {
-    /// Runs the kernel, with one operand per input and output, each with the dtype and layout to which the kernel is bound.
+    /// Runs the kernel. It takes one operand per input and output, each with the dtype and layout to which the kernel is bound.
     ///
     /// # Errors
-    /// [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Memory`] for operands that don't match,
-    /// before anything is written; and the errors of [`Array::eval`](crate::Array::eval), after which the outputs are
-    /// unspecified.
+    /// [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Memory`] for operands that don't match;
+    /// nothing has then been written. Also the errors of [`Array::eval`](crate::Array::eval), after which the contents of the
+    /// outputs are unspecified.
     #[inline]
     pub fn run<'o>(&self, inputs: &[In<'_>], outputs: impl IntoIterator<Item = Out<'o>>) -> Result<()> {
         self.bound.run(&self.kernel.0.options, inputs, outputs, None)
@@ -101,7 +101,7 @@ impl Call {
     /// [`Call::run`] with a [`Control`], through which the run can be cancelled and reports its progress.
     ///
     /// # Errors
-    /// The errors of [`Call::run`]; [`ErrorKind::Cancelled`], after which the outputs are unspecified.
+    /// The errors of [`Call::run`]; [`ErrorKind::Cancelled`], after which the contents of the outputs are unspecified.
     pub fn run_with<'o>(
         &self,
         inputs: &[In<'_>],
@@ -111,8 +111,8 @@ impl Call {
         self.bound.run(&self.kernel.0.options, inputs, outputs, Some(control))
     }
 
-    /// Computes these rows of the outputs (indices of their first axis) on this thread, for an application that divides the work
-    /// among threads of its own. The inputs are complete; the outputs are the memory of these rows only.
+    /// Computes these rows of the outputs (indices along their first axis) on this thread, for an application that divides the work
+    /// among threads of its own. The inputs are passed whole; the outputs are the memory of these rows only.
     ///
     /// A run with the same number of rows as an earlier one plans nothing.
     ///
@@ -159,7 +159,7 @@ impl Call {
             wanted.check(i, given)?;
             let mut layout = wanted.layout.clone();
             let mut region = given.region;
-            // The first axis is that of the first dim, or of the next one if the first is `...` and represents no axes.
+            // The first axis belongs to the first dim, or to the second dim if the first is `...` and represents no axes.
             let first = port.dims.iter().find(|dim| has_rest || **dim != Dim::Rest);
             if layout.shape.rank() == of.rank() && first == Some(&axis) {
                 let step = layout.strides[0];
@@ -168,8 +168,8 @@ impl Call {
                     false => layout.shape[0] - rows.end,
                 };
                 let left_out = layout.shape[0] - rows.len();
-                // The start of the rows is a shift of the region, not of the layout, so that one plan serves all ranges of equal
-                // length.
+                // The beginning of the rows is expressed by shifting the region, not by an offset in the layout, so that all ranges
+                // of equal length share a plan.
                 region = region.skip(rows_before * step.unsigned_abs() * given.dtype.size());
                 let mut extents: SmallVec<[usize; 4]> = layout.shape[..].into();
                 extents[0] = rows.len();
@@ -192,20 +192,20 @@ impl Call {
         part.run(&kernel.alone, &given, outputs, None)
     }
 
-    /// Compiles the kernel's machine code now, whatever it costs, so that no run has to wait for it.
+    /// Compiles the kernel's machine code now, even if the estimated cost speaks against it, so that no run has to wait for it.
     ///
-    /// Machine code depends on the kernel and not on the extents, so that other calls of the same kernel use it. Operands that
-    /// are not contiguous may need other code, which their first run compiles.
+    /// Machine code depends on the kernel and not on the extents, so all calls of the kernel use it. Operands that are not
+    /// contiguous may need other code, which their first run compiles.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] if the compiler fails. If no compiler is available, or the option
-    /// [`executor`](crate::Options::executor) excludes machine code, nothing is done and there is no error.
+    /// [`executor`](crate::Options::executor) excludes machine code, the function does nothing and returns no error.
     pub fn compile(&self) -> Result<()> {
         self.bound.plan().compile(&Engine::global().request(&self.kernel.0.options))
     }
 
-    /// A high estimate of the time of a run on one thread; [`Duration::MAX`] for kernels with host functions, whose cost is
-    /// unknown.
+    /// An upper estimate of the time that a run takes on one thread; [`Duration::MAX`] for kernels with host functions, whose cost
+    /// is unknown.
     ///
     /// ```
     /// use std::time::Duration;
@@ -223,7 +223,7 @@ impl Call {
         Duration::try_from_secs_f64(self.bound.plan().work().time * 1e-9).unwrap_or(Duration::MAX)
     }
 
-    /// The kernel that is called.
+    /// The kernel that this call runs.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
@@ -238,8 +238,8 @@ impl Call {
         self.bound.layouts().map(|layout| &layout.shape[..])
     }
 
-    /// The executor that would run each of the kernel's loops now, in order. Under [`Executor::Auto`] it changes between runs: a
-    /// loop is compiled once its runs would have paid for the compilation.
+    /// For each of the kernel's loops, in order, the executor that would run it now. Under [`Executor::Auto`] this changes between
+    /// runs: a loop is compiled once machine code would have saved more time in previous runs than the compilation takes.
     pub fn executors(&self) -> Vec<Executor> {
         self.bound.executors(&self.kernel.0.options)
     }

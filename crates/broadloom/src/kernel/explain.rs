@@ -1,7 +1,7 @@
 //! Explains what a run of a kernel would do.
 //!
-//! Making an [`Explanation`] of a kernel runs nothing, and changes neither the kernel nor the measurements of previous runs,
-//! which it shows.
+//! Making an [`Explanation`] of a kernel runs nothing. It reads the measurements of previous runs, and changes neither these nor
+//! the kernel.
 
 use broadloom_core::{Dim, Layout, Result, Shape};
 use smallvec::SmallVec;
@@ -10,16 +10,16 @@ use super::{Call, Kernel};
 use crate::engine::{Asked, Detail, Engine};
 use crate::explain::Explanation;
 
-/// The extent that is assumed for a dynamic dimension.
+/// The extent that [`Kernel::explain`] assumes for a dynamic dimension.
 const EXTENT: usize = 1000;
 
 impl Kernel {
-    /// A description of a run of the kernel, as text for people; its form may change in any version. Dynamic dimensions are
-    /// assumed to be 1000, or what follows from others if slices of them are broadcast, and a dynamic rank (`...`) to have no axes;
-    /// [`Call::explanation`] uses the actual extents.
+    /// A description of a run of the kernel, as text for people; its form may change in any version. A dynamic dimension is assumed
+    /// to have extent 1000, unless another extent follows because slices of it are broadcast. A dynamic rank (`...`) is assumed to
+    /// have no axes. [`Call::explanation`] uses the actual extents.
     ///
     /// # Errors
-    /// The errors of [`Kernel::bind`], since the assumed extents may exceed the options' limits.
+    /// The errors of [`Kernel::bind`], because the assumed extents may exceed the options' limits.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -47,11 +47,11 @@ impl Kernel {
 }
 
 impl Call {
-    /// A description of a run, which can be shown as text, or by the crate `broadloom-html` as a page. With `code` it includes the
+    /// A description of a run, which can be shown as text, or as a page by the crate `broadloom-html`. With `code` it includes the
     /// CLIF and the disassembly of each loop.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) if memory is refused.
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) if memory cannot be allocated.
     pub fn explanation(&self, code: bool) -> Result<Explanation> {
         let inner = &self.kernel.0;
         let (template, options) = (&inner.template, &inner.options);

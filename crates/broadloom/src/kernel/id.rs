@@ -1,9 +1,9 @@
 //! The identity of kernels across processes.
 //!
 //! An id is a hash of the kernel's content, in which expressions are written as the text of their
-//! [`Structure`](broadloom_core::structure::Structure). Equal ids mean equal results for equal inputs, provided that a host
-//! function's name identifies one function. The target, the process, and the order in which expressions are built have no effect
-//! on the id.
+//! [`Structure`](broadloom_core::structure::Structure). Kernels with equal ids compute equal results from equal inputs, provided
+//! that the name of a host function always refers to the same function. The id does not depend on the target, the process, or the
+//! order in which expressions are built.
 
 use std::fmt;
 
@@ -15,9 +15,9 @@ use crate::lower::Template;
 
 /// A kernel's identity: a hash (SHA-256) of its expressions, literals, inputs, outputs and options.
 ///
-/// It is the same on every machine and in every process of one version of broadloom, and does not depend on the memory on which a
-/// kernel runs: an application may store it, compare it, and use it as a cache key. Of a host function, only the name and the
-/// dtypes are hashed, so that two functions of the same name and dtypes have the same id.
+/// The id is the same on every machine and in every process of one version of broadloom, and does not depend on the memory on
+/// which a kernel runs: an application may store it, compare it, and use it as a cache key. Only the name and the dtypes of a
+/// host function are hashed, so two functions with the same name and dtypes are not distinguished.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KernelId([u8; 32]);
 

@@ -1,7 +1,7 @@
 //! The memory on which a kernel runs.
 //!
 //! [`In`] and [`Out`] are slices, with or without shapes and strides, evaluated arrays, or memory at pointers. This module checks
-//! only types; a run checks everything else before its first store.
+//! only the element types; a run checks the rest before its first store.
 
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_math::Elem;
@@ -49,10 +49,10 @@ pub(super) struct Form<'a> {
 }
 
 impl Form<'_> {
-    /// The form as a layout. Strides that have no effect (along axes of extent 1, and if there are no elements) are replaced by
-    /// those of row-major order, so that equivalent forms give equal layouts.
+    /// Converts the form to a layout. Strides that have no effect (along axes of extent 1, or of an array without elements) are
+    /// replaced by row-major strides, so that equivalent forms have equal layouts.
     ///
-    /// Errors: `Shape` if the rank and the number of strides differ; `Limit` for a shape larger than the address space.
+    /// Errors: `Shape` if the number of strides is not the rank; `Limit` for a shape larger than the address space.
     pub(crate) fn layout(&self) -> Result<Layout> {
         let shape = Shape::new(self.shape)?;
         if let Some(strides) = self.strides
@@ -75,13 +75,13 @@ impl Form<'_> {
         Ok(layout)
     }
 
-    /// Whether the form has this layout, which was made from a form.
+    /// Whether [`Form::layout`] would return this layout, which it returned for this form or another one.
     pub(crate) fn is(&self, layout: &Layout) -> bool {
         let Layout { shape, strides, offset } = layout;
         if *self.shape != shape[..] {
             return false;
         }
-        // PERF: if the strides are equal as they are, no layout is made for the comparison.
+        // PERF: equal strides are recognised without making a layout to compare.
         self.strides.is_some_and(|own| *own == strides[..]) && isize::try_from(self.offset) == Ok(*offset)
             || self.layout().is_ok_and(|own| own == *layout)
     }
@@ -110,13 +110,13 @@ pub struct Out<'a> {
 
 #[derive(Debug)]
 pub(super) enum PortMemory<'a> {
-    /// Bytes that are written completely, in row-major order.
+    /// Bytes that are all written, in row-major order.
     Bytes(&'a mut [u8]),
-    /// The bytes at which the form has its elements.
+    /// Bytes that contain an array of this form.
     Formed(&'a mut [u8], Form<'a>),
-    /// Memory that inputs may overlap.
+    /// Memory that may overlap with inputs.
     Raw(Box<ViewMut<'a>>),
-    /// Bools. They are written as bytes, which become 0 or 1.
+    /// A slice of bool. It is written as bytes of value 0 or 1.
     Bools(&'a mut [bool]),
 }
 
@@ -167,8 +167,8 @@ impl<'a> In<'a> {
         Some(In { dtype: leaf.storage.dtype(), region: leaf.storage.region(), form: Some(form) })
     }
 
-    /// Memory of any kind, with offset and strides in elements. The element at index (0, …, 0) is at `offset`. The region may
-    /// overlap an output that is [`Out::raw`].
+    /// Memory of any kind, with the offset and strides in elements. The element at index (0, …, 0) is at `offset`. The region may
+    /// overlap with an output made by [`Out::raw`].
     pub fn raw(
         dtype: DType,
         region: Region<'a>,
@@ -179,7 +179,7 @@ impl<'a> In<'a> {
         In { dtype, region, form: Some(Form { offset, shape, strides: Some(strides) }) }
     }
 
-    /// Elements given as bytes, in row-major order, like a slice.
+    /// Elements in row-major order, like those of a slice, given as bytes.
     pub fn bytes(dtype: DType, bytes: &'a [u8]) -> In<'a> {
         In { dtype, region: bytes.into(), form: None }
     }
@@ -210,7 +210,7 @@ impl<'a, T: Element> From<&'a mut Vec<T>> for Out<'a> {
 }
 
 impl<'a> Out<'a> {
-    /// A bool output as bytes, which become 0 or 1. A slice of bool can be an output as well, by [`From`].
+    /// A bool output as bytes, into which the run writes 0 or 1. A slice of `bool` also converts to an output, by [`From`].
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -246,21 +246,21 @@ impl<'a> Out<'a> {
         Out { dtype: T::DTYPE, place: PortMemory::Formed(bytes_of_mut(data), form) }
     }
 
-    /// Memory of any kind, which may overlap the inputs. If an input is exactly the same elements in the same order, they are
-    /// overwritten in place; otherwise the results are computed into temporaries and copied.
+    /// Memory of any kind, which may overlap with the inputs. An input with exactly the same elements in the same order is
+    /// overwritten in place. With any other overlap, the results are computed into temporaries and copied.
     pub fn raw(dtype: DType, view: ViewMut<'a>) -> Out<'a> {
         Out { dtype, place: PortMemory::Raw(Box::new(view)) }
     }
 
-    /// Elements given as bytes, in row-major order, like a slice; bytes of bool become 0 or 1.
+    /// Memory for elements in row-major order, like a slice, given as bytes. Elements of bool are written as 0 or 1.
     pub fn bytes(dtype: DType, bytes: &'a mut [u8]) -> Out<'a> {
         Out { dtype, place: PortMemory::Bytes(bytes) }
     }
 
-    /// The memory as a view of this shape.
+    /// Makes a view of this shape from the memory.
     ///
-    /// Errors: `Shape` for another shape; `Memory` for a layout that reaches outside of its memory, or addresses an element
-    /// twice.
+    /// Errors: `Shape` if the memory has another shape; `Memory` for a layout that reaches outside its memory, or addresses an
+    /// element twice.
     pub(super) fn view_of(place: PortMemory<'a>, dtype: DType, shape: &Shape) -> Result<Box<ViewMut<'a>>> {
         match place {
             PortMemory::Bytes(bytes) => {
@@ -268,7 +268,7 @@ impl<'a> Out<'a> {
             }
             PortMemory::Formed(bytes, form) => view_mut(bytes, dtype, &form.layout()?).map(Box::new),
             PortMemory::Raw(view) => Ok(view),
-            // Bools were converted to bytes before.
+            // Not reached: slices of bool have been converted to bytes by this point.
             PortMemory::Bools(_) => Err(Error::new(ErrorKind::Internal, "bools where bytes are written")),
         }
     }

@@ -1,8 +1,8 @@
 //! Kernels: compiled once, run many times on different memory.
 //!
-//! A [`Kernel`] is built from expressions of inputs that have no values yet ([`Array::input`]), or of arrays that represent
-//! inputs, and runs on the caller's memory. It keeps no input alive, its results depend only on its expressions, its options and
-//! this memory, and all operands are checked before the first store.
+//! A [`Kernel`] is built from expressions of inputs that have no values yet ([`Array::input`]), or of arrays that stand in for
+//! inputs, and runs on the caller's memory. It does not keep the arrays alive. Its results depend only on its expressions, its
+//! options and the caller's memory. All operands are checked before the first store.
 //!
 //! ```text
 //! Kernel ─▶ layouts of the inputs ─▶ Specialisation (cached) ─▶ Call ─▶ run on memory
@@ -36,10 +36,10 @@ pub use port::Port;
 
 use specialisation::{Specialisation, count, named};
 
-/// A compiled expression with named inputs. The extents of inputs are numbers, or symbols whose values each run determines.
+/// A compiled expression with named inputs. The extents of an input are numbers, or symbols that each run binds to numbers.
 ///
-/// It is cheap to clone, `Send + Sync`, and may run on any number of threads at once. It keeps no input alive. The values of
-/// literals and the options are those with which it was built.
+/// It is cheap to clone, `Send + Sync`, and may run on any number of threads at once. It does not keep the arrays alive from which
+/// it was built. The values of literals and the options are fixed when it is built.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -56,7 +56,7 @@ use specialisation::{Specialisation, count, named};
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// Evaluated arrays may represent inputs as well. A run then takes other memory of the same shape in place of each.
+/// Evaluated arrays may stand in for inputs as well. A run then takes other memory of the same shape instead of each array.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -78,16 +78,16 @@ struct Inner {
     inputs: Box<[Port]>,
     outputs: Box<[Port]>,
     options: Options,
-    /// The options with one thread, for [`Call::run_range`].
+    /// The options with the number of threads set to one, for [`Call::run_range`].
     alone: Options,
     /// The specialisation for contiguous inputs, if no dimension is dynamic.
     fixed: Option<Arc<Specialisation>>,
-    /// The specialisations that are kept, by layouts of the inputs.
+    /// The cached specialisations, by the layouts of the inputs.
     specialisations: Cache<Box<[Layout]>, Arc<Specialisation>>,
     id: OnceLock<KernelId>,
 }
 
-/// The maximum number of specialisations that a kernel keeps. On overflow the older half is evicted.
+/// The maximum number of specialisations that a kernel caches. On overflow the older half is evicted.
 const SPECIALISATIONS: usize = 64;
 
 impl Kernel {
@@ -134,8 +134,8 @@ impl Kernel {
             options: options.clone(),
             alone: Options { threads: Some(1), ..options.clone() },
             fixed: None,
-            // The weight of a specialisation is that of its key, the layouts of the inputs. The rank of an input may be dynamic,
-            // and therefore large.
+            // The weight of a specialisation is the size of its key, the layouts of the inputs, which can be large because the
+            // rank of an input may be dynamic.
             specialisations: Cache::new(
                 SPECIALISATIONS,
                 SPECIALISATIONS * inputs.iter().map(|x| 2 * x.all_dims().len() + 16).sum::<usize>(),
@@ -183,12 +183,12 @@ impl Kernel {
         *self.0.id.get_or_init(|| self.0.identify())
     }
 
-    /// Runs the kernel, with one operand per input and output, each of the dtype for which it was built. The extents of symbols
-    /// follow from the inputs, which must agree, and the shapes of the outputs follow from the extents.
+    /// Runs the kernel. It takes one operand per input and output, each of the dtype for which the kernel was built. The extents
+    /// of symbols follow from the inputs, which must agree on them, and the shapes of the outputs follow from these extents.
     ///
     /// # Errors
-    /// [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Memory`] for operands that don't match,
-    /// before anything is written; and the errors of [`Array::eval`], after which the outputs are unspecified.
+    /// [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Memory`] for operands that don't match;
+    /// nothing has then been written. Also the errors of [`Array::eval`], after which the contents of the outputs are unspecified.
     #[inline]
     pub fn run<'o>(&self, inputs: &[In<'_>], outputs: impl IntoIterator<Item = Out<'o>>) -> Result<()> {
         // PERF: a kernel without dynamic dimensions has no symbols to resolve.
@@ -203,7 +203,7 @@ impl Kernel {
     /// [`Kernel::run`] with a [`Control`], through which the run can be cancelled and reports its progress.
     ///
     /// # Errors
-    /// The errors of [`Kernel::run`]; [`ErrorKind::Cancelled`], after which the outputs are unspecified.
+    /// The errors of [`Kernel::run`]; [`ErrorKind::Cancelled`], after which the contents of the outputs are unspecified.
     pub fn run_with<'o>(
         &self,
         inputs: &[In<'_>],
@@ -213,14 +213,14 @@ impl Kernel {
         self.specialised(self.layouts(inputs)?)?.run(&self.0.options, inputs, outputs, Some(control))
     }
 
-    /// The executor that would run each of the kernel's loops now, in order. Empty if the kernel has dynamic dimensions;
-    /// [`Call::executors`] is for a bound kernel.
+    /// For each of the kernel's loops, in order, the executor that would run it now. Empty if the kernel has dynamic dimensions;
+    /// [`Call::executors`] answers the question for a bound kernel.
     pub fn executors(&self) -> Vec<Executor> {
         self.0.fixed.as_ref().map_or_else(Vec::new, |fixed| fixed.executors(&self.0.options))
     }
 
-    /// The vector width of each loop's machine code, in the order of [`Kernel::executors`]; `None` for a loop that the interpreter
-    /// would run.
+    /// For each loop, in the order of [`Kernel::executors`], the vector width of its machine code; `None` for a loop that the
+    /// interpreter would run.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -261,7 +261,7 @@ impl Kernel {
         Ok(made)
     }
 
-    /// The layouts of these inputs. Determines the extents of symbols, which give slices their shapes.
+    /// Determines the layouts of these inputs. Inputs with a shape bind the symbols, whose extents determine the shapes of slices.
     ///
     /// Errors: those of [`Kernel::run`].
     fn layouts(&self, inputs: &[In<'_>]) -> Result<Vec<Layout>> {
@@ -295,8 +295,8 @@ impl Kernel {
                 None => None,
             });
         }
-        // The number of elements of a slice determines a symbol if it is the only one of the slice without an extent. This is
-        // repeated as long as it determines another symbol.
+        // The number of elements in a slice determines a symbol if all other symbols of the slice have extents. The loop ends when
+        // no more symbols are determined.
         let mut open: Vec<usize> = (0..inputs.len()).filter(|&i| given[i].is_none()).collect();
         loop {
             let before = open.len();
@@ -329,8 +329,8 @@ impl Inner {
         Specialisation::new(&self.template, &self.inputs, &self.options, layouts)
     }
 
-    /// The dim of the first axis that all outputs have in common, if the kernel is element-wise, so that its loops can be divided
-    /// along this axis. Also returns whether `...` has at least one axis in outputs of this rank.
+    /// Returns the first dim, if all outputs of an element-wise kernel have the same dims, so that the loops can be divided along
+    /// this axis. Also returns whether `...` represents at least one axis in outputs of this rank.
     fn common_axis(&self, rank: usize) -> Option<(Dim, bool)> {
         let first = self.outputs.first()?;
         let same = self.outputs.iter().all(|output| output.dims == first.dims);

@@ -1,4 +1,5 @@
-//! The specialisation of a kernel for given layouts of its inputs: an execution plan, and the requirements on operands.
+//! The specialisation of a kernel for given layouts of its inputs: an execution plan, and the requirements that the
+//! operands must meet.
 //!
 //! All memory is checked before the first store. A run plans nothing, and a short run allocates nothing.
 
@@ -29,17 +30,17 @@ pub(super) struct Specialisation {
 pub(super) struct Input {
     operand: Required,
     pub layout: Layout,
-    /// Whether slices without a shape are accepted for this operand.
+    /// Whether a slice without a shape may be passed for this operand.
     is_plain: bool,
 }
 
-/// The requirements on an operand's memory.
+/// The dtype and size that an operand's memory must have.
 struct Required {
     dtype: DType,
     bytes: usize,
 }
 
-/// The operands of a plan with a single stage, which short runs pass to the stage directly.
+/// The operands of a plan with a single stage. A short run passes them to the stage directly.
 struct Direct {
     /// For each input of the stage, the index of the caller's input; `None` for a generated input.
     inputs: SmallVec<[Option<usize>; 4]>,
@@ -57,7 +58,7 @@ impl Direct {
         Some(Direct { inputs: given.collect::<Option<_>>()?, params: params(stage, literals) })
     }
 
-    /// Adds the memory of the stage's inputs to the operands. Generated inputs have no memory.
+    /// Appends the memory of the stage's inputs to the operands. A generated input has no memory.
     #[inline]
     fn read<'m>(&self, inputs: &[In<'m>], operands: &mut Operands<'m>) {
         let region = |i: &Option<usize>| i.map_or([][..].into(), |i| inputs[i].region);
@@ -127,7 +128,7 @@ impl Specialisation {
         for (i, (given, wanted)) in inputs.iter().zip(&self.inputs).enumerate() {
             wanted.check(i, given)?;
         }
-        // PERF: outputs are usually slices, for which only these are kept.
+        // PERF: outputs are usually slices, of which only the dtypes and bytes are collected.
         let mut outputs = outputs.into_iter();
         let mut slices: SmallVec<[(DType, &mut [u8]); 4]> = SmallVec::new();
         for out in &mut outputs {
@@ -175,9 +176,9 @@ impl Specialisation {
         Engine::global().run(&self.plan, operands, layouts, &self.literals, options, watch.as_ref())
     }
 
-    /// The control of a run; `None` if the run is too short to be worth watching.
+    /// The control to be used for a run; `None` if the run is too short to be worth watching.
     ///
-    /// Errors: the run was already cancelled.
+    /// Errors: `Cancelled` if the control's flag is already set.
     fn watched<'c, 'w>(
         &self,
         control: &'c Control<'w>,
@@ -187,7 +188,7 @@ impl Specialisation {
         if is_long { Ok(Some(control)) } else { control.check().map(|()| None) }
     }
 
-    /// Runs with outputs of which some are not slices of bytes. The inputs have been checked.
+    /// Runs with outputs that are not all slices of bytes. The inputs have been checked.
     #[inline(never)]
     fn run_over_others<'o>(
         &self,
@@ -237,7 +238,7 @@ impl Specialisation {
         self.run_plan(options, &mut operands, layouts, control)
     }
 
-    /// Runs with outputs of bools, written as outputs of bytes.
+    /// Runs with outputs among which are slices of bool, by passing these as bytes.
     #[cold]
     fn run_over_bools(
         &self,
@@ -322,7 +323,7 @@ impl Input {
             None => shape.elements() == 0,
         };
         match (inside, self.operand.is_aligned(given.region.addresses().start)) {
-            // The layout is within the region's address range, but may have elements in a gap of the region.
+            // The layout is within the region's address range, but may address elements in a gap of the region.
             (true, true) if given.region.has_gaps() => {
                 let in_bytes = |&stride: &isize| stride * size as isize;
                 let strides: SmallVec<[isize; 6]> = strides.iter().map(in_bytes).collect();
@@ -337,7 +338,7 @@ impl Input {
     }
 }
 
-/// The error, with the operand it concerns in front of the message.
+/// Puts `kernel:` and the name of the operand in front of the error's message.
 pub(super) fn named(what: &str, e: Error) -> Error {
     let error = Error::new(e.kind(), format!("kernel: {what} {}", e.message()));
     match e.help() {

@@ -7,7 +7,7 @@ use crate::array::Array;
 use crate::create::repeated;
 use crate::generated::{self, NoRange};
 
-/// An array generated from indices. Floats are computed in float64, and converted once.
+/// Makes the array that a generator call describes. Floats are computed in float64, and converted once.
 pub(super) fn generate<'a>(call: &GeneratorCall, args: &[Array<'a>]) -> Result<Array<'a>> {
     match call {
         GeneratorCall::Arange { start, stop, step, dtype } => arange([*start, *stop, *step], *dtype),
@@ -36,7 +36,8 @@ pub(super) fn generate<'a>(call: &GeneratorCall, args: &[Array<'a>]) -> Result<A
     }
 }
 
-/// A range of integers or floats of the dtype: by default int64 if all bounds are integers, else float64.
+/// A range of numbers of the dtype. The default dtype is int64 if all bounds are integers, and float64 if
+/// one is a float.
 fn arange<'a>(bounds: [Literal; 3], dtype: Option<DType>) -> Result<Array<'a>> {
     let all_integers = bounds.iter().all(|x| matches!(x, Literal::Int(_)));
     let dtype = dtype.unwrap_or(if all_integers { DType::Int64 } else { DType::Float64 });

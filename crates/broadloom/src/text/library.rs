@@ -11,7 +11,7 @@ use broadloom_mem::HostFunction;
 
 use super::{ParseOptions, TextError};
 
-/// Functions for texts: user-defined functions, which are inlined into the loop that uses them, and host functions.
+/// Functions for texts: user-defined functions, which are inlined into the loops that use them, and host functions.
 ///
 /// Cloning is cheap. A library is `Send + Sync`.
 ///
@@ -32,12 +32,12 @@ use super::{ParseOptions, TextError};
 #[derive(Clone, Debug, Default)]
 pub struct Library {
     pub(super) names: text::Library,
-    /// The host functions, by the numbers that the names refer to.
+    /// The host functions, indexed by the numbers that a text's names resolve to.
     pub(super) functions: Arc<Vec<HostFunction>>,
 }
 
 impl Library {
-    /// A library of these host functions and of the user-defined functions of a text, which may call them.
+    /// Makes a library of these host functions and of the user-defined functions in a text, which may call the host functions.
     ///
     /// The text consists of `def` statements; it may be empty.
     ///
@@ -63,16 +63,16 @@ impl Library {
         Ok(library)
     }
 
-    /// Adds the user-defined functions of a text that consists of `def` statements, parsed within the default limits; they may use
-    /// functions already in the library.
+    /// Adds the user-defined functions of a text that consists of `def` statements. The text is parsed within the default limits,
+    /// and may use functions that are already in the library.
     ///
     /// # Errors
-    /// If the text has other statements or is invalid, or a name is already in use; the library is then unchanged.
+    /// If the text contains other statements or is invalid, or if a name is already in use. The library is then unchanged.
     pub fn define(&mut self, text: &str) -> Result<(), TextError> {
         self.define_with(text, &ParseOptions::default())
     }
 
-    /// [`Library::define`], within limits.
+    /// [`Library::define`] with limits given by `options`.
     ///
     /// # Errors
     /// The errors of [`Library::define`], and if the text exceeds a limit.
@@ -85,7 +85,7 @@ impl Library {
     /// Adds a host function under its name.
     ///
     /// # Errors
-    /// [`ErrorKind::Name`](crate::ErrorKind::Name) if the name is already in use; the library is then unchanged.
+    /// [`ErrorKind::Name`](crate::ErrorKind::Name) if the name is already in use. The library is then unchanged.
     pub fn register(&mut self, function: &HostFunction) -> Result<(), Error> {
         let arity = function.signature().operands().len() as u32;
         self.names.declare(function.name(), self.functions.len() as u32, arity)?;

@@ -1,7 +1,7 @@
 //! Evaluates texts to arrays.
 //!
-//! The parts of a program become arrays. An array for an input must have the dtype and the extents that the text declares, and a
-//! symbol is the same number everywhere.
+//! The parts of a program become arrays. An array for an input must have the dtype and the extents that the text declares. A
+//! symbol has the same value everywhere.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ pub(super) struct Arrays<'n, 'a> {
     /// The host functions, by number.
     functions: &'n [HostFunction],
     symbols: Binding,
-    /// Whether some input has no array, so that symbols stay symbols.
+    /// Whether some declared input has no array; its extents then remain symbols.
     is_open: bool,
 }
 
@@ -157,7 +157,7 @@ impl<'a> Meaning for Arrays<'_, 'a> {
     }
 }
 
-/// Applies `x[item, …]`: ranges as in Python; an index removes its axis.
+/// Applies `x[item, …]`. Ranges have the same meaning as in Python, and an index removes its axis.
 fn index<'a>(x: &Array<'a>, items: &[Item]) -> Result<Array<'a>> {
     let axes = items.iter().filter(|item| **item != Item::Rest).count();
     let Some(rest) = x.rank().checked_sub(axes) else {
@@ -171,14 +171,14 @@ fn index<'a>(x: &Array<'a>, items: &[Item]) -> Result<Array<'a>> {
             Item::Of(of_axis) => indices.push(of_axis),
         }
     }
-    // After `...` first, axes are counted from the end.
+    // If `...` comes first, axes are counted from the end.
     let begins_with_rest = items.first() == Some(&Item::Rest);
     x.indexed("index", indices, begins_with_rest)
 }
 
 macro_rules! define_from_bits {
     ($(($variant:ident, $rust:ty, $name:literal))*) => {
-        /// An array of these elements.
+        /// Makes an array whose elements have these bits.
         fn from_bits<'a>(dtype: DType, shape: &[usize], bits: &[u64]) -> Result<Array<'a>> {
             fn values<T: Element>(bits: &[u64]) -> Vec<T> {
                 bits.iter().map(|&bits| <T as Elem>::from_bits64(bits)).collect()

@@ -1,7 +1,7 @@
 //! Prints expressions as programs.
 //!
-//! The text, built with the same inputs, gives the same expression, node for node, and the same expression always gives the same
-//! text. The walk keeps its own stack, since an expression may be of any depth.
+//! Building the text with the same inputs gives an expression with the same nodes, and the same expression is always printed as
+//! the same text. The traversal uses an explicit stack, since an expression may be of any depth.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write};
@@ -16,14 +16,14 @@ use rustc_hash::FxHashMap;
 use crate::array::{Array, Kind, Leaf};
 use crate::text::Library;
 
-/// The program, with types written out, whose results are these arrays under these names.
+/// Prints a program, with types written out, whose results are these arrays under these names.
 ///
-/// An [`Array::input`] is declared under its own name. Arrays in memory become inputs as well, `in0`, `in1`, … in the order in
-/// which they are found, which [`Printed`] returns. A value that is used several times is bound once.
+/// An [`Array::input`] is declared under its own name. An array in memory becomes an input too, named `in0`, `in1`, … in the
+/// order in which the arrays are found; [`Printed`] contains these arrays. A value that is used several times is bound once.
 ///
 /// # Errors
-/// [`ErrorKind::Name`] for a name that is not valid in a text or is given twice, for one name of two different inputs or host
-/// functions, and for a host function with the name of a function of the language.
+/// [`ErrorKind::Name`] for a name that is not valid in a text or is given twice, for two different inputs or host functions with
+/// the same name, and for a host function with the name of a function of the language.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -46,12 +46,12 @@ pub fn print(outputs: &[(&str, &Array<'_>)]) -> Result<String> {
 pub struct Printed<'a> {
     /// The program.
     pub text: String,
-    /// The inputs in their order, to be given to [`Program::build`](super::Program::build).
+    /// The inputs in their order, to be passed to [`Program::build`](super::Program::build).
     pub inputs: Vec<(String, Array<'a>)>,
 }
 
 impl<'a> Printed<'a> {
-    /// Prints as [`print()`] does, and keeps the inputs.
+    /// Prints like [`print()`], and also returns the arrays of the inputs.
     ///
     /// # Errors
     /// The errors of [`print()`].
@@ -111,7 +111,7 @@ impl<'a> Printed<'a> {
             return refuse(name, "is not one that a text can have");
         }
         let taken = results.iter().chain(types.keys()).map(|name| (*name).to_owned()).collect();
-        // A result with the name of an input can have that name only in `return`.
+        // A result that has the name of an input can be named only in `return`, not bound to the name.
         let wanted: Vec<(&str, &Array<'a>)> =
             outputs.iter().copied().filter(|(name, _)| !types.contains_key(name)).collect();
         let mut printer = Printer {
@@ -184,7 +184,7 @@ impl<'e, 'a> Nodes<'e, 'a> {
 
 struct Printer<'a> {
     taken: HashSet<String>,
-    /// The inputs of kernels that are already declared in the text.
+    /// The names of the inputs ([`Array::input`]) that are already declared in the text.
     declared: HashSet<String>,
     inputs: Vec<(String, Array<'a>)>,
     temporaries: usize,
@@ -193,7 +193,7 @@ struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    /// Writes a line for each node that needs one; returns the text that refers to each output.
+    /// Writes a line for each node that needs one. Returns, for each node, the text that refers to it.
     fn lines(&mut self, nodes: &Nodes<'_, 'a>, outputs: &[(&str, &Array<'a>)]) -> Vec<String> {
         let mut wanted: FxHashMap<usize, &str> = FxHashMap::default();
         for (name, root) in outputs {
@@ -217,7 +217,7 @@ impl<'a> Printer<'a> {
                     names.push(name.to_string());
                     continue;
                 }
-                // A number is a root; one without a type of its own is written without a type.
+                // A number occurs only as a root. One that has no dtype of its own is written without a dtype.
                 Some(Leaf::Number(x)) => {
                     let typed = x.scalar().ok().filter(|_| x.dtype() != x.literal().default_dtype());
                     names.push(typed.map_or_else(
@@ -247,7 +247,7 @@ impl<'a> Printer<'a> {
         names
     }
 
-    /// An unused name, made from the stem with as many underscores as necessary.
+    /// Returns an unused name: the stem and the number, with as many underscores appended as necessary.
     fn fresh(&mut self, stem: &str, number: usize) -> String {
         let mut name = format!("{stem}{number}");
         while !self.taken.insert(name.clone()) {

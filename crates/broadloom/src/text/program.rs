@@ -1,8 +1,8 @@
-//! Programs: inputs, bindings, user-defined functions, several results.
+//! Programs in the text language.
 //!
-//! A program has inputs, bindings, user-defined functions and several results; with arrays for its inputs it evaluates to an array
-//! for each result. Each array that is bound to a name must be used by the text and have the type that the text declares; a symbol
-//! is the same number everywhere.
+//! A program has inputs, bindings, user-defined functions and several results. With an array for each input it evaluates to an
+//! array for each result. Each array that is bound to a name must be used by the text and have the type that the text declares; a
+//! symbol has the same value everywhere.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ use crate::promote::with_promotion;
 #[derive(Clone, Debug)]
 pub struct Program {
     module: Module,
-    /// The host functions of the library that it was parsed with.
+    /// The host functions of the library with which the program was parsed.
     functions: Arc<Vec<HostFunction>>,
 }
 
@@ -52,7 +52,7 @@ impl<'p> Input<'p> {
         self.0.dtype()
     }
 
-    /// The default value of `e` or `pi`, if the name is not declared: it is used if no array is given for the name.
+    /// The value of `e` or `pi`, if the name is not declared. It is used if no array is given for the name.
     ///
     /// ```
     /// use broadloom::text::Program;
@@ -81,7 +81,7 @@ impl Program {
     /// Parses a text within the default limits.
     ///
     /// # Errors
-    /// If the text is not a program, or uses a name or function that is not known.
+    /// If the text is not a program, or uses an unknown name or function.
     pub fn parse(text: &str) -> Result<Program, TextError> {
         Program::parse_with(text, &Library::default(), &ParseOptions::default())
     }
@@ -89,7 +89,7 @@ impl Program {
     /// Parses a text that may use the functions of a library, within limits.
     ///
     /// # Errors
-    /// If the text is not a program, uses a name or function that is not known, or exceeds a limit.
+    /// If the text is not a program, uses an unknown name or function, or exceeds a limit.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -107,7 +107,7 @@ impl Program {
         Ok(Program { module: parse_module(text, library, options)?, functions: library.functions.clone() })
     }
 
-    /// The inputs: the declared ones, in order, then the names that are used without being declared, each once.
+    /// The declared inputs, in order, then the names that are used without being declared, each once.
     pub fn inputs(&self) -> impl Iterator<Item = Input<'_>> {
         self.module.inputs().map(Input)
     }
@@ -117,8 +117,8 @@ impl Program {
         self.module.outputs().iter().map(|output| &*output.name)
     }
 
-    /// Whether any part of the inputs gives the same part of the results, so that they may be computed in parts: there are no views
-    /// and no reductions, and no declared extents that a part would not have.
+    /// Whether each part of the results depends only on the same part of the inputs, so that the results may be computed part by
+    /// part. This holds if the program has no views, no reductions, and no declared extents, which a part would not match.
     ///
     /// ```
     /// use broadloom::text::Program;
@@ -137,15 +137,15 @@ impl Program {
         self.module.ast().text()
     }
 
-    /// Builds the results, with the inputs bound to these arrays; returns each with its name.
+    /// Builds the results, with the inputs bound to these arrays. Returns each result with its name.
     ///
-    /// An array must have the dtype and the extents that the text declares, where a symbol is the same number everywhere. A
-    /// declared input without an array becomes an [`Array::input`]: an input of the kernels that are built from the results.
+    /// An array must have the dtype and the extents that the text declares; a symbol has the same value everywhere. A declared
+    /// input without an array becomes an [`Array::input`], and thereby an input of the kernels that are built from the results.
     ///
     /// # Errors
-    /// For a name that is given twice or that the text does not have; for an undeclared name without an array; for an array of
-    /// another type than declared; for the first function, from the left, that does not accept its arguments; and if expanded
-    /// user-defined functions exceed [`ParseOptions::max_nodes`].
+    /// For a name that is given twice or does not occur in the text; for an undeclared name without an array; for an array whose
+    /// type is not the declared one; for the first function, from the left, that does not accept its arguments; and if the
+    /// user-defined functions exceed [`ParseOptions::max_nodes`] when expanded.
     pub fn build<'a>(&self, bound: &[(&str, Array<'a>)]) -> Result<Vec<(&str, Array<'a>)>, TextError> {
         let mut known = std::collections::HashSet::new();
         let inputs: std::collections::HashSet<&str> = self.inputs().map(|input| input.name()).collect();
@@ -168,10 +168,11 @@ impl Program {
         Ok(self.outputs().zip(arrays).collect())
     }
 
-    /// The kernel of the program: its inputs are the declared ones, its outputs the results.
+    /// Builds the kernel of the program. Its inputs are the declared inputs, its outputs the results.
     ///
     /// # Errors
-    /// The errors of [`Program::build`] without arrays; of kind [`ErrorKind::Limit`] for expressions beyond the options' limits.
+    /// The errors of [`Program::build`] without arrays; an error of kind [`ErrorKind::Limit`] for expressions beyond the options'
+    /// limits.
     pub fn kernel(&self, options: &Options) -> Result<Kernel, TextError> {
         with_promotion(options.promotion, || {
             let undeclared =
@@ -207,14 +208,14 @@ impl Program {
         })
     }
 
-    /// Builds the results; names that the text does not use are allowed, and if a name is given twice the last counts.
+    /// Builds the results. Names that the text does not use are ignored, and if a name is given twice, the last array is used.
     pub(super) fn build_lenient<'a>(&self, bound: &[(&str, Array<'a>)]) -> Result<Vec<Array<'a>>, TextError> {
         // Errors format literals, in the default floating-point environment.
         let _ieee = FloatEnv::ieee();
         text::evaluate(&self.module, &mut Arrays::new(bound, &self.functions))
     }
 
-    /// An error for a program of several results.
+    /// Returns an error if the program has several results.
     pub(super) fn only_result(&self) -> Result<(), TextError> {
         match self.module.outputs() {
             [_] => Ok(()),
@@ -228,8 +229,8 @@ impl Program {
 }
 
 impl Kernel {
-    /// The kernel of a program in the text language (docs/language.md): the inputs are those that it declares, the outputs its
-    /// results. Dtypes are promoted according to [`Options::promotion`].
+    /// Builds the kernel of a program in the text language (docs/language.md). Its inputs are the declared inputs, its outputs the
+    /// program's results. Dtypes are promoted according to [`Options::promotion`].
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -251,7 +252,7 @@ impl Kernel {
     /// ```
     ///
     /// # Errors
-    /// If the text is not a program, does not type, uses a name that it does not declare, or exceeds a limit.
+    /// If the text is not a program, contains a type error, uses a name that it does not declare, or exceeds a limit.
     pub fn parse(text: &str, options: &Options) -> Result<Kernel, TextError> {
         Kernel::parse_with(text, &Library::default(), options)
     }

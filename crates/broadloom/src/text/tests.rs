@@ -51,7 +51,7 @@ fn texts_have_values() {
         ("x >= 0", "bool[3] [False  True  True]"),
         ("x > 0", "bool[3] [False False  True]"),
         ("i == 7", "bool[3] [False False  True]"),
-        // Powers of signs, of powers, and of integers.
+        // Powers: with signs, of powers, and of integers.
         ("-2**2", "int64[] -4"),
         ("(-2)**2", "int64[] 4"),
         ("-2.0**2", "float64[] -4.0"),
@@ -94,7 +94,7 @@ fn texts_have_values() {
         ("astype(300, uint8)", "uint8[] 44"),
         ("astype(i, bool)", "bool[3] [ True False  True]"),
         ("astype(u, float32) * x", "float32[3] [-375.    0.    0.]"),
-        // Broadcasting.
+        // Operands that are broadcast.
         ("table * 10 + h", "float64[2,2] [[10.5 20.5]\n [30.5 40.5]]"),
     ] {
         let x = expression(text, &names()).unwrap_or_else(|e| panic!("{text}: {e}"));
@@ -105,7 +105,7 @@ fn texts_have_values() {
 
 #[test]
 fn errors_have_places() {
-    // The text, with the bytes at fault in brackets; the kind of error; and the message.
+    // Each row: the text, with the erroneous part in brackets; the kind of the error; and its message.
     for (marked, kind, words) in [
         ("x + [yy]", ErrorKind::Name, "`yy` is not known; known are `b`, `i`, `u`, `x`, `h`, `table`, `abs`"),
         ("x + [tabel]", ErrorKind::Name, "`tabel` is not known; did you mean `table`?"),
@@ -199,7 +199,7 @@ fn errors_have_places() {
         let (line, column) = e.position(&text);
         assert_eq!((e.line(), e.column()), (Some(line), Some(column)), "{text}");
         assert_eq!(e.to_string(), format!("line {line}, column {column}: {words}"), "{text}");
-        // Converted to the library's error, it has the same contents.
+        // The error has the same contents when it is converted to the library's error.
         let error = crate::Error::from(e.clone());
         assert_eq!(
             (error.kind(), error.message(), error.help()),
@@ -272,11 +272,11 @@ fn what_is_printed_has_the_same_structure() -> crate::Result<()> {
     let sum = &x + 1;
     let lazy = (&sum * &sum).t().slice([crate::Range::new(None, None, -2), crate::Range::from(..)])?;
     let rows: Vec<Vec<Array<'_>>> = vec![
-        // One node used twice, and two equal nodes.
+        // A node that is used twice, and two equal nodes.
         vec![&sum * &sum, (&x + 1) * (&x + 1)],
-        // A constant used twice, and two constants.
+        // A constant that is used twice, and two equal constants.
         vec![(&x * &two) + &two, (&x * 2) + 2],
-        // Memory with several layouts; the same array as two results.
+        // Memory with several layouts; one array as two results.
         vec![&turned.t() + &row, row.clone(), row],
         vec![lazy.reshape(&[4])?.astype(DType::Int8), lazy.index_axis(1, 1)?, lazy.expand_dims(0)?],
         vec![Array::full(&[3], 0.5_f32)?.slice(1..)?, Array::scalar(-1), Array::scalar(f64::NAN)],
@@ -315,12 +315,13 @@ fn constants_give_way_to_what_has_their_name() -> std::result::Result<(), TextEr
     assert_eq!(text("-e", &[])?, "float64[] -2.718281828459045");
     // A literal takes the dtype of the other operand.
     assert_eq!(text("x * pi", &[("x", Array::from_vec(vec![1.0_f32]))])?, "float32[1] [3.1415927]");
-    // Arrays, bindings and parameters have precedence, but arrays are not visible in user-defined functions.
+    // Arrays, bindings and parameters take precedence over the constants, but arrays are not visible in
+    // user-defined functions.
     assert_eq!(text("e + 1", &[("e", array(1.0))])?, "float64[1] [2.]");
     assert_eq!(text("e = 4; e + 1", &[])?, "int64[] 5");
     assert_eq!(text("def f(e) = e + 1; f(2)", &[])?, "int64[] 3");
     assert_eq!(text("def f(x) = x * pi; f(2) + pi", &[("pi", array(1.0))])?, "float64[1] [7.28318531]");
-    // Such an error comes before others: a name that has been used can't be bound later.
+    // A name that has been used can't be bound later; this error is reported before others.
     assert!(text("y = e; e = 2; y", &[]).is_err());
     let inputs = |text: &str| {
         Program::parse(text).map(|program| {
@@ -333,7 +334,7 @@ fn constants_give_way_to_what_has_their_name() -> std::result::Result<(), TextEr
     assert_eq!(inputs("x * pi")?, [("x".to_owned(), false), ("pi".to_owned(), true)]);
     assert_eq!(inputs("pi: float64; pi")?, [("pi".to_owned(), false)]);
     assert_eq!(inputs("pi = 3; pi")?, []);
-    // A kernel has no input for a constant.
+    // A constant is not an input of the kernel.
     let kernel = Kernel::parse("r: float64[n]; 2 * pi * r", &Options::default())?;
     assert_eq!(kernel.inputs().len(), 1);
     Ok(())

@@ -10,13 +10,14 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 /// Time the workloads of a table against plain loops.
 ///
-/// Each line has a workload, a dtype and a size; nanoseconds per element and the bytes of inputs and outputs per second;
-/// and both relative to a plain Rust loop's time and to a copy's bandwidth, which are measured in alternation with it.
-/// Results are compared with the loop's first. Outputs are reused.
+/// Each line contains a workload, a dtype and a size; the nanoseconds per element and the bytes of inputs and outputs
+/// per second; the time relative to a plain Rust loop, and the bandwidth relative to a copy. The loop and the copy are
+/// timed in alternation with the workload. Before that, the results are compared with those of the loop. Outputs are
+/// reused.
 #[derive(Debug, Parser)]
 #[command(name = "broadloom-bench", version, max_term_width = 100)]
 pub struct Arguments {
-    /// Print a JSON object for each measurement, one a line.
+    /// Print a JSON object for each measurement, one per line.
     #[arg(long)]
     pub json: bool,
 
@@ -24,7 +25,7 @@ pub struct Arguments {
     #[arg(short, long = "workload", value_name = "W", value_parser = workload)]
     pub workloads: Vec<&'static Workload>,
 
-    /// Only this dtype, where a workload has it; may be given several times.
+    /// Only this dtype, for workloads that support it; may be given several times.
     #[arg(long = "dtype", value_name = "D", value_parser = dtype)]
     pub dtypes: Vec<DType>,
 
@@ -36,11 +37,11 @@ pub struct Arguments {
     #[arg(long, value_name = "T", default_value = "1")]
     pub threads: NonZeroUsize,
 
-    /// The executor; if several are given, each gets a line.
+    /// The executor. If several are given, each is measured and has its own line.
     #[arg(long = "executor", value_parser = executor(), value_delimiter = ',', default_value = "auto")]
     pub executors: Vec<Executor>,
 
-    /// The maximum vector width; if several are given, each gets a line.
+    /// The maximum vector width. If several are given, each is measured and has its own line.
     #[arg(
         long = "vector-width",
         value_parser = vector_width(),
@@ -59,7 +60,8 @@ pub struct Arguments {
     pub quick: bool,
 }
 
-/// The maximum vector width; `None` for `auto`. The alias keeps clap from treating the `Option` as an optional argument.
+/// The maximum vector width; `None` for `auto`. Written as an alias, because clap treats a field of type `Option` as an
+/// optional argument.
 pub type WidestVectors = Option<VectorWidth>;
 
 fn vector_width() -> impl TypedValueParser<Value = WidestVectors> {

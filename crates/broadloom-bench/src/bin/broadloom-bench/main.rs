@@ -1,7 +1,7 @@
-//! `broadloom-bench` times the workloads, and plain loops for comparison in the same run.
+//! `broadloom-bench` times the workloads and, in the same run, plain loops for comparison.
 //!
-//! Each row is printed as soon as it is measured, as a table or as JSON. A workload is not timed if its result differs from the
-//! loop's. The exit status is 1 if a result differs or can't be computed, and 2 for a wrong command line.
+//! Each row is printed as soon as it is measured, as a table or as JSON. A workload whose result differs from the loop's is not
+//! timed. The exit status is 1 if a result differs or can't be computed, and 2 for a wrong command line.
 #![forbid(unsafe_code)]
 
 mod arguments;
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
 fn bench(args: &Arguments) -> Result<(), BenchFailure> {
     let plan = plan(args)?;
     if args.threads.get() > 1 {
-        // Creating the global thread pool fails if it already exists; then the existing pool is used.
+        // Creating the global thread pool fails if a pool already exists, which is then used.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(args.threads.get()).build_global();
     }
     let bar = bar(plan.len() as u64);

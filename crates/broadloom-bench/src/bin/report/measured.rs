@@ -2,14 +2,14 @@
 
 use broadloom_bench::Measurement;
 
-/// Everything that was measured.
+/// All measurements.
 pub struct AllMeasured {
-    /// The rows of the table: under `auto`, on the interpreter, and as machine code, measured alternately.
+    /// The rows of the table, measured alternately under `auto`, on the interpreter, and as machine code.
     pub rows: Vec<Measurement>,
     /// The times of calls as a function of the size. Each entry is a line of the plot: its label, whether the
-    /// expression is built for each call, and the measured rows.
+    /// expression is built anew for each call, and the measured rows.
     pub calls: Vec<(&'static str, bool, Vec<Measurement>)>,
-    /// Pairs of rows, measured on one and on two threads.
+    /// Pairs of a row measured on one thread and the same row measured on two threads.
     pub threads: Vec<(Measurement, Measurement)>,
     /// Pairs of a vector width in bits and the peak rate of float32 operations per nanosecond.
     pub peaks: Vec<(usize, f64)>,

@@ -1,4 +1,4 @@
-//! Writes the section of `docs/generated/performance.md` on the workloads, as Markdown.
+//! Writes the section on the workloads in `docs/generated/performance.md`, as Markdown.
 //!
 //! The machine is described by its features and not by its name.
 
@@ -12,7 +12,7 @@ use crate::measured::AllMeasured;
 const BEGIN: &str = "<!-- workloads: begin; written by `cargo run --release -p broadloom-bench --bin report -- docs/generated` -->\n";
 const END: &str = "<!-- workloads: end -->\n";
 
-/// Replaces the text between the markers of a page.
+/// Returns the page with the text between its markers replaced.
 pub fn between(page: &str, text: &str) -> Result<String, String> {
     let missing = |marker: &str| format!("performance.md has no line {}", marker.trim_end());
     let begin = page.find(BEGIN).ok_or_else(|| missing(BEGIN))? + BEGIN.len();
@@ -20,7 +20,7 @@ pub fn between(page: &str, text: &str) -> Result<String, String> {
     Ok(format!("{}{text}{}", &page[..begin], &page[end..]))
 }
 
-/// The text that goes between the markers.
+/// Formats the text that is written between the markers.
 pub fn section(measured: &AllMeasured) -> String {
     let mut out = String::new();
     // Writing to a String can't fail.

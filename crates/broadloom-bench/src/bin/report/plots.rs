@@ -138,7 +138,7 @@ impl<'p> Sheet<'p> {
     }
 }
 
-/// The ticks of an axis: powers of ten with labels, and their multiples by 2 to 9 without.
+/// The ticks of an axis: powers of ten, which have labels, and their multiples by 2 to 9, which have none.
 fn ticks(range: &Range<f64>) -> Vec<(f64, String, bool)> {
     let exponents = range.start.log10().floor() as i32..=range.end.log10().ceil() as i32;
     let all = exponents.flat_map(|e| (1..10).map(move |m| (f64::from(m) * 10f64.powi(e), e, m)));
@@ -180,7 +180,7 @@ pub fn roofline(path: &Path, measured: &AllMeasured) -> PlotResult {
     let slope = vec![sheet.place((foot, foot * copy)), sheet.place((peak / copy, peak))];
     sheet.stroke(slope, Stroke::Solid, INK)?;
     let top = sheet.corners().0.1;
-    // The names are above the plot, each as close to its points as the preceding name allows.
+    // The names are drawn above the plot. Each is as close to its points as the preceding name allows.
     let mut names: Vec<(i32, i32, &str, bool)> = Vec::new();
     for row in &rows {
         let x = intensity(row);
@@ -223,7 +223,8 @@ pub fn roofline(path: &Path, measured: &AllMeasured) -> PlotResult {
     Ok(sheet.paper.present()?)
 }
 
-/// Moves ascending positions so that each is at least `apart` from the one before it, within `range`.
+/// Moves positions, given in ascending order, so that each is at least `apart` from the previous one, and all are
+/// within `range`.
 fn spread(places: &mut [i32], apart: i32, range: Range<i32>) {
     let mut least = range.start;
     for place in places.iter_mut() {

@@ -7,7 +7,7 @@ use broadloom_core::kernel::{Code, Inst, ValueId};
 use broadloom_core::{DType, Kernel};
 use broadloom_mem::Access;
 
-/// A kernel with inputs of any dtypes, given its instructions and the values that are outputs.
+/// Builds a kernel with inputs of these dtypes from its instructions and the values that are its outputs.
 pub fn kernel(inputs: &[DType], params: &[DType], body: &[(Code, [u32; 3])], outputs: &[u32]) -> Kernel {
     Kernel {
         inputs: inputs.to_vec(),
@@ -32,7 +32,7 @@ pub fn compile(kernel: &Kernel) -> Result<Vec<Compiled>, Box<dyn Error>> {
     Ok(all)
 }
 
-/// Compiles C loops to a library. The source must have no initialisers.
+/// Compiles C loops to a library. The source must have no initialisers. `None` if that fails.
 pub fn compiled_c(text: &str, flags: &[&str]) -> Option<libloading::Library> {
     let folder = tempfile::tempdir().ok()?;
     let (source, library) = (folder.path().join("loops.c"), folder.path().join("loops.so"));
@@ -48,6 +48,7 @@ pub fn compiled_c(text: &str, flags: &[&str]) -> Option<libloading::Library> {
 }
 
 pub fn symbol<T: Copy>(library: &libloading::Library, name: &str) -> Option<T> {
-    // SAFETY: callers pass the name of a function in `C`, which ends in the element type, and the matching pointer type.
+    // SAFETY: callers pass the name of a function in `C`, including the element type at its end, and the matching pointer
+    // type.
     unsafe { library.get::<T>(name.as_bytes()).ok().map(|s| *s) }
 }

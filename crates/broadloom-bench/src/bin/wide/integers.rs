@@ -82,8 +82,8 @@ fn table() -> Vec<(&'static str, &'static str, Kernel, Vec<u64>)> {
     ]
 }
 
-/// Prints the nanoseconds per element at each vector width, followed by those of the C loops compiled for this machine and for
-/// AVX2.
+/// Prints the nanoseconds per element at each vector width, and then those of the C loops, which are compiled once for this
+/// machine and once for AVX2.
 pub fn print(libraries: &[libloading::Library]) -> Result<(), Box<dyn Error>> {
     println!(
         "\nintegers, ns per element: widths {:?}, then loops in C",
@@ -91,7 +91,7 @@ pub fn print(libraries: &[libloading::Library]) -> Result<(), Box<dyn Error>> {
     );
     let n = 100_000;
     for (name, function, mut kernel, params) in table() {
-        // The parameters, as literals of an expression; the code may depend on their class.
+        // The code may depend on the class of the parameters, which represent literals of an expression.
         let literals = kernel.params.iter().zip(&params).map(|(&dtype, &bits)| Scalar { dtype, bits });
         kernel.short_reciprocals = literals.map(Scalar::has_short_reciprocal).collect();
         let compiled = compile(&kernel)?;
@@ -121,8 +121,8 @@ pub fn print(libraries: &[libloading::Library]) -> Result<(), Box<dyn Error>> {
             let [a, b, c_] = [0, 1, 2].map(|i| inputs.get(i).unwrap_or(&inputs[0]).as_ptr());
             contenders.push(Box::new(move |calls| {
                 for _ in 0..calls {
-                    // SAFETY: the loop reads `n` elements from each input of the kernel, of the kernel's dtypes, and writes `n`
-                    // elements to the output, which has that length.
+                    // SAFETY: the loop reads `n` elements from each input of the kernel, with the kernel's dtypes, and writes
+                    // `n` elements to the output, whose length is `n`.
                     unsafe { c(black_box(a), black_box(b), black_box(c_), out.as_mut_ptr(), n) };
                 }
             }));

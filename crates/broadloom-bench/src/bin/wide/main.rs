@@ -1,7 +1,8 @@
-//! Compares machine code at each vector width with loops that rustc fuses for the target's maximum vector width, and with C.
+//! Compares machine code at each vector width with fused loops that rustc compiles for the target's maximum vector width,
+//! and with C loops.
 //!
-//! The C loops are included if `gcc` is on the path. All contenders must give the same bits, except for the C loops, whose
-//! functions are accurate to 4 ulp. Contenders alternate.
+//! The C loops are included if `gcc` is on the path. All contenders must compute the same bits, except for the C loops,
+//! whose functions are accurate to 4 ulp. Contenders alternate.
 //!
 //! `cargo run --release -p broadloom-bench --features wide --bin wide`
 
@@ -230,7 +231,7 @@ fn others() -> Result<(), Box<dyn Error>> {
         let compiled = compile(&kernel)?;
         let inputs: Vec<Vec<u8>> = (1u8..)
             .zip(&kernel.inputs)
-            // Small numbers of any dtype, so that nothing overflows and no divisor is 0.
+            // The inputs are small numbers of any dtype, so that no operation overflows and no divisor is 0.
             .map(|(i, d)| {
                 let element = |k: usize| (u64::from(i) * 0x3c00 + 1 + (k as u64 * 7919) % 200).to_le_bytes();
                 (0..n).flat_map(|k| element(k).into_iter().take(d.size())).collect()
@@ -263,7 +264,7 @@ fn others() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Measures a workload at both sizes for both dtypes, if it is selected.
+/// Measures a workload at two sizes for two dtypes, if the command line selects it.
 macro_rules! sizes {
     ($name:literal, $asked:ident, $from:expr, $to:expr, $c:expr, $($body:tt)*) => {
         if $asked($name) {
@@ -275,7 +276,7 @@ macro_rules! sizes {
     };
 }
 
-/// The missing C library, for rows without a C loop.
+/// Stands for the C library in rows that have no C loop.
 const NO_C: Option<&libloading::Library> = None;
 
 /// Rows of additions and multiplications.

@@ -1,4 +1,4 @@
-//! Parses the commands on the pages, and checks that what they name exists: packages, targets, features, scripts, flags, tests.
+//! Parses the commands on the pages, and checks that the packages, targets, features, scripts, flags and tests in them exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ const PROGRAMS: [&str; 10] = [
     "broadloom-bench",
 ];
 
-/// Parses a line as a command, if it begins with one of [`PROGRAMS`] or a script.
+/// Parses a line as a command, if its first word is one of [`PROGRAMS`] or a script.
 pub fn parse(line: &str) -> Option<PageCommand> {
     let line = line.trim().trim_start_matches("$ ");
     let line = line.find("  #").map_or(line, |at| &line[..at]).trim_end().trim_end_matches(" &");
@@ -44,7 +44,7 @@ pub fn parse(line: &str) -> Option<PageCommand> {
     let is_script = [".ci/run", ".ci/full"].contains(&&**program)
         || (program.ends_with(".sh") || program.ends_with(".py"))
             && ["scripts/", "crates/"].iter().any(|folder| program.starts_with(folder));
-    // `accuracy = nearest` is an option and not the program `accuracy`.
+    // `accuracy = nearest` is an option, not a call of the program `accuracy`.
     let is_option = program == "accuracy" && ["=", "fast", "nearest"].contains(&&**words.get(1)?);
     let is_program = PROGRAMS.contains(&&**program) && words.len() > 1 && !is_option;
     (is_program || is_script).then(|| PageCommand { variables, words, text: line.to_owned() })
@@ -68,7 +68,7 @@ fn split(line: &str) -> Vec<String> {
     words
 }
 
-/// The folder of a package, and its manifest.
+/// A package's folder and manifest.
 struct Package {
     folder: PathBuf,
     manifest: String,
@@ -100,7 +100,7 @@ impl Package {
         };
         let file = |place: &PathBuf| place.with_extension("rs");
         let is_main = |place: &&PathBuf| {
-            // A program may be named in the manifest, or after the package.
+            // The sources of a program may be at a path in the manifest, or in a folder named after the package.
             place.join("main.rs").is_file()
                 && (place.ends_with(name) || self.manifest.contains(&format!("name = \"{name}\"")))
         };
@@ -114,7 +114,7 @@ impl Package {
         folder.join("main.rs").is_file().then_some(folder)
     }
 
-    /// A feature that the manifest requires for a command and that these do not enable.
+    /// Finds a feature that the manifest requires for a command and that `features` do not enable.
     fn lacks<'a>(&'a self, command: &str, mut features: Vec<&'a str>) -> Option<&'a str> {
         let mut at = 0;
         while let Some(&feature) = features.get(at) {
@@ -127,7 +127,7 @@ impl Package {
     }
 }
 
-/// The strings of a list in a manifest, after its beginning as written.
+/// The strings of a list in a manifest. `beginning` is the text before the first string.
 fn list<'t>(text: &'t str, beginning: &str) -> Vec<&'t str> {
     let list = text.split(beginning).nth(1).and_then(|rest| rest.split(']').next()).unwrap_or_default();
     list.split('"').skip(1).step_by(2).collect()
@@ -143,7 +143,7 @@ fn sources(place: &Path) -> String {
 }
 
 /// Whether a package has a test that this filter of `cargo test` selects. All segments but the last must be names of modules. The
-/// last may be the beginning of a module's or function's name or, if it is the only segment, any part of one.
+/// last may be the beginning of the name of a module or function. If it is the only segment, it may be any part of such a name.
 fn has_test(folder: &Path, filter: &str) -> bool {
     let sources = ["src", "tests", "benches"].map(|part| sources(&folder.join(part))).concat();
     let named = |keyword: &'static str| {
@@ -157,7 +157,8 @@ fn has_test(folder: &Path, filter: &str) -> bool {
         && named("mod ").chain(named("fn ")).any(matches)
 }
 
-/// Whether sources accept a flag: as literal text, or as a field of a struct that derives its arguments.
+/// Whether sources accept a flag. They must contain it as literal text, or as a field of a struct from which arguments are
+/// derived.
 fn takes(sources: &str, flag: &str) -> bool {
     let name = flag.trim_start_matches('-');
     let name = name.split_once('=').map_or(name, |(name, _)| name);
@@ -166,7 +167,7 @@ fn takes(sources: &str, flag: &str) -> bool {
         || sources.contains(&format!("{}:", name.replace('-', "_")))
 }
 
-/// The error in a command, if there is one. `help` returns the help text of a subcommand of `broadloom`.
+/// Returns the error in a command, if there is one. `help` returns the help text of a subcommand of `broadloom`.
 pub fn fault(command: &PageCommand, help: &dyn Fn(&str) -> String) -> Option<String> {
     let words = &command.words;
     let rest = &words[1..];
@@ -235,7 +236,7 @@ fn all_packages() -> impl Iterator<Item = Package> {
     folders.filter_map(|folder| package(folder.expect("a folder").file_name().to_str()?))
 }
 
-/// Checks `cargo SUBCOMMAND …`; `own` checks the arguments of the command `broadloom`.
+/// Checks `cargo SUBCOMMAND …`. If the command runs `broadloom`, `own` checks its arguments.
 fn cargo(rest: &[String], own: &dyn Fn(&[String]) -> Option<String>) -> Option<String> {
     let end = rest.iter().position(|word| word == "--").unwrap_or(rest.len());
     let (flags, passed) = (&rest[..end], rest.get(end + 1..).unwrap_or_default());
@@ -258,7 +259,7 @@ fn cargo(rest: &[String], own: &dyn Fn(&[String]) -> Option<String>) -> Option<S
             }
             "--bin" | "--test" | "--bench" | "--example" => {
                 let name = words.next()?;
-                // The package is not named when a program is run.
+                // A command that runs a program need not name the package.
                 if packages.is_empty() {
                     let crates = ["broadloom-cli", "broadloom-testkit", "broadloom-bench"].into_iter();
                     let has = |package: &Package| {
@@ -266,7 +267,7 @@ fn cargo(rest: &[String], own: &dyn Fn(&[String]) -> Option<String>) -> Option<S
                             || name != "broadloom" && package.target(word, name).is_some()
                     };
                     match word.as_str() {
-                        // A test may be of any crate that has such tests.
+                        // Without `-p`, `--test` applies to every crate that has a test of this name.
                         "--test" => packages.extend(all_packages().filter(has)),
                         _ => packages.extend(crates.filter_map(package).find(has)),
                     }

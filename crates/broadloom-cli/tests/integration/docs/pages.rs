@@ -1,5 +1,5 @@
-//! The repository's Markdown pages: their headings, links, code blocks and inline code. Supports the Markdown syntax that the
-//! pages use.
+//! Parses the repository's Markdown pages: their headings, links, code blocks and inline code. Only the Markdown syntax that
+//! the pages use is supported.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ pub fn repository() -> PathBuf {
 
 /// A page.
 pub struct Page {
-    /// The path, relative to the root.
+    /// The page's path, relative to the root.
     pub path: String,
     pub text: String,
 }
 
 /// A fenced code block.
 pub struct CodeBlock<'p> {
-    /// The line number of its first line.
+    /// The line number of the block's first line.
     pub line: usize,
     /// The language after the opening fence.
     pub language: &'p str,
@@ -69,7 +69,7 @@ impl Page {
         blocks
     }
 
-    /// The text with fenced code blocks replaced by blank lines.
+    /// The text of the page, with fenced code blocks replaced by blank lines.
     fn prose(&self) -> String {
         let mut inside = false;
         let lines = self.text.lines().map(|line| {
@@ -81,11 +81,11 @@ impl Page {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// Code between single backticks outside of blocks. Line breaks are replaced by blanks.
+    /// Inline code between single backticks. A line break in it is replaced by a blank.
     pub fn code(&self) -> Vec<InlineCode> {
         let prose = self.prose();
         let (mut spans, mut line) = (Vec::new(), 1);
-        // Each paragraph, row or heading is parsed separately, so that an unpaired backtick affects nothing else.
+        // Each paragraph, row or heading is parsed separately, so that an unpaired backtick does not affect the next one.
         for paragraph in prose.split_inclusive("\n\n") {
             let mut first = line;
             for (i, part) in paragraph.split('`').enumerate() {

@@ -1,6 +1,6 @@
 //! Runs the command in a temporary directory.
 //!
-//! Input files are built byte by byte and outputs are read with npyz, so that the tests share no code with the command's own
+//! Input files are built byte by byte and outputs are read with npyz, so that the tests share no code with the command's
 //! reader and writer.
 
 #![allow(dead_code, reason = "each test file uses some of it")]
@@ -24,7 +24,7 @@ pub struct CommandRun {
     pub stderr: String,
 }
 
-/// An array as npyz reads it.
+/// An array that npyz has read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Npy {
     pub descr: String,
@@ -96,7 +96,7 @@ impl Dir {
     }
 }
 
-/// The start of a `.npy` file, whose data begins `rest` bytes after a multiple of 64.
+/// The header of a `.npy` file whose data begins `rest` bytes after a multiple of 64.
 pub fn header(descr: &str, shape: &[usize], fortran: bool, rest: usize) -> Vec<u8> {
     let extents: String = shape.iter().map(|extent| format!("{extent},")).collect();
     let fortran = if fortran { "True" } else { "False" };
@@ -137,7 +137,7 @@ pub fn read(path: &Path) -> Npy {
     }
 }
 
-/// A type of array elements.
+/// A Rust type of array elements.
 pub trait ArrayElement: Copy {
     const DESCR: &'static str;
     fn bytes(values: &[Self]) -> Vec<u8>;
