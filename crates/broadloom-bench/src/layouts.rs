@@ -61,7 +61,7 @@ pub fn short_columns<T: Copy + Add<Output = T>>(
     );
 }
 
-/// a[n − 1 − i] + b[i]. `a` contains the elements that are combined with those of `b`, in memory order.
+/// a[n − 1 − i] + b[i]. `a` contains the elements that are combined with `b`, in memory order.
 pub fn reversed<T: Copy + Add<Output = T>>(a: &[T], b: &[T], out: &mut [T]) {
     vectorized(
         #[inline(always)]
@@ -83,9 +83,9 @@ pub fn every_second<T: Copy + Add<Output = T>>(a: &[T], b: &[T], out: &mut [T]) 
 
 /// An element type whose tiles are transposed in registers.
 pub trait Turn: Copy + Add<Output = Self> {
-    /// The number of rows and of columns in a tile, which is the number of elements in a 256-bit vector.
+    /// The number of rows and columns of a tile, which is the number of elements in a 256-bit vector.
     const SIDE: usize;
-    /// Transposes the tile of `b`: reads its rows with `row`, and passes its columns to `put`.
+    /// Transposes the tile of `b`: reads its rows by `row`, and passes its columns to `put`.
     #[cfg(target_arch = "x86_64")]
     fn turn(v3: V3, tile: LayoutTile<'_, Self>);
 }

@@ -79,7 +79,7 @@ impl Problem {
         let elements = shape.iter().product();
         let place = self.inputs.len() + self.outputs.len();
         let mut cells = Placed::new(elements, place);
-        // Knuth's linear congruential generator. Its upper bits don't repeat within 2^64 numbers.
+        // Knuth's linear congruential generator, whose upper bits don't repeat within 2^64 numbers.
         let mut state = (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         for cell in cells.get_mut() {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

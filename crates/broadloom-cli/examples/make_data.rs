@@ -278,7 +278,7 @@ fn noise(seed: u64, x: f64, y: f64) -> f64 {
     mix(above, below, v)
 }
 
-/// A pseudo-random number from 0 to 1 for a lattice point, computed by the mixing function of splitmix64.
+/// A pseudo-random number from 0 to 1 for a lattice point, by the mixing function of splitmix64.
 fn value(seed: u64, i: i64, j: i64) -> f64 {
     let mut bits = seed
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)

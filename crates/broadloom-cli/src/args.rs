@@ -201,7 +201,7 @@ fn vector_width() -> impl TypedValueParser<Value = WidestVectors> {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum PromotionArg {
-    /// The Array API standard's rules: operands of different kinds are an error.
+    /// The Array API standard's rules: different kinds are an error.
     #[default]
     Strict,
     /// NumPy 2's rules.
@@ -265,7 +265,7 @@ pub struct NamedInput {
 pub enum FileOrNumber {
     /// The array in a file.
     File(PathBuf),
-    /// A weakly typed number, which takes the dtype of the arrays that it is combined with.
+    /// A weakly typed number, which takes the dtype of the arrays it is combined with.
     Number(Literal),
 }
 

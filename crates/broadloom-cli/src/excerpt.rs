@@ -20,8 +20,7 @@ pub struct Excerpt {
     /// The lines that are shown, preceded by an empty line for each earlier line of the text, which makes the line numbers
     /// right. A trailing blank provides a character below which a mark at the end can be drawn.
     pub text: String,
-    /// For each character that is shown, and for the end: the byte offset in the whole text, and the byte offset in the
-    /// excerpt.
+    /// For each character that is shown, and for the end: its byte offset in the whole text, and in the excerpt.
     places: Vec<(usize, usize)>,
 }
 

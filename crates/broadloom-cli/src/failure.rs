@@ -51,7 +51,7 @@ impl Failure {
     /// A failure about an output file.
     pub fn target(path: &Path, error: &TargetError) -> Failure {
         match error {
-            // The messages of these errors already contain the path, so it is not added.
+            // The messages of these errors contain the path already, so it is not added.
             TargetError::Exists(_) => {
                 Failure::file(path, "the file exists already; write --force to replace it")
             }
@@ -181,7 +181,7 @@ fn caret(error: &TextError, text: &Text, colored: bool, out: &mut impl Write) ->
     report.finish().write((source, Source::from(&excerpt.text)), &mut drawn)?;
     // The first line is dropped: it contains `Error:` without a message, and `plain` has already printed the error.
     let body = drawn.iter().position(|&byte| byte == b'\n').map_or(&[][..], |end| &drawn[end + 1..]);
-    // ariadne counts the columns of a truncated line from the beginning of the excerpt. The column in the whole line is printed
+    // ariadne counts the columns of a truncated line from the start of the excerpt; the column in the whole line is printed
     // instead.
     let (line, whole) = error.position(&text.text);
     let in_part = format!("[ {source}:{line}:{column} ]");

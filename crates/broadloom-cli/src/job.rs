@@ -1,7 +1,7 @@
 //! Evaluates a program over input files, one chunk at a time.
 //!
 //! A [`Job`] is type-checked as a whole, with placeholders for the files. Its [`ComputedValues`] are computed in the order in which
-//! the output file stores them. The library computes which part of which file a chunk needs ([`Chunks`]), so that `--max-bytes`
+//! the output file stores them. The library determines the parts of files that a chunk needs ([`Chunks`]), so that `--max-bytes`
 //! bounds the memory for every expression, including views. Reductions of inputs that exceed the bound are computed first, by
 //! passes over the files ([`Passes`]).
 
@@ -79,7 +79,7 @@ impl Job {
         Ok(Job { inputs, placeholders, results, names, is_elementwise, settings, max_bytes })
     }
 
-    /// A job that copies the array in an open `.npy` file, with the settings of this job.
+    /// A job that copies the array of an open `.npy` file, with the settings of this job.
     pub fn of_file(&self, path: &Path, file: File) -> Result<Job, Failure> {
         let name = "result";
         let program = Program::parse(name).map_err(Failure::Text)?;

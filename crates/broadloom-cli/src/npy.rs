@@ -103,7 +103,7 @@ pub enum NpyError {
     WrongLength {
         /// The number of bytes that the shape requires.
         expected: u64,
-        /// The number of bytes that were written, or would have been.
+        /// The number of bytes that were or would have been written.
         written: u64,
     },
     /// The file could not be created at its path.
@@ -229,7 +229,7 @@ fn data_len(dtype: DType, shape: &[usize]) -> Option<u64> {
     Some(if shape.contains(&0) { 0 } else { stretch as u64 })
 }
 
-/// The letter that stands for a dtype in a descriptor, before the size in bytes.
+/// The letter for a dtype in a descriptor, before the size in bytes.
 fn letter(dtype: DType) -> u8 {
     match dtype.kind() {
         Kind::Bool => b'b',
@@ -360,7 +360,7 @@ impl Literal<'_> {
         if self.eat(byte) { Ok(()) } else { Err(NpyError::Corrupt(otherwise)) }
     }
 
-    /// Reads the bytes between quotes. Escapes are not decoded, because no valid key or dtype contains a backslash.
+    /// The bytes between quotes. Escapes are not decoded, since no valid key or dtype contains a backslash.
     fn string(&mut self) -> Result<Vec<u8>, NpyError> {
         let unquoted = NpyError::Corrupt("a string is missing its quotes");
         let Some(quote @ (b'\'' | b'"')) = self.peek() else { return Err(unquoted) };

@@ -16,7 +16,7 @@ pub use image::PlotError;
 
 /// A picture to draw.
 pub struct Picture<'a> {
-    /// The text above the picture.
+    /// The line above the picture.
     pub title: &'a str,
     /// The extents of the array.
     pub shape: &'a [usize],

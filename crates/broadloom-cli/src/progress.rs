@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::failure::Failure;
 use crate::signals;
 
-/// The time that passes before a bar is drawn.
+/// The time before a bar is drawn.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Runs work that may have to wait for another process. If it takes long, prints on a terminal what it is waiting for.

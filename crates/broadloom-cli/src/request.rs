@@ -1,4 +1,4 @@
-//! The destinations of results on a command line, checked against each other and against the program.
+//! The destinations of results given on a command line, checked against each other and against the program.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;

@@ -87,8 +87,7 @@ pub fn announce() {
     let _ = err.write_all(format!("{erase}error: {why}\n").as_bytes());
 }
 
-/// Ends the process because of a signal or the time limit, after the evaluation has had time to stop. A second call has no
-/// effect.
+/// Ends the process because of a signal or the time limit, after the evaluation had time to stop. A second call has no effect.
 fn end(signal: i32) {
     if RECEIVED.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed).is_err() {
         return;

@@ -18,7 +18,7 @@ use crate::text::shown;
 pub const PREFIX: &str = ".broadloom-";
 pub const SUFFIX: &str = ".part";
 
-/// The maximum number of symbolic links that are followed for a path.
+/// The maximum number of symbolic links followed for a path.
 const MOST_LINKS: usize = 40;
 
 /// An output file, which appears at its path when it is complete. If it is dropped before [`finish_all`], no file remains.

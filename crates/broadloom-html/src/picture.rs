@@ -18,7 +18,7 @@ use crate::layers::{self, HEIGHT, Item, LINE, Places, Point, TITLE};
 const MAX_BOXES: usize = 250;
 /// Maximum number of characters of a line in a box.
 const MAX_CHARS: usize = 34;
-/// Width of a character in the monospaced font of boxes (13 px), and in that of titles (12 px).
+/// Width of a character in the monospaced font of boxes (13 px), and of titles (12 px).
 const CHAR: f64 = 7.9;
 const TITLE_CHAR: f64 = 7.3;
 /// The distance between a frame and the boxes inside it.

@@ -136,8 +136,8 @@ impl Formula {
     }
 }
 
-/// The dtype in which a result of this dtype is stored. A uint64 is stored as float64, since int64 can't represent
-/// every uint64.
+/// The type in which a result of this dtype is stored. A uint64 is stored as float64, since int64 can't
+/// represent every uint64.
 fn kept(dtype: DType) -> DType {
     match dtype {
         DType::Bool => DType::Bool,

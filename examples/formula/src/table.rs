@@ -73,7 +73,7 @@ impl fmt::Display for FileRow {
     }
 }
 
-/// A cell because of which its column is text, and not a column of numbers or truth values.
+/// A cell that makes its column text instead of numbers or truth values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OddCell {
     /// The position of the cell's row.
@@ -119,7 +119,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Reads CSV with a header, and determines the type of each column.
+    /// Reads CSV with a header and finds the type of each column.
     ///
     /// # Errors
     /// If the text is not CSV, rows have different lengths, or two columns have the same name in formulas.
@@ -182,7 +182,7 @@ impl Table {
         Err(TableError::Taken { title: self.header[i].to_owned(), name, column: i + 1 })
     }
 
-    /// For a column of text: the first non-empty cell whose type differs from that of the cells before it.
+    /// For a column of text: the first non-empty cell whose type differs from the type of the cells before it.
     ///
     /// ```
     /// use broadloom_formula::Table;

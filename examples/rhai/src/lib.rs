@@ -169,7 +169,7 @@ fn functions(engine: &mut Engine, folder: &Path, budget: &Rc<Budget>) {
     }
 }
 
-/// Converts an argument: arrays are unchanged, and Rhai's numbers and truth values become literals.
+/// Converts an argument: arrays are kept, and Rhai's numbers and truth values become literals.
 fn operand(x: Dynamic) -> Answer<Array<'static>> {
     let number = x.as_int().map(Array::scalar).or_else(|_| x.as_float().map(Array::scalar));
     let literal = number.or_else(|_| x.as_bool().map(Array::scalar)).ok();

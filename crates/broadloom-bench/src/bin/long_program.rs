@@ -97,7 +97,7 @@ fn run(text: &str, coordinates: &Coordinates, options: &Options) -> BenchResult<
     Ok(root.eval_with(options)?)
 }
 
-/// A value of the program: its name, its lower bound and its upper bound.
+/// A value of the program: its name, and its lower and upper bound.
 #[derive(Clone)]
 struct BoundedValue {
     name: String,

@@ -1,8 +1,8 @@
 //! Compares `ndarray`'s idioms (chains of operators, `mapv`, and `Zip` into existing memory) with the same expressions in
 //! broadloom.
 //!
-//! The output is a Markdown table of nanoseconds per element. Results are compared before they are timed; those of approximate
-//! functions may differ by 4 ulp. The contenders of a row alternate, on one thread.
+//! The output is a Markdown table of nanoseconds per element. Results are compared first; those of approximate functions may
+//! differ by 4 ulp. The contenders of a row alternate, on one thread.
 //!
 //! `cargo run --release -p broadloom-bench --features ndarray --bin ndarray`
 #![forbid(unsafe_code)]

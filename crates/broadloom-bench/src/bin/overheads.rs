@@ -62,7 +62,7 @@ fn once_each<T>(name: &str, mut prepare: impl FnMut(), mut run: impl FnMut() -> 
         samples.push(start.elapsed().as_nanos() as f64);
         drop(result);
     }
-    // The first samples include cache misses, and are dropped.
+    // The first samples include cache misses and are dropped.
     samples.drain(..2);
     tell(name, samples);
 }

@@ -1,4 +1,4 @@
-//! Measures the speed-up by a second thread: alternates kernels on one thread and on two threads, for 10 000 elements and more.
+//! Measures the speed-up by a second thread: alternates kernels on one and on two threads, from 10 000 elements on.
 //!
 //! For each row and number of elements, prints the median time of successive calls on one thread and on two, in microseconds, and
 //! the ratio of these times. It also prints this ratio for plain loops that read the same memory. An argument that is a name

@@ -28,7 +28,7 @@ fn read(bytes: &[u8]) -> Result<NpyHeader, NpyError> {
     read_header(&mut file)
 }
 
-/// A file of version 1.0 with this header text and data, without the padding of the header.
+/// A file of version 1.0 with this header text and data, without padding.
 fn file(text: &str, data: &[u8]) -> Vec<u8> {
     [b"\x93NUMPY\x01\x00", &(text.len() as u16).to_le_bytes()[..], text.as_bytes(), data].concat()
 }

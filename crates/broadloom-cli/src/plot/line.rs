@@ -13,8 +13,8 @@ use super::ticks::{self, Tick, fraction};
 const BLUE: RGBColor = RGBColor(38, 102, 166);
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 560.0;
-/// The number of columns for which a minimum and maximum are drawn: about two for each pixel of the picture's width, because
-/// everything is drawn at twice the size.
+/// The number of columns for which a minimum and maximum are drawn: about two for each pixel of the picture's
+/// width, since everything is drawn at twice the size.
 const COLUMNS: usize = 1800;
 
 /// The points of the line as pairs of an index and a value; `None` is a gap.

@@ -116,7 +116,7 @@ impl Sheet {
             .transform(turn)
             .color(&color)
             .pos(Pos::new(horizontal, VPos::Center));
-        // plotters centres the line box, in which capitals and digits are slightly above the middle.
+        // plotters centres the line box, within which capitals and digits are slightly above the middle.
         let lower = 0.07 * size;
         let place = if matches!(anchor, Anchor::Upwards) { (x + lower, y) } else { (x, y + lower) };
         self.backend().draw_text(text, &style, pixel(place)).map_err(failed)

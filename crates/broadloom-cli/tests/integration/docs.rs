@@ -3,7 +3,6 @@
 //!
 //! A command on a page is run here, is part of `.ci/run`, or is a row of docs/not-in-ci.md. In each case the packages, targets,
 //! features, scripts, flags and tests that the command names must exist.
-//! features, scripts, flags and tests that it names must exist.
 
 #![cfg(unix)]
 
@@ -19,7 +18,7 @@ use pages::{Page, repository};
 /// The page that lists the commands that are run by hand or in `.ci/full`, not here or in `.ci/run`.
 const BY_HAND: &str = "docs/not-in-ci.md";
 
-/// A page whose commands apply to sources that the reader has changed by following the page.
+/// A page whose commands apply to sources that the reader has changed as the page describes.
 const OF_ANOTHER_TREE: &str = "docs/add-an-op.md";
 
 /// The pages that name modules and items of the code, by paths such as `clif::legalise` or `engine::choice`.
@@ -118,7 +117,7 @@ fn plain(command: &PageCommand) -> Vec<&str> {
 /// Whether `.ci/run` contains the command, or a longer command that begins with it.
 fn is_in_ci(command: &PageCommand, ci: &[PageCommand]) -> bool {
     let words = plain(command);
-    // These programs are run by their own tests, and `fault` has already checked the flags.
+    // These programs are run by their own tests, and `fault` has checked the flags.
     let is_tested = |word: &&str| ["broadloom-fuzz", "broadloom-bench"].contains(word);
     if words.first().is_some_and(is_tested) || words.get(3).is_some_and(is_tested) && words[1] == "run" {
         return true;
@@ -193,7 +192,7 @@ fn script(command: &PageCommand) -> Option<&str> {
     words.find(|word| folders.iter().any(|folder| word.starts_with(folder)))
 }
 
-/// The commands in the two tables of [`BY_HAND`]: those that `.ci/full` runs, and those that are run only by hand.
+/// The commands in the two tables of [`BY_HAND`]: those that `.ci/full` runs, and those that are only run by hand.
 fn by_hand() -> (Vec<PageCommand>, Vec<PageCommand>) {
     let page = read(BY_HAND);
     let (full, alone) = page.split_once("\n## By hand alone").expect("two tables");
@@ -360,7 +359,7 @@ fn every_folder_that_is_named_exists() {
     assert!(checked > 20, "{checked}");
 }
 
-/// For each crate, the words in its sources and the names of its files.
+/// For each crate, the words of its sources and the names of its files.
 fn words_of_crates() -> BTreeMap<String, BTreeSet<String>> {
     let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for file in pages::files().iter().filter(|file| file.ends_with(".rs")) {

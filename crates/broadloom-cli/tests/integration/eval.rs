@@ -274,7 +274,7 @@ fn what_no_chunk_holds() {
     let why = "cumulative_sum along axis 0 needs 80 bytes of float64[10]; --max-bytes 80 is enough\n";
     assert!(outcome.stderr.ends_with(why), "{}", outcome.stderr);
     dir.ok(&["eval", "sum(cumulative_sum(x))", "x=x.npy", "--max-bytes", "80"]);
-    // The size that the message advises is sufficient, and smaller than the size that a chunk without passes needs.
+    // The size that the message advises is sufficient, and less than a chunk without passes needs.
     let outcome = dir.run(&["eval", "sum(x)", "x=x.npy", "--max-bytes", "8"]);
     let why = "error: the limit of 8 bytes of memory is too small; sum along (0,) needs 80 bytes of float64[10]; \
                --max-bytes 16 is enough\n";
@@ -371,7 +371,7 @@ fn an_explanation_is_a_page() {
     assert_eq!(dir.run(&args).status, Some(1));
 }
 
-/// The explanation uses the names on the command line, also for bools, which are read as bytes, and for files that are read in
+/// The explanation uses the names of the command line, also for bools, which are read as bytes, and for files that are read in
 /// parts.
 #[test]
 fn an_explanation_has_the_names_of_the_command_line() {
@@ -388,7 +388,7 @@ fn an_explanation_has_the_names_of_the_command_line() {
     assert!(!plan.contains("# input"), "{plan}");
 }
 
-/// Powers, and functions whose exact results are representable, on both executors and in chunks.
+/// Powers, and functions whose exact results are representable, by both executors and in chunks.
 #[test]
 fn powers_and_transcendental_functions() {
     let dir = Dir::new();

@@ -51,7 +51,7 @@ fn expressions() {
         ("astype(x, float31)", 2, "did you mean `float32`?"),
         ("true + 1", 2, "add: true and 1 mix bool and numbers"),
         ("x * (true + 1)", 2, "add: true and 1 mix bool and numbers"),
-        // Errors that depend on the contents of the files.
+        // Errors that depend on the files.
         ("i + x", 1, "add: cannot promote int32 and float32"),
         ("x * y", 1, "multiply: cannot broadcast float32[3] with float32[2,2] (axis -1: 3 and 2)"),
         ("u + 300", 1, "add: 300 cannot be represented as uint8"),

@@ -1,4 +1,4 @@
-//! Inputs and outputs other than a single `.npy` file: streams, archives, tables, several results, expressions in files.
+//! Inputs and outputs other than one `.npy` file: streams, archives, tables, several results, expressions in files.
 
 use std::io::Write;
 use std::path::Path;
@@ -139,7 +139,7 @@ fn standard_input_and_output() {
     assert_eq!((status, &*told), (Some(0), ""));
     dir.write("out.npy", &out);
     assert_eq!(dir.read("out.npy"), npy(&[3], &[2.0f32, 4.0, 6.0]));
-    // Data after the array is not read. Missing data is reported.
+    // Data after the array is not read; missing data is reported.
     let (status, out, _) = piped(&dir, &["eval", "x", "x=-"], &[&x[..], b"more"].concat());
     assert_eq!((status, &*out), (Some(0), &b"[1. 2. 3.]\n"[..]));
     for (input, words) in [

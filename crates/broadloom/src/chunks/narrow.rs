@@ -369,7 +369,7 @@ fn without_elements<'p>(array: &Array<'_>, window: &Window) -> Result<Array<'p>>
     Ok(Array::data(Storage::from_buffer(dtype, memory), Layout::contiguous(window.shape()?)))
 }
 
-/// Whether the node is a reduction or a scan. The result of either is always stored in memory of its own.
+/// Whether the node is a reduction or a scan, whose result is always stored in memory of its own.
 fn combines(array: &Array<'_>) -> bool {
     matches!(array.0.kind, Kind::Reduce { .. } | Kind::Scan { .. })
 }

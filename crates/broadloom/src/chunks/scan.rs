@@ -14,7 +14,7 @@ pub(super) fn widen(window: &mut Window, axis: usize, initial: bool, level: u8) 
     let front = usize::from(initial);
     let start = match wanted.start.checked_sub(front) {
         Some(element) => (element >> level << level) + front,
-        // The window includes the initial value.
+        // The window includes the initial element.
         None => 0,
     };
     window.0[axis] = indices(start, 1, wanted.start + span(wanted) - start);

@@ -51,7 +51,7 @@ pub struct Details {
     pub temporaries: usize,
     /// The kernels, in the order in which they run.
     pub kernels: Vec<ExplainedKernel>,
-    /// The reasons why nodes were fused or materialised, one line each.
+    /// The reasons why nodes were fused or materialised, a line each.
     pub decisions: Vec<String>,
     /// A line about kernels that run row block by row block, and one line for each array that already was in memory.
     pub notes: Vec<String>,
@@ -185,7 +185,7 @@ pub struct ExplainedRun {
     pub compile: f64,
     /// The vector width of the machine code, if the executor is `jit`.
     pub width: Option<VectorWidth>,
-    /// The vectors of the machine code, in words, and the reason why they are not wider.
+    /// The vectors of machine code, in words, and the reason why they are not wider.
     pub vectors: Option<String>,
     /// Whether the stores are non-temporal.
     pub streams: bool,

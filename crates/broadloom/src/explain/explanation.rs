@@ -47,7 +47,7 @@ pub struct Explanation {
     pub(crate) stages: Vec<Step>,
     /// The stages that run block by block, or the reason why none do.
     pub(crate) blocks: Vec<String>,
-    /// The subject of the explanation, in one line; empty for arrays.
+    /// The subject of the explanation, in a line; empty for arrays.
     pub(crate) about: String,
     /// The names of inputs, by slot, and of results, by number; empty if they have none.
     pub(crate) inputs: Vec<String>,
@@ -84,7 +84,7 @@ pub(crate) struct Step {
 pub(crate) struct Run {
     pub jit: bool,
     pub why: String,
-    /// The vector width of the stage's machine code, and the reason why it is not wider.
+    /// The vector width of its machine code, and the reason why it is not wider.
     pub width: VectorWidth,
     pub narrowed: Option<String>,
     pub threads: usize,
@@ -150,7 +150,7 @@ impl Explanation {
     }
 }
 
-/// Describes the op `canonical_nan` for readers who know NaN from NumPy.
+/// What the op `canonical_nan` does, for readers who know NaN from NumPy.
 pub(super) const ONE_NAN: &str = "one bit pattern for every NaN";
 
 fn is_canonical_nan(inst: &Inst) -> bool {

@@ -111,8 +111,8 @@ impl Call {
         self.bound.run(&self.kernel.0.options, inputs, outputs, Some(control))
     }
 
-    /// Computes these rows of the outputs (indices along their first axis) on this thread, for an application that divides the work
-    /// among threads of its own. The inputs are passed whole; the outputs are the memory of these rows only.
+    /// Computes these rows of the outputs (indices of their first axis) on this thread, for an application that divides the work
+    /// among threads of its own. The inputs are complete; the outputs are the memory of these rows only.
     ///
     /// A run with the same number of rows as an earlier one plans nothing.
     ///

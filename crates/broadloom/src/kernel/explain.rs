@@ -19,7 +19,7 @@ impl Kernel {
     /// have no axes. [`Call::explanation`] uses the actual extents.
     ///
     /// # Errors
-    /// The errors of [`Kernel::bind`], because the assumed extents may exceed the options' limits.
+    /// The errors of [`Kernel::bind`], since the assumed extents may exceed the options' limits.
     ///
     /// ```
     /// use broadloom::prelude::*;

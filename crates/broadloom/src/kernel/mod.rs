@@ -1,8 +1,8 @@
 //! Kernels: compiled once, run many times on different memory.
 //!
-//! A [`Kernel`] is built from expressions of inputs that have no values yet ([`Array::input`]), or of arrays that stand in for
-//! inputs, and runs on the caller's memory. It does not keep the arrays alive. Its results depend only on its expressions, its
-//! options and the caller's memory. All operands are checked before the first store.
+//! A [`Kernel`] is built from expressions. Their inputs are declared without values ([`Array::input`]), or are evaluated arrays
+//! that each run replaces with the caller's memory; the kernel does not keep these arrays alive. Its results depend only on its
+//! expressions, its options and the caller's memory. All operands are checked before the first store.
 //!
 //! ```text
 //! Kernel ─▶ layouts of the inputs ─▶ Specialisation (cached) ─▶ Call ─▶ run on memory
@@ -56,7 +56,7 @@ use specialisation::{Specialisation, count, named};
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// Evaluated arrays may stand in for inputs as well. A run then takes other memory of the same shape instead of each array.
+/// Inputs may also be evaluated arrays. A run then takes other memory of the same shape instead of each array.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -87,7 +87,7 @@ struct Inner {
     id: OnceLock<KernelId>,
 }
 
-/// The maximum number of specialisations that a kernel caches. On overflow the older half is evicted.
+/// The maximum number of specialisations that a kernel keeps. On overflow the older half is evicted.
 const SPECIALISATIONS: usize = 64;
 
 impl Kernel {

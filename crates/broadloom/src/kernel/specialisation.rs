@@ -323,7 +323,7 @@ impl Input {
             None => shape.elements() == 0,
         };
         match (inside, self.operand.is_aligned(given.region.addresses().start)) {
-            // The layout is within the region's address range, but may address elements in a gap of the region.
+            // The layout is within the region's address range, but may have elements in a gap of the region.
             (true, true) if given.region.has_gaps() => {
                 let in_bytes = |&stride: &isize| stride * size as isize;
                 let strides: SmallVec<[isize; 6]> = strides.iter().map(in_bytes).collect();

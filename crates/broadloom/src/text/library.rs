@@ -11,7 +11,7 @@ use broadloom_mem::HostFunction;
 
 use super::{ParseOptions, TextError};
 
-/// Functions for texts: user-defined functions, which are inlined into the loops that use them, and host functions.
+/// Functions for texts: user-defined functions, which are inlined into the loop that uses them, and host functions.
 ///
 /// Cloning is cheap. A library is `Send + Sync`.
 ///
@@ -63,8 +63,8 @@ impl Library {
         Ok(library)
     }
 
-    /// Adds the user-defined functions of a text that consists of `def` statements. The text is parsed within the default limits,
-    /// and may use functions that are already in the library.
+    /// Adds the user-defined functions of a text that consists of `def` statements, parsed within the default limits; they may use
+    /// functions already in the library.
     ///
     /// # Errors
     /// If the text contains other statements or is invalid, or if a name is already in use. The library is then unchanged.

@@ -46,7 +46,7 @@ pub fn print(outputs: &[(&str, &Array<'_>)]) -> Result<String> {
 pub struct Printed<'a> {
     /// The program.
     pub text: String,
-    /// The inputs in their order, to be passed to [`Program::build`](super::Program::build).
+    /// The inputs in their order, to be given to [`Program::build`](super::Program::build).
     pub inputs: Vec<(String, Array<'a>)>,
 }
 

@@ -52,7 +52,7 @@ impl<'p> Input<'p> {
         self.0.dtype()
     }
 
-    /// The value of `e` or `pi`, if the name is not declared. It is used if no array is given for the name.
+    /// The default value of `e` or `pi`, if the name is not declared: it is used if no array is given for the name.
     ///
     /// ```
     /// use broadloom::text::Program;
@@ -107,7 +107,7 @@ impl Program {
         Ok(Program { module: parse_module(text, library, options)?, functions: library.functions.clone() })
     }
 
-    /// The declared inputs, in order, then the names that are used without being declared, each once.
+    /// The inputs: the declared ones, in order, then the names that are used without being declared, each once.
     pub fn inputs(&self) -> impl Iterator<Item = Input<'_>> {
         self.module.inputs().map(Input)
     }
@@ -140,7 +140,7 @@ impl Program {
     /// Builds the results, with the inputs bound to these arrays. Returns each result with its name.
     ///
     /// An array must have the dtype and the extents that the text declares; a symbol has the same value everywhere. A declared
-    /// input without an array becomes an [`Array::input`], and thereby an input of the kernels that are built from the results.
+    /// input without an array becomes an [`Array::input`], which is then an input of the kernels that are built from the results.
     ///
     /// # Errors
     /// For a name that is given twice or does not occur in the text; for an undeclared name without an array; for an array whose

@@ -1,5 +1,5 @@
-//! The structure of the workspace: imports between crates point down only, modules of a crate that is listed for it name each
-//! other in no circle, and unsafe code is in the crates for it alone. The manifests and sources are what is read.
+//! The structure of the workspace: crates depend only on the crates listed for them, modules of a crate do not import each other
+//! in cycles, and only some crates contain unsafe code. The tests read the manifests and sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ mod tokens;
 
 use modules::{Modules, Name, cycles, of_folders};
 
-/// Each crate, and the crates of this workspace that it may depend on.
+/// Each crate, and the crates of this workspace on which it may depend.
 const ARROWS: &[(&str, &[&str])] = &[
     ("broadloom-math", &[]),
     ("broadloom-ir", &["broadloom-math"]),
     ("broadloom-core", &["broadloom-ir", "broadloom-math"]),
     ("broadloom-mem", &["broadloom-ir", "broadloom-math"]),
-    // Executors know the kernel IR and nothing of what stands above it.
+    // Executors depend on the kernel IR, not on graphs or the engine.
     ("broadloom-interp", &["broadloom-ir", "broadloom-math", "broadloom-mem"]),
     ("broadloom-clif", &["broadloom-ir", "broadloom-math", "broadloom-mem", "broadloom-wide"]),
-    // It folds tiles, whichever executor computes them.
+    // Reductions take tiles, whichever executor computes them.
     ("broadloom-reduce", &["broadloom-ir", "broadloom-math", "broadloom-mem"]),
     ("broadloom-wide", &[]),
     (
@@ -34,7 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "broadloom-reduce",
         ],
     ),
-    // Its differential checker works through the face; the executors are for its command that measures accuracy.
+    // The test kit's differential checker uses the public crate. The command that measures accuracy uses the executors.
     (
         "broadloom-testkit",
         &[
@@ -47,7 +47,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "broadloom-mem",
         ],
     ),
-    // It shows the data of an explanation, which a program without pages need not build.
+    // Pages show the data of an explanation. A program without pages need not build this crate.
     ("broadloom-html", &["broadloom", "broadloom-ir", "broadloom-mem"]),
     ("broadloom-capi", &["broadloom", "broadloom-html", "broadloom-math", "broadloom-mem"]),
     ("broadloom-python", &["broadloom", "broadloom-html", "broadloom-mem"]),
@@ -58,17 +58,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("broadloom-cli", &["broadloom", "broadloom-core", "broadloom-html", "broadloom-math", "broadloom-mem"]),
 ];
 
-/// The crates that may hold unsafe code; the others forbid it.
+/// The crates that may contain unsafe code; the others forbid it.
 const UNSAFE: &[&str] = &["broadloom-mem", "broadloom-clif", "broadloom-capi", "broadloom-python"];
 
-/// Modules of programs, and examples, of other crates that hold unsafe code.
+/// Modules of programs in other crates that contain unsafe code.
 const UNSAFE_PROGRAMS: &[&str] = &[
-    // It loads and calls loops that were compiled from C, to time ours beside them.
+    // The programs load and call loops that were compiled from C, to time them against generated machine code.
     "broadloom-bench/src/bin/inner_loops.rs",
     "broadloom-bench/src/bin/wide/contenders.rs",
     "broadloom-bench/src/bin/wide/integers.rs",
     "broadloom-bench/src/bin/wide/main.rs",
-    // It has the loader call a function before `main`, to see whether standard output is open.
+    // The module makes the loader call a function before `main`, to check whether standard output is open.
     "broadloom-cli/src/stdout.rs",
 ];
 
@@ -76,7 +76,7 @@ fn crates() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// The workspace crates in a manifest's `[dependencies]`.
+/// The crates of the workspace in a manifest's `[dependencies]`.
 fn dependencies(manifest: &str) -> Vec<&str> {
     let section = manifest.split("\n[dependencies]").nth(1).unwrap_or("");
     let section = section.split("\n[").next().unwrap_or("");
@@ -113,7 +113,7 @@ fn roots(path: &Path) -> Vec<PathBuf> {
     roots
 }
 
-/// The sources of a folder and those in it.
+/// The source files in a folder and its subfolders.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let (mut found, mut waiting) = (Vec::new(), vec![folder.to_path_buf()]);
     while let Some(path) = waiting.pop() {
@@ -128,7 +128,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The folder of each crate, with its name; that of the Python package is where its build tool wants it.
+/// The folder and the name of each crate. The Python package's folder is where its build tool requires it.
 fn each_crate() -> impl Iterator<Item = (PathBuf, String)> {
     let crates_of_rust = std::fs::read_dir(crates()).expect("the crates").map(|entry| {
         let path = entry.expect("an entry").path();
@@ -146,7 +146,7 @@ fn every_crate_is_listed_and_forbids_unsafe_code_unless_it_is_one_for_it() {
             let text = std::fs::read_to_string(root).expect("a source");
             let forbids = text.contains("#![forbid(unsafe_code)]");
             let is_listed = |listed: &&str| listed.starts_with(&format!("{name}/src/"));
-            // A program may have one module of unsafe code; the rest of it does without.
+            // A program may have one module with unsafe code; its other modules have none.
             let is_program = root.ends_with("main.rs") && UNSAFE_PROGRAMS.iter().any(is_listed);
             let denies = is_program && text.contains("#![deny(unsafe_code)]");
             assert!((forbids || denies) != UNSAFE.contains(&&*name), "{}: unsafe code", root.display());
@@ -154,12 +154,12 @@ fn every_crate_is_listed_and_forbids_unsafe_code_unless_it_is_one_for_it() {
     }
 }
 
-/// The library's `forbid` does not reach a crate's other programs, so that their sources are read.
+/// The library's `forbid` does not apply to the crate's programs and examples, so their sources are searched for unsafe code.
 #[test]
 fn unsafe_code_stands_in_no_program_or_example_but_the_listed() {
     let is_unsafe = |path: &Path| {
         let text = std::fs::read_to_string(path).expect("a source");
-        // The type of a pointer to an unsafe function is no unsafe code.
+        // The type of a pointer to an unsafe function is not unsafe code.
         let tokens = tokens::tokens(&text);
         let behind = |i: usize| tokens.get(i + 1..i + 3).unwrap_or_default();
         tokens.iter().enumerate().any(|(i, token)| *token == "unsafe" && behind(i) != ["fn", "("])
@@ -181,15 +181,16 @@ fn unsafe_code_stands_in_no_program_or_example_but_the_listed() {
     );
 }
 
-/// Modules of cycles, a cycle a line.
+/// Formats cycles of modules, one cycle per line.
 fn in_words(cycles: &BTreeSet<BTreeSet<Name>>) -> String {
     let word = |name: &Name| if name.is_empty() { "the root".to_owned() } else { name.join("::") };
     let line = |cycle: &BTreeSet<Name>| cycle.iter().map(word).collect::<Vec<_>>().join(", ");
     cycles.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Neither modules of the same parent, each taken with all that is below it, nor single files form a cycle: a module does not
-/// name what its parent defines while the parent names what the module defines.
+/// Neither single files nor folders form a cycle of imports. A folder is a module with all modules below it, and is compared
+/// with the other modules of the same parent. Hence a module does not name a definition of its parent if the parent names a
+/// definition of the module.
 #[test]
 fn imports_between_modules_form_no_cycle() {
     for (path, name) in each_crate() {
@@ -209,7 +210,7 @@ fn imports_between_modules_form_no_cycle() {
     }
 }
 
-/// The default features of the test kit are for differential tests: what only its commands need is not built for them.
+/// The test kit's default features are for differential tests: a crate that only its commands need is not built by default.
 #[test]
 fn defaults_of_the_test_kit_enable_nothing_of_a_command_line() {
     let manifest =
@@ -233,7 +234,7 @@ fn defaults_of_the_test_kit_enable_nothing_of_a_command_line() {
     }
 }
 
-/// The faces share one type of parse limits, which both `broadloom::text` and `broadloom_core::text` name.
+/// Only one type is named `ParseOptions`. All public interfaces share it.
 #[test]
 fn parse_options_names_one_type() {
     let folders = [crates(), &crates().join("../python/src"), &crates().join("../examples")].map(sources);
@@ -248,13 +249,13 @@ fn parse_options_names_one_type() {
     assert_eq!(found, [Path::new("broadloom-core/src/text/options.rs")]);
 }
 
-/// A type has one name wherever it is used: an import gives it no other.
+/// A type has the same name everywhere: no import renames it.
 #[test]
 fn imports_rename_no_type() {
     let root = crates().join("..");
     let folders = ["crates", "python", "examples", "benches", "fuzz/fuzz_targets"];
     let begins_large = |word: &str| word.starts_with(char::is_uppercase);
-    // A constant has no small letters, and a short name for a type may have none.
+    // A word without lower-case letters may be the name of a constant, so short type names without them are not checked.
     let is_type = |word: &str| begins_large(word) && word.contains(char::is_lowercase);
     let mut found = Vec::new();
     for source in folders.iter().flat_map(|folder| sources(&root.join(folder))) {
@@ -270,10 +271,11 @@ fn imports_rename_no_type() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// Crates that tests need with more features than programs do. Nothing that takes long to compile depends on them.
+/// Crates that tests need with more features than programs do. No crate that takes long to compile depends on them.
 const OF_TESTS: &[&str] = &["broadloom-testkit", "object", "serde", "serde_json"];
 
-/// The crates of the workspace's dependency graph over edges of some kinds, each with the feature sets that it has there.
+/// The crates in the workspace's dependency graph, restricted to these kinds of edges, each with the sets of features with which
+/// it occurs.
 fn resolved(edges: &str) -> BTreeMap<String, BTreeSet<String>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let tree = Command::new(cargo)
@@ -294,7 +296,7 @@ fn resolved(edges: &str) -> BTreeMap<String, BTreeSet<String>> {
     assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
     let mut found = BTreeMap::<String, BTreeSet<String>>::new();
     for line in String::from_utf8_lossy(&tree.stdout).lines().filter(|line| !line.is_empty()) {
-        // A crate that was shown before has a mark behind its features.
+        // A mark after the features means that the crate was listed before.
         let (package, features) =
             line.trim_end_matches(" (*)").split_once('|').expect("a package and features");
         let name = package.split(" (").next().unwrap_or(package);
@@ -303,8 +305,8 @@ fn resolved(edges: &str) -> BTreeMap<String, BTreeSet<String>> {
     found
 }
 
-/// Cargo builds programs without regard to development dependencies, and tests with them. Where these choose other features of a
-/// crate, it and all that depend on it are compiled twice.
+/// Cargo ignores development dependencies when it builds programs, but not when it builds tests. If they select other features
+/// of a crate, this crate and all crates that depend on it are compiled twice.
 #[test]
 fn tests_and_programs_share_their_builds() {
     let (programs, tests) = (resolved("normal,build"), resolved("normal,build,dev"));

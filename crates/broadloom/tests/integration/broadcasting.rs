@@ -1,13 +1,14 @@
-//! Broadcasting by the rule and the index formula of the Array API standard, written out here: all pairs of small
-//! shapes, random ones up to rank 8, three operands, extents of zero; which axis an error names; the limit of the rank.
+//! Tests broadcasting against the rule and the index formula of the Array API standard, implemented here: all pairs of
+//! small shapes, random pairs up to rank 8, three operands, extents of zero, the axis in an error message, and the
+//! maximum rank.
 
 use broadloom::prelude::*;
 use broadloom::{Engine, ErrorKind, Limits, Options, functions};
 use broadloom_testkit::Runner;
 use broadloom_testkit::random::Rng;
 
-/// The shape that shapes broadcast to, or the axis, counted from the end as -1, -2, …, on which two extents don't
-/// match, the last such axis.
+/// Returns the shape to which shapes broadcast. If they don't, returns the last axis along which two extents don't
+/// match, counted from the end as -1, -2, ….
 fn broadcast(shapes: &[&[usize]]) -> std::result::Result<Vec<usize>, isize> {
     let rank = shapes.iter().map(|shape| shape.len()).max().unwrap_or(0);
     let mut out = vec![1; rank];
@@ -25,13 +26,13 @@ fn broadcast(shapes: &[&[usize]]) -> std::result::Result<Vec<usize>, isize> {
     Ok(out)
 }
 
-/// The place in row-major memory of the element that stands at an index of the result.
+/// The position in row-major memory of the element at an index of the result.
 fn place(shape: &[usize], index: &[usize]) -> usize {
     let missing = index.len() - shape.len();
     shape.iter().zip(&index[missing..]).fold(0, |at, (&n, &i)| at * n + if n == 1 { 0 } else { i })
 }
 
-/// The indices of a shape in row-major order.
+/// The indices of an array of a shape, in row-major order.
 fn indices(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
     (0..shape.iter().product::<usize>()).map(move |mut at| {
         let mut index = vec![0; shape.len()];
@@ -54,13 +55,13 @@ fn shapes(rank: usize) -> impl Iterator<Item = Vec<usize>> {
     })
 }
 
-/// An array whose elements tell their places: from a number on, in row-major order.
+/// An array whose elements are successive numbers in row-major order, beginning with `from`.
 fn counted(shape: &[usize], from: i32) -> Array<'static> {
     let n = shape.iter().product::<usize>() as i32;
     Array::from_shape_vec(shape, (from..from + n).collect()).expect("as many")
 }
 
-/// A handle of the same values that has yet to be computed.
+/// A lazy array with the same values as `x`.
 fn lazy(x: &Array<'static>) -> Array<'static> {
     x ^ 0x5555 ^ 0x5555
 }
@@ -77,7 +78,7 @@ fn extent(shape: &[usize], axis: isize) -> usize {
 
 struct Pairs {
     engine: Engine,
-    /// Pairs that fit, and pairs that don't.
+    /// The number of pairs that broadcast, and of pairs that don't.
     seen: [usize; 2],
 }
 
@@ -92,7 +93,7 @@ impl Pairs {
         result.unwrap_or_else(|e| panic!("{}: {e}", written(x.shape())))
     }
 
-    /// Subtraction, which tells its operands apart.
+    /// Checks a subtraction, whose result shows which operand is on which side.
     fn check(&mut self, a: &[usize], b: &[usize]) {
         let (x, y) = (counted(a, 100_000), counted(b, 0));
         let sum = x.try_subtract(&y);
@@ -137,7 +138,7 @@ fn all_pairs_of_shapes_up_to_rank_three() {
     assert!(pairs.seen.iter().all(|&n| n > 1500), "{:?}", pairs.seen);
 }
 
-/// A shape of a rank, and one that fits it but for one axis, where that is requested.
+/// A random shape of a rank, and another one that broadcasts with it or, if `fits` is false, mismatches along one axis.
 fn random_pair(rng: &mut Rng, rank: usize, fits: bool) -> [Vec<usize>; 2] {
     let common: Vec<usize> = (0..rank).map(|_| [0, 1, 1, 2, 2, 2, 3, 3, 3][rng.below(9)]).collect();
     let mut cut = |least: usize| {
@@ -171,7 +172,7 @@ fn random_pairs_of_shapes_up_to_rank_eight() {
     assert!(pairs.seen.iter().all(|&n| n > 200), "{:?}", pairs.seen);
 }
 
-/// Three operands, of which a pair may fit where the third does not.
+/// Three operands, where two may broadcast with each other but not with the third.
 #[test]
 fn random_triples_of_shapes() {
     let (mut fitted, mut failed) = (0, 0);
@@ -216,7 +217,7 @@ fn random_triples_of_shapes() {
     assert!(fitted > 200 && failed > 80, "{fitted} {failed}");
 }
 
-/// To a given shape, which broadcasting must not change.
+/// Broadcasts to a given shape, which the operand must not extend.
 #[test]
 fn all_pairs_of_shapes_in_broadcast_to() {
     let all: Vec<Vec<usize>> = (0..=3).flat_map(shapes).collect();
@@ -241,7 +242,7 @@ fn all_pairs_of_shapes_in_broadcast_to() {
     }
 }
 
-/// The message names the function and the dtypes as the user wrote them, before promotion.
+/// The message names the function, and the dtypes that the user passed, before promotion.
 #[test]
 fn messages_name_the_function_and_what_it_was_given() {
     let of = |dtype, shape: &[usize]| Array::zeros(shape, dtype).expect("small");

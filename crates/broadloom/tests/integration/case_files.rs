@@ -1,6 +1,6 @@
-//! The files in tests/cases/programs: what each stage makes of a program, and the program in every way of evaluating
-//! it, with each rule for integer division. `BROADLOOM_BLESS=1` writes what the stages give now into the files, for
-//! review.
+//! Runs the files in tests/cases/programs: the output of each stage for a program, and the program evaluated in
+//! every way, with each rule for integer division. `BROADLOOM_BLESS=1` writes the current output of the stages into
+//! the files, for review.
 
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ fn each_stage_makes_of_it_what_the_file_says() {
         let case = case(&path);
         let mut now = case.clone();
         for (stage, text) in &mut now.expected {
-            // There is no CLIF without a compiler, nor elsewhere.
+            // CLIF exists only with a compiler, and the files contain the CLIF for x86-64.
             if *stage != Stage::Clif || cfg!(all(feature = "jit", target_arch = "x86_64")) {
                 *text = stage.of(&case.program).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
                 asked += 1;

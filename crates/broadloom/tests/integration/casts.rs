@@ -1,6 +1,7 @@
-//! Conversions between all dtypes, and conversions of conversions, which rewrite rules see: at the edges of every
-//! integer's range, at ties, beside them, at zeros, subnormals, infinities and NaNs; by the model, and where a
-//! number can be read off, by rows that are typed out. Interpreted, compiled and folded.
+//! Conversions between all dtypes, and conversions of conversions, to which rewrite rules apply. The values are
+//! at the limits of every integer dtype, at ties and next to them, zeros, subnormals, infinities and NaNs.
+//! Expected results come from the model and, where they are obvious, from rows that are written out. Each
+//! conversion is interpreted, compiled and folded.
 
 use std::collections::BTreeSet;
 
@@ -13,17 +14,17 @@ fn all() -> impl Iterator<Item = DType> {
     DTYPES.iter().map(|name| DType::from_name(name).expect("a dtype"))
 }
 
-/// The numbers from which the ends of the integer dtypes are one step away, or none, or half of one.
+/// The limits of the integer dtypes, and the numbers at a distance of one, of a half and of one ulp.
 fn ends() -> Vec<f64> {
     let powers = [0, 7, 8, 15, 16, 31, 32, 63, 64].map(|e| 2f64.powi(e));
     let beside = |x: f64| [x - 1.0, x - 0.5, x.next_down(), x, x.next_up(), x + 0.5, x + 1.0];
-    // The floats next to them in narrower formats.
+    // The adjacent floats in narrower formats.
     let near = |x: f64| [11, 24].map(|p| [x * (1.0 - 2f64.powi(-p)), x * (1.0 + 2f64.powi(1 - p))]);
     let of = |x: f64| [beside(x).to_vec(), near(x).concat()].concat();
     powers.into_iter().flat_map(|x| [x, -x]).flat_map(of).collect()
 }
 
-/// Numbers half way between floats of a narrower format, and beside those, by as little as there is.
+/// Numbers halfway between two floats of a narrower format, and numbers slightly above and below these.
 fn ties() -> Vec<f64> {
     let mut ties = vec![65504.0, 65519.0, 65520.0, f64::from(f32::MAX), 3.402_823_567_797_336_6e38];
     for precision in [11, 24] {
@@ -32,7 +33,7 @@ fn ties() -> Vec<f64> {
             ties.extend([1.0, 3.0, 5.0].map(|odd| (1.0 + odd * unit / 2.0) * scale));
         }
     }
-    // Between subnormals of float16 and of float32.
+    // Halfway between subnormals of float16, and of float32.
     for least in [-24, -149].map(|e| 2f64.powi(e)) {
         ties.extend([0.5, 1.5, 2.5, 1022.5, 1023.5].map(|n| n * least));
     }
@@ -41,7 +42,7 @@ fn ties() -> Vec<f64> {
     ties.into_iter().flat_map(beside).flat_map(|x| [x, -x]).collect()
 }
 
-/// Integers around which something changes, some of them ties of every float dtype or next to one.
+/// Integers near limits, and integers that are ties of a float dtype or next to one.
 fn integers() -> Vec<i128> {
     let mut out: Vec<i128> = [0, 7, 8, 15, 16, 31, 32, 63, 64].map(|e| 1 << e).to_vec();
     for precision in [11, 24, 53] {
@@ -53,7 +54,7 @@ fn integers() -> Vec<i128> {
     out.into_iter().flat_map(|x| (-2..=2).flat_map(move |by| [x + by, -x + by])).collect()
 }
 
-/// The elements of a dtype that are tried.
+/// The elements of a dtype that are converted.
 fn elements(dtype: DType) -> Vec<u64> {
     let name = dtype.name();
     let mut out: BTreeSet<u64> = edge_cases::values(dtype).into_iter().map(|x| x.bits).collect();
@@ -77,7 +78,8 @@ fn evaluate(x: &Array<'_>, runner: Runner) -> Vec<u64> {
     x.eval_with(&options).and_then(|x| elements::bits(&x)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Panics where an element is wrong, with what it was made from.
+/// Panics if an element differs from the expected one. The message contains the element from which it was
+/// converted.
 fn same(dtype: DType, got: &[u64], want: &[u64], from: &[u64], place: &str) {
     let Some(difference) = elements::difference(dtype, got, want) else { return };
     let at = (0..want.len()).find(|&i| elements::difference(dtype, &got[i..=i], &want[i..=i]).is_some());
@@ -110,7 +112,7 @@ fn every_dtype_to_every_dtype() {
     assert_eq!(checked, 144);
 }
 
-/// The dtypes of 8 and 16 bits whole.
+/// All values of the dtypes of 8 and 16 bits.
 #[test]
 fn every_value_of_up_to_16_bits() {
     for from in all().filter(|from| from.size() <= 2) {
@@ -153,11 +155,11 @@ fn half(bits: u16) -> Value {
     F16(broadloom::f16::from_bits(bits))
 }
 
-/// A value and what it becomes.
+/// Pairs of a value and the expected result of converting it.
 fn rows() -> Vec<(Value, Value)> {
     let (infinity, nan) = (f64::INFINITY, f64::NAN);
     vec![
-        // Truncated, saturated, NaN to 0.
+        // Floats to integers: truncated, saturated, NaN to 0.
         (F64(1.9), I8(1)),
         (F64(-1.9), I8(-1)),
         (F64(-0.9), U8(0)),
@@ -192,7 +194,7 @@ fn rows() -> Vec<(Value, Value)> {
         (F64(nan), I64(0)),
         (F32(-f32::NAN), U16(0)),
         (half(0x7e00), I8(0)),
-        // Integers wrap.
+        // Integers to narrower integers wrap.
         (I32(300), I8(44)),
         (I32(-129), I8(127)),
         (I64(-1), U16(65_535)),
@@ -201,7 +203,7 @@ fn rows() -> Vec<(Value, Value)> {
         (U64(1 << 63), I64(i64::MIN)),
         (U32(0x8000_0000), I32(i32::MIN)),
         (I16(-256), U8(0)),
-        // To the nearest float, ties to even, once.
+        // Integers to floats are rounded once to the nearest float, ties to even.
         (I64(9_007_199_254_740_993), F64(9_007_199_254_740_992.0)),
         (I64(9_007_199_254_740_995), F64(9_007_199_254_740_996.0)),
         (U64(u64::MAX), F64(18_446_744_073_709_551_616.0)),
@@ -217,7 +219,7 @@ fn rows() -> Vec<(Value, Value)> {
         (I64(i64::MIN), half(0xfc00)),
         (F64(65_519.999_999_999_99), half(0x7bff)),
         (F64(65_520.0), half(0x7c00)),
-        // Half a unit above 1, and a little more, which float32 between would lose.
+        // Exactly half a unit above 1, and slightly more. Converting to float32 first would lose the excess.
         (F64(1.000_488_281_25), half(0x3c00)),
         (F64(1.000_488_281_250_001), half(0x3c01)),
         (F64(1.001_464_843_75), half(0x3c02)),
@@ -237,7 +239,7 @@ fn rows() -> Vec<(Value, Value)> {
         (F64(-1e-300), half(0x8000)),
         (F64(nan), half(0x7e00)),
         (F32(f32::NEG_INFINITY), half(0xfc00)),
-        // Anything but zeros is true.
+        // Everything except zeros is true.
         (F64(-0.0), Bool(false)),
         (F64(5e-324), Bool(true)),
         (half(0x8001), Bool(true)),
@@ -258,7 +260,7 @@ fn what_can_be_read_off() {
         let [from, to] = [x, y].map(|x| DType::from_name(x.dtype()).expect("a dtype"));
         let place = format!("{x:?} to {to}");
         assert!(oracle::cast(x, to.name()).same(&y), "{place} by the model");
-        // Long enough for vectors and a tail.
+        // A column that is long enough for vectors and a tail.
         let column = elements::array(from, &[19], &[x.bits(); 19]).astype(to);
         let folded = Array::scalar(elements::literal(from, x.bits())).astype(from).astype(to);
         for runner in Runner::all() {

@@ -3,12 +3,13 @@
 use broadloom::prelude::*;
 use broadloom_testkit::one_of;
 
-/// A million, or a tenth of it where tests are quick: more than any stack holds.
+/// A million nodes, or a tenth of it in quick tests; recursion over either number would overflow
+/// any stack.
 fn nodes() -> usize {
     1_000_000 / one_of(10)
 }
 
-/// Runs on a stack that recursion over the nodes would overflow.
+/// Runs a closure on a stack that recursion over the nodes would overflow.
 fn on_a_small_stack(f: impl FnOnce() + Send) {
     std::thread::scope(|s| {
         let thread = std::thread::Builder::new().stack_size(256 << 10).spawn_scoped(s, f);
@@ -38,7 +39,7 @@ fn a_million_casts_and_views() {
                 _ => x.flip(0).expect("has an axis"),
             };
         }
-        // The result, or a limit that says so.
+        // The outcome is the result, or an error that names a limit.
         match x.astype(DType::Int64).to_vec::<i64>() {
             Ok(values) => assert_eq!(values, [1, 2]),
             Err(e) => assert!(e.is_limit(), "{e}"),
@@ -48,7 +49,7 @@ fn a_million_casts_and_views() {
 
 #[test]
 fn shared_nodes_are_walked_once() {
-    // 2^200 paths, 200 nodes.
+    // An expression with 2^200 paths through 200 nodes.
     let mut x = Array::from_vec(vec![1.0f64]);
     for _ in 0..200 {
         x = &x + &x;

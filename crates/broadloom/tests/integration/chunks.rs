@@ -1,10 +1,11 @@
-//! Chunks are the parts of the whole result, bit for bit, at every size of them.
+//! Chunks have the same bits as the corresponding parts of the whole result, for chunks of every
+//! size.
 
 use broadloom::prelude::*;
 use broadloom::text::Program;
 use broadloom::{Chunks, ErrorKind, InputPart, IntDivision, Options, Over, Passes, summary};
 
-/// The arrays of the table.
+/// The arrays that the expressions in the table use.
 fn arrays() -> Vec<(&'static str, Array<'static>)> {
     let counted = |n: usize| (0..n).map(|i| (i as f64 * 0.37 - 20.0).sin() * 50.0).collect::<Vec<f64>>();
     let whole = |n: usize| (0..n).map(|i| i as i32 * 7 % 23 - 9).collect::<Vec<i32>>();
@@ -67,7 +68,7 @@ const EXPRESSIONS: &[&str] = &[
     "1 / 4",
     "expand_dims(x, 1) * x",
     "sum(exp(column[:1])[1:], axis=0)",
-    // Below a view that has no elements, nothing is computed, neither reductions nor scans.
+    // If a view has no elements, the reductions and scans below it are not computed.
     "sum(m, keepdims=true)[1:1, 0]",
     "sum(m, axis=0, keepdims=true)[1:] + row",
     "max(m, axis=1, keepdims=true)[:, 0:0] * none[:, :1][0:0, 0]",
@@ -78,7 +79,7 @@ const EXPRESSIONS: &[&str] = &[
     "(m - mean(m, keepdims=true))[5:5] + min(m, axis=0, keepdims=true)[:0]",
 ];
 
-/// A part of an array that represents a file.
+/// Reads a part of an array that represents a file.
 fn read(of: &Array<'static>, part: &InputPart) -> Array<'static> {
     let ranges: Vec<Range> =
         part.ranges.iter().map(|range| (range.start as isize..range.end as isize).into()).collect();
@@ -121,10 +122,10 @@ fn chunks_are_parts_of_the_whole() -> Result<()> {
         let expected = bits(&whole);
         let mut counts = Vec::new();
         for max_bytes in [64, 150, 250, 1000, 4000, 1 << 20] {
-            // Over files that are read, and over memory.
+            // Once with inputs that are read from files, once with arrays in memory.
             for (result, listed) in [(&lazy, &listed[..]), (&whole, &[][..])] {
                 let chunks = match Chunks::new(&[result], listed, &limited(max_bytes)) {
-                    // Some elements are made of more.
+                    // An element may depend on more elements than the limit allows.
                     Err(e) if e.is_limit() && max_bytes < 250 => continue,
                     chunks => chunks?,
                 };
@@ -152,7 +153,7 @@ fn chunks_are_parts_of_the_whole() -> Result<()> {
     Ok(())
 }
 
-/// A result without elements reads nothing, however little memory there is for what is below it.
+/// A result without elements reads no inputs, and fits any limit of memory, whatever is below it.
 #[test]
 fn results_without_elements_read_no_input() -> Result<()> {
     let x = Array::input("x", DType::Float64, &[1000.into(), 1000.into()])?;
@@ -178,7 +179,7 @@ fn results_without_elements_read_no_input() -> Result<()> {
     Ok(())
 }
 
-/// Results that have their leading axes in common are computed together.
+/// Results with common leading axes are computed together.
 #[test]
 fn several_results() -> Result<()> {
     let arrays = arrays();
@@ -201,7 +202,7 @@ fn several_results() -> Result<()> {
         }
         assert_eq!(computed, whole.each_ref().map(bits));
     }
-    // A row of the first result is the least that is computed.
+    // The smallest chunk contains a row of the first result.
     let error = Chunks::new(&lazy.each_ref(), &[&input], &limited(64)).expect_err("a row is more");
     assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
     Ok(())
@@ -237,7 +238,8 @@ fn what_is_too_large_and_what_is_wrong() -> Result<()> {
     Ok(())
 }
 
-/// A divisor of zero in an element that nothing reads is an error of the whole, and so of the chunks.
+/// A zero divisor in an element that no result reads is an error of the whole evaluation, and
+/// therefore also of the evaluation in chunks.
 #[test]
 fn divisions_that_nothing_reads() -> Result<()> {
     let x = Array::from_vec((0..100).collect::<Vec<i32>>());
@@ -270,7 +272,7 @@ fn divisions_that_nothing_reads() -> Result<()> {
     Ok(())
 }
 
-/// Of what is shown in part, no other element is computed: a host function counts them.
+/// A summary computes only the elements that it shows. A host function counts the computed elements.
 #[test]
 fn a_summary_computes_what_it_shows() -> Result<()> {
     use broadloom::HostFunction;
@@ -306,7 +308,7 @@ fn a_summary_computes_what_it_shows() -> Result<()> {
         calls.store(0, Ordering::Relaxed);
         assert!(array.to_string().contains("..."), "{name}");
         let calls = calls.load(Ordering::Relaxed);
-        // Blocks and tiles are filled up, each by one element again.
+        // Blocks and tiles are padded by repeating an element, which adds calls.
         assert!(calls <= 64 * shown, "{name}: {calls} calls for {shown} elements");
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! Contraction: which product of a sum rounds with it. Rows are texts over numbers whose square shows by its last bit which
-//! sums were fused; expected values are exact arithmetic.
+//! Contraction: which product of a sum is rounded together with it. The rows are texts over numbers for which the last bit
+//! of the result shows which products were fused. The expected values follow from exact arithmetic.
 
 use broadloom::prelude::*;
 use broadloom::text::Program;
@@ -7,12 +7,13 @@ use broadloom::{Chunks, In, InputPart, Kernel, Options, Out, Passes, eval_many_w
 use broadloom_core::rewrite::Rules;
 use broadloom_testkit::Runner;
 
-/// a·a is halfway between the float32 `SQUARE` and the next one, by `LOST`.
+/// The square of `A` is between the float32 `SQUARE` and the next float32, exactly halfway. It exceeds `SQUARE` by `LOST`.
 const A: f32 = 1.0 + 1.0 / 4096.0;
 const SQUARE: f32 = 1.0 + 1.0 / 2048.0;
 const LOST: f32 = 1.0 / 16_777_216.0;
 
-/// The inputs of each row, all but `two` equal to what their names say; `b` is another array that is equal to `a`.
+/// The inputs of each row. All elements of `a` and `b` are `A`, all elements of `r` are `SQUARE`, and all elements of `two`
+/// are 2. `a` and `b` are different arrays.
 const DECLARED: &str = "a: float32[3]; b: float32[3]; r: float32[3]; two: float32[3]\n";
 
 fn inputs() -> [(&'static str, Array<'static>); 4] {
@@ -20,9 +21,9 @@ fn inputs() -> [(&'static str, Array<'static>); 4] {
     [("a", of(A)), ("b", of(A)), ("r", of(SQUARE)), ("two", of(2.0))]
 }
 
-/// A text, and what its outputs are with contraction.
+/// Texts, each with the values of its outputs under contraction.
 const ROWS: &[(&str, &[f32])] = &[
-    // Each side of a sum and of a difference; the negative of a product.
+    // Products on either side of a sum or a difference, and negated products.
     ("a * b - r", &[LOST]),
     ("r - a * b", &[-LOST]),
     ("a * b + -r", &[LOST]),
@@ -32,29 +33,30 @@ const ROWS: &[(&str, &[f32])] = &[
     ("-(a * b) - -r", &[-LOST]),
     ("-r - -(a * b)", &[LOST]),
     ("-a * b + r", &[-LOST]),
-    // Of two products the left one: the other is rounded.
+    // If both operands are products, the left one is fused and the right one is rounded.
     ("a * b - b * a", &[LOST]),
     ("a * b + -(b * a)", &[LOST]),
     ("-(b * a) + a * b", &[-LOST]),
     ("a * a - a ** 2", &[LOST]),
     ("a * b - a * b", &[LOST]),
-    // Both orders in one evaluation, and with what they have in common.
+    // Both orders of operands in one evaluation, and shared products.
     (
         "p = a * b; q = -(b * a); return s = p + q, t = q + p, u = p + q, p, q",
         &[LOST, -LOST, LOST, SQUARE, -SQUARE],
     ),
     ("p = a * b; return s = p - r, t = r - p, p, u = p + 1 - (p + 1)", &[LOST, -LOST, SQUARE, 0.0]),
-    // Squares are products; powers by the literal 2 are squares.
+    // Squares are products, and powers with the literal exponent 2 are squares.
     ("square(a) - r", &[LOST]),
     ("a ** 2 - r", &[LOST]),
     ("a ** 2.0 - r", &[LOST]),
     ("r - pow(a, 2)", &[-LOST]),
     ("pow(a, two) - r", &[0.0]),
     ("a ** float32(2) - r", &[LOST]),
-    // Sums of sums: the product beside a sum, and in it.
+    // Nested sums: a product next to a sum, and a product inside one.
     ("a * b - r + a * b - r", &[2.0 * LOST]),
     ("(a * b - r) * 1 + (a * b - r) * 1", &[2.0 * LOST]),
-    // Not through what stands between: conversions, views, functions, reductions.
+    // A product is not fused through a conversion, view, function or reduction between it and the sum, unless this changes
+    // nothing.
     ("astype(astype(a * b, float64) - r, float32)", &[0.0]),
     ("astype(a * b, float32) - r", &[LOST]),
     ("(a * b)[::-1] - r", &[0.0]),
@@ -69,11 +71,11 @@ const ROWS: &[(&str, &[f32])] = &[
     ("broadcast_to(sum(a * b - r), [3])", &[3.0 * LOST]),
     ("cumulative_sum((a * b)[:1]) - r", &[0.0]),
     ("broadcast_to(var(a * b), [3])", &[0.0]),
-    // Numbers are computed first, and are no products.
+    // Products of literals are folded first, and are then not products.
     ("a * b - 1.00048828125", &[LOST]),
     ("r - 1.000244140625 * a", &[-LOST]),
     ("-r + 1.000244140625 * 1.000244140625", &[0.0]),
-    // What is written as fused is that, whether products are contracted or not.
+    // `fma` is always fused, whether products are contracted or not.
     ("fma(a, b, -r)", &[LOST]),
     ("fma(a, b, -(a * b))", &[LOST]),
 ];
@@ -120,7 +122,7 @@ fn nothing_is_fused_by_default() {
     }
 }
 
-/// A kernel of the same text, whose id tells it from one that does not contract.
+/// A kernel of the same text. Its id differs from the id of a kernel without contraction.
 #[test]
 fn kernels_contract() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let text = "a: float32[n]; r: float32[n]; a * a - r";
@@ -140,7 +142,8 @@ fn kernels_contract() -> std::result::Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Where a chunk is one row, a view of it changes nothing; products are fused as they are of the whole.
+/// In a chunk of one row, views of rows change nothing and are removed. Contraction is nevertheless the same as for the
+/// whole result.
 #[test]
 fn chunks_contract_what_the_whole_does() -> Result<()> {
     let of = |x: f32, shape: &[usize]| Array::from_shape_vec(shape, vec![x; shape.iter().product()]);
@@ -173,7 +176,7 @@ fn chunks_contract_what_the_whole_does() -> Result<()> {
     Ok(())
 }
 
-/// What passes compute beforehand is fused as it would be at once.
+/// Products in reductions that passes compute are fused as in an evaluation at once.
 #[test]
 fn passes_contract_what_the_whole_does() -> Result<()> {
     let file = vec![A; 1000];
@@ -200,7 +203,7 @@ fn passes_contract_what_the_whole_does() -> Result<()> {
     Ok(())
 }
 
-/// `linspace` and `arange` give the same numbers with contraction as without it, although they compute `start + i·step`.
+/// `linspace` and `arange` return the same numbers with and without contraction, although they compute `start + i·step`.
 #[test]
 fn generated_numbers_are_the_same() -> Result<()> {
     let options = Options { contract: true, ..Options::default() };
@@ -238,7 +241,7 @@ fn the_explanation_names_the_rule() -> Result<()> {
     Ok(())
 }
 
-/// A plan that is kept for one meaning is not used for the other.
+/// A plan cached with contraction is not used without it, and vice versa.
 #[test]
 fn plans_are_kept_for_each_meaning() -> Result<()> {
     let [a, r] = [A, SQUARE].map(|x| Array::from_vec(vec![x; 3]));

@@ -1,4 +1,4 @@
-//! Arrays from data and from rules.
+//! Arrays made from data and from rules.
 
 use broadloom::prelude::*;
 
@@ -30,7 +30,7 @@ fn arange_at_the_limits_of_its_dtype() -> Result<()> {
     let last = Array::arange(u64::MAX - 3, u64::MAX, 2)?;
     assert_eq!(last.to_vec::<u64>()?, [u64::MAX - 3, u64::MAX - 1]);
     assert_eq!(Array::arange(i64::MIN, i64::MAX, i64::MAX)?.to_vec::<i64>()?, [i64::MIN, -1, i64::MAX - 1]);
-    // Not by adding up: the tenth element is rounded once.
+    // The elements are not computed by repeated addition: the tenth element is rounded once.
     assert_eq!(Array::arange(0.0, 1.0, 0.1)?.to_vec::<f64>()?[9], 0.9);
     assert_eq!(Array::arange(1.0, 1.0, 0.5)?.len(), 0);
     assert!(Array::arange(0.0, 1.0, f64::NAN).is_err());

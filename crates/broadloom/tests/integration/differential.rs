@@ -1,5 +1,6 @@
-//! Random programs through every way of evaluating them, against the reference interpreter of the testkit, bit for
-//! bit. `BROADLOOM_SEEDS=100000` runs that many, `BROADLOOM_SEEDS=42..43` these.
+//! Evaluates random programs in every way and compares the results bit for bit with the test kit's reference
+//! interpreter. `BROADLOOM_SEEDS=100000` runs this many programs, `BROADLOOM_SEEDS=42..43` runs the programs with
+//! these seeds.
 
 use std::ops::Range;
 
@@ -7,10 +8,10 @@ use broadloom_testkit::differential::Search;
 use broadloom_testkit::one_of;
 use broadloom_testkit::random::{self, Size};
 
-/// How many seeds are run, all of them where tests are thorough, if nothing else is requested.
+/// The number of seeds in thorough tests if `BROADLOOM_SEEDS` is not set; quick tests run a fraction of them.
 const DEFAULT_SEEDS: usize = 12_000;
 
-/// The seeds to run, or one of so many of them.
+/// The seeds to run, or the first of them, reduced by the factor `share`.
 fn seeds(share: u64) -> Range<u64> {
     let number = |text: &str| text.trim().parse::<u64>().expect("BROADLOOM_SEEDS is N or A..B");
     let asked = std::env::var("BROADLOOM_SEEDS");
@@ -37,13 +38,13 @@ fn large_random_programs_give_the_references_bits_on_any_number_of_threads() {
     check_all(seeds(100), Size::Large);
 }
 
-/// More than one kernel takes: bodies are cut.
+/// The programs are longer than the maximum size of a kernel, so bodies are split.
 #[test]
 fn long_random_programs_give_the_references_bits() {
     check_all(seeds(2000), Size::Long);
 }
 
-/// Or else all of this would compare the interpreter with itself.
+/// Checks that the compiler works. If it did not, these tests would compare the interpreter with itself.
 #[cfg(feature = "jit")]
 #[test]
 fn the_jit_compiles() {

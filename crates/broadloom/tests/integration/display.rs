@@ -1,6 +1,7 @@
-//! Arrays print as NumPy prints them: `Display` as `str`, `Debug` as `repr`.
+//! Arrays print as in NumPy: `Display` like `str`, `Debug` like `repr`.
 //!
-//! The rows were read off NumPy 2.4.6, with which 150 000 random arrays and every float16 were compared as well.
+//! The expected texts are NumPy 2.4.6's output. 150 000 random arrays and every float16 were also compared with
+//! this version.
 
 use broadloom::prelude::*;
 
@@ -84,7 +85,7 @@ fn a_summary_of_what_is_long() -> Result<()> {
         format!("{zeros:?}"),
         "array([[0, 0, 0, ..., 0, 0, 0],\n       [0, 0, 0, ..., 0, 0, 0],\n       [0, 0, 0, ..., 0, 0, 0]], shape=(3, 1001), dtype=int8)"
     );
-    // Widths come from what is shown: the greatest number is not.
+    // The width of columns depends only on the elements that are shown. The largest element is not shown here.
     let hidden = where_(Array::arange(0, 2000, 1)?.equal(1000), 123456, Array::arange(0, 2000, 1)? % 7);
     assert_eq!(hidden.to_string(), "[0 1 2 ... 2 3 4]");
     Ok(())
@@ -92,7 +93,7 @@ fn a_summary_of_what_is_long() -> Result<()> {
 
 #[test]
 fn only_what_is_shown_is_evaluated() -> Result<()> {
-    // 10^12 elements, of which 36 are computed.
+    // An array of 10^12 elements. Printing it computes 36 of them.
     let n = Array::arange(0_i64, 1_000_000, 1)?;
     let table = n.expand_dims(1)? * &n;
     assert_eq!(
@@ -104,7 +105,8 @@ fn only_what_is_shown_is_evaluated() -> Result<()> {
          [           0       999998      1999996 ... 999995000006 999996000004\n  999997000002]\n \
          [           0       999999      1999998 ... 999996000003 999997000002\n  999998000001]]"
     );
-    // More axes than NumPy's three from either end would be readable for: one from either end.
+    // With this many axes, NumPy's three elements from each end would be too many to read: one from each end is
+    // shown.
     let many = Array::arange(0_u8, 8, 1)?.broadcast_to(&[8; 19])?.to_string();
     assert_eq!(many.matches("[0 ... 7]").count(), 1 << 18);
     Ok(())

@@ -1,6 +1,6 @@
-//! Which dtypes each function takes and what it gives, for every function and every dtype in both modes, as the model's
-//! signatures say: those are written from the Array API standard, and of functions of later editions, of C and of ONNX
-//! Div from these, apart from the op table.
+//! Checks, for every function and every dtype in both promotion modes, which dtypes the function accepts and which dtype its
+//! result has. The expected dtypes are the signatures in the model, which were written independently of the op table: from the
+//! Array API standard and, for functions that its edition lacks, from later editions, from C, and from ONNX Div.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,8 @@ fn every_function_has_a_rule() {
     assert_eq!(named, Op::public().map(Op::name).collect());
 }
 
-/// The results of functions of bools alone that take none by the standard's rule, read off NumPy 2: `numpy.add(True, True).dtype`.
+/// The dtype in NumPy 2 of functions of bools that the standard does not define for bools, as printed by `numpy.add(True,
+/// True).dtype`.
 const OF_BOOLS: [(&str, DType); 23] = [
     ("add", DType::Bool),
     ("maximum", DType::Bool),
@@ -58,7 +59,7 @@ const OF_BOOLS: [(&str, DType); 23] = [
     ("reciprocal", DType::Int8),
 ];
 
-/// The result's dtype for operands of a dtype, or nothing where it is an error.
+/// The result's dtype for operands of a dtype; `None` if the call is an error.
 fn result(signature: &ModelSignature, (dtype, kind): (DType, usize), mode: Promotion) -> Option<DType> {
     let is_floating = signature.takes == [false, false, true];
     let name = signature.name;
@@ -71,7 +72,7 @@ fn result(signature: &ModelSignature, (dtype, kind): (DType, usize), mode: Promo
         }
         () if name == "reciprocal" => return Some(dtype),
         () if name == "divide" => DType::Float64,
-        // NumPy 2's loops of float functions: 'e' of 8 bits, 'f' of 16, 'd' of the others.
+        // NumPy 2's loops of float functions: 'e' (float16) for 8 bits, 'f' (float32) for 16 bits, 'd' (float64) for more bits.
         () if is_floating => match dtype.size() {
             1 => DType::Float16,
             2 => DType::Float32,
@@ -118,7 +119,7 @@ fn every_function_takes_the_dtypes_of_its_class_and_no_others() {
     assert_eq!(checked, Op::public().count() * DTYPES.len() * 2);
 }
 
-/// The cast that an error says to write is one that helps, and NumPy mode takes what an error says it would.
+/// If an error advises a cast, the call with the cast succeeds. If it states that NumPy's mode accepts the call, that mode does.
 #[test]
 fn the_advice_of_errors_works() {
     let (mut casts, mut modes, mut expected) = (0, 0, 0);
@@ -145,7 +146,7 @@ fn the_advice_of_errors_works() {
             }
         }
     }
-    // Every integer in a float function; and every bool among numbers.
+    // Casts are advised for every integer dtype in a float function, and for bools in functions of numbers.
     let takes_floats = |op: &Op| op.dtypes().iter().all(|dtype| dtype.is_float()) && !op.has(Law::Divides);
     let of_floats = 8 * Op::public().filter(takes_floats).count();
     assert!(of_floats >= 30 * 8 && casts >= of_floats + 55, "{casts} {of_floats}");

@@ -1,8 +1,9 @@
-//! Tests typical code of Rust users: numbers as left operands of arrays, ranges without conversions,
-//! assigning operators, iterators, conversions from Rust's arrays and back, and memory described by strides
-//! and by bytes.
+//! Typical code of Rust users: numbers as left operands of arrays, ranges without conversions, assigning
+//! operators, iterators, conversions from and to Rust's arrays, and memory described by strides and by
+//! bytes.
 
-// A negative end counts from the end of the axis.
+// Clippy takes ranges with a negative end for reversed. Here a negative end counts from the end of the
+// axis.
 #![allow(clippy::reversed_empty_ranges)]
 
 use std::panic::{RefUnwindSafe, UnwindSafe, catch_unwind};
@@ -39,14 +40,14 @@ fn numbers_that_meet_no_array_have_their_rust_types() -> Result<()> {
         (where_(&m, true, false), Bool),
         (where_(&m, 1_usize, 0_usize), UInt64),
         (where_(&m, 1_isize, 0_i8), Int64),
-        // The kind decides, and integers are converted to floats of its type.
+        // The operand of the higher kind determines the dtype, to which integers are converted.
         (where_(&m, 1.5_f32, 1), Float32),
         (where_(&m, 7_u64, f16::from_f32(0.5)), Float16),
-        // Types of one kind promote, but a number beside a uint64 has to fit that.
+        // Types of one kind promote, but a number next to a uint64 must fit a uint64.
         (where_(&m, 1.0_f32, 0.1_f64), Float64),
         (where_(&m, 1_u8, -1_i8), Int16),
         (where_(&m, 1_u64, 0), UInt64),
-        // Literals have no types.
+        // A `Literal` has no dtype of its own.
         (where_(&m, Literal::Int(1), Literal::Int(0)), Int64),
         (where_(&m, Literal::Float(1.0), 0.5_f32), Float32),
         (where_(true, 1.0_f32, 2.0_f32), Float32),
@@ -100,13 +101,13 @@ fn ranges_of_every_form_in_every_list() -> Result<()> {
     assert_eq!(ints(x.slice([..1, ..2]))?, [0, 1]);
     assert_eq!(ints(x.slice([1.., 3..]))?, [7, 11]);
     assert_eq!(ints(x.slice([Range::from(1..).step(-1), (..).into()]))?, [4, 5, 6, 7, 0, 1, 2, 3]);
-    // As before: slices and references to arrays of ranges.
+    // Slices and references to arrays of ranges are accepted as well.
     assert_eq!(ints(x.slice((..1, 2..)))?, [2, 3]);
     let mut ranges = vec![Range::from(..); 2];
     ranges[1] = Range::new(Some(0), Some(3), 2);
     assert_eq!(ints(x.slice(&ranges))?, [0, 2, 4, 6, 8, 10]);
     assert_eq!(ints(x.slice(&ranges[..]))?, ints(x.slice(ranges))?);
-    // One index has no axis.
+    // An index removes its axis.
     for (part, shape, values) in [
         (x.slice(-1)?, &[4][..], &[8, 9, 10, 11][..]),
         (x.slice((.., 2))?, &[3], &[2, 6, 10]),
@@ -130,7 +131,7 @@ fn ranges_of_every_form_in_every_list() -> Result<()> {
     Ok(())
 }
 
-/// Bounds beyond every address are bounds beyond the axis.
+/// A range whose bounds exceed every address. They are clamped to the axis.
 fn i128_like() -> std::ops::Range<u64> {
     0..u64::MAX
 }
@@ -178,7 +179,7 @@ fn iterators_of_elements_and_of_arrays() -> Result<()> {
     assert_eq!(parts.iter().product::<Array<'_>>().to_vec::<u8>()?, [50, 200]);
     let all: Array<'_> = parts.into_iter().map(|x| x + 1).sum();
     assert_eq!(all.to_vec::<u8>()?, [19, 30]);
-    // Nothing is added to the first: −0 stays.
+    // Summation starts with the first element, not with 0, so −0 is kept.
     let zero: Array<'_> = [Array::from([-0.0_f64])].into_iter().sum();
     assert!(zero.to_vec::<f64>()?[0].is_sign_negative());
     let (sum, product): (Array<'_>, Array<'_>) = ([].iter().sum(), [].iter().product());
@@ -271,7 +272,7 @@ fn bytes_of_a_dtype_known_at_run_time() -> Result<()> {
             assert_eq!(bytes.len(), 7 * T::DTYPE.size());
             let mut words = vec![0_u64; 16];
             for shift in 0..T::DTYPE.size() {
-                // Aligned for shift 0 only.
+                // The bytes are aligned only if `shift` is 0.
                 let misplaced = broadloom_bytes(&mut words, shift, &bytes);
                 let back = Array::from_bytes(T::DTYPE, &[7], misplaced)?;
                 assert_eq!(back.to_vec::<T>()?, x.to_vec::<T>()?);
@@ -309,7 +310,7 @@ fn bytes_of_a_dtype_known_at_run_time() -> Result<()> {
     Ok(())
 }
 
-/// Bytes at so many bytes behind a word.
+/// Copies bytes to a position that is `shift` bytes after the beginning of a word.
 fn broadloom_bytes<'w>(words: &'w mut [u64], shift: usize, bytes: &[u8]) -> &'w [u8] {
     let memory = broadloom_mem::bytes_of_mut(words);
     memory[shift..shift + bytes.len()].copy_from_slice(bytes);
@@ -329,12 +330,12 @@ fn bools_are_an_output() -> Result<()> {
         )?;
         assert_eq!((&above[..], below), (&[false, true, true, false][..], [true, false, false, false]));
         assert_eq!(doubled, [1.0, 3.0, 5.0, 2.0]);
-        // Before anything is written, the length is checked.
+        // The lengths are checked before anything is written.
         let mut short = [true; 3];
         let refused = kernel
             .run(&[(&data).into()], [(&mut above).into(), (&mut doubled).into(), Out::from(&mut short)]);
         assert_eq!(refused.map_err(|e| e.kind()), Err(ErrorKind::Shape));
-        // From bytes that are no bools.
+        // Bytes other than 0 and 1 are converted to bools.
         let odd = [0_u8, 2, 255, 1];
         let mut out = [false; 4];
         let copied = Array::from_bytes(DType::Bool, &[4], &odd)?;

@@ -1,4 +1,5 @@
-//! What bad input gets: typed errors that name the op, the types and the axis; panics with the same words, located.
+//! Errors for invalid input: typed errors that name the op, the types and the axis, and panics with the same
+//! message and the caller's location.
 
 use std::panic::{AssertUnwindSafe, Location, PanicHookInfo, catch_unwind};
 use std::sync::Mutex;
@@ -140,7 +141,7 @@ fn onnx_div_neither_promotes_nor_broadcasts() {
     }
 }
 
-/// The message and the line of the panic, which the hook sees.
+/// The message, file and line of the panic, which the panic hook receives.
 fn panicked(f: impl FnOnce()) -> (String, String, u32) {
     static SEEN: Mutex<Option<(String, u32)>> = Mutex::new(None);
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -174,7 +175,7 @@ fn panics_say_what_the_twin_returns_where_the_operator_stands() {
     for (call, line) in calls {
         let (message, file, at) = panicked(|| call(&a, &b));
         assert!(file.ends_with("errors.rs"), "{file}: {message}");
-        // Each call stands on a line of its own.
+        // Each call is on a line of its own.
         assert_eq!(at, here + line, "{message}");
     }
     let (message, ..) = panicked(|| drop(&a + &b));

@@ -1,4 +1,5 @@
-//! Evaluation leaves handles as they are, and writes no memory that another handle holds.
+//! Evaluation does not change other handles, and does not write to memory that another handle
+//! refers to.
 
 use broadloom::prelude::*;
 use broadloom::{Executor, Kernel, Options, Out};
@@ -70,7 +71,7 @@ fn memory_that_nobody_else_holds_is_reused() -> Result<()> {
     (&x * 2).eval_into_array(&mut out)?;
     assert_eq!(out.to_vec::<f32>()?, [2.0, 4.0, 6.0]);
     assert_eq!(address(&out), before);
-    // An output without memory gets some, and keeps it.
+    // An output without memory gets memory, and keeps it for the next evaluation.
     let mut out = Array::zeros(&[3], DType::Float32)?;
     (&x * 2).eval_into_array(&mut out)?;
     let first = address(&out);
@@ -92,7 +93,8 @@ fn strided_outputs_are_written_in_place() -> Result<()> {
 #[test]
 fn a_lazy_handle_means_the_values_at_the_time_it_was_built() -> Result<()> {
     type Hold = fn(&Array<'static>) -> Array<'static>;
-    // Every way of holding the output's memory, and what the holder has to show afterwards.
+    // Every way to refer to the output's memory. The values that the holder refers to must not
+    // change.
     let holders: [(&str, Hold); 6] = [
         ("a clone", |x| x.clone()),
         ("an expression", |x| x * 1),
@@ -136,7 +138,7 @@ fn handles_cross_threads() {
 fn a_kernel_tells_who_runs_it() -> Result<()> {
     let x = Array::from_vec(vec![0.5_f32; 7]);
     let y = Array::from_vec(vec![0.5_f32; 5]);
-    // Two shapes are two loops.
+    // Results of two shapes are computed by two loops.
     let roots = [&(&x * 3.25 - &x), &(&y * 3.25 + &y * &y)];
     let told = |executor| {
         let options = Options { executor, ..Options::default() };
@@ -148,12 +150,12 @@ fn a_kernel_tells_who_runs_it() -> Result<()> {
         assert_eq!(kernel.executors(), before, "a run so short changes nothing");
         Ok::<_, Error>(before)
     };
-    // Nothing is compiled for a few elements.
+    // For a few elements, nothing is compiled.
     assert_eq!(told(Executor::Auto)?, [Executor::Interp; 2]);
     assert_eq!(told(Executor::Interp)?, [Executor::Interp; 2]);
     let compiled = if cfg!(feature = "jit") { Executor::Jit } else { Executor::Interp };
     assert_eq!(told(Executor::Jit)?, [compiled; 2]);
-    // What is compiled is used.
+    // Code that was already compiled is used.
     assert_eq!(told(Executor::Auto)?, [compiled; 2]);
     Ok(())
 }

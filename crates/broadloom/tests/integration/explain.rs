@@ -1,4 +1,4 @@
-//! Explanations: what they say, that it is the same each time, and that the page is well-formed, whatever it is given.
+//! Explanations: their contents, that they are reproducible, and that the page is well-formed for any input.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -7,7 +7,8 @@ use broadloom::prelude::*;
 use broadloom::{Executor, Explanation, IntDivision, Kernel, Options, explain_many};
 use broadloom_html::{page, picture};
 
-/// The chosen executor depends on the target; the interpreter runs everywhere.
+/// Options that select the interpreter, which runs on every target, because the executor chosen by default depends on the
+/// target.
 fn options() -> Options {
     Options { executor: Executor::Interp, threads: Some(1), ..Options::default() }
 }
@@ -20,7 +21,7 @@ fn ones(shape: &[usize]) -> Array<'static> {
     Array::ones(shape, DType::Float32).and_then(|x| x.eval()).expect("small")
 }
 
-/// Lines that do not depend on the target's lanes.
+/// The text without the lines with estimates, which depend on the target's number of lanes.
 fn portable(explanation: &Explanation) -> String {
     let text = explanation.to_string();
     text.lines().filter(|line| !line.contains("estimated")).map(|line| format!("{line}\n")).collect()
@@ -65,7 +66,7 @@ kernel 0 over [2,3]:
     );
 }
 
-/// Machine code on wide vectors reads steps where they are, everything else from tiles.
+/// Machine code on wide vectors reads reversed and every second element in place. Other executors read them from packed tiles.
 #[test]
 fn how_steps_are_read() {
     let backwards = ones(&[1000]).flip(-1).expect("an axis");
@@ -89,7 +90,7 @@ fn how_steps_are_read() {
     }
 }
 
-/// Each reason to cut a node off, or not to, is given with the node.
+/// The explanation names each reason for materialising or fusing a node.
 #[test]
 fn why_it_was_cut() {
     let (x, row, column) = (ones(&[200, 100]), ones(&[100]), ones(&[200, 1]));
@@ -116,7 +117,7 @@ fn why_it_was_cut() {
     }
 }
 
-/// Instructions whose operands are one value for a row, or for all, are counted so.
+/// An instruction whose operands are uniform over a row, or over the array, is counted once per row or once in total.
 #[test]
 fn operations_and_bytes() {
     let (x, column) = (ones(&[50, 40]), ones(&[50, 1]));
@@ -127,14 +128,14 @@ fn operations_and_bytes() {
     assert!(nothing.to_string().contains("kernel 0 has no elements: nothing runs"), "{nothing}");
 }
 
-/// An expression with two kernels, a temporary, views, several uses of a node, and functions with a slow path.
+/// An expression with two kernels, a temporary, views, nodes that are used several times, and functions with a slow path.
 fn varied() -> Array<'static> {
     let x = ones(&[20, 10]);
     let y = (&x - ones(&[10]).sin()) / (&x + 2).pow(0.3);
     (&y + y.reshape(&[10, 20]).expect("200").t()).cos().greater(0.5)
 }
 
-/// The text and the page are the same in another process, whose addresses are others.
+/// The text and the page are the same in another process, although its addresses differ.
 #[test]
 fn the_same_in_every_process() {
     const CHILD: &str = "BROADLOOM_TEST_EXPLAINS";
@@ -166,7 +167,7 @@ fn parse(page: &str) -> roxmltree::Document<'_> {
     roxmltree::Document::parse_with_options(page, options).unwrap_or_else(|e| panic!("{e}:\n{page}"))
 }
 
-/// The titles of the boxes that are drawn.
+/// The titles of the drawn boxes.
 fn boxes(page: &str) -> Vec<String> {
     let document = parse(page);
     let of_node = |node: &roxmltree::Node<'_, '_>| {
@@ -179,7 +180,7 @@ fn boxes(page: &str) -> Vec<String> {
 
 #[test]
 fn the_page_is_well_formed_and_stands_alone() {
-    // The second is in memory already, the third is a view of what is.
+    // The second array is in memory already, and the third is a view of an array in memory.
     for array in [varied(), ones(&[3]), ones(&[3, 2]).t(), ones(&[0]) + 1, Array::scalar(1.5)] {
         let e = array.explanation(&options(), true).expect("an expression");
         let page = page(&e, "a page");
@@ -231,7 +232,7 @@ fn hostile_titles_are_text() {
     }
 }
 
-/// A kernel names its inputs and outputs, whatever they are called, and needs no memory.
+/// The explanation of a kernel contains the names of its inputs and outputs, with any characters, and needs no memory.
 #[test]
 fn kernels_are_explained_without_memory() -> Result<()> {
     let hostile = "</pre><script>alert(1)</script>";
@@ -252,7 +253,7 @@ fn kernels_are_explained_without_memory() -> Result<()> {
     Ok(())
 }
 
-/// Extents are assumed that broadcast: what is added to a slice has the slice's extent.
+/// The assumed extents broadcast: an array that is added to a slice is assumed to have the slice's extent.
 #[test]
 fn kernels_of_slices_are_explained() {
     for (text, space) in [
@@ -268,7 +269,7 @@ fn kernels_of_slices_are_explained() {
     }
 }
 
-/// Several arrays are one explanation and one picture: what they share is there once, and each result is named.
+/// Several arrays have one explanation and one picture. Shared nodes occur once, and each result is named.
 #[test]
 fn several_arrays_are_explained_together() -> Result<()> {
     let (x, y) = (ones(&[4, 3]), ones(&[3]));
@@ -291,7 +292,7 @@ fn several_arrays_are_explained_together() -> Result<()> {
         assert!(!text.contains(gone) && !picture.contains(gone), "{gone}: {text}{picture}");
     }
 
-    // An array that is in memory is not computed; the others keep their numbers.
+    // An array that is already in memory is not computed. The other arrays keep their numbers.
     let one = explain(&[&x, &first])?;
     let text = one.to_string();
     assert!(text.contains("note: result 0 is in memory already: it is shared"), "{text}");
@@ -303,7 +304,7 @@ fn several_arrays_are_explained_together() -> Result<()> {
     Ok(())
 }
 
-/// A name is that of memory: of an array, a view of it, or what is computed from it alone.
+/// A name belongs to memory. It can be specified by an array, a view of it, or an expression of it alone.
 #[test]
 fn names_are_found_by_memory() {
     let (x, y, other) = (ones(&[4, 3]), ones(&[3]), ones(&[3]));
@@ -321,11 +322,11 @@ fn names_are_found_by_memory() {
     assert_eq!(names(&[("first", &x), ("second", &x)]), format!("first {layout} input 1"));
     let strangers = [("both", &both), ("other", &other), ("number", &Array::scalar(1.0))];
     assert_eq!(names(&strangers), format!("input 0 {layout} input 1"));
-    // A line stays one.
+    // A line break in a name is escaped, so that the line remains one line.
     assert_eq!(names(&[("a\nb", &x)]), format!("a\\nb {layout} input 1"));
 }
 
-/// Hundreds of nodes are drawn as kernels, thousands of kernels not at all.
+/// A graph of hundreds of nodes is drawn with a box per kernel. Thousands of kernels are not drawn.
 #[test]
 fn large_graphs_are_drawn_as_kernels() {
     let x = ones(&[10]);
@@ -341,8 +342,9 @@ fn large_graphs_are_drawn_as_kernels() {
     assert!(boxes(&page).is_empty() && page.contains("too many to draw"));
 }
 
-/// Edges of one box share a line as far as they go together. It is drawn once: it is no thicker than others, and the length of
-/// the picture of an operand that is used all the time doesn't grow with the square of its uses.
+/// Edges that leave the same box share a line for as long as they have the same route. It is drawn once, so that it is no
+/// thicker than other lines, and so that the size of the picture doesn't grow with the square of the number of uses of an
+/// operand.
 #[test]
 fn shared_parts_of_edges_are_drawn_once() {
     let y = ones(&[4]);
@@ -355,7 +357,7 @@ fn shared_parts_of_edges_are_drawn_once() {
     assert!(curves.len() >= 12 && curves.len() == distinct.len(), "{curves:?}");
 }
 
-/// The picture in the README; `BROADLOOM_BLESS=1` draws it again.
+/// The README's picture is the current drawing. `BROADLOOM_BLESS=1` draws it again.
 #[test]
 fn the_picture_in_the_readme_is_current() {
     let band = || Array::zeros(&[512, 512], DType::UInt16).and_then(|x| x.eval()).expect("small");
@@ -373,14 +375,14 @@ fn the_picture_in_the_readme_is_current() {
     );
 }
 
-/// A reduction is a kernel of its own: what it combines, to what shape and in which order is said, and why what reads it is
-/// another kernel.
+/// A reduction has its own kernel. The explanation contains the shape to which it combines elements, the order in which it
+/// does, and the reason why the node that reads it is in another kernel.
 #[test]
 fn reductions_are_explained() -> Result<()> {
     let x = ones(&[2, 3]);
     let centred = &x - x.mean(Over::axis(-1).keep_dims())?;
     let text = portable(&explained(&centred));
-    // Whether rows run in blocks depends on the caches.
+    // Whether rows run in blocks depends on the sizes of the caches.
     let (plan, blocks) = text.split_once("note: kernels ").expect("a note about rows");
     assert!(blocks.starts_with("run one after the other"), "{blocks}");
     assert_eq!(
@@ -418,7 +420,7 @@ note: n1 (float32[2,1]) is materialised: it combines elements, and what reads it
     Ok(())
 }
 
-/// Reductions that share a loop are outputs of one kernel; what is combined where it is in memory needs no code.
+/// Reductions that share a loop are outputs of one kernel. A reduction of elements in memory needs no code.
 #[test]
 fn reductions_that_share_a_loop_are_explained_together() -> Result<()> {
     let x = ones(&[40, 30]);
@@ -453,7 +455,7 @@ fn reductions_that_share_a_loop_are_explained_together() -> Result<()> {
         "{page}"
     );
     assert!(picture.contains(">kernel 0: built-in loop, 4.8 kB<"), "{picture}");
-    // The only result has no number.
+    // If there is only one result, it has no number.
     assert!(
         picture.contains("float32[] → result<") && all.contains("is written to the result\n"),
         "{picture}{all}"
@@ -470,7 +472,7 @@ fn reductions_that_share_a_loop_are_explained_together() -> Result<()> {
     Ok(())
 }
 
-/// Nodes that combine elements are drawn in the kernel that does it, and the page says how.
+/// A node that combines elements is drawn in the kernel that combines them, and the page describes how.
 #[test]
 fn reductions_are_drawn() -> Result<()> {
     let x = ones(&[20, 30]);
@@ -483,7 +485,7 @@ fn reductions_are_drawn() -> Result<()> {
         assert!(drawn.iter().any(|drawn| drawn.contains(title)), "{drawn:?}");
     }
     let document = parse(&page);
-    // In the colour of its kernel: the first combines the maxima, the second the sums.
+    // Each reduction has the colour of its kernel: the first kernel computes the maxima, the second the sums.
     let class = |title: &str| {
         let of = |node: &roxmltree::Node<'_, '_>| {
             node.first_element_child().is_some_and(|n| n.text().is_some_and(|t| t.contains(title)))
@@ -504,7 +506,8 @@ fn reductions_are_drawn() -> Result<()> {
     Ok(())
 }
 
-/// The numbers of a text, and the words after them. What is in brackets is a shape, and what is after `#` a name.
+/// The numbers in a text, each with the word after it. Numbers in brackets belong to shapes, and text after `#` is a name;
+/// these are skipped.
 fn figures(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let is_code = |line: &str| ["  kernel ", "  n"].iter().any(|start| line.starts_with(start));
@@ -527,7 +530,8 @@ fn figures(text: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Singular and plural, groups of digits, and no more digits than matter.
+/// Units are in the singular or plural as required, numbers have separators between groups of digits, and only significant
+/// digits are printed.
 #[test]
 fn figures_are_said_as_people_say_them() -> Result<()> {
     let x = ones(&[1234, 1000]);

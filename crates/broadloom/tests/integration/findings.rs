@@ -1,4 +1,4 @@
-//! Defects that reviews and random programs have found, each by name with a line on its cause.
+//! Defects found by reviews and random programs. Each test has a line on the cause of the defect.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -14,7 +14,8 @@ fn jit() -> Options {
     Options { executor: Executor::Jit, ..Options::default() }
 }
 
-/// Inputs were told apart by their memory, so that the second took the place of the first.
+/// Inputs were identified by their memory, so that the second of two inputs with the same memory
+/// replaced the first.
 #[test]
 fn a_kernel_refuses_two_inputs_over_the_same_memory() {
     let a = floats(3);
@@ -24,7 +25,7 @@ fn a_kernel_refuses_two_inputs_over_the_same_memory() {
     assert!(error.to_string().contains("same memory"), "{error}");
 }
 
-/// Each `rare` had a stack slot of its own, and frames grew with the body.
+/// Each `rare` primitive had its own stack slot, so that stack frames grew with the body.
 #[test]
 fn long_bodies_fit_on_a_small_stack() {
     for dtype in [DType::Float32, DType::Float16] {
@@ -40,7 +41,7 @@ fn long_bodies_fit_on_a_small_stack() {
     }
 }
 
-/// Pairs were promoted from left to right, and int16 with uint16 is int32.
+/// Dtypes were promoted pairwise from left to right, and int16 with uint16 is int32.
 #[test]
 fn the_order_of_three_operands_does_not_change_their_dtype() {
     with_promotion(Promotion::NumPy, || {
@@ -54,7 +55,8 @@ fn the_order_of_three_operands_does_not_change_their_dtype() {
     });
 }
 
-/// Every leaf walked all views above it, and each level of a stencil was found in a round of its own.
+/// For every leaf, all views above it were visited, and finding the windows of a stencil took one
+/// pass per level.
 #[test]
 fn views_in_long_chains_take_linear_time() {
     let start = Instant::now();
@@ -66,18 +68,18 @@ fn views_in_long_chains_take_linear_time() {
     };
     let sums = (0..2000).fold(floats(2100), |x, _| half(&x, 0).maximum(half(&x, 1)));
     assert_eq!(sums.eval().expect("runs").len(), 100);
-    // Quadratic, each took minutes.
+    // With quadratic time, each expression took minutes.
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
 }
 
-/// The working memory of a thread is gone while the thread ends.
+/// A thread's working memory has been freed by the time its thread-locals are destroyed.
 #[test]
 fn evaluating_in_the_destructor_of_a_thread_local() {
     struct Last(mpsc::Sender<String>);
     impl Drop for Last {
         fn drop(&mut self) {
             let sum = (floats(3) + 1).eval().map(|x| x.to_string());
-            // The receiver waits.
+            // Sending succeeds, because the receiver is waiting.
             let _ = self.0.send(sum.unwrap_or_else(|e| e.to_string()));
         }
     }
@@ -91,7 +93,7 @@ fn evaluating_in_the_destructor_of_a_thread_local() {
     assert_eq!(receiver.recv().expect("sent"), "[1. 2. 3.]");
 }
 
-/// The limit was looked at by one way in only.
+/// Only one of the functions that evaluate checked the limit.
 #[test]
 fn a_kernel_keeps_to_the_limit_of_bytes() {
     let a = floats(100);
@@ -102,14 +104,15 @@ fn a_kernel_keeps_to_the_limit_of_bytes() {
     assert_eq!(done.expect_err("too much").kind(), ErrorKind::Limit);
 }
 
-/// Explaining bound memory of the full size.
+/// Explaining an expression allocated memory of its full size.
 #[test]
 fn an_expression_larger_than_memory_is_explained() {
     let huge = Array::zeros(&[1 << 38], DType::Float64).expect("lazy") + 1;
     assert!(huge.explain().expect("explained").contains("kernel 0"));
 }
 
-/// The starts of slices without elements added up beyond what an offset holds.
+/// The starts of slices without elements were added up, until the sum exceeded the range of an
+/// offset.
 #[test]
 fn slices_without_elements_start_nowhere() {
     for first in [floats(0), floats(0) + 1] {

@@ -1,6 +1,6 @@
-//! An application that flushes subnormals to zero, rounds otherwise or traps on exceptions changes no bit of a result, of a
-//! folded constant or of a created array, and finds its floating-point environment as it left it, after errors and
-//! panics too.
+//! The floating-point environment. If an application flushes subnormals to zero, sets another rounding mode, or traps on
+//! exceptions, the bits of results, folded constants and created arrays do not change, and the application's environment is
+//! restored afterwards, also after errors and panics.
 #![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #![allow(unsafe_code, reason = "the control register is set by an instruction of its own")]
 
@@ -29,17 +29,18 @@ mod mxcsr {
 
     /// The floating-point environment that Rust runs under: round to nearest, keep subnormals, all exceptions masked.
     pub const DEFAULT: Word = 0x1f80;
-    /// The bits that say how to compute; the others note what has happened.
+    /// The bits that control how results are computed. The other bits are status flags.
     const CONTROL: Word = !0x3f;
-    /// Flush results and operands to zero, round up.
+    /// Flushes results and operands to zero, and rounds up.
     pub const HOSTILE: Word = DEFAULT | FLUSH | DAZ | 0b10 << 13;
-    /// Flush results to zero.
+    /// Flushes results to zero.
     pub const FLUSH: Word = 1 << 15;
     const DAZ: Word = 1 << 6;
-    /// A signal for any inexact, invalid, too large or too small result, any division by zero and any subnormal operand.
+    /// Raises a signal for any inexact, invalid, overflowing or underflowing result, any division by zero and any subnormal
+    /// operand.
     const TRAPS: Word = 0;
 
-    /// Each switch alone, each rounding mode, and worse.
+    /// Each flag alone, each rounding mode, and combinations.
     pub const ENVIRONMENTS: [(&str, Word); 8] = [
         ("flush results", DEFAULT | FLUSH),
         ("flush operands", DEFAULT | DAZ),
@@ -51,7 +52,7 @@ mod mxcsr {
         ("trap, flush and round down", TRAPS | FLUSH | DAZ | 0b01 << 13),
     ];
 
-    /// The bits that say how to compute.
+    /// The bits of the register that control how results are computed.
     pub fn control() -> Word {
         let mut word: Word = 0;
         // SAFETY: stores the 4 bytes of a local.
@@ -59,7 +60,7 @@ mod mxcsr {
         word & CONTROL
     }
 
-    /// Sets the register; gives the bits that the target then has.
+    /// Sets the register, and returns its control bits afterwards.
     pub fn set_control(word: Word) -> Word {
         // SAFETY: loads 4 bytes of a local; the words that this file passes set no reserved bit. Rust assumes
         // `DEFAULT` for the float arithmetic that it compiles. Between setting another word and resetting it,
@@ -79,20 +80,20 @@ mod fpcr {
 
     /// The floating-point environment that Rust runs under: round to nearest, keep subnormals, no trap, NaNs propagate.
     pub const DEFAULT: Word = 0;
-    /// Flush results and operands of float32 and float64 to zero, round up.
+    /// Flushes results and operands of float32 and float64 to zero, and rounds up.
     pub const HOSTILE: Word = FLUSH | 0b01 << 22;
-    /// Flush results and operands of float32 and float64 to zero.
+    /// Flushes results and operands of float32 and float64 to zero.
     pub const FLUSH: Word = 1 << 24;
-    /// The same of float16, where there is arithmetic of it.
+    /// Flushes results and operands of float16 to zero, on targets with float16 arithmetic.
     const FLUSH16: Word = 1 << 19;
-    /// Results that are NaN have no payload.
+    /// Every NaN result is the default NaN, which has no payload.
     const DEFAULT_NAN: Word = 1 << 25;
-    /// Conversions of float16 have no infinities and no NaNs, but numbers up to 131008.
+    /// Selects the alternative half-precision format, which has no infinities and NaNs, and has numbers up to 131008 instead.
     const ALTERNATIVE: Word = 1 << 26;
-    /// A signal for each kind of exception, of which targets may have none.
+    /// Raises a signal for each kind of exception, on targets that support it.
     const TRAPS: Word = 0x9f << 8;
 
-    /// Each switch alone, each rounding mode, and worse.
+    /// Each flag alone, each rounding mode, and combinations.
     pub const ENVIRONMENTS: [(&str, Word); 11] = [
         ("flush to zero", FLUSH),
         ("flush float16 to zero", FLUSH16),
@@ -107,7 +108,7 @@ mod fpcr {
         ("trap, flush and round down", TRAPS | FLUSH | 0b10 << 22),
     ];
 
-    /// The register.
+    /// The value of the register.
     pub fn control() -> Word {
         let word: Word;
         // SAFETY: every exception level may read the register.
@@ -115,17 +116,18 @@ mod fpcr {
         word
     }
 
-    /// Sets the register; gives the bits that the target then has, which may lack those of what it has not.
+    /// Sets the register, and returns its value afterwards, in which bits that the target does not support may be missing.
     pub fn set_control(word: Word) -> Word {
         // SAFETY: every exception level may write the register, and bits that a target lacks are ignored. Rust assumes
-        // DEFAULT of float arithmetic that it compiles: between setting another word and resetting it this test does
-        // none of its own, but for the one whose subject it is, which traps nothing.
+        // `DEFAULT` for the float arithmetic that it compiles. Between setting another word and resetting it, this test does
+        // no such arithmetic itself, except where that arithmetic is what it tests, and then no trap is enabled.
         unsafe { asm!("msr fpcr, {}", in(reg) word, options(nostack, preserves_flags)) }
         control()
     }
 }
 
-/// Runs a closure on a thread of its own, in the application's environment, which must be found again.
+/// Runs a closure on a new thread in the application's environment `word`, and checks that this environment is still set
+/// afterwards.
 fn in_environment<R: Send>(word: Word, f: impl FnOnce() -> R + Send) -> R {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -140,12 +142,12 @@ fn in_environment<R: Send>(word: Word, f: impl FnOnce() -> R + Send) -> R {
     })
 }
 
-/// Bits that are used with every float dtype: subnormals, and numbers whose sums, products and quotients are inexact.
+/// Values that are converted to every float dtype: subnormals, and numbers whose sums, products and quotients are inexact.
 const FLOATS: [f64; 10] = [0.1, -0.3, 1.0 / 3.0, 7e-8, -6e-8, 1e-40, -1e-45, 5e-324, -1e-310, 1e300];
 
 type BuildFunction = fn() -> Result<Array<'static>>;
 
-/// An array of [`FLOATS`], converted before the environment changes.
+/// An array of [`FLOATS`]. The values are converted before the environment changes.
 fn floats(dtype: DType) -> Array<'static> {
     static ALL: std::sync::OnceLock<Vec<Vec<u64>>> = std::sync::OnceLock::new();
     let all = ALL.get_or_init(|| {
@@ -221,7 +223,7 @@ const ROWS: &[(&str, BuildFunction)] = &[
     }),
 ];
 
-/// The bits that each row gives in an environment, with nothing left over from before.
+/// The bits of each row's result in an environment, computed with empty caches.
 fn all_rows(word: Word, options: &Options) -> Vec<(&'static str, DType, Vec<u64>)> {
     floats(DType::Bool);
     Engine::global().clear();
@@ -263,7 +265,7 @@ fn printing_does_not_depend_on_it_either() {
     }
 }
 
-/// Every thread of the pool is hostile too.
+/// Every thread of the application's pool has the hostile environment.
 #[test]
 fn no_bit_depends_on_the_environment_of_a_worker() {
     let hostile = |_| {
@@ -272,7 +274,7 @@ fn no_bit_depends_on_the_environment_of_a_worker() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).start_handler(hostile).build().expect("a pool");
     let data: Vec<f32> = (0..300_000u32).map(|i| f32::from_bits(i.wrapping_mul(0x9e37_79b9))).collect();
     let x = Array::from_slice(&data);
-    // Enough work to be shared.
+    // Enough work for several threads.
     let y = (0..20).fold(&x * 0.5, |y, _| &y * 0.75 + &x / 3);
     let alone = Options { threads: Some(1), ..Runner::INTERP.options() };
     let want = y.eval_with(&alone).and_then(|y| elements::bits(&y)).expect("evaluates");
@@ -288,7 +290,7 @@ fn no_bit_depends_on_the_environment_of_a_worker() {
     }
 }
 
-/// A result that every rounding mode and every flush would change.
+/// An expression whose result every rounding mode and every flush to zero would change.
 fn sensitive(x: &Array<'static>, y: &Array<'static>) -> Array<'static> {
     (x * 0.1 + y / 3) * 1e-30 / 1e5 - y.exp() * 1e-44
 }
@@ -307,7 +309,7 @@ fn every_way_in() {
         for runner in Runner::all().chain([Runner::AUTO]) {
             let options = runner.options();
             let ways = || {
-                // Nothing is planned or compiled under another environment.
+                // Empties the caches, so that nothing is reused that was planned or compiled in another environment.
                 Engine::global().clear();
                 let mut given = Array::from_vec(vec![1f32; n]);
                 let (mut out, mut kept) = (vec![1f32; n], vec![1f32; n]);
@@ -337,7 +339,7 @@ fn every_way_in() {
     }
 }
 
-/// The environment is the application's again (`in_environment` looks) after each kind of error.
+/// After each kind of error the application's environment is restored, which `in_environment` checks.
 #[test]
 fn after_an_error() {
     type Fails = fn(&Options) -> Result<()>;
@@ -382,7 +384,7 @@ fn after_an_error() {
     }
 }
 
-/// A writer that can't.
+/// A writer that panics.
 struct Panics;
 
 impl Write for Panics {
@@ -391,8 +393,8 @@ impl Write for Panics {
     }
 }
 
-/// What of ours panics, or calls what may, while the environment is ours: on a thread of the application's, and in a job of a
-/// pool whose threads are hostile.
+/// Code of the library that panics, or that calls code that panics, while the library's environment is set: on a thread of
+/// the application, and in a job of a pool whose threads have the hostile environment.
 #[test]
 fn after_a_panic() {
     let x = floats(DType::Float32);
@@ -409,7 +411,7 @@ fn after_a_panic() {
     });
     let pool = pool.build().expect("a pool");
     for (name, f) in panics {
-        // Not under traps: the hook that prints a panic computes in floats.
+        // No traps are enabled, because the hook that prints a panic computes with floats.
         for word in [HOSTILE, DEFAULT | FLUSH] {
             assert!(in_environment(word, || catch_unwind(AssertUnwindSafe(f)).is_err()), "{name}");
         }
@@ -419,8 +421,8 @@ fn after_a_panic() {
     }
 }
 
-/// A thread that waits for others to do their share of an evaluation runs other jobs of the pool meanwhile: in the
-/// environment that the application has given to it.
+/// Jobs that a pool's threads run while one of them waits for others in an evaluation. They run in the environment that the
+/// application has set.
 #[test]
 fn jobs_of_the_host_that_run_meanwhile() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).start_handler(|_| {
@@ -431,7 +433,7 @@ fn jobs_of_the_host_that_run_meanwhile() {
     let y = (0..30).fold(&x * 0.5, |y, _| &y * 0.75 + &x / 3);
     let (seen, evaluating) = (Arc::new(Mutex::new(Vec::new())), AtomicBool::new(true));
     std::thread::scope(|scope| {
-        // Jobs from elsewhere, a few at a time, which idle threads take.
+        // Submits a few jobs at a time from another thread. Idle threads of the pool run them.
         scope.spawn(|| {
             while evaluating.load(Ordering::Relaxed) {
                 let (sender, done) = mpsc::channel::<()>();
@@ -443,7 +445,7 @@ fn jobs_of_the_host_that_run_meanwhile() {
                     });
                 }
                 drop(sender);
-                // All senders are gone: an error that says that the jobs are done.
+                // `recv` returns an error when all senders are dropped, which means that the jobs are done.
                 assert!(done.recv().is_err());
             }
         });
@@ -461,7 +463,7 @@ fn jobs_of_the_host_that_run_meanwhile() {
     );
 }
 
-/// The instruction does what the tests rely on.
+/// Checks that the instruction changes rounding and subnormals as the tests assume.
 #[test]
 fn the_hostile_environment_is_hostile() {
     let [five, three, tiny] = [5.0f32, 3.0, 1e-45].map(std::hint::black_box);
@@ -469,6 +471,6 @@ fn the_hostile_environment_is_hostile() {
         let computed = (std::hint::black_box(five) / three, std::hint::black_box(tiny) * three);
         std::hint::black_box(computed)
     });
-    // 5/3 lies nearer to the float32 below it: rounding up gives the next.
+    // 5/3 is nearer to the float32 below it, so rounding up returns the next float32.
     assert_eq!((quotient.to_bits(), product.to_bits()), ((five / three).to_bits() + 1, 0));
 }

@@ -1,5 +1,5 @@
-//! Ranges, diagonals and indices are computed where they are read: the values of their formulas, to the bit, on every
-//! executor, through every view, and no memory for them.
+//! Generated arrays: ranges, diagonals and indices. Their elements are computed where they are read, with the bits of
+//! their formulas, on every executor and through every view, and take no memory.
 
 use broadloom::prelude::*;
 use broadloom::{Chunks, Dim, ErrorKind, Executor, Kernel, Options, text};
@@ -9,7 +9,7 @@ fn on(runner: Runner, x: &Array<'_>) -> Array<'static> {
     x.eval_with(&runner.options()).expect("values")
 }
 
-/// Lengths that end inside of vectors, of tiles and of units of work.
+/// Lengths that end within vectors, within tiles and within units of work.
 const LENGTHS: [usize; 10] = [0, 1, 2, 7, 64, 1000, 1025, 4099, 16_385, 100_003];
 
 #[test]
@@ -24,7 +24,7 @@ fn ranges_are_their_formulas_on_every_executor() -> Result<()> {
                 let got: Vec<u64> = on(runner, &x).to_vec::<f64>()?.iter().map(|x| x.to_bits()).collect();
                 assert_eq!(got, wanted, "{runner:?} {n} {start} {step}");
             }
-            // In float64, rounded once.
+            // The elements are computed in float64 and rounded once.
             let x = Array::arange(0.1_f32, stop(0.1_f32.into(), 0.3_f32.into()) as f32, 0.3)?;
             let wanted = |i| (f64::from(0.1_f32) + of(i) * f64::from(0.3_f32)) as f32;
             assert_eq!(on(runner, &x).to_vec::<f32>()?, (0..x.len()).map(wanted).collect::<Vec<f32>>());
@@ -86,7 +86,7 @@ fn diagonals_and_indices() -> Result<()> {
     Ok(())
 }
 
-/// Expressions over ranges, given as arrays: lazy or in memory, they have the same values.
+/// Expressions of two ranges. They have the same values whether the arrays are lazy or in memory.
 fn seen_in_every_way<'a>(x: &Array<'a>, y: &Array<'a>) -> Result<Vec<(&'static str, Array<'a>)>> {
     let table = x.reshape(&[40, -1])?;
     Ok(vec![
@@ -142,7 +142,7 @@ fn views_of_ranges_are_those_of_the_same_numbers_in_memory() -> Result<()> {
 
 #[test]
 fn ranges_take_no_memory() -> Result<()> {
-    // A result of 24 bytes, of terabytes and of grids of them.
+    // Each result takes 24 bytes. The arrays that it depends on would take terabytes and more.
     for executor in [Executor::Interp, Executor::Jit] {
         let options = Options { executor, max_bytes: 24, ..Options::default() };
         let far = |x: Array<'_>| -> Result<Vec<f64>> { x.slice(-3..)?.eval_with(&options)?.to_vec::<f64>() };
@@ -155,7 +155,8 @@ fn ranges_take_no_memory() -> Result<()> {
         let row = eye.indices(0)?.astype(DType::Float64);
         assert_eq!(far(row.t().index_axis(0, 5)?)?, [3.0, 2.0, 1.0].map(|i| (1 << 30) as f64 - i));
     }
-    // All the numbers that can be counted: the last of them is where the addresses of eight bytes end.
+    // The longest possible range: its last element would end at the last address if elements of eight bytes were
+    // stored.
     let most = isize::MAX / 8;
     let all = Array::arange(0_i64, most as i64, 1)?;
     assert_eq!(all.slice(-2..)?.to_vec::<i64>()?, [most as i64 - 2, most as i64 - 1]);
@@ -167,7 +168,7 @@ fn ranges_take_no_memory() -> Result<()> {
 #[test]
 fn kernels_generate_what_their_inputs_do_not_have() -> Result<()> {
     for runner in Runner::all() {
-        // Of a fixed extent beside dynamic ones, in place and as the only operand of a result.
+        // A range of fixed extent is combined with dynamic dimensions, and is also the only operand of a result.
         let x = Array::input("x", DType::Float64, &["n".into(), 5.into()])?;
         let ramp = Array::arange(0.0, 2.5, 0.5)?;
         let kernel = Kernel::new(&[&(&x * &ramp), &ramp.flip(0)?], &[&x], &runner.options())?;
@@ -178,7 +179,7 @@ fn kernels_generate_what_their_inputs_do_not_have() -> Result<()> {
             let wanted: Vec<f64> = data.iter().enumerate().map(|(i, x)| x * ((i % 5) as f64 * 0.5)).collect();
             assert_eq!((scaled, falling), (wanted, [2.0, 1.5, 1.0, 0.5, 0.0]), "{runner:?} {n}");
         }
-        // A kernel of generated operands alone has no inputs.
+        // A kernel whose operands are all generated has no inputs.
         let squares = Array::arange(0_i32, 9, 1)?;
         let kernel = Kernel::new(&[&(&squares * &squares)], &[], &runner.options())?;
         let mut out = [0; 9];
@@ -188,7 +189,7 @@ fn kernels_generate_what_their_inputs_do_not_have() -> Result<()> {
     Ok(())
 }
 
-/// Where extents are open, indices are those of the arrays that a kernel is run on.
+/// With dynamic dimensions, `indices` counts along the axes of the array on which the kernel runs.
 #[test]
 fn indices_along_dynamic_dimensions() -> Result<()> {
     for runner in Runner::all() {
@@ -232,7 +233,7 @@ fn indices_along_dynamic_dimensions() -> Result<()> {
 
 #[test]
 fn reductions_of_ranges_store_nothing() -> Result<()> {
-    // Below the bytes of any temporary of that many elements.
+    // The limit is smaller than any temporary of this many elements.
     let n = 3_000_001_i64;
     for runner in Runner::all() {
         let options = Options { max_bytes: 64, ..runner.options() };
@@ -257,7 +258,8 @@ fn reductions_of_ranges_store_nothing() -> Result<()> {
     Ok(())
 }
 
-/// Elements of a kernel over ranges are counted in row-major order, whatever order its operands have in memory.
+/// A range that is combined with another operand is counted in row-major order, whatever the order of that operand in
+/// memory.
 #[test]
 fn ranges_do_not_follow_the_memory_of_other_operands() -> Result<()> {
     let x = Array::input("x", DType::Int64, &[3.into(), 4.into()])?;
@@ -281,7 +283,7 @@ fn chunks_of_ranges_are_parts_of_the_whole() -> Result<()> {
         let wanted = whole.to_vec::<f64>()?;
         for max_bytes in [20_000, 3000] {
             let options = Options { max_bytes, ..Options::default() };
-            // What is turned and reshaped needs all of it at once.
+            // A reshape of a transpose needs all elements at once.
             let Ok(chunks) = Chunks::new(&[&whole], &[], &options) else {
                 assert!(what.starts_with("reshaped"), "{what}");
                 continue;

@@ -1,5 +1,5 @@
-//! Host functions that fail: the evaluation gives the first failure as an error, in every executor, layout and number of
-//! threads, and the next evaluation is as if none had failed.
+//! Host functions that fail. The evaluation returns the first failure as its error, on every executor, for every layout
+//! and number of threads. The next evaluation is not affected.
 
 use std::error::Error as _;
 use std::fmt;
@@ -17,7 +17,7 @@ fn ways() -> impl Iterator<Item = Options> {
         .flat_map(|runner| [Some(1), Some(4)].map(move |threads| Options { threads, ..runner.options() }))
 }
 
-/// What a function of the application fails with.
+/// The error that a host function returns.
 #[derive(Debug, PartialEq)]
 struct Negative(f64);
 
@@ -85,7 +85,8 @@ fn the_error_of_any_element_is_the_error_of_the_evaluation() -> Result<()> {
     Ok(())
 }
 
-/// Lanes that a vector has beyond the elements are not the function's business: 0 would fail here.
+/// The function is not called with values of lanes beyond the last element. Such a value could be 0, for which this
+/// function fails.
 #[test]
 fn nothing_fails_for_arguments_that_are_no_elements() -> Result<()> {
     let inverse = HostFunction::new("inverse", |x: f32, y: f32| match x * y {
@@ -127,21 +128,22 @@ fn functions_over_tiles_and_by_pointer_fail_too() -> Result<()> {
         out: *mut u8,
         limit: *const std::ffi::c_void,
     ) -> i32 {
-        // SAFETY: registered for two operands of int32 and float32, a result of bools, and an int32 as its context.
+        // SAFETY: the function is registered for operands of int32 and float32, a result of bools, and an int32 as its
+        // context.
         let (x, limit) =
             unsafe { (std::slice::from_raw_parts((*inputs).cast::<i32>(), n), *limit.cast::<i32>()) };
         for (i, x) in x.iter().enumerate() {
             if *x > limit {
                 return 7;
             }
-            // SAFETY: `i` is less than `n`, of which there are as many bools.
+            // SAFETY: `i` is less than `n`, and `out` has `n` bools.
             unsafe { out.add(i).write(u8::from(x % 2 == 0) * 9) };
         }
         0
     }
     let (operands, result) = ([DType::Int32, DType::Float32], DType::Bool);
-    // SAFETY: `status` reads only `n` elements of the int32 operand and the int32 context. Unless it fails, it
-    // writes the `n` bools of the result and nothing else.
+    // SAFETY: `status` reads only `n` elements of the int32 operand, and the int32 context. Unless it fails, it writes
+    // the `n` bools of the result. It writes nothing else.
     let by_pointer =
         unsafe { HostFunction::fallible_tile("by_pointer", &operands, result, status, 1000_i32)? };
     let infallible = HostFunction::over_tiles("twice", |x: &[f64], out: &mut [f64]| {
@@ -178,7 +180,7 @@ fn functions_over_tiles_and_by_pointer_fail_too() -> Result<()> {
     Ok(())
 }
 
-/// Once a function has failed, those that can fail are not called on with every element that is left.
+/// After a failure, functions that can fail are not called for all remaining elements.
 #[test]
 fn a_failed_evaluation_ends_early() -> Result<()> {
     let calls = Arc::new(AtomicUsize::new(0));
@@ -192,14 +194,14 @@ fn a_failed_evaluation_ends_early() -> Result<()> {
         calls.store(0, Ordering::Relaxed);
         let done = (Array::call(&fails, [&x])? + 1).eval_with(&options);
         assert_eq!(done.map(drop).unwrap_err().message(), "fails: at once", "{options:?}");
-        // One for each part that began before the first had failed.
+        // There is at most one call for each part that began before the first failure.
         let calls = calls.load(Ordering::Relaxed);
         assert!(calls <= 64, "{calls} calls, {options:?}");
     }
     Ok(())
 }
 
-/// A function may evaluate something that fails, and answer for it.
+/// A host function may evaluate an expression that fails, and handle the failure.
 #[test]
 fn failures_inside_of_functions_are_theirs() -> Result<()> {
     let root = root();
@@ -241,7 +243,7 @@ fn texts_several_results_and_divisions_beside_it() -> Result<()> {
         kernel.run(&[(&[1.0, 1.0, 1.0]).into()], [(&mut a).into(), (&mut b).into()])?;
         assert_eq!(a, [1.0; 3], "the next run is a run like any other");
     }
-    // A division by zero and a failure: one of the two.
+    // If there is a division by zero and a failure, either one may be reported.
     let n = Array::from(vec![0_i64, 1]);
     let fails = HostFunction::new("fails", |x: i64| if x == 7 { Ok(x) } else { Err("not seven") })?;
     let quotient = Array::call(&fails, [n.floor_divide(&n)])?;

@@ -1,4 +1,5 @@
-//! Functions of the application in expressions: the same bits from all executors, whatever they stand among.
+//! Functions of the application in expressions. All executors return the same bits, whatever operations surround the
+//! calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +20,7 @@ fn host<A: 'static, F: broadloom::HostClosure<A>>(name: &str, f: F) -> HostFunct
     HostFunction::new(name, f).expect("a name")
 }
 
-/// The value in every way.
+/// Checks the bits of an array, evaluated in every way.
 #[track_caller]
 fn everywhere(x: &Array<'_>, want: &[u64]) {
     for options in ways() {
@@ -32,7 +33,7 @@ fn bits(x: &[f64]) -> Vec<u64> {
     x.iter().map(|x| x.to_bits()).collect()
 }
 
-/// Not what any op computes, and exact.
+/// A function that no op computes, with exact results.
 fn fold(x: f64, n: i32) -> f64 {
     (x * 8.0).trunc() + f64::from(n.rotate_left(3) & 0xff)
 }
@@ -47,7 +48,7 @@ fn layouts_lengths_and_threads() -> Result<()> {
         let sum = Array::call(&f, [&(&a + 1), &b])? * 2;
         let want: Vec<f64> = x.iter().zip(&k).map(|(x, k)| fold(x + 1.0, *k) * 2.0).collect();
         everywhere(&sum, &bits(&want));
-        // Against the other direction, every other element, one number for all.
+        // Operands in opposite directions, a result of every other element, and a number as an operand.
         let turned = Array::call(&f, [a.flip(0)?, b.clone()])?;
         let want: Vec<f64> = x.iter().rev().zip(&k).map(|(x, k)| fold(*x, *k)).collect();
         everywhere(&turned, &bits(&want));
@@ -77,7 +78,7 @@ fn shapes_broadcast_and_turn() -> Result<()> {
     Ok(())
 }
 
-/// An output may be an input's memory; the function sees what was there before.
+/// The output may be the memory of an input. The function receives the values from before the run.
 #[test]
 fn results_over_their_own_operands() -> Result<()> {
     let f = host("half_up", |x: u16| x / 2 + x % 2);
@@ -109,8 +110,8 @@ fn no_elements_and_no_axes() -> Result<()> {
     Ok(())
 }
 
-/// The reference for NaNs: from memory every bit arrives, through what moves it too; of a computed one the positive quiet
-/// NaN without payload.
+/// The reference for NaNs. The function receives a NaN from memory with all its bits, also through operations that only
+/// move it. A computed NaN is the positive quiet NaN without payload.
 #[test]
 fn which_nan_a_function_sees_and_gives() -> Result<()> {
     let f = host("bits", |x: f32| x.to_bits());
@@ -146,7 +147,7 @@ fn which_nan_a_function_sees_and_gives() -> Result<()> {
     Ok(())
 }
 
-/// Several results from one loop, calls of calls, and one call that two readers share.
+/// Several results of one loop, calls of calls, and a call with two readers.
 #[test]
 fn several_functions_in_several_results() -> Result<()> {
     let (f, g) = (host("fold", fold), host("is_odd", |x: f64| x as i64 % 2 != 0));
@@ -175,7 +176,7 @@ fn several_functions_in_several_results() -> Result<()> {
     Ok(())
 }
 
-/// Equal names and dtypes are no reason to take one for the other, in any cache.
+/// Functions with the same name and dtypes are different functions, in every cache.
 #[test]
 fn functions_of_one_name_are_told_apart() -> Result<()> {
     let x = Array::from_vec(vec![1.0_f32; 50]);
@@ -191,7 +192,7 @@ fn functions_of_one_name_are_told_apart() -> Result<()> {
     Ok(())
 }
 
-/// Plans and code keep what a function owns; nothing else does.
+/// Only plans and code keep the values that a function owns.
 #[test]
 fn a_function_is_dropped_once_no_cache_has_it() -> Result<()> {
     let owned = Arc::new(2.0_f64);
@@ -208,7 +209,7 @@ fn a_function_is_dropped_once_no_cache_has_it() -> Result<()> {
     kernel.run(&[(&[4.0; 10]).into()], [(&mut out).into()])?;
     assert_eq!(out, [8.0; 10]);
     drop(kernel);
-    // Nothing is cleared while another test's evaluation holds the lock.
+    // The caches can't be cleared while another test's evaluation holds their lock.
     for _ in 0..1_000_000 {
         Engine::global().clear();
         if Arc::strong_count(&owned) == 1 {
@@ -232,7 +233,7 @@ fn the_first_thing_that_does_not_fit_is_named() {
     assert_eq!(wrong(&[&x, &n, &n]), says(ErrorKind::Arity, "clamp takes 2 operands, not 3"));
     let words = "clamp: operand 2 is float32, it takes uint8; write astype(x, uint8)";
     assert_eq!(wrong(&[&x, &x]), says(ErrorKind::DType, words));
-    // Nothing is promoted, in NumPy's mode neither.
+    // Operands are not promoted, in NumPy's mode either.
     assert_eq!(with_promotion(Promotion::NumPy, || wrong(&[&x, &x])), says(ErrorKind::DType, words));
     let four = Array::from_vec(vec![1_u8; 4]);
     let words = "clamp: cannot broadcast float32[3] with uint8[4] (axis -1: 3 and 4)";
@@ -243,7 +244,8 @@ fn the_first_thing_that_does_not_fit_is_named() {
     assert_eq!(name.kind(), ErrorKind::Name);
 }
 
-/// It is called for elements that no one looks at; and a division that fails below it fails the evaluation.
+/// A function is also called for elements that no result reads, and a failed division in its operand fails the
+/// evaluation.
 #[test]
 fn what_stands_around_a_call_does_not_change_it() -> Result<()> {
     let f = host("add_one", |x: i32| x.wrapping_add(1));
@@ -286,7 +288,7 @@ fn the_declared_cost_reaches_the_model() -> Result<()> {
     Ok(())
 }
 
-/// A dear function is not long code.
+/// A costly function does not count as long code.
 #[cfg(feature = "jit")]
 #[test]
 fn a_dear_function_is_compiled_and_an_estimate_counts_it() -> Result<()> {
@@ -310,11 +312,12 @@ fn texts_show_a_function_by_its_name() -> Result<()> {
     let said = y.explain()?;
     assert!(said.contains("float64[20] = haversine(n0, "), "{said}");
     assert!(said.contains("host haversine(float64, float64 -> float64) v0, v"), "{said}");
-    // This text is the same on every machine because it is x86-64's, whose back end is in builds for x86-64.
+    // This text is the same on every machine, because it is always the CLIF for x86-64, whose back end is part of builds
+    // for x86-64.
     if cfg!(all(feature = "jit", target_arch = "x86_64")) {
         let clif = typed_graph(&[&y], &Options::default())?.clif()?;
         assert!(clif.starts_with("; constants+0: haversine(float64, float64 -> float64)\n"), "{clif}");
-        // No address of this process is in it.
+        // The text contains no address of this process.
         assert_eq!(clif, typed_graph(&[&y], &Options::default())?.clif()?);
         let address = format!("0x{:x}", f.entry() as usize).replace("_", "");
         assert!(!clif.replace('_', "").contains(&address), "{clif}");
@@ -322,7 +325,7 @@ fn texts_show_a_function_by_its_name() -> Result<()> {
     Ok(())
 }
 
-/// Kernels run on many threads at once, and a function may evaluate something itself.
+/// Kernels run on many threads at once, and a function may evaluate an expression itself.
 #[test]
 fn many_threads_at_once_and_evaluations_inside() -> Result<()> {
     let f = host("inner", |x: f64| {
@@ -349,8 +352,8 @@ fn many_threads_at_once_and_evaluations_inside() -> Result<()> {
     Ok(())
 }
 
-/// Extents that are open until a kernel runs; its identity is by the function's name and dtypes, and the function that
-/// runs by its registration.
+/// Kernels with dynamic dimensions. The identity of a kernel contains the name and the dtypes of a function; which
+/// function runs depends on its registration.
 #[test]
 fn kernels_of_open_extents() -> Result<()> {
     let x = Array::input("x", DType::Float64, &["n".into(), 3.into()])?;
@@ -382,7 +385,7 @@ fn kernels_of_open_extents() -> Result<()> {
     Ok(())
 }
 
-/// Building, planning and dropping take no stack that grows with the expression.
+/// Building, planning and dropping an expression take an amount of stack that does not grow with the expression.
 #[test]
 fn a_long_chain_of_calls() -> Result<()> {
     let f = host("step", |x: u32| x.wrapping_mul(5) ^ 1);
@@ -397,7 +400,8 @@ fn a_long_chain_of_calls() -> Result<()> {
     Ok(())
 }
 
-/// Random expressions of ops and calls, of arrays and numbers, are the same from all executors and on several threads.
+/// Random expressions of ops and calls, on arrays and numbers, have the same results on all executors and with several
+/// threads.
 #[test]
 fn random_expressions_are_the_same_everywhere() -> Result<()> {
     let functions = [
@@ -461,7 +465,7 @@ fn random_expressions_are_the_same_everywhere() -> Result<()> {
     Ok(())
 }
 
-/// What would read back as something else is not printed.
+/// An expression is not printed if its text would be read back as another expression.
 #[test]
 fn a_function_that_a_text_can_not_name_is_not_printed() -> Result<()> {
     let x = Array::from_vec(vec![1.0_f32, 4.0]);

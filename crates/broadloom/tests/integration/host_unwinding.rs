@@ -1,4 +1,5 @@
-//! A host function that unwinds ends the process, as its registration says, whatever thread called it and however it unwinds.
+//! If a host function unwinds, the process ends, as documented at registration, whatever thread called the function and
+//! however it unwinds.
 //!
 //! The test runs itself again as child processes, each of which registers such a function and evaluates it.
 #![cfg(target_os = "linux")]
@@ -11,11 +12,12 @@ use std::process::Command;
 use broadloom::prelude::*;
 use broadloom::{Executor, HostFunction, Options};
 
-/// Tells a child from the parent: which function, and who calls it.
+/// The environment variable that makes a process a child. It specifies the form of the function, and the executor that calls
+/// it.
 const CHILD: &str = "BROADLOOM_TEST_UNWINDING";
-/// What a child says when the process goes on.
+/// Printed by a child if the process continues.
 const SURVIVED: &str = "the process went on";
-/// The message of a function before it unwinds.
+/// Printed by a host function before it unwinds.
 const UNWINDS: &str = "here the function unwinds";
 
 fn unwind() -> f32 {
@@ -23,7 +25,7 @@ fn unwind() -> f32 {
     panic!("a host function's own panic")
 }
 
-/// As a C++ function that throws: of an ABI that lets it unwind.
+/// Unwinds like a C++ function that throws. Its ABI allows it to unwind.
 unsafe extern "C-unwind" fn throws(_: f32) -> f32 {
     unwind()
 }
@@ -36,7 +38,8 @@ fn function(form: &str) -> HostFunction {
     let made = match form {
         "closure" => HostFunction::new("f", |x: f32| if x > 0.0 { unwind() } else { x }),
         "scalar" => {
-            // SAFETY: the two pointers differ in whether the function may unwind, which registration leaves open.
+            // SAFETY: the two pointer types differ only in whether the function may unwind, and registration accepts both
+            // kinds.
             unsafe {
                 let pointer = std::mem::transmute::<
                     unsafe extern "C-unwind" fn(f32) -> f32,
@@ -46,7 +49,7 @@ fn function(form: &str) -> HostFunction {
             }
         }
         _ => {
-            // SAFETY: as above; it reads and writes nothing.
+            // SAFETY: as for the scalar function. The function reads and writes no memory.
             unsafe {
                 let pointer = std::mem::transmute::<
                     unsafe extern "C-unwind" fn(usize, *const *const u8, *mut u8, *const c_void),
@@ -77,7 +80,7 @@ fn an_unwinding_function_ends_the_process() {
     }
 }
 
-/// Nothing, unless the test above has started it.
+/// Does nothing, unless the test above has started this process.
 #[test]
 fn the_child() {
     let Ok(which) = std::env::var(CHILD) else { return };
@@ -85,7 +88,7 @@ fn the_child() {
     let executor = if executor == "jit" { Executor::Jit } else { Executor::Interp };
     let x = Array::from_vec(vec![1.0_f32; 100]);
     let y = Array::call(&function(form), [&x + 1]).expect("types");
-    // Nothing up the stack may catch it.
+    // `catch_unwind` must not catch the panic of the function.
     let options = Options { executor, threads: Some(1), ..Options::default() };
     let outcome =
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| y.eval_with(&options).map(|_| ())));

@@ -1,5 +1,5 @@
-//! Texts of a million characters that are meant to cost more than they are worth: each means something, or is refused
-//! with the words that the table of `broadloom_bench::hostile` says, on a stack on which recursion would not get far.
+//! Evaluates texts of a million characters that are designed to be expensive. Each must have a value, or be rejected
+//! with the message in the table of `broadloom_bench::hostile`, on a stack that recursion over a text would overflow.
 
 use broadloom::text::{Library, ParseOptions, Program};
 use broadloom::{Array, ErrorKind, with_promotion};

@@ -1,4 +1,4 @@
-//! The integer option `error`: which evaluations fail, the same under every executor.
+//! The option `IntDivision::Error`: which evaluations fail, which is the same on every executor.
 
 use broadloom::prelude::*;
 use broadloom::{ErrorKind, IntDivision, Options};
@@ -12,7 +12,7 @@ fn slice<'a>(x: &Array<'a>, from: isize, to: isize) -> Array<'a> {
     x.slice([Range::from(from..to)]).expect("inside")
 }
 
-/// An expression, and the op that its error names, if it fails.
+/// An expression, and the op that its error names; `None` if it does not fail.
 type Refused = (&'static str, fn() -> Array<'static>, Option<&'static str>);
 
 const ROWS: &[Refused] = &[

@@ -1,5 +1,6 @@
-//! Every function of integers, at the ends of every integer dtype and for shift counts out of range: the oracle's
-//! results, from all executors and from folding, and no signal, whatever the option for division by zero says.
+//! Every function of integers, at the limits of every integer dtype and for shift counts out of range. All
+//! executors and constant folding return the oracle's results, and no signal is raised, with either option for
+//! division by zero.
 
 use broadloom::prelude::*;
 use broadloom::{ErrorKind, IntDivision, Op, Options};
@@ -9,7 +10,7 @@ use broadloom_testkit::elements;
 use broadloom_testkit::one_of;
 use broadloom_testkit::oracle::{self, ModelSignature};
 
-/// Minimum and maximum, both sides of zero, and counts around the width, as bits.
+/// The minimum and maximum, values next to zero, and shift counts near the width, as bits.
 fn edge_values(dtype: DType) -> Vec<u64> {
     let width = 8 * dtype.size() as u64;
     let mask = u64::MAX >> (64 - width);
@@ -22,7 +23,8 @@ fn edge_values(dtype: DType) -> Vec<u64> {
     bits
 }
 
-/// All rows of operands: for three, each with each and with both ends.
+/// Rows of operands: all combinations of two operands, each with a few values of the third operand if there is
+/// one.
 fn rows(dtype: DType, operands: usize) -> Vec<Vec<u64>> {
     let all = edge_values(dtype);
     let few = [all[0], all[all.len() / 2], all[all.len() - 1]];
@@ -37,9 +39,9 @@ fn rows(dtype: DType, operands: usize) -> Vec<Vec<u64>> {
     rows
 }
 
-/// Every op of the oracle that takes integers, with a dtype.
+/// Every op of the oracle that takes integers, with every integer dtype.
 fn cases() -> Vec<(Op, DType)> {
-    // What `where` does with integers is to move them.
+    // `where` only moves integers, and is left out.
     let takes = |op: &Op| *op != Op::Where && ModelSignature::of(op.name()).is_some_and(|of| of.takes[1]);
     let integers = || DType::ALL.iter().copied().filter(|dtype| dtype.is_integer());
     Op::ALL.iter().copied().filter(takes).flat_map(|op| integers().map(move |dtype| (op, dtype))).collect()
@@ -51,7 +53,7 @@ fn right(op: Op, dtype: DType, row: &[u64]) -> Value {
     oracle::apply(op.name(), &values).unwrap_or_else(|| panic!("{op} of {dtype}"))
 }
 
-/// The bits, or nothing where a divisor is zero and that is an error.
+/// The bits of the result; `None` if a zero divisor is an error.
 fn evaluated(x: Result<Array<'_>>, options: &Options, name: &str) -> Option<Vec<u64>> {
     match x.and_then(|x| x.eval_with(options)) {
         Ok(x) => Some(elements::bits(&x).expect("evaluated")),
@@ -84,7 +86,7 @@ fn no_operand_of_an_integer_function_raises_a_signal() {
                     }
                     got => assert!(may_fail && got.is_none(), "{name}"),
                 }
-                // A row at a time, as constants: folded where nothing can fail.
+                // Each row alone, as constants, which are folded if the op can't fail.
                 for (row, want) in rows.iter().zip(&want).step_by(one_of(40)) {
                     let constants: Vec<_> = row
                         .iter()
@@ -104,7 +106,7 @@ fn no_operand_of_an_integer_function_raises_a_signal() {
     }
 }
 
-/// The second operand is a number of the expression, which code may be made for.
+/// The second operand is a literal, for which code may be specialised.
 #[test]
 fn nor_does_a_literal() {
     for (op, dtype) in cases().into_iter().filter(|(op, _)| op.operands() == 2) {

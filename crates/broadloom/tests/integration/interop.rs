@@ -1,4 +1,4 @@
-//! To and from `ndarray`, without a copy where that is possible.
+//! Conversions from and to `ndarray`, without a copy where possible.
 #![cfg(feature = "ndarray")]
 
 use broadloom::prelude::*;
@@ -11,7 +11,7 @@ fn table() -> Array2<f32> {
 
 fn agrees(x: &Array<'_>, expected: ndarray::ArrayViewD<'_, f32>) {
     assert_eq!(x.to_ndarray::<f32>(), Ok(expected.to_owned()));
-    // And as an operand.
+    // The array can also be used as an operand.
     assert_eq!((x + 1).to_ndarray::<f32>(), Ok(&expected + 1.0));
 }
 
@@ -27,7 +27,7 @@ fn views_without_gaps_are_borrowed_however_they_are_turned() {
         let x = Array::from(view);
         agrees(&x, view.into_dyn());
         if !view.is_empty() {
-            // A copy would be in row-major order.
+            // Shows that no copy was made: a copy would be in row-major order.
             assert_eq!(x.strides(), Some(view.strides()));
         }
         if let Some(values) = x.as_slice::<f32>().filter(|v| !v.is_empty()) {
@@ -45,7 +45,7 @@ fn views_with_gaps_are_borrowed_and_what_lies_between_is_not_read() -> Result<()
         let x = Array::from(view);
         agrees(&x, view.into_dyn());
         assert_eq!(x.strides(), Some(view.strides()));
-        // Views of it, evaluated and not; and it beside itself.
+        // Views of the array, evaluated and lazy, and an expression that combines the array with its own view.
         agrees(&x.t(), view.t().into_dyn());
         agrees(&x.index_axis(0, -1)?, view.row(view.nrows() - 1).into_dyn());
         agrees(&x.reshape(&[-1])?, view.flatten().view().into_dyn());
@@ -60,7 +60,7 @@ fn views_with_gaps_are_borrowed_and_what_lies_between_is_not_read() -> Result<()
         &Array::from(row.broadcast((5, 4)).expect("broadcasts")),
         row.broadcast(IxDyn(&[5, 4])).expect("so"),
     );
-    // A row of a view with gaps lies in one piece; the elements between are another's, and written meanwhile.
+    // A row of a view with gaps is contiguous. The elements in the gaps belong to another view, which is written meanwhile.
     let left = data.slice(s![.., ..2]).lazy();
     assert_eq!(left.index_axis(0, 1)?.as_slice::<f32>(), Some(&[4.0, 5.0][..]));
     assert_eq!(left.index_axis(1, 1)?.as_slice::<f32>(), None);
@@ -72,7 +72,8 @@ fn views_with_gaps_are_borrowed_and_what_lies_between_is_not_read() -> Result<()
     Ok(())
 }
 
-/// Of rows that are 10 long and 12 apart, every fourth element is 4 from the last, and so joined to one row.
+/// The rows have 10 elements and begin 12 elements apart. Every fourth element of a row is therefore 4 elements from the next
+/// one, also across the end of the row, and the elements are joined to one axis.
 #[test]
 fn what_is_joined_over_a_gap_and_cut_again_is_found() -> Result<()> {
     let data = Array2::from_shape_fn((5, 12), |(i, j)| (100 * i + j) as i64);
@@ -111,8 +112,8 @@ fn kernels_run_on_ndarrays_of_any_strides() -> Result<()> {
     Ok(())
 }
 
-/// Of views with gaps only the elements are ours, so that they are no slices; reductions read them all the same, and have the
-/// bits of the same elements side by side.
+/// A view with gaps is not a slice, because the elements in the gaps are not its own. Reductions read it nevertheless, and
+/// have the same bits as for the same elements in contiguous memory.
 #[test]
 fn views_of_any_strides_are_reduced() -> Result<()> {
     let data =
@@ -154,7 +155,7 @@ fn views_of_any_strides_are_reduced() -> Result<()> {
     Ok(())
 }
 
-/// What lies between the elements of an input is shared with someone else, who writes the result there.
+/// The gaps between the elements of an input belong to another view, to which the result is written.
 #[test]
 fn a_reduction_is_written_between_the_elements_it_reads() -> Result<()> {
     let mut whole = Array2::from_shape_fn((50, 40), |(i, j)| (i * 40 + j) as f64);
@@ -183,7 +184,7 @@ fn owned_arrays_move_whatever_their_strides() {
     let x = Array::from(fortran.clone());
     assert_eq!(x.strides(), Some(&[1, 3][..]));
     agrees(&x, fortran.view().into_dyn());
-    // A part of its memory, walked backwards.
+    // A part of the array's memory, in reverse order.
     let part = table().slice_move(s![1..;-1, 1..;2]);
     let x = Array::from(part.clone());
     agrees(&x, part.view().into_dyn());
@@ -220,7 +221,7 @@ fn lazy_of_every_kind_of_array() -> Result<()> {
     }
     let dynamic = owned.clone().into_dyn();
     agrees(&dynamic.lazy(), dynamic.view());
-    // Operands may be ndarray's too; a temporary view outlives its statement.
+    // Operands may also be arrays of ndarray. An array made from a temporary view can be used after the statement.
     let row = owned.slice(s![1, ..]).lazy();
     let sum: Array2<f32> = (owned.lazy() + &shared - owned.view() - row).try_into()?;
     assert_eq!(sum, &owned - &owned.slice(s![1, ..]));
@@ -264,7 +265,8 @@ fn evaluated_values_move_where_one_handle_holds_all_of_a_vector() -> Result<()> 
     let copy = from_vec.into_ndarray::<u8>()?;
     assert!(address != Some(copy.as_ptr()), "another handle holds the memory");
     assert_eq!(Some(held.into_ndarray::<u8>()?.as_ptr()), address);
-    // Parts, turned ones, bool, the engine's memory, the caller's: right, if not the same memory.
+    // Parts, reversed arrays, bools, the engine's memory and the caller's memory: the elements are right, but may be in other
+    // memory.
     for part in [s![.., 1.., ..], s![..;-1, .., ..], s![.., .., ..;2], s![..1, .., ..]] {
         let x = cube().slice_move(part);
         assert_eq!(Array::from(x.clone()).into_ndarray::<i32>()?, x.into_dyn());
@@ -351,7 +353,7 @@ fn operators_with_ndarray_on_the_left() -> Result<()> {
         assert_eq!(y.to_vec::<i32>()?, want);
     }
     assert_eq!((&ints / &three).to_vec::<f64>()?, [4.0, 3.5]);
-    // What ndarray does itself is what it was.
+    // The crate does not change the results of ndarray's own operators.
     let plain = &a + &a * 2.0_f32 - 1.0;
     assert_eq!(plain, ndarray::array![[2.0_f32, 5.0], [8.0, 11.0]]);
     Ok(())

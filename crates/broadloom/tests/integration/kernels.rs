@@ -1,4 +1,4 @@
-//! Kernels over the caller's slices: the short way into machine code gives what the interpreter gives.
+//! Kernels over the caller's slices: direct calls of machine code have the same results as the interpreter.
 
 use broadloom::prelude::*;
 use broadloom::{Element, ErrorKind, In, IntDivision, Kernel, Options, Out, ViewMut};
@@ -8,17 +8,17 @@ use broadloom_testkit::Runner;
 
 type BuildPair = fn(&Array<'static>, &Array<'static>) -> Array<'static>;
 
-/// Elements before and behind an output that must stay as they are.
+/// The number of elements before and after an output, which must not change.
 const MARGIN: usize = 9;
 
-/// The kernel of inputs of these lengths, on one thread.
+/// A kernel for inputs of these lengths, on one thread.
 fn kernel<T: Element + Elem<Store = T>>(f: BuildPair, runner: Runner, (x, y): (&[T], &[T])) -> Kernel {
     let [a, b] = [x, y].map(|data| Array::from_vec(data.to_vec()));
     let options = Options { threads: Some(1), ..runner.options() };
     Kernel::new(&[&f(&a, &b)], &[&a, &b], &options).expect("a kernel")
 }
 
-/// Runs a kernel of two inputs three times, the second of `m` elements: whatever is kept from run to run is.
+/// Runs a kernel of two inputs three times, so that later runs use what the first run has cached.
 fn run<T: Element + Elem<Store = T> + PartialEq + std::fmt::Debug>(
     f: BuildPair,
     runner: Runner,
@@ -39,7 +39,8 @@ fn run<T: Element + Elem<Store = T> + PartialEq + std::fmt::Debug>(
     inner.to_vec()
 }
 
-/// Runs a kernel of two inputs over memory that no types show to be apart, which begins before its first element.
+/// Runs a kernel with raw inputs and a raw output, which could overlap as far as the kernel knows. The inputs
+/// begin at an offset in their regions.
 fn run_raw<T: Element + Elem<Store = T> + PartialEq + std::fmt::Debug>(
     f: BuildPair,
     runner: Runner,
@@ -61,7 +62,8 @@ fn run_raw<T: Element + Elem<Store = T> + PartialEq + std::fmt::Debug>(
     out[MARGIN..MARGIN + x.len()].to_vec()
 }
 
-/// Every length up to more than a block of any dtype, with inputs of as many elements and of one.
+/// Tests every length up to more than a block of any dtype. The second input has as many elements as the first,
+/// or one.
 fn agrees<T: Element + Elem<Store = T> + PartialEq + std::fmt::Debug>(
     f: BuildPair,
     value: fn(usize) -> T,
@@ -89,7 +91,7 @@ fn every_short_length() {
     agrees::<i8>(|a, b| a * 3 - b, |i| (i * 11) as u8 as i8, 0x55);
     agrees::<u16>(|a, b| a.bitwise_xor(b) + 1, |i| (i * 999) as u16, 0x5555);
     agrees::<i64>(|a, b| a.floor_divide(b + 1), |i| i as i64 * 123_456_789 - 999, 0x5555);
-    // Several dtypes in one kernel: blocks of 8 and of 1 byte an element.
+    // A kernel with several dtypes: blocks of elements of 8 bytes and of 1 byte.
     agrees::<u8>(
         |a, b| where_((a.astype(DType::Float64) * 0.3).greater(b.astype(DType::Float64)), a, b + 1),
         |i| (i * 37) as u8,
@@ -97,13 +99,13 @@ fn every_short_length() {
     );
 }
 
-/// A function with a slow path: lanes that are filled up must not take it for others.
+/// A function with a slow path, which must not run for padded lanes.
 #[test]
 fn lanes_beyond_the_end_do_nothing() {
     agrees::<f32>(|a, b| a.remainder(b), |i| if i % 5 == 0 { 1e30 } else { i as f32 + 0.5 }, 1e31);
 }
 
-/// A divisor of zero is met where it is, in every lane and tail; not in the filled-up lanes of others.
+/// A zero divisor is detected in every lane and tail, but padded lanes are not reported.
 #[test]
 fn zero_divisors_are_met_at_any_length() {
     for runner in Runner::all().chain([Runner::AUTO]) {
@@ -131,7 +133,7 @@ fn zero_divisors_are_met_at_any_length() {
     }
 }
 
-/// An input is bound where the expression starts to read it.
+/// An expression that reads parts of its inputs.
 #[test]
 fn parts_of_inputs() {
     let f: BuildPair = |a, b| {
@@ -145,7 +147,7 @@ fn parts_of_inputs() {
     }
 }
 
-/// What doesn't fit is refused before anything is written, by the first call and by later ones.
+/// Operands that don't match are rejected before anything is written, by the first call and by later calls.
 #[test]
 fn slices_that_do_not_fit_are_refused() {
     let [a, b] = [1.0f32, 2.0].map(|x| Array::from_vec(vec![x; 4]));

@@ -1,5 +1,6 @@
-//! Kernels that reduce: extents are open, those that are reduced too, and what they give is what an evaluation of the same
-//! arrays gives; output dims lose the symbols that are reduced; what there is no result for is refused when it is bound.
+//! Kernels that reduce along dynamic dimensions. Their results equal those of evaluating the same arrays; the dims of an
+//! output lack the symbols of reduced dimensions; and a kernel without a result for some extents is rejected when it is bound
+//! to them.
 
 use std::slice::from_mut;
 
@@ -13,13 +14,13 @@ fn input(name: &str, dtype: DType, dims: &str) -> Array<'static> {
     Array::input(name, dtype, &dims).expect("an input")
 }
 
-/// Numbers of both signs, some of them equal, one of them NaN where there are many.
+/// Numbers of both signs, some of them equal. If there are many, one of them is NaN.
 fn numbers(n: usize) -> Vec<f64> {
     let number = |i: usize| if i == 1234 { f64::NAN } else { ((i * 7919) % 401) as f64 * 0.37 - 50.0 };
     (0..n).map(number).collect()
 }
 
-/// Every reduction, with names.
+/// Every reduction, with its name.
 fn reductions<'a>(x: &Array<'a>, over: &Over) -> Result<Vec<(&'static str, Array<'a>)>> {
     let o = || over.clone();
     Ok(vec![
@@ -56,7 +57,7 @@ fn bits(x: &Array<'_>) -> Result<Vec<u64>> {
     })
 }
 
-/// What a kernel of one root gives for one input.
+/// The bits of the result of a kernel with one root and one input.
 fn run(kernel: &Kernel, x: In<'_>, shape: &[usize]) -> Result<Vec<u64>> {
     let n = shape.iter().product();
     Ok(match kernel.outputs()[0].dtype {
@@ -103,7 +104,7 @@ fn one_kernel_serves_all_extents() -> Result<()> {
                 let data = numbers(shape.iter().product());
                 let of = Array::from_shape_vec(&shape, data.clone())?;
                 let Ok(expected) = reductions(&of, &over) else {
-                    // The maximum of nothing, among them.
+                    // The maximum of no elements is an error.
                     assert_eq!(shape[0], 0);
                     continue;
                 };
@@ -116,7 +117,7 @@ fn one_kernel_serves_all_extents() -> Result<()> {
     Ok(())
 }
 
-/// The roots of a kernel that shares its loops, by every executor, over views of any sort.
+/// A kernel whose roots share loops, on every executor and over various views.
 #[test]
 fn strided_inputs_give_the_same_bits_in_every_executor() -> Result<()> {
     let x = input("x", DType::Float32, "n m");
@@ -170,7 +171,7 @@ fn strided_inputs_give_the_same_bits_in_every_executor() -> Result<()> {
     Ok(())
 }
 
-/// Results that are views backwards and with gaps, inputs that are no slices, and an output that is the input.
+/// Outputs that are reversed views and views with gaps, inputs that are not slices, and an output that is the input.
 #[test]
 fn memory_that_is_not_a_slice() -> Result<()> {
     let x = input("x", DType::Float64, "n m");
@@ -184,7 +185,7 @@ fn memory_that_is_not_a_slice() -> Result<()> {
     let largest: Vec<f64> = of.max(0)?.to_vec()?;
 
     let (mut out, mut max) = (vec![0.0; n * m], vec![0.0; 2 * m]);
-    // SAFETY: the bytes of `data`, which no one writes while the region is used.
+    // SAFETY: the region is the bytes of `data`, which are not written while the region is used.
     let region = unsafe { Region::from_raw(data.as_ptr().cast(), size_of_val(&data[..])) };
     let raw = In::raw(DType::Float64, region, 0, &shape, &strides);
     let backwards = Out::view(&mut max, 2 * m - 1, &columns, &[-2]);
@@ -192,14 +193,15 @@ fn memory_that_is_not_a_slice() -> Result<()> {
     assert_eq!(out, expected);
     assert!((0..m).all(|i| max[2 * m - 1 - 2 * i] == largest[i] && max[2 * i] == 0.0), "{max:?}");
 
-    // Pointers to memory that is apart, which is run over as slices are: results beside slices in either order, and one alone.
+    // Pointers to memory that does not overlap, which is handled like slices: a pointer and a slice as outputs, in either
+    // order, and a pointer alone.
     let alone = Kernel::new(&[&x.max(0)?], &[&x], &Options::default())?;
     let row = m as isize * 8;
     for pointers in 0..3 {
         let (mut out, mut max) = (vec![0.0; n * m], vec![0.0; m]);
-        // SAFETY: the elements of vectors, which only the kernel touches while the views are used.
+        // SAFETY: the view is the elements of `out`, which only the kernel accesses while the view is used.
         let to_out = unsafe { broadloom::ViewMut::from_raw(out.as_mut_ptr().cast(), 8, &[n, m], &[row, 8]) };
-        // SAFETY: the same.
+        // SAFETY: the view is the elements of `max`, which only the kernel accesses while the view is used.
         let to_max = unsafe { broadloom::ViewMut::from_raw(max.as_mut_ptr().cast(), 8, &[m], &[8]) };
         let raw_out = || Out::raw(DType::Float64, to_out.expect("a matrix"));
         let raw_max = || Out::raw(DType::Float64, to_max.expect("a row"));
@@ -212,13 +214,13 @@ fn memory_that_is_not_a_slice() -> Result<()> {
         assert!(pointers == 2 || out == expected, "{pointers}: {out:?}");
     }
 
-    // In place: the norms are known before the first store, and the largest are of what was there.
+    // In place: the norms are computed before the first store, and the maxima are those of the original elements.
     let address = data.as_mut_ptr();
-    // SAFETY: the bytes of `data`, which nothing but the kernel touches until both regions are gone.
+    // SAFETY: the region is the bytes of `data`, which only the kernel accesses while the region and the view are used.
     let region = unsafe { Region::from_raw(address.cast(), size_of_val(&data[..])) };
     let raw = In::raw(DType::Float64, region, 0, &shape, &strides);
     let bytes = [m as isize * 8, 8];
-    // SAFETY: as above.
+    // SAFETY: as for the region.
     let to = unsafe { broadloom::ViewMut::from_raw(address.cast(), 8, &[n, m], &bytes) };
     let to = to.expect("a view of the matrix");
     kernel.run(&[raw], [Out::raw(DType::Float64, to), (&mut max[..m]).into()])?;
@@ -270,7 +272,7 @@ fn what_there_is_no_result_for_is_refused_when_it_is_bound() -> Result<()> {
         let mut out = [0_u8; 0];
         let e = kernel.run(&[In::shaped(&[0.0_f64; 0], &[3, 0])], [(&mut out).into()]).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::Shape);
-        // Of no rows there are no results, and none is missing.
+        // Without rows there are no results, so a maximum is not missing.
         assert!(kernel.bind(&[("n", 0), ("m", 0)]).is_ok());
     }
     let kernel =
@@ -298,7 +300,7 @@ fn what_is_open_is_named() -> Result<()> {
     Ok(())
 }
 
-/// Each part of a reduction is part of a kernel's identity.
+/// Every parameter of a reduction is part of a kernel's identity.
 #[test]
 fn kernels_that_reduce_otherwise_have_other_ids() -> Result<()> {
     let x = input("x", DType::Float64, "n m");

@@ -1,5 +1,5 @@
-//! The text language: what is printed reads back as the same graph; the examples of docs/language.md are what happens;
-//! declared inputs, user-defined functions and libraries.
+//! The text language: a printed text is read back as the same graph; the examples of docs/language.md have the
+//! documented results; declared inputs, user-defined functions and libraries.
 
 use broadloom::prelude::*;
 use broadloom::text::{Library, ParseOptions, Printed, Program, print};
@@ -7,12 +7,12 @@ use broadloom::{Dim, ErrorKind, HostFunction, In, Kernel, Literal, Options, Out,
 use broadloom_testkit::differential;
 use broadloom_testkit::random::{Size, program};
 
-/// A text that may have the values of its inputs.
+/// Options for a text that may contain the values of its inputs.
 fn with_data() -> ParseOptions {
     ParseOptions { data: true, ..ParseOptions::default() }
 }
 
-/// Prints the arrays, reads the text and builds it over the same inputs.
+/// Prints the arrays, parses the text, and builds it over the same inputs.
 fn there_and_back<'a>(arrays: &[&Array<'a>]) -> (String, Vec<Array<'a>>) {
     let names: Vec<String> = (0..arrays.len()).map(|i| format!("out{i}")).collect();
     let named: Vec<(&str, &Array<'a>)> = names.iter().zip(arrays).map(|(n, x)| (&**n, *x)).collect();

@@ -1,5 +1,5 @@
-//! A handful of kernels over every way that inputs and outputs can lie in memory, every short length and some awkward
-//! shapes, against a model that indexes element by element in plain Rust.
+//! A few kernels over inputs and outputs of all layouts, every short length and some unusual shapes. The results are
+//! compared with a model that indexes element by element in plain Rust.
 
 use broadloom::prelude::*;
 use broadloom::{Options, eval_many_with};
@@ -7,34 +7,34 @@ use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
 use broadloom_testkit::one_of;
 
-/// How an operand lies in memory.
+/// The layout of an operand in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Lie {
     Contiguous,
-    /// Every other element along the last axis, every third along the others, from the second on.
+    /// Every second element along the last axis and every third along the others, beginning with the second element.
     Strided,
-    /// Backwards along every axis.
+    /// Reversed along every axis.
     Reversed,
     /// Backwards along the last axis.
     Mirrored,
     /// Axes in reverse order.
     Transposed,
-    /// Axes one further.
+    /// Axes rotated by one position.
     Rotated,
-    /// One row for all.
+    /// One row, which is broadcast to all rows.
     Row,
-    /// One element per row.
+    /// One element per row, which is broadcast along the row.
     Column,
-    /// One element.
+    /// One element, which is broadcast to the whole shape.
     Scalar,
 }
 use Lie::*;
 
 const INPUTS: [Lie; 9] = [Contiguous, Strided, Reversed, Mirrored, Transposed, Rotated, Row, Column, Scalar];
-/// Those that have an element for every index.
+/// The layouts that have a separate element for every index.
 const OUTPUTS: [Lie; 6] = [Contiguous, Strided, Reversed, Mirrored, Transposed, Rotated];
 
-/// The indices of a shape, in row-major order.
+/// The indices of an array of a shape, in row-major order.
 fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
     for &extent in shape {
@@ -43,7 +43,7 @@ fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
     all
 }
 
-/// The element of row-major memory of a shape that an index names.
+/// The position of an index in row-major memory of a shape.
 fn position(shape: &[usize], index: &[usize]) -> usize {
     shape.iter().zip(index).fold(0, |at, (extent, i)| at * extent + i)
 }
@@ -53,7 +53,7 @@ fn step(axis: usize, rank: usize) -> usize {
 }
 
 impl Lie {
-    /// The shape of the memory in which an array of a shape lies so.
+    /// The shape of the memory that stores an array of this shape in this layout.
     fn memory(self, shape: &[usize]) -> Vec<usize> {
         let (rank, mut memory) = (shape.len(), shape.to_vec());
         match self {
@@ -68,7 +68,7 @@ impl Lie {
         memory
     }
 
-    /// The index in memory of an element.
+    /// The index in memory of an element of the array.
     fn index(self, shape: &[usize], index: &[usize]) -> Vec<usize> {
         let (rank, mut index) = (shape.len(), index.to_vec());
         match self {
@@ -85,7 +85,7 @@ impl Lie {
         index
     }
 
-    /// The array of a shape that lies so in memory.
+    /// Makes an array of this shape, in this layout, from the memory.
     fn view(self, memory: &Array<'static>, shape: &[usize]) -> Result<Array<'static>> {
         let rank = shape.len();
         let backwards = Range::new(None, None, -1);
@@ -109,7 +109,7 @@ impl Lie {
     }
 }
 
-/// A kernel, and what it gives for single elements.
+/// A kernel, and a model that computes its outputs for single elements.
 struct SinglesKernel {
     name: &'static str,
     inputs: &'static [DType],
@@ -171,7 +171,7 @@ const KERNELS: [SinglesKernel; 5] = [
     },
 ];
 
-/// Different elements everywhere, small enough for every dtype.
+/// Distinct elements, small enough for every dtype.
 fn elements(dtype: DType, n: usize, salt: usize) -> Vec<u64> {
     let small = |i: usize| ((i * 7 + salt * 31 + 3) % 251) as i64 - 100;
     (0..n)
@@ -198,7 +198,7 @@ fn operand(lie: Lie, dtype: DType, shape: &[usize], salt: usize) -> (Array<'stat
     (x, indices(shape).into_iter().map(element).collect())
 }
 
-/// 0-d, every short length, extents of 0 and 1, small inner and outer axes, more axes than vectors have lanes.
+/// The shapes: 0-d, every short length, extents of 0 and 1, small inner and outer axes, and several axes.
 fn shapes() -> Vec<Vec<usize>> {
     let lists: [&[usize]; 13] = [
         &[],
@@ -222,7 +222,7 @@ fn options(runner: Runner) -> Options {
     Options { threads: Some(1), ..runner.options() }
 }
 
-/// The expected results of a kernel: for each output its elements.
+/// The expected elements of each output of a kernel.
 fn modelled(kernel: &SinglesKernel, operands: &[(Array<'static>, Vec<u64>)]) -> Vec<Vec<u64>> {
     let n = operands[0].1.len();
     let mut want = vec![Vec::with_capacity(n); kernel.outputs.len()];
@@ -233,7 +233,7 @@ fn modelled(kernel: &SinglesKernel, operands: &[(Array<'static>, Vec<u64>)]) -> 
     want
 }
 
-/// Each of these ways of lying, taken up in turn by the operands beside one another.
+/// Layouts for `n` operands: all pairs for the first two, with each layout in turn for the third.
 fn combinations(n: usize) -> Vec<Vec<Lie>> {
     let pairs = INPUTS
         .iter()
@@ -257,7 +257,8 @@ fn every_layout_of_inputs() {
                 let arrays: Vec<_> = operands.iter().map(|(x, _)| x.clone()).collect();
                 let roots = (kernel.build)(&arrays);
                 let want = modelled(kernel, &operands);
-                // Kept, so that no executor is given memory in which another has left the right values.
+                // The results are kept, so that no executor gets memory in which another one has left the right
+                // values.
                 let mut kept = Vec::new();
                 for runner in Runner::all() {
                     let results = eval_many_with(&roots.iter().collect::<Vec<_>>(), &options(runner));
@@ -308,7 +309,8 @@ fn every_layout_of_outputs() {
     }
 }
 
-/// An expression that reads what it overwrites: the same elements, those one further, and the same backwards.
+/// An expression reads memory that it overwrites: the same elements, the elements at the next index, and the elements
+/// in reverse order.
 #[test]
 fn into_an_array_that_is_read() {
     type View = (&'static str, fn(&Array<'static>) -> Result<Array<'static>>, fn(usize, usize) -> usize);

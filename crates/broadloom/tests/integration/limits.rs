@@ -1,5 +1,5 @@
-//! What is too deep, too wide or too large: it works, or it is a typed error; no stack overflows, no work grows
-//! exponentially, no signal is raised.
+//! Expressions that are too deep, too wide or too large. They work, or are a typed error. No stack overflows, no
+//! work grows exponentially, and no signal is raised.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -16,8 +16,8 @@ fn options(executor: Executor) -> Options {
     Options { executor, threads: Some(1), ..Options::default() }
 }
 
-/// Runs on a stack that recursion over the nodes would overflow, and fails where that takes far longer than it ought
-/// to: exponential growth would take years.
+/// Runs a closure on a stack that recursion over the nodes would overflow, and fails after two minutes. With
+/// exponential growth, the closure would run for years.
 fn on_a_small_stack(f: impl FnOnce() + Send + 'static) {
     let (done, finished) = mpsc::channel();
     let thread = std::thread::Builder::new().stack_size(256 << 10).spawn(move || {
@@ -27,7 +27,7 @@ fn on_a_small_stack(f: impl FnOnce() + Send + 'static) {
     let thread = thread.expect("spawns");
     match finished.recv_timeout(Duration::from_secs(120)) {
         Err(RecvTimeoutError::Timeout) => panic!("it is not done after two minutes"),
-        // A panic drops the sender; joining gives the panic.
+        // A panic drops the sender; `join` then returns the panic.
         _ => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
     }
 }
@@ -78,7 +78,7 @@ fn eval_both(x: &Array<'_>, y: &Array<'_>, executor: Executor) -> (Vec<u32>, Vec
 fn a_deep_chain_of_views() {
     for executor in EXECUTORS {
         on_a_small_stack(move || {
-            // Of memory at once, and of a node that is not evaluated.
+            // Views of an array in memory, and views of a lazy node.
             for of in [Array::from_vec(vec![1i32, 2, 3]), Array::from_vec(vec![0i32, 1, 2]) + 1] {
                 let mut x = of;
                 for _ in 0..33_333 {
@@ -91,7 +91,7 @@ fn a_deep_chain_of_views() {
     }
 }
 
-/// No strides express these: each is brought into order in memory.
+/// No strides can express these reshapes, so each operand is stored in row-major order first.
 #[test]
 fn a_thousand_reshapes_of_transposes() {
     for executor in EXECUTORS {
@@ -108,7 +108,7 @@ fn a_thousand_reshapes_of_transposes() {
     }
 }
 
-/// Forty levels have 2^40 paths, through views that all differ.
+/// Forty levels of sums, with 2^40 paths through views that all differ.
 #[test]
 fn sums_of_neighbours_forty_times() {
     for executor in EXECUTORS {
@@ -176,7 +176,7 @@ fn more_elements_than_memory_can_address() {
     limit(Array::arange(0, i64::MAX, 1));
     limit(Array::linspace(0.0, 1.0, usize::MAX));
     limit(Array::from_fn(&[1 << 50, 1 << 9], |_| 0u8));
-    // Within what can be addressed, and more than there is.
+    // The array is within the address space, but exceeds the memory of the machine.
     limit(
         (row.reshape(&[1 << 20, 1 << 20]).expect("2^40 elements") + 1)
             .astype(DType::Float64)
@@ -184,7 +184,7 @@ fn more_elements_than_memory_can_address() {
             .and_then(|x| x.eval()),
     );
     limit(bytes(&[1 << 59]).and_then(|x| x.eval()));
-    // A part of it can be had.
+    // A part of the array can still be evaluated.
     let part = (row + 1).slice((.., 7..10)).and_then(|x| x.to_vec::<u8>());
     assert_eq!(part.as_deref(), Ok(&[2, 2, 2][..]));
 }
@@ -198,7 +198,7 @@ fn a_limit_of_bytes() {
         let error = (&x + 1).eval_with(&within(7999)).map(|_| ()).expect_err("a byte too many");
         let said = "the evaluation takes 8000 bytes, the limit is 7999; the option max_bytes sets the limit";
         assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Limit, said));
-        // Temporaries count.
+        // Temporaries count towards the limit.
         let turned =
             (x.reshape(&[10, 100]).expect("1000 elements") + 1).t().reshape(&[1000]).expect("1000 elements");
         let both = turned.eval_with(&within(8000)).map(|_| ()).map_err(|e| e.kind());
@@ -207,7 +207,7 @@ fn a_limit_of_bytes() {
     }
 }
 
-/// Every way into the engine; each gives the same error, or none.
+/// Tries every function that evaluates, plans or explains. All must return the same error, or none.
 fn refused(x: &Array<'static>, input: &Array<'static>, options: &Options) -> Option<String> {
     let mut out = vec![0f32; x.len()];
     let mut given = Array::zeros(x.shape(), DType::Float32).and_then(|x| x.eval()).expect("small");
@@ -229,7 +229,7 @@ fn refused(x: &Array<'static>, input: &Array<'static>, options: &Options) -> Opt
 #[test]
 fn a_limit_of_nodes() {
     let x = Array::from_vec(vec![1.0f32; 3]);
-    // The array, two numbers, two operations; a shared operation counts once.
+    // An array, two numbers and two operations are five nodes. A shared operation counts once.
     let one = (&x + 3) * 5;
     let shared = &one - &one;
     for (y, nodes) in [(&one, 5), (&shared, 6)] {
@@ -243,13 +243,13 @@ fn a_limit_of_nodes() {
             assert_eq!(refused(y, &x, &within(nodes - 1)), Some(said));
         }
     }
-    // All roots count together.
+    // The nodes of all roots count together.
     let both = |max_nodes: usize| {
         let options = Options { max_nodes, ..Options::default() };
         broadloom::eval_many_with(&[&one, &(&x - 7)], &options).map(drop).map_err(|e| e.kind())
     };
     assert_eq!((both(7), both(6)), (Ok(()), Err(ErrorKind::Limit)));
-    // More than a graph can have is refused.
+    // A limit larger than the maximum size of a graph is allowed.
     let all = Options { max_nodes: usize::MAX, max_depth: usize::MAX, ..Options::default() };
     assert_eq!(refused(&shared, &x, &all), None);
 }
@@ -258,9 +258,9 @@ fn a_limit_of_nodes() {
 fn a_limit_of_depth() {
     let x = Array::from_vec(vec![1.0f32; 3]);
     let chain = |n: usize| (0..n).fold(x.clone(), |y, _| y + 3);
-    // The longest way counts, conversions and views with it; beside it stands a shorter one.
+    // The depth is that of the longest path, on which conversions and views count. There is also a shorter path.
     let viewed = chain(7).flip(0).expect("an axis").astype(DType::Float64).astype(DType::Float32) * chain(2);
-    // Many nodes, but none deep.
+    // An expression of many nodes that is not deep.
     let wide = (0..4).fold((0..16).map(|i| &x * (i as f32 + 3.5)).collect::<Vec<_>>(), |row, _| {
         row.chunks(2).map(|pair| &pair[0] + &pair[1]).collect()
     });
@@ -273,7 +273,7 @@ fn a_limit_of_depth() {
         );
         assert_eq!(refused(y, &x, &within(depth - 1)), Some(said));
     }
-    // What was planned under one limit is refused under another.
+    // An expression that was planned under one limit is rejected under a lower limit.
     let y = chain(5);
     assert!(y.eval().is_ok());
     assert!(y.eval_with(&Options { max_depth: 4, ..Options::default() }).is_err());
@@ -289,7 +289,7 @@ fn a_limit_of_depth() {
 fn a_limit_of_rank() {
     let x = Array::from_vec(vec![1.0f32; 6]);
     let cube = (&x + 3).reshape(&[1, 2, 3]).expect("6");
-    // Of an input, of a view on the way, of the result.
+    // The rank of an input, of an intermediate view, and of the result.
     let input = Array::from_shape_vec(&[1, 2, 3], vec![1.0f32; 6]).expect("6");
     let rows = [(&input + 3, input), ((&cube * 3).reshape(&[6]).expect("6"), x.clone()), (cube, x)];
     for (y, input) in &rows {
@@ -300,7 +300,7 @@ fn a_limit_of_rank() {
     }
 }
 
-/// No error: a longer body is interpreted, and `explain` says why.
+/// Exceeding this limit is not an error: a longer body runs on the interpreter, and `explain` states the reason.
 #[test]
 fn a_limit_of_compiled_instructions() {
     let x = Array::from_vec(vec![0.5f64; 40]);
@@ -321,7 +321,7 @@ fn a_limit_of_compiled_instructions() {
     let (got, why, compiled) = runs(25, Executor::Jit);
     assert_eq!((got == want, compiled), (true, usize::from(cfg!(feature = "jit"))));
     assert!(!cfg!(feature = "jit") || why.contains("runs on the jit: as asked"), "{why}");
-    // Not even what is compiled already, by the engine that is asked.
+    // The limit also applies to code that the engine has already compiled.
     let jit = options(Executor::Jit);
     y.eval_with(&jit).expect("runs");
     let explained = |max_compiled_cost: usize| {
@@ -333,7 +333,7 @@ fn a_limit_of_compiled_instructions() {
     assert!(!cfg!(feature = "jit") || limited.contains(said), "{limited}");
 }
 
-/// The tables of docs/reliability.md say the defaults.
+/// The tables in docs/reliability.md state the default limits.
 #[test]
 fn the_documented_defaults() {
     let text = include_str!("../../../../docs/reliability.md");
@@ -381,7 +381,7 @@ fn value(dtype: DType, bits: u64) -> i128 {
     i128::from(bits) - if is_negative { 1 << width } else { 0 }
 }
 
-/// What the design says, in mathematical integers.
+/// The result according to the definition of the op, as a mathematical integer.
 fn divided(op: Op, x: i128, y: i128) -> i128 {
     let truncated = if y == 0 { 0 } else { x / y };
     let floor = if y != 0 && x % y != 0 && (x < 0) != (y < 0) { truncated - 1 } else { truncated };
@@ -399,7 +399,7 @@ fn integer_division_by_zero_and_by_minus_one() {
         let mask = u64::MAX >> (64 - 8 * dtype.size());
         let (min, max) = (mask ^ (mask >> 1), mask >> 1);
         let values = [0, 1, 2, 3, 7, mask, mask - 1, min, max, min + 1, max - 1];
-        // All pairs, and more of them, so that zeros stand at every lane.
+        // All pairs, repeated so that a zero occurs in every lane.
         let pairs: Vec<(u64, u64)> = (0..3 * 121).map(|i| (values[i % 11], values[i / 11 % 11])).collect();
         let (xs, ys): (Vec<u64>, Vec<u64>) = pairs.iter().copied().unzip();
         let (x, y) =
@@ -447,7 +447,7 @@ fn integer_division_by_zero_as_an_error() {
                     quotient.eval_with(&options).map(|_| ()).map_err(|e| (e.kind(), e.message().to_owned()))
                 };
                 let failed = Err((ErrorKind::ZeroDivision, format!("{op}: integer division by zero")));
-                // The least integer by −1 is no error, nor is what pads a vector.
+                // Dividing the minimum by −1 is not an error, and the padding of a vector causes none.
                 for n in [0, 1, 5, 16, 37, 70, 131] {
                     assert_eq!(divide(n, None), Ok(()), "{op} {dtype} {n} {runner:?}");
                 }

@@ -1,4 +1,5 @@
-//! Numbers are weak: they take the dtype of what they meet, in the mode in which the expression is built.
+//! Numbers are weakly typed: they take the dtype of the operand that they are combined with, in the
+//! promotion mode in which the expression is built.
 
 use std::panic::catch_unwind;
 
@@ -16,7 +17,7 @@ fn a_number_takes_the_dtype_that_it_meets() -> Result<()> {
         let x = Array::ones(&[2], dtype)?;
         assert_eq!((&x + 1).dtype(), sum);
         assert_eq!((1 + &x + 1i64).dtype(), sum);
-        // Literals among themselves stay literals.
+        // An expression of literals is a literal.
         assert_eq!((&x + (Array::scalar(1) + 1) * 3).dtype(), sum);
         assert_eq!((&x * -Array::scalar(1).astype(dtype).abs()).dtype(), sum);
     }
@@ -39,7 +40,7 @@ fn all_literal_expressions_are_int64_float64_or_bool() -> Result<()> {
     assert!(two.less(three).item::<bool>()?);
     assert_eq!(where_(two.less(three), one, four).item::<i64>()?, 1);
     assert_eq!(two.eval()?.to_vec::<i64>()?, [2]);
-    // What may have to fail at evaluation is no literal any more, and has a dtype.
+    // An expression that may fail when it is evaluated is not a literal, and has a dtype.
     let quotient = Array::scalar(one).floor_divide(Literal::Int(0));
     assert_eq!(quotient.item::<i64>()?, 0);
     assert!(quotient.try_add(Array::ones(&[1], DType::Float32)?).is_err());
@@ -75,7 +76,7 @@ fn the_mode_is_scoped_to_closure_and_thread() {
         &x * 0.5 + x.sqrt()
     });
     assert_eq!(promotion(), Promotion::Strict);
-    // Built in that mode, evaluated outside it.
+    // The expression was built in NumPy's mode and is evaluated outside it.
     assert_eq!(halves.dtype(), DType::Float64);
     assert_eq!(halves.to_vec(), Ok(vec![1.5, 1.0 + 2f64.sqrt()]));
 

@@ -1,7 +1,7 @@
 //! Tests of arrays, kernels and texts as a user sees them, a module for each subject.
 //!
-//! One program, since linking the compiler into each of fifty took longer than compiling them. A test that changes the process it runs
-//! in starts a child of itself.
+//! The tests are one program, because linking the compiler into each of fifty programs took longer than compiling them. A test that
+//! changes its process runs in a child process.
 
 mod architecture;
 mod broadcasting;

@@ -1,7 +1,7 @@
-//! Compiled kernels give their memory back: distinct expressions come and go, and the process does not grow.
+//! Memory of compiled kernels is freed: many distinct expressions are evaluated and dropped, and the process does not grow.
 //!
-//! `BROADLOOM_EXPRESSIONS=10000 cargo test --release -p broadloom --test integration memory -- --nocapture` prints the figure of
-//! `docs/performance.md`.
+//! To print the figure in `docs/performance.md`: `BROADLOOM_EXPRESSIONS=10000 cargo test --release -p broadloom --test
+//! integration memory -- --nocapture`.
 
 #![cfg(target_os = "linux")]
 
@@ -10,22 +10,22 @@ use std::process::Command;
 use broadloom::prelude::*;
 use broadloom::{Executor, Options};
 
-/// Resident memory in bytes.
+/// The resident memory of this process, in bytes.
 fn resident() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").expect("Linux");
     let pages: usize = statm.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("a number");
     pages * 4096
 }
 
-/// A chain whose ops are the bits of `i`: no two are equal.
+/// A chain of 14 ops that are selected by the bits of `i`, so that different `i` give different expressions.
 fn distinct<'a>(x: &Array<'a>, i: usize) -> Array<'a> {
     (0..14).fold(x.clone(), |y, bit| if i >> bit & 1 == 1 { &y * x } else { &y + x })
 }
 
-/// Tells the child from the parent.
+/// The environment variable that makes a process the child.
 const CHILD: &str = "BROADLOOM_TEST_MEMORY";
 
-/// In a process of its own, since other tests take memory meanwhile.
+/// Runs in a child process, because other tests allocate memory at the same time.
 #[test]
 fn ten_thousand_expressions_leave_nothing_behind() {
     if std::env::var_os(CHILD).is_some() {

@@ -1,5 +1,5 @@
-//! The bits of NaNs: of one that is computed those of the positive quiet NaN without payload, of one that is only moved
-//! those that it had, in every executor, at every vector width, in every layout and place of an array.
+//! The bits of NaNs. A computed NaN has the bits of the positive quiet NaN without payload, and a NaN that is only moved
+//! keeps its bits, in every executor, at every vector width, in every layout and at every position of an array.
 
 use broadloom::prelude::*;
 use broadloom::text;
@@ -10,7 +10,7 @@ use broadloom_testkit::{Runner, elements, one_of};
 
 const FLOATS: [DType; 3] = [DType::Float16, DType::Float32, DType::Float64];
 
-/// The sign bit, the canonical NaN, and the bits of infinity.
+/// The bits of the sign, of the canonical NaN, and of infinity.
 fn format(dtype: DType) -> (u64, u64, u64) {
     match dtype {
         DType::Float16 => (0x8000, 0x7e00, 0x7c00),
@@ -28,7 +28,8 @@ fn operands(dtype: DType) -> Vec<u64> {
     all.into_iter().flat_map(|x| [x, x | sign]).collect()
 }
 
-/// As many columns of operands, each combination of them in a row; of three a part of them.
+/// Columns of operands. With one or two columns, the rows contain every combination of operands; with three, a part of the
+/// combinations.
 fn columns(dtype: DType, count: usize) -> Vec<Vec<u64>> {
     let values = operands(dtype);
     let n = if count == 1 { 4 * values.len() + 3 } else { values.len().pow(2) + 5 };
@@ -36,7 +37,7 @@ fn columns(dtype: DType, count: usize) -> Vec<Vec<u64>> {
     (0..count).map(|j| (0..n).map(|i| values[i / step[j] % values.len()]).collect()).collect()
 }
 
-/// How operands lie in memory.
+/// The layout of an operand in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Lie {
     Contiguous,
@@ -59,7 +60,8 @@ fn array(dtype: DType, bits: &[u64], lie: Lie) -> Result<Array<'static>> {
     })
 }
 
-/// What is only moved: the name, what the engine is asked to do, and the bits of an element that had these, beside another.
+/// An operation that only moves bits: its name, the expression of two arrays, and a function that computes the bits of a
+/// result's element from the bits of the two operands' elements and the sign bit.
 type Move =
     (&'static str, fn(&Array<'static>, &Array<'static>) -> Result<Array<'static>>, fn(u64, u64, u64) -> u64);
 
@@ -80,7 +82,7 @@ const MOVES: [Move; 6] = [
     ),
 ];
 
-/// Every function of floats with a float result, and every conversion between them: alone, and with moves behind it.
+/// Every function of floats with a float result, and every conversion between floats: alone, and followed by moves.
 #[test]
 fn functions_give_the_scalar_definitions_nan_and_moves_keep_it() -> Result<()> {
     let mut checked = 0;
@@ -116,11 +118,12 @@ fn functions_give_the_scalar_definitions_nan_and_moves_keep_it() -> Result<()> {
     Ok(())
 }
 
-/// Compares a result with its bits, by each executor and width; if it is not contiguous, beside what is moved of it.
+/// Checks the bits of a result on each executor and width. If the operands are not contiguous, also checks operations that
+/// move the result, in the same evaluation.
 fn stored_and_moved(what: &str, result: &Array<'static>, want: &[u64], lie: Lie) -> Result<usize> {
     let (dtype, mut checked) = (result.dtype(), 0);
     let (sign, _, infinity) = format(dtype);
-    // A NaN, and numbers of both signs.
+    // NaNs, and numbers of both signs.
     let other: Vec<u64> =
         (0..want.len() as u64).map(|i| ((infinity + 3) >> (i % 3)) | (sign * (i % 2))).collect();
     let beside = elements::array(dtype, &[want.len()], &other);
@@ -142,8 +145,8 @@ fn stored_and_moved(what: &str, result: &Array<'static>, want: &[u64], lie: Lie)
     Ok(checked)
 }
 
-/// The three files of one expression that a user saw differ, and a chunk that is long enough for the engine to change
-/// its mind about the executor.
+/// A user saw three output files of one expression differ. The last length is long enough for the engine to change the
+/// executor between evaluations.
 #[test]
 fn acosh_below_one_is_one_pattern() -> Result<()> {
     for dtype in FLOATS {
@@ -162,10 +165,10 @@ fn acosh_below_one_is_one_pattern() -> Result<()> {
     Ok(())
 }
 
-/// What rules simplify, what is computed twice or materialised, what only moves: with the bits that each has to have.
+/// NaN bits of expressions that rules simplify, that are computed twice or materialised, or that only move elements.
 #[test]
 fn rules_temporaries_and_shared_values_change_no_bit_of_a_nan() -> Result<()> {
-    // Whether the result keeps a NaN of x.
+    // Each text, and whether its result keeps the bits of a NaN in x.
     let rows = [
         ("x * 1", false),
         ("x / 1", false),
@@ -178,7 +181,7 @@ fn rules_temporaries_and_shared_values_change_no_bit_of_a_nan() -> Result<()> {
         ("floor(trunc(x))", false),
         ("astype(astype(x, float64), float32)", false),
         ("where(x < 0, x * 1, x + 0)", false),
-        // Cut by a reshape that no strides can express, computed before a broadcast, and read by two stages.
+        // The operand of the outer reshape is materialised, because no strides can express the reshape.
         ("reshape(permute_dims(reshape(x + 1, [4, 3]), [1, 0]), [12])", false),
         ("reshape(permute_dims(reshape(x, [4, 3]), [1, 0]), [12])", true),
         ("-(-x)", true),

@@ -1,5 +1,5 @@
-//! The option `accuracy`: with `nearest`, each result of float32 is the exact value rounded to nearest, whatever computes it,
-//! or the expression is refused. What the results have to be comes from mpmath and from the exact reference.
+//! The option `accuracy`. With `nearest`, each float32 result is the exact value rounded to nearest, on every executor, or the
+//! expression is rejected. Expected results come from mpmath and from the exact reference.
 
 use broadloom::functions::{exp, hypot};
 use broadloom::prelude::*;
@@ -18,7 +18,7 @@ fn nearest(runner: Runner) -> Options {
     Options { accuracy: Accuracy::Nearest, ..runner.options() }
 }
 
-/// Lengths that leave tails, at which lanes on the slow path have neighbours that are not.
+/// The arrays have lengths that leave tails, and lanes on the slow path are next to lanes that are not on it.
 #[test]
 fn arguments_next_to_ties_are_rounded_to_nearest_by_every_executor() -> Result<()> {
     let rows = near_ties();
@@ -26,7 +26,8 @@ fn arguments_next_to_ties_are_rounded_to_nearest_by_every_executor() -> Result<(
         let of_function: Vec<_> = rows.iter().filter(|(of, ..)| *of == function).collect();
         let (mut x, mut want) = (Vec::new(), Vec::new());
         for (i, &&(_, argument, value)) in of_function.iter().enumerate() {
-            // The value at 1 of acosh, log and the others that have one is exact; of the others it doesn't matter.
+            // Padding with the argument 1. For acosh, log and others the result is exact; for the other functions it is not
+            // checked.
             x.extend(std::iter::repeat_n(1.0, i % 5));
             want.extend(std::iter::repeat_n(None, i % 5));
             x.push(argument);
@@ -52,7 +53,8 @@ fn arguments_next_to_ties_are_rounded_to_nearest_by_every_executor() -> Result<(
     Ok(())
 }
 
-/// Arguments of any bits and of ordinary size, judged by the exact reference; and all executors give the same bits.
+/// Arguments with random bits, and arguments of ordinary size. The exact reference checks the results, and all executors must
+/// return the same bits.
 #[test]
 fn results_of_any_arguments_are_the_nearest_float32() -> Result<()> {
     let mut rng = Rng::new(3);
@@ -90,7 +92,7 @@ fn results_of_any_arguments_are_the_nearest_float32() -> Result<()> {
     Ok(())
 }
 
-/// A plan that is kept for one accuracy is not used for the other. Expected values: mpmath.
+/// A plan cached for one accuracy is not used for the other. The expected value comes from mpmath.
 #[test]
 fn accuracy_is_part_of_what_is_cached() -> Result<()> {
     let x = Array::from_vec(vec![f32::from_bits(0xc2af_5adf)]);
@@ -122,7 +124,7 @@ fn what_is_not_known_to_be_nearest_is_refused_with_its_name() -> Result<()> {
         assert_eq!(error.kind(), ErrorKind::DType, "{what}");
         assert!(error.to_string().contains(what), "{error}");
         x.eval()?;
-        // Also beside something that isn't refused.
+        // The expression is also rejected if it is combined with one that is accepted.
         let error =
             (&x.astype(DType::Float32) + &single.sqrt()).eval_with(&options).map(drop).expect_err(what);
         assert!(error.to_string().contains(what), "{error}");
@@ -143,8 +145,9 @@ fn what_is_not_known_to_be_nearest_is_refused_with_its_name() -> Result<()> {
     Ok(())
 }
 
-/// They are computed when they are written, as numbers: not to the nearest, so that an evaluation that asks for it doesn't take
-/// them, whatever has become of them since. A number with a dtype is a constant of the expression, as an array is.
+/// Functions of untyped numbers are computed when the expression is written, and not rounded to nearest. An evaluation with
+/// `nearest` therefore rejects their results, also after further operations. A number with a dtype is a constant of the
+/// expression, like an array, and is accepted.
 #[test]
 fn functions_of_numbers_alone_do_not_pass_for_nearest() -> Result<()> {
     let options = Options { accuracy: Accuracy::Nearest, ..Options::default() };
@@ -165,7 +168,7 @@ fn functions_of_numbers_alone_do_not_pass_for_nearest() -> Result<()> {
         assert!(error.to_string().contains("exp of numbers alone"), "{error}");
         refused.eval()?;
     }
-    // e^-87.67748…: mpmath.
+    // e^-87.67748…, computed with mpmath.
     let constant = Array::scalar(f64::from(f32::from_bits(0xc2af_5adf))).astype(DType::Float32).exp();
     for runner in Runner::all() {
         assert_eq!(constant.eval_with(&nearest(runner))?.item::<f32>()?.to_bits(), 0x005b_056d, "{runner:?}");

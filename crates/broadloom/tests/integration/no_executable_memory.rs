@@ -1,6 +1,7 @@
-//! An operating system that refuses executable memory: every evaluation is right, by the interpreter, and `explain` says why.
+//! On an operating system that refuses executable memory, every evaluation is right and runs on the interpreter, and
+//! `explain` states the reason.
 //!
-//! The test runs itself again as a child process, which asks the kernel to refuse for good.
+//! The test runs itself again as a child process, which asks the kernel to refuse executable memory permanently.
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code, reason = "the kernel is asked by system calls")]
 
@@ -9,25 +10,26 @@ use std::process::Command;
 use broadloom::prelude::*;
 use broadloom::{Engine, Executor, Kernel, Options};
 
-/// Tells the child from the parent.
+/// The environment variable that makes a process the child.
 const CHILD: &str = "BROADLOOM_TEST_WITHOUT_EXECUTABLE_MEMORY";
-/// What the child says when everything was right.
+/// Printed by the child if all checks succeed.
 const DONE: &str = "everything was right without executable memory";
 
-/// Asks the kernel to let no memory become executable in this process: by a switch of its own since Linux 6.3, else by
-/// a filter of system calls.
+/// Asks the kernel to let no memory of this process become executable: with `PR_SET_MDWE`, which exists since Linux 6.3, or
+/// else with a filter of system calls.
 fn refuse_executable_memory() -> &'static str {
     const PR_SET_MDWE: libc::c_int = 65;
     const PR_MDWE_REFUSE_EXEC_GAIN: libc::c_ulong = 1;
-    // SAFETY: takes numbers only.
+    // SAFETY: the call takes only numbers.
     if unsafe { libc::prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0) } == 0 {
         return "PR_SET_MDWE";
     }
-    // Fails mmap and mprotect whose third argument has PROT_EXEC; this thread's, and those it starts.
+    // The filter fails calls of mmap and mprotect whose third argument contains PROT_EXEC, on this thread and on threads that
+    // it starts.
     let load = |offset: u32| statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset);
     let jump = |test: u32, k: u32, yes: u8, no: u8| statement(libc::BPF_JMP | test | libc::BPF_K, yes, no, k);
     let give = |k: u32| statement(libc::BPF_RET | libc::BPF_K, 0, 0, k);
-    // struct seccomp_data: the call's number, and its arguments in 8 bytes each from byte 16 on.
+    // In `struct seccomp_data`, the call's arguments begin at byte 16 and have 8 bytes each; the call's number is at byte 0.
     let third_argument = 16 + 2 * 8 + if cfg!(target_endian = "big") { 4 } else { 0 };
     let mut program = [
         load(0),
@@ -39,7 +41,8 @@ fn refuse_executable_memory() -> &'static str {
         give(libc::SECCOMP_RET_ERRNO | libc::EACCES as u32),
     ];
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    // SAFETY: takes numbers only; then reads a program of `len` statements that lives until the call returns.
+    // SAFETY: the first call takes only numbers. The second call reads a program of `len` statements that lives until the
+    // call returns.
     let done = unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
             && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter, 0, 0) == 0
@@ -52,11 +55,12 @@ fn statement(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
     libc::sock_filter { code: code as u16, jt, jf, k }
 }
 
-/// Whether a page can be mapped writable and then be made executable; and mapped as both at once.
+/// Returns whether a page can be mapped as writable and then be made executable, and whether a page can be mapped as both at
+/// once.
 fn executable_memory() -> (bool, bool) {
     const PAGE: usize = 1 << 16;
     let map = |protection: libc::c_int| {
-        // SAFETY: asks for fresh memory, wherever the kernel likes.
+        // SAFETY: the call maps new memory at an address that the kernel chooses.
         unsafe {
             libc::mmap(std::ptr::null_mut(), PAGE, protection, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
         }
@@ -64,7 +68,7 @@ fn executable_memory() -> (bool, bool) {
     let writable = libc::PROT_READ | libc::PROT_WRITE;
     let page = map(writable);
     assert_ne!(page, libc::MAP_FAILED, "no memory at all");
-    // SAFETY: changes, and then unmaps, the page that was mapped above and that nothing else knows.
+    // SAFETY: the calls change and then unmap the page that was mapped above, to which nothing else refers.
     let gained = unsafe {
         let gained = libc::mprotect(page, PAGE, libc::PROT_READ | libc::PROT_EXEC) == 0;
         libc::munmap(page, PAGE);
@@ -72,7 +76,7 @@ fn executable_memory() -> (bool, bool) {
     };
     let both = map(writable | libc::PROT_EXEC);
     if both != libc::MAP_FAILED {
-        // SAFETY: unmaps what was mapped two lines above.
+        // SAFETY: the call unmaps the page that was mapped above, to which nothing else refers.
         unsafe { libc::munmap(both, PAGE) };
     }
     (gained, both != libc::MAP_FAILED)
@@ -91,7 +95,7 @@ fn evaluations_are_right_without_executable_memory() {
     assert!(child.status.success() && said.contains(DONE), "{}\n{said}\n{complaint}", child.status);
 }
 
-/// Nothing, unless the test above has started it.
+/// Does nothing, unless the test above has started this process.
 #[test]
 fn the_child() {
     if std::env::var_os(CHILD).is_none() {
@@ -99,7 +103,7 @@ fn the_child() {
     }
     let how = refuse_executable_memory();
     assert_eq!(executable_memory(), (false, false), "{how} refuses nothing");
-    // Before anything was compiled, and after.
+    // `explained` runs before the first compilation is attempted, and again afterwards.
     let why = Engine::global().no_compiler().unwrap_or_default();
     assert!(!cfg!(feature = "jit") || why.contains("executable memory is not available"), "{why}");
     explained();
@@ -119,7 +123,7 @@ fn small_and_large() {
         for executor in [Executor::Jit, Executor::Auto, Executor::Interp] {
             for threads in [Some(1), None] {
                 let options = Options { executor, threads, ..Options::default() };
-                // The second time it is known.
+                // The first evaluation plans the expression; the second one uses the cached plan.
                 for time in 1..=2 {
                     let got = y.eval_with(&options).and_then(|y| y.to_vec::<f32>());
                     assert_eq!(got.as_ref(), Ok(&want), "{n} {executor:?} {threads:?}, time {time}");

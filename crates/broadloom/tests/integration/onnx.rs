@@ -1,6 +1,6 @@
-//! ONNX Div, section by section of the SONNX text: its examples, its constraints, integers of every dtype with null
-//! divisors, floats with theirs, and that a float quotient lies within half a unit in the last place of the exact one,
-//! which big integers decide.
+//! ONNX Div, section by section of the SONNX text: its examples, its constraints, integers of every dtype with zero
+//! divisors, and floats with zero divisors. Every float quotient must be within half a unit in the last place of the
+//! exact quotient, which is checked with big integers.
 
 use std::cmp::Ordering;
 
@@ -21,7 +21,7 @@ fn options(executor: Executor, int_division: IntDivision) -> Options {
     Options { executor, int_division, ..Options::default() }
 }
 
-/// The quotients' bits, which both executors give.
+/// The bits of the quotients. Both executors must compute the same bits.
 fn divide(dtype: DType, shape: &[usize], a: &[u64], b: &[u64]) -> Vec<u64> {
     let c = onnx::div(elements::array(dtype, shape, a), elements::array(dtype, shape, b)).expect("alike");
     assert_eq!((c.dtype(), c.shape()), (dtype, shape));
@@ -44,7 +44,8 @@ const NAN: f64 = f64::NAN;
 const INFINITY: f64 = f64::INFINITY;
 
 const EXAMPLES: [Example; 4] = [
-    // Of the real ones, what the text gives as a number, and is not off for the operands' being rounded.
+    // Those examples of real numbers whose results the text states as numbers, and whose floats are not affected by
+    // rounding the operands.
     ("real, 2", &[3], &[4.4, 0.5, 24.8], &[2.2, 1.0, 4.0], &[2.0, 0.5, 6.2]),
     (
         "float, 1",
@@ -80,8 +81,9 @@ fn examples_of_floats() {
     }
 }
 
-/// The first example of the reals, and the second's quotients that the text leaves as fractions, in float64, float32
-/// and float16: of the operands nearest to the text's, by NumPy.
+/// The first example of real numbers, and those quotients of the second one that the text states as fractions. Each
+/// row contains two operands and the bits of their quotient in float64, float32 and float16, computed by NumPy from
+/// the nearest operands of the dtype.
 const FRACTIONS: [(f64, f64, u64, u64, u64); 6] = [
     (6.1, 3.0, 0x4000_4444_4444_4444, 0x4002_2222, 0x4011),
     (9.5, 3.3, 0x4007_07c1_f07c_1f08, 0x4038_3e10, 0x41c2),
@@ -102,7 +104,7 @@ fn examples_of_reals() {
     }
 }
 
-/// Bits of integers.
+/// The bits of integers, wrapped to a dtype.
 fn ints(dtype: DType, x: &[i128]) -> Vec<u64> {
     x.iter().map(|&x| x as u64 & (u64::MAX >> (64 - 8 * dtype.size()))).collect()
 }
@@ -120,14 +122,14 @@ fn examples_of_integers() {
     }
 }
 
-/// The quotient without its fraction, wrapped; 0 by 0.
+/// The expected quotient of two integers: without its fraction and wrapped, and 0 for a zero divisor.
 fn truncated(dtype: DType, a: u64, b: u64) -> u64 {
     let (width, mask) = (8 * dtype.size(), u64::MAX >> (64 - 8 * dtype.size()));
     let integer = |bits: u64| match SIGNED.contains(&dtype) {
         true => i128::from((bits << (64 - width)) as i64 >> (64 - width)),
         false => i128::from(bits),
     };
-    // Rust rounds toward zero as well.
+    // Rust's division also rounds toward zero.
     integer(a).checked_div(integer(b)).unwrap_or(0) as u64 & mask
 }
 
@@ -189,7 +191,7 @@ fn division_by_zero_of_integers_follows_the_option() {
                 assert!(error.to_string().starts_with("trunc_divide"), "{error}");
             }
         }
-        // 0 / 0 is no exception; a float's division by zero is none under either option.
+        // With the option `Zero`, 0 / 0 is 0 too. Dividing a float by zero is not an error, with either option.
         let zeros = Array::zeros(&[2], dtype).expect("small");
         assert!(elements::bits(&onnx::div(&zeros, &zeros).expect("alike")) == Ok(vec![0; 2]));
     }
@@ -260,7 +262,7 @@ const FORMATS: [BinaryFormat; 3] = [
     BinaryFormat { dtype: Float64, precision: 53, emax: 1023 },
 ];
 
-/// A float taken apart; a number is ±magnitude × 2^exponent.
+/// A float, decoded. A number is ±magnitude × 2^exponent.
 #[derive(Clone, Copy, Debug)]
 enum TakenApart {
     Nan,
@@ -288,7 +290,7 @@ impl BinaryFormat {
         }
     }
 
-    /// Whether c is what a / b must be.
+    /// Whether c is the required result of a / b.
     fn is_quotient(self, a: u64, b: u64, c: u64) -> bool {
         use TakenApart::{Infinite, Nan, Number};
         let is_negative = self.is_negative(a) != self.is_negative(b);
@@ -304,8 +306,8 @@ impl BinaryFormat {
         }
     }
 
-    /// Whether |c| is within half a unit in the last place of |a| / |b|, even where it is half a unit; infinite where
-    /// that is beyond the largest number by half a unit or more, and nowhere else.
+    /// Whether |c| is nearest to |a| / |b|: within half a unit in the last place, with ties to even. c must be
+    /// infinite if the quotient exceeds the largest number by half a unit or more, and finite if it does not.
     fn is_nearest(self, a: TakenApart, b: TakenApart, c: TakenApart) -> bool {
         let (
             TakenApart::Number { magnitude: m, exponent: e },
@@ -314,7 +316,8 @@ impl BinaryFormat {
         else {
             return false;
         };
-        // Compares m × 2^e with n × 2^f × x × 2^g, or with the distance between those.
+        // Shifts a magnitude from exponent `e` to the smaller exponent `least`, so that numbers of different exponents
+        // can be compared as integers.
         let at = |m: &BigUint, e: i32, least: i32| m << (e - least) as usize;
         let (a, b) = (BigUint::from(m), BigUint::from(n));
         let against = |x: &BigUint, g: i32| {
@@ -322,7 +325,7 @@ impl BinaryFormat {
             at(&a, e, least).cmp(&at(&(&b * x), f + g, least))
         };
         let one = BigUint::from(1u32);
-        // 2^(emax + 1) less half a unit of the largest numbers.
+        // 2^(emax + 1) minus half a unit in the last place of the largest numbers.
         let beyond = (&one << (self.precision as usize + 1)) - &one;
         let overflows = against(&beyond, self.emax - self.precision).is_ge();
         let TakenApart::Number { magnitude, exponent } = c else {
@@ -331,11 +334,11 @@ impl BinaryFormat {
         let estimate = e + a.bits() as i32 - f - b.bits() as i32;
         let binade = if against(&one, estimate).is_ge() { estimate } else { estimate - 1 };
         let unit = binade.max(1 - self.emax) - self.precision + 1;
-        // |a − b·c| against b × 2^(unit − 1).
+        // Compares |a − b·c| with b × 2^(unit − 1).
         let least = e.min(f + exponent).min(f + unit - 1);
         let (a, product) = (at(&a, e, least), at(&(&b * magnitude), f + exponent, least));
         let distance = if a > product { a - product } else { product - a };
-        // A finite float is never that near where the quotient overflows.
+        // If the quotient overflows, no finite float is this near.
         match distance.cmp(&at(&b, f + unit - 1, least)) {
             Ordering::Less => true,
             Ordering::Equal => magnitude % 2 == 0,
@@ -344,8 +347,8 @@ impl BinaryFormat {
     }
 }
 
-/// Operands: all pairs of edge-case values, random bits, and such that the quotient lies where it overflows, is
-/// subnormal, or is next to a float or to the middle between two.
+/// Operands: all pairs of edge-case values, random bits, and pairs whose quotient is near overflow, is subnormal, or
+/// is next to a float or to a midpoint between two floats.
 fn operands(format: BinaryFormat) -> Vec<(u64, u64)> {
     let width = 8 * format.dtype.size();
     let (mask, stored) = (u64::MAX >> (64 - width), format.precision - 1);
@@ -359,11 +362,11 @@ fn operands(format: BinaryFormat) -> Vec<(u64, u64)> {
         let few =
             |rng: &mut Rng| rng.next() & 0x3 | if rng.chance(1, 2) { 0 } else { ((1 << stored) - 1) & !0x3 };
         if i % 5 == 1 || i % 5 == 3 {
-            // Quotients near a power of two.
+            // Operands whose quotient is near a power of two.
             (a, b) = (a >> stored << stored | few(&mut rng), b >> stored << stored | few(&mut rng));
         }
         if i % 5 > 1 {
-            // Exponents that differ by what makes it overflow or subnormal.
+            // Exponents whose difference makes the quotient overflow or subnormal.
             let difference = match i % 5 {
                 2 => bias + rng.below(3) as u64,
                 3 => bias - 1,
@@ -389,7 +392,8 @@ fn quotients_of_floats_are_within_half_a_unit_of_the_exact_ones() {
         let wrong = (0..c.len()).find(|&i| !format.is_quotient(a[i], b[i], c[i]));
         let shown = wrong.map(|i| format!("{:#x} / {:#x} is not {:#x}", a[i], b[i], c[i]));
         assert_eq!(shown, None, "{}", format.dtype);
-        // The judge is strict: of the neighbours of a quotient none passes, but where all do.
+        // Checks that the check is strict: it rejects both neighbours of a correct quotient, and the quotient with the
+        // other sign.
         let finite = |i: &usize| matches!(format.parts(c[*i]), TakenApart::Number { magnitude: 1.., .. });
         let mut judged = 0;
         for i in (0..c.len()).filter(finite).step_by(7) {

@@ -1,12 +1,13 @@
-//! Views whose results depend on extents that are known when a kernel is bound: slices, indices, reversed axes, new axes and scans
-//! with an initial element. One kernel gives, for every extent, the bits and the errors of the same formula over known extents.
+//! Views whose results depend on extents that are known only when a kernel is bound: slices, indices, reversed axes, new axes and
+//! scans with an initial element. For every extent, one kernel returns the bits and the errors of the same formula over known
+//! extents.
 
 use broadloom::prelude::*;
 use broadloom::text::{Program, print};
 use broadloom::{Dim, ErrorKind, In, Kernel, Options, Out, Port};
 use broadloom_testkit::Runner;
 
-/// The extents of the axis that formulas cut.
+/// The extents of the sliced axis.
 const EXTENTS: [usize; 8] = [0, 1, 2, 3, 15, 16, 17, 100];
 
 /// Formulas of `x: float64[n]`, `y: float64[n]` and `t: float64[n,3]`, with the dims of their results.
@@ -56,7 +57,7 @@ const FORMULAS: &[(&str, &str)] = &[
     ("where(x[1:] > x[:-1], x[1:], 0)", "[n - 1]"),
 ];
 
-/// A formula as a program.
+/// Makes a program that returns a formula.
 fn program(formula: &str) -> Program {
     let text = format!("x: float64[n]; y: float64[n]; t: float64[n, 3]\nr = {formula}\nreturn r");
     Program::parse(&text).unwrap_or_else(|e| panic!("{text}: {e}"))
@@ -71,21 +72,21 @@ fn numbers(n: usize, seed: usize) -> Vec<f64> {
     (0..n).map(number).collect()
 }
 
-/// A result, by its shape and its bits; or the kind and the words of its error.
+/// The shape and the bits of a result, or the kind and the message of its error.
 type Computed = std::result::Result<(Vec<usize>, Vec<u64>), (ErrorKind, String)>;
 
 fn failed(error: Error) -> (ErrorKind, String) {
     (error.kind(), error.message().to_owned())
 }
 
-/// Elements by name, with their shapes.
+/// The names, shapes and elements of the inputs.
 type Columns = [(&'static str, Vec<usize>, Vec<f64>); 3];
 
 fn data(n: usize) -> Columns {
     [("x", vec![n], numbers(n, 0)), ("y", vec![n], numbers(n, 17)), ("t", vec![n, 3], numbers(3 * n, 5))]
 }
 
-/// The result over arrays of known extents.
+/// The result of a formula over arrays of known extents.
 fn known(formula: &str, data: &Columns, runner: Runner) -> Computed {
     let arrays = data
         .clone()
@@ -100,7 +101,7 @@ fn known(formula: &str, data: &Columns, runner: Runner) -> Computed {
     Ok((result.shape().to_vec(), bits))
 }
 
-/// What a kernel gives of the same elements.
+/// The result of a kernel for the same elements.
 fn run(kernel: &Kernel, data: &Columns) -> Computed {
     let n = data[0].1[0];
     let given =
@@ -127,7 +128,7 @@ fn run(kernel: &Kernel, data: &Columns) -> Computed {
     ))
 }
 
-/// Compares a kernel with the formula over known extents, of every length.
+/// Compares a kernel with the formula over known extents, for every extent.
 fn compare(formula: &str, kernel: &Kernel, runner: Runner) {
     for n in EXTENTS {
         let data = data(n);
@@ -135,12 +136,12 @@ fn compare(formula: &str, kernel: &Kernel, runner: Runner) {
             (Ok(expected), Ok(got)) => assert_eq!(got, expected, "{formula} of {n}, {runner:?}"),
             (Err((kind, words)), Err((got, said))) => {
                 assert_eq!(got, kind, "{formula} of {n}: {said}");
-                // Extents that meet for some n only are named as they are written.
+                // If two extents are equal only for some n, the kernel's message contains them as formulas.
                 let same =
                     said == words || words.contains("cannot broadcast") && said.contains("cannot broadcast");
                 assert!(same, "{formula} of {n}: {said}, not {words}");
             }
-            // What repeats over known extents of 1 is refused where the extent may be another.
+            // A known extent of 1 broadcasts. An extent that is only 1 for some n does not, and is rejected.
             (Ok(_), Err((ErrorKind::Shape, words))) if words.contains("cannot broadcast") => {
                 assert!(formula == "x[::2] + y[1::2]" && n <= 3, "{formula} of {n}: {words}");
             }
@@ -161,7 +162,7 @@ fn one_kernel_gives_the_bits_of_known_extents() {
     }
 }
 
-/// What is printed is read back, and printed again, as it was, and its kernel gives the same bits.
+/// A printed formula is read back, is printed as the same text again, and its kernel returns the same bits.
 #[test]
 fn printed_formulas_read_back() -> Result<()> {
     for &(formula, dims) in FORMULAS {
@@ -176,7 +177,7 @@ fn printed_formulas_read_back() -> Result<()> {
     Ok(())
 }
 
-/// Methods of arrays have the meaning of the text's views; the same kernel has the same identity.
+/// Methods of arrays have the same meaning as the views in texts. Their kernels have the same identity.
 #[test]
 fn methods_are_the_views_of_texts() -> Result<()> {
     let input = |dims: &[Dim]| Array::input("x", DType::Float64, dims);
@@ -210,7 +211,7 @@ fn methods_are_the_views_of_texts() -> Result<()> {
     Ok(())
 }
 
-/// Of inputs with any leading axes, the last axes are cut.
+/// Slices of the last axes of inputs that may have any leading axes.
 #[test]
 fn last_axes_of_an_open_rank() -> Result<()> {
     let kernel = Kernel::parse(
@@ -238,7 +239,7 @@ fn last_axes_of_an_open_rank() -> Result<()> {
     Ok(())
 }
 
-/// Formulas that are refused when they are written, with the reason.
+/// Formulas that are rejected when the text is parsed, with the reasons.
 #[test]
 fn what_has_no_extent_is_refused_when_it_is_written() {
     let open = "x: float64[n]; y: float64[m]; z: float64[..., n]\n";
@@ -278,7 +279,7 @@ fn what_has_no_extent_is_refused_when_it_is_written() {
     assert_eq!(e.message, "`d` is float64[n - 1], not float64[n - 2]");
 }
 
-/// What depends on extents is checked when a call is bound, before anything is written; the error names the function, the axis and
+/// Conditions on extents are checked when a call is bound, before anything is written. The error names the function, the axis and
 /// the extents.
 #[test]
 fn what_does_not_fit_is_refused_when_it_is_bound() -> Result<()> {
@@ -291,7 +292,7 @@ fn what_does_not_fit_is_refused_when_it_is_bound() -> Result<()> {
             "multiply: cannot broadcast n = 4 with m - 1 = 3 (axis -1)",
         ),
         (
-            // An extent that happens to be 1 does not repeat.
+            // A dynamic extent that happens to be 1 is not broadcast.
             "x: float64[n]; y: float64[m]; x * (y[1:] - y[:-1])",
             &[("n", 4), ("m", 2)],
             "multiply: cannot broadcast n = 4 with m - 1 = 1 (axis -1)",
@@ -316,7 +317,7 @@ fn what_does_not_fit_is_refused_when_it_is_bound() -> Result<()> {
         let e = kernel.bind(extents).expect_err(text);
         assert_eq!((e.kind(), e.message()), (ErrorKind::Shape, words), "{text}");
     }
-    // What fits is computed.
+    // With matching extents, the result is computed.
     let kernel = Kernel::parse("x: float64[n]; y: float64[m]; x * (y[1:] - y[:-1])", &Options::default())?;
     let (x, y, mut out) = ([1.0, 2.0, 3.0], [1.0, 2.0, 4.0, 8.0], [9.0; 3]);
     kernel.run(&[(&x).into(), (&y).into()], [(&mut out).into()])?;
@@ -326,7 +327,7 @@ fn what_does_not_fit_is_refused_when_it_is_bound() -> Result<()> {
     Ok(())
 }
 
-/// An input's extent that follows from a symbol determines it, or is checked.
+/// The extent `n + 1` of an input determines `n`, or is checked against it.
 #[test]
 fn inputs_of_derived_extents() -> Result<()> {
     let text = "edges: float64[n + 1]; counts: float64[n]; counts / (edges[1:] - edges[:-1])";
@@ -343,7 +344,7 @@ fn inputs_of_derived_extents() -> Result<()> {
     Ok(())
 }
 
-/// An explanation of a kernel has its dims; that of a call its extents.
+/// The explanation of a kernel contains its dims, and the explanation of a call contains its extents.
 #[test]
 fn explanations_have_the_extents() -> Result<()> {
     let kernel = Kernel::parse("x: float64[n]; x[1:] - x[:-1]", &Options::default())?;

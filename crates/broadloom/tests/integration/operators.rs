@@ -1,4 +1,4 @@
-//! Operators, methods and free functions build the same expressions, from every sort of operand.
+//! Operators, methods and free functions build the same expressions, from operands of every type.
 
 use broadloom::prelude::*;
 use broadloom::{Op, functions};
@@ -116,7 +116,7 @@ fn conversions() -> Result<()> {
         x.astype(DType::Float32).as_slice::<f32>().map(<[f32]>::as_ptr),
         x.as_slice().map(<[f32]>::as_ptr)
     );
-    // A literal that is converted has met its dtype.
+    // A literal that has been converted has a dtype, which takes part in promotion.
     let three = Array::scalar(3).astype(DType::Int8);
     assert_eq!((three + Array::from_vec(vec![1i16])).dtype(), DType::Int16);
     let three = Array::scalar(3).astype(DType::Int64);

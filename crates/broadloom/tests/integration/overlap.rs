@@ -1,8 +1,8 @@
-//! Outputs that overlap inputs, in every partial way: the result is that of no overlap.
+//! Outputs that partially overlap inputs, in every way. The result must be the same as without overlap.
 //!
-//! Safe code can't bring it about (`eval_into_array` gives a held array fresh memory, see the last test), C and raw
-//! views can. So the executors are driven here as the engine drives them: through a nest where there is one, through
-//! memory of its own where the nest refuses.
+//! Safe code can't cause such an overlap (`eval_into_array` allocates new memory for an array that has other
+//! handles; see the last test), but C and raw views can. The executors are therefore called here in the way of the
+//! engine: through a nest if one can be made, and with separate memory for the output if not.
 #![allow(unsafe_code, reason = "views that overlap are made from raw pointers")]
 
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
 use broadloom_testkit::one_of;
 
-/// Where an operand lies in memory that several share, in bytes.
+/// The position of an operand in memory that several operands share, in bytes.
 #[derive(Clone, Debug)]
 struct SharedOperand {
     dtype: DType,
@@ -32,7 +32,7 @@ impl SharedOperand {
         SharedOperand { dtype, offset: offset * size, strides: strides.iter().map(|s| s * size).collect() }
     }
 
-    /// The first byte and the end, relative to the offset.
+    /// The first byte of the operand and the end of its last byte, relative to its offset.
     fn reach(&self, shape: &[usize]) -> (isize, isize) {
         let spans = self.strides.iter().zip(shape).map(|(s, &n)| s * (n as isize - 1));
         spans.fold((0, self.dtype.size() as isize), |(low, high), s| (low + s.min(0), high + s.max(0)))
@@ -54,7 +54,7 @@ fn indices(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
     })
 }
 
-/// `out = (a - b) * a`, in uint32; `a` of another width is converted first.
+/// A kernel for `out = (a - b) * a` in uint32. If `a` has another width, it is converted first.
 fn kernel(a: DType) -> Kernel {
     let binary =
         |op, x, y| Inst { code: Code::apply(op, DType::UInt32), args: [ValueId(x), ValueId(y), ValueId(0)] };
@@ -74,7 +74,8 @@ fn modelled(a: u64, b: u64) -> u32 {
 
 type OverlapRun = Box<dyn FnMut(&mut Block<'_>)>;
 
-/// Prepares a kernel for an executor; the policy is the engine's for it.
+/// A function that prepares a kernel for an executor. The policy beside it is the one that the engine uses for this
+/// executor.
 type Prepare = fn(&Kernel, &[Access]) -> OverlapRun;
 
 fn interpreted(kernel: &Kernel, access: &[Access]) -> OverlapRun {
@@ -107,7 +108,8 @@ const EXECUTORS: &[(&str, AliasPolicy, Prepare)] = &[
     ("jit 512 from copies", AliasPolicy::Copy, compiled::<512>),
 ];
 
-/// The means to run cases: memory, prepared kernels, and how many cases went which way.
+/// Prepared kernels and scratch memory, and the numbers of cases that ran in place, ran without overlap, and were
+/// rejected by the nest.
 #[derive(Default)]
 struct Bench {
     prepared: HashMap<(usize, DType, Vec<Access>), OverlapRun>,
@@ -118,7 +120,8 @@ struct Bench {
 }
 
 impl Bench {
-    /// Runs a case in every way; the operands' offsets are moved so that all lie in memory.
+    /// Runs a case on every executor. The offsets of the operands are shifted so that all operands are within the
+    /// memory.
     fn check(&mut self, shape: &[usize], out: &SharedOperand, a: &SharedOperand, b: &SharedOperand) {
         let operands = [out, a, b];
         let low = operands.iter().map(|p| p.offset + p.reach(shape).0).min().unwrap_or(0);
@@ -144,14 +147,15 @@ impl Bench {
             if policy == AliasPolicy::Stepped
                 && broadloom_clif::VectorWidth::target() == broadloom_clif::VectorWidth::W128
             {
-                // It reads steps from tiles.
+                // This executor would read steps from packed tiles.
                 continue;
             }
             for parts in [1, 3] {
                 let mut memory = words.clone();
                 let base = memory.as_mut_ptr().cast::<u8>();
                 let raw = |p: &SharedOperand| base.wrapping_offset(p.offset);
-                // SAFETY: every operand lies in `memory`, which is only used through them while the nest lives.
+                // SAFETY: every operand is within `memory`, which is accessed only through the operands while the
+                // nest lives.
                 let (inputs, output) = unsafe {
                     let view = |p: &SharedOperand| View::from_raw(raw(p), p.dtype.size(), shape, &p.strides);
                     ([&a, &b].map(view), ViewMut::from_raw(raw(&out), 4, shape, &out.strides))
@@ -160,7 +164,7 @@ impl Bench {
                 let nest = Nest::new(shape, &inputs, [output.expect("one element per index")]);
                 let mut nest = match nest {
                     Ok(nest) => nest,
-                    // Then the engine computes into other memory and copies.
+                    // In this case, the engine computes into other memory and copies the result.
                     Err(NestError::Overlap { .. }) => {
                         self.refused += 1;
                         continue;
@@ -198,15 +202,15 @@ impl Bench {
         }
     }
 
-    /// That cases went every way.
+    /// Checks that many cases were run in each of the three ways.
     fn report(&self) {
         let Bench { in_place, apart, refused, .. } = self;
         assert!(*in_place > 50 && *apart > 50 && *refused > 50, "{in_place} {apart} {refused}");
     }
 }
 
-/// One dimension: every distance and pair of strides for short rows; for longer ones those around blocks, tiles and
-/// units of work.
+/// One axis. Short rows are tested with every distance and pair of strides, longer rows with those near the sizes of
+/// blocks, tiles and units of work.
 #[test]
 fn along_one_axis() {
     let mut bench = Bench::default();
@@ -226,7 +230,8 @@ fn along_one_axis() {
                 for a_stride in [1, 2, -1, 0] {
                     let out = SharedOperand::new(DType::UInt32, 0, &[out_stride]);
                     let a = SharedOperand::new(DType::UInt32, distance, &[a_stride]);
-                    // The other input: the output itself, the same elements as the first, or far away.
+                    // The other input is the output itself, the same elements as the first input, or elements far
+                    // away.
                     let away = SharedOperand::new(DType::UInt32, 8 * far + 8, &[1]);
                     bench.check(&[n], &out, &a, &out);
                     if n <= 33 || distance % 2 == 0 {
@@ -241,7 +246,7 @@ fn along_one_axis() {
     bench.report();
 }
 
-/// Elements of other widths over the same bytes.
+/// Elements of other widths that share the same bytes.
 #[test]
 fn of_other_widths() {
     let mut bench = Bench::default();
@@ -263,14 +268,14 @@ fn of_other_widths() {
     bench.report();
 }
 
-/// Two dimensions: row by row, with gaps, turned, backwards; extents across tiles.
+/// Two axes: row by row, with gaps, transposed, reversed; with extents that span several tiles.
 #[test]
 fn along_two_axes() {
     let mut bench = Bench::default();
     for [rows, cols] in [[2usize, 3], [5, 7], [7, 7], [40, 33], [64, 64], [300, 3], [3, 300], [70, 300]] {
         let (r, c) = (rows as isize, cols as isize);
         let wide = r.max(c) + 1;
-        // Strides, and the first element where these go backwards.
+        // Pairs of strides, with the index of the first element, which is not 0 for negative strides.
         let lies = [
             ([c, 1], 0),
             ([wide, 1], 0),
@@ -286,7 +291,7 @@ fn along_two_axes() {
             let out = SharedOperand::new(DType::UInt32, out_first, &out_strides);
             for (i, (strides, first)) in lies.into_iter().enumerate() {
                 let distances = [0, 1, -1, c, -c, c - 1, r, wide, r * c, -r * c, 2 * wide * wide];
-                // Others for each input.
+                // In quick tests, different distances are skipped for each input.
                 let skipped = (i + out_first.unsigned_abs()) % one_of(6);
                 for distance in distances.into_iter().skip(skipped).step_by(one_of(6)) {
                     let a = SharedOperand::new(DType::UInt32, first + distance, &strides);
@@ -299,7 +304,8 @@ fn along_two_axes() {
     bench.report();
 }
 
-/// Two outputs in one memory: an error where they meet, right where they do not; and one that meets itself is none.
+/// Two outputs in the same memory: an error if they overlap, allowed if they don't. A single output that overlaps
+/// itself is not a valid view.
 #[test]
 fn outputs_that_overlap() {
     let (mut refused, mut taken) = (0, 0);
@@ -312,7 +318,7 @@ fn outputs_that_overlap() {
                 ];
                 let mut memory = vec![0u32; 120];
                 let base = memory.as_mut_ptr().cast::<u8>();
-                // SAFETY: both lie in `memory`; no nest is run.
+                // SAFETY: both operands are within `memory`, and no nest is run.
                 let views = places.each_ref().map(|p| unsafe {
                     ViewMut::from_raw(base.wrapping_offset(p.offset), 4, &[n], &p.strides)
                         .expect("one element each")
@@ -334,13 +340,13 @@ fn outputs_that_overlap() {
     let mut memory = [0u32; 64];
     let base = memory.as_mut_ptr().cast::<u8>();
     for (shape, strides) in [([4, 4], [4, 4]), ([4, 4], [0, 4]), ([4, 4], [12, 4]), ([2, 4], [-4, 4])] {
-        // SAFETY: 4 + 3·(12 + 4) bytes lie in `memory` on either side of its middle; nothing is written.
+        // SAFETY: 4 + 3·(12 + 4) bytes on either side of the middle are within `memory`, and nothing is written.
         let view = unsafe { ViewMut::from_raw(base.wrapping_add(128), 4, &shape, &strides) };
         assert!(view.is_err(), "{shape:?} {strides:?} maps two indices to one element");
     }
 }
 
-/// From safe code: whatever of its own memory an expression reads, every other handle keeps its values.
+/// In safe code: whatever parts of its output's memory an expression reads, every other handle keeps its values.
 #[test]
 fn into_an_array_that_is_read() {
     type Part = fn(&Array<'static>) -> Result<Array<'static>>;

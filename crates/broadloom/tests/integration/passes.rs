@@ -1,5 +1,4 @@
-//! Reductions that are computed in passes over inputs have the bits of those that are computed at once, at every size of the
-//! chunks.
+//! Reductions computed in passes over inputs have the same bits as those computed at once, for chunks of every size.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -10,7 +9,7 @@ use broadloom::{
 
 type BuildFrom = fn(&Array<'static>) -> Result<Array<'static>>;
 
-/// A part of an array that represents a file.
+/// Reads a part of an array that represents a file.
 fn read(of: &Array<'static>, part: &InputPart) -> Array<'static> {
     let ranges: Vec<Range> =
         part.ranges.iter().map(|range| (range.start as isize..range.end as isize).into()).collect();
@@ -26,12 +25,13 @@ fn limited(max_bytes: usize) -> Options {
     Options { max_bytes, ..Options::default() }
 }
 
-/// The values of an expression of one input, computed in passes and then in one chunk, and how many chunks the passes had.
+/// Computes an expression of one input in passes, and its result in one chunk. Returns the result and the number of chunks
+/// of the passes.
 fn chunked(x: &Array<'static>, build: BuildFrom, options: &Options) -> Result<(Array<'static>, usize)> {
     chunked_within(x, build, options, 1 << 20)
 }
 
-/// [`chunked`] with a limit for the chunks of the results.
+/// Does what [`chunked`] does, with a limit for the chunks of the results.
 fn chunked_within(
     x: &Array<'static>,
     build: BuildFrom,
@@ -73,7 +73,7 @@ fn evaluate(chunks: &Chunks<'static>, x: &Array<'static>, options: &Options) -> 
     Ok(values)
 }
 
-/// The bits of the elements, floats as they are in memory.
+/// The bits of the elements. Bits of floats are as in memory.
 fn bits(values: &Array<'_>) -> Vec<u64> {
     match values.dtype() {
         DType::Float64 => values.to_vec::<f64>().expect("doubles").into_iter().map(f64::to_bits).collect(),
@@ -104,7 +104,7 @@ fn same(x: &Array<'static>, name: &str, build: BuildFrom, max_bytes: usize) -> u
     chunks
 }
 
-/// Numbers of different magnitudes, some of them beside multiples of powers of two.
+/// Numbers of both signs and of different magnitudes.
 fn floats(n: usize) -> Vec<f64> {
     (0..n).map(|i| (i as f64 * 0.37).sin() * 10f64.powi((i * 7 % 11) as i32 - 5)).collect()
 }
@@ -163,7 +163,7 @@ trait SliceFirst {
 }
 
 impl SliceFirst for Array<'static> {
-    /// The first elements, of what has an axis.
+    /// The first elements of an array; the array itself if it has no axes.
     fn try_slice_first(self) -> Result<Array<'static>> {
         if self.rank() == 0 { Ok(self) } else { self.slice(..3) }
     }
@@ -215,7 +215,7 @@ fn every_dtype_has_the_bits_of_the_whole() -> Result<()> {
     Ok(())
 }
 
-/// Cuts at every place of the first leaves of the tree.
+/// Chunks that end at every position within the first leaves of the reduction tree.
 #[test]
 fn chunks_may_end_anywhere() -> Result<()> {
     let sizes = [1, 2, 15, 16, 17, 31, 127, 128, 129, 255, 257, 1023, 1025, 4096, 5001];
@@ -249,7 +249,7 @@ fn executors_and_threads_agree() -> Result<()> {
     Ok(())
 }
 
-/// Parts that a pass reads, of a matrix of 1000 rows of 64 elements.
+/// The parts that passes read of a matrix of 1000 rows of 64 elements.
 fn parts(build: BuildFrom, max_bytes: usize) -> Result<Vec<Vec<std::ops::Range<usize>>>> {
     let x = Array::from_shape_vec(&[1000, 64], floats(64_000))?;
     let placeholder = input(&x);
@@ -264,7 +264,7 @@ fn parts(build: BuildFrom, max_bytes: usize) -> Result<Vec<Vec<std::ops::Range<u
     Ok(parts)
 }
 
-/// Rows are read one after the other, whatever is added up: never a part of them.
+/// Rows are read completely and in order, whether rows or columns are summed.
 #[test]
 fn inputs_are_read_in_order() -> Result<()> {
     let in_order = |parts: &[Vec<std::ops::Range<usize>>], passes: usize| {
@@ -284,17 +284,17 @@ fn inputs_are_read_in_order() -> Result<()> {
     in_order(&parts(|x| x.var(0, 0.0), limit)?, 2);
     in_order(&parts(|x| Ok(x - x.mean(())?), limit)?, 1);
     in_order(&parts(|x| Ok(x - x.mean(Over::axis(0).keep_dims())?), limit)?, 1);
-    // Two reductions of one pass, of the same elements.
+    // Two reductions of the same elements share a pass.
     in_order(&parts(|x| Ok(x.max(())? - x.min(())?), limit)?, 1);
     in_order(&parts(|x| x.argmax(()), limit)?, 1);
-    // Chunks of rows have all that is reduced: no pass is needed.
+    // If a chunk of rows contains all elements that are reduced, no pass is needed.
     assert_eq!(parts(|x| x.sum(-1), limit)?, Vec::<Vec<std::ops::Range<usize>>>::new());
     assert_eq!(parts(|x| x.t().var(0, 1.0), limit)?, Vec::<Vec<std::ops::Range<usize>>>::new());
     assert_eq!(
         parts(|x| Ok(x / x.sum(Over::axis(1).keep_dims())?), limit)?,
         Vec::<Vec<std::ops::Range<usize>>>::new()
     );
-    // What fits is computed at once.
+    // If the elements fit memory, the reduction is computed at once.
     assert_eq!(parts(|x| x.sum(()), 1 << 20)?, Vec::<Vec<std::ops::Range<usize>>>::new());
     Ok(())
 }
@@ -306,7 +306,7 @@ fn a_division_by_zero_fails_as_in_memory() -> Result<()> {
     let functions: [(BuildFrom, bool); 5] = [
         (|x| Array::scalar(6).try_floor_divide(x)?.sum(()), true),
         (|x| Array::scalar(6).try_floor_divide(x)?.reshape(&[20, 30])?.max(0), true),
-        // Elements that no reduction reads.
+        // The zero divisor is in an element that no reduction reads.
         (|x| Array::scalar(6).try_floor_divide(x)?.slice(..200)?.sum(()), true),
         (|x| Array::scalar(6).try_floor_divide(x)?.reshape(&[20, 30])?.sum(1)?.slice(..2), true),
         (|x| x.sum(()), false),
@@ -327,7 +327,7 @@ fn a_division_by_zero_fails_as_in_memory() -> Result<()> {
     Ok(())
 }
 
-/// Scans along an axis that does not fit have the bits of the whole at every size of the chunks.
+/// Scans along an axis that does not fit memory have the same bits as the whole scan, for chunks of every size.
 #[test]
 fn scans_are_cut_along_their_axis() -> Result<()> {
     let functions: [BuildFrom; 13] = [
@@ -337,7 +337,7 @@ fn scans_are_cut_along_their_axis() -> Result<()> {
         |x| x.cumulative_sum(Some(-1), None, false),
         |x| x.cumulative_sum(Some(-1), None, true),
         |x| x.slice((.., Range::from(..).step(-1)))?.cumulative_sum(Some(-1), None, false),
-        // From both ends, and several windows of one scan.
+        // Scans from both ends, and several windows of the same scan.
         |x| {
             x.slice(Range::from(..).step(-1))?
                 .cumulative_sum(Some(0), None, false)?
@@ -348,7 +348,7 @@ fn scans_are_cut_along_their_axis() -> Result<()> {
             Ok(sums.slice(5..)? - sums.slice(..-5)?)
         },
         |x| x.cumulative_sum(Some(0), None, true)?.slice(Range::from(1..).step(7)),
-        // Beside, below and above reductions and other scans.
+        // Scans next to, below and above reductions and other scans.
         |x| (x - x.mean(())?).cumulative_sum(Some(0), None, false),
         |x| x.cumulative_sum(Some(0), None, false)?.max(0),
         |x| x.cumulative_sum(Some(0), None, false)?.cumulative_sum(Some(-1), None, false),
@@ -363,7 +363,7 @@ fn scans_are_cut_along_their_axis() -> Result<()> {
             let x = x.eval()?;
             for (i, build) in functions.iter().enumerate() {
                 let Ok(whole) = build(&x).and_then(|result| result.eval()) else {
-                    // There is no second axis, or no mean of integers.
+                    // The function needs a second axis, or is a mean of integers.
                     refused += 1;
                     continue;
                 };
@@ -397,7 +397,8 @@ fn what_does_not_fit_says_why() -> Result<()> {
     assert!(e.message().ends_with("; cumulative_sum along axis 0 needs 8000 bytes of float64[1000]"), "{e}");
     assert_eq!(e.help(), Some("the option max_bytes sets the limit"));
     assert!(refused(&scanned.sum(())?, 400).is_limit());
-    // In passes, a reduction needs less than a chunk with all of its elements: no such chunk's size is told.
+    // A reduction in passes needs less memory than a chunk with all of its elements, so the message does not contain the
+    // size of such a chunk.
     let e = refused(&x.sum(())?, 8);
     assert_eq!(
         e.message(),
@@ -414,7 +415,7 @@ fn what_does_not_fit_says_why() -> Result<()> {
         }
         Chunks::new(&[&passes.results()?[0]], &[&x], &limited(least))?;
     }
-    // Without any pass there is nothing to wait for; with one there is.
+    // The results are not available before the pass has run.
     let mut passes = Passes::new(&[&x.sum(())?], &[&x], &limited(1000))?;
     assert_eq!(passes.len(), 1);
     assert_eq!(passes.results().expect_err("nothing is computed yet").kind(), ErrorKind::Memory);
@@ -423,7 +424,7 @@ fn what_does_not_fit_says_why() -> Result<()> {
     Ok(())
 }
 
-/// A chunk that was cancelled is the next one again, and the result is what it would have been.
+/// After cancelling, the cancelled chunk is the next one again, and the result is not affected.
 #[test]
 fn a_pass_can_be_cancelled() -> Result<()> {
     let x = Array::from_vec(floats(300_000));
@@ -453,7 +454,7 @@ fn a_pass_can_be_cancelled() -> Result<()> {
     Ok(())
 }
 
-/// The summary of what is centred shows its ends, over a mean that was computed before.
+/// The summary of a centred array computes only the elements that it shows. The mean has been computed by a pass.
 #[test]
 fn what_passes_computed_can_be_shown() -> Result<()> {
     let x = Array::from_vec(floats(5000));
@@ -474,7 +475,8 @@ fn what_passes_computed_can_be_shown() -> Result<()> {
     Ok(())
 }
 
-/// Chunks whose arrays lie in memory in other ways than those of the first: results that are combined together stay so.
+/// Later chunks whose arrays have other layouts in memory than the first. The order of combining elements must be the same
+/// in each chunk.
 #[test]
 fn chunks_of_any_layout() -> Result<()> {
     let builds: [BuildFrom; 4] =
@@ -490,7 +492,7 @@ fn chunks_of_any_layout() -> Result<()> {
             let mut count = first;
             while let Some(chunk) = passes.next_chunk()? {
                 let laid_out = |x: Array<'static>| -> Result<Array<'static>> {
-                    // As it is, with columns that follow each other in memory, and backwards.
+                    // Row-major, column-major, and with reversed rows.
                     match count % 3 {
                         0 => Ok(x),
                         1 => x.t().eval().map(|x| x.t()),
@@ -510,7 +512,8 @@ fn chunks_of_any_layout() -> Result<()> {
     Ok(())
 }
 
-/// The same of results of which more are combined together than a tile of a later chunk has columns.
+/// Later chunks whose arrays have other layouts than the first. More results are combined together than a tile of a later
+/// chunk has columns.
 #[test]
 fn wide_chunks_of_any_layout() -> Result<()> {
     let (rows, cols) = (2000, 4096);

@@ -1,4 +1,4 @@
-//! Pictures of graphs: what is drawn does not cross or cover what is written, measured in the drawn image.
+//! Pictures of graphs: edges must not cross texts, and texts must not cover each other. This is measured in the drawn image.
 
 use broadloom::prelude::*;
 use broadloom::{Executor, Explanation, Options, explain_many};
@@ -7,19 +7,19 @@ use broadloom_testkit::differential;
 use broadloom_testkit::random::{Size, program};
 use roxmltree::{Document, Node};
 
-/// A rectangle: left, top, right, bottom.
+/// A rectangle: its left, top, right and bottom coordinates.
 type Area = [f64; 4];
 
-/// What an image has, by its elements.
+/// The objects in an image, read from the elements of its SVG.
 #[derive(Default)]
 struct Image {
     size: [f64; 2],
     boxes: Vec<Area>,
     frames: Vec<Area>,
-    /// Each text with the area that it takes.
+    /// Each text, with its area.
     texts: Vec<(String, Area)>,
     titles: usize,
-    /// The points of each edge, close to each other.
+    /// For each edge, closely spaced points along it.
     edges: Vec<Vec<[f64; 2]>>,
 }
 
@@ -33,8 +33,8 @@ fn area(node: Node<'_, '_>) -> Area {
     [x, y, x + width, y + height]
 }
 
-/// The area of a text in DejaVu Sans Mono, whose characters are 0.602 of its size wide, from the top of its capitals to the bottom of
-/// its letters below the line.
+/// The area of a text in DejaVu Sans Mono. The width of a character is 0.602 times the font size. The area extends from the top of
+/// capitals to the bottom of descenders.
 fn written(node: Node<'_, '_>, size: f64, is_centred: bool) -> (String, Area) {
     let text: String = node.descendants().filter_map(|n| n.text().filter(|_| n.is_text())).collect();
     let wide = |c: char| ('\u{2e80}'..='\u{ffdc}').contains(&c);
@@ -44,7 +44,7 @@ fn written(node: Node<'_, '_>, size: f64, is_centred: bool) -> (String, Area) {
     (text, [left, y - 0.76 * size, left + width, y + 0.24 * size])
 }
 
-/// Points along a path of `M`, `V` and `C` with absolute coordinates.
+/// Closely spaced points along a path of `M`, `V` and `C` with absolute coordinates.
 fn points(path: &str) -> Vec<[f64; 2]> {
     let mut points: Vec<[f64; 2]> = Vec::new();
     let starts = path.char_indices().filter(|(_, c)| c.is_ascii_alphabetic()).map(|(i, _)| i);
@@ -60,7 +60,7 @@ fn points(path: &str) -> Vec<[f64; 2]> {
             ("C", &[a, b, c, d, x, y]) => [from, [a, b], [c, d], [x, y]],
             other => panic!("{other:?} in {path}"),
         };
-        // Every two pixels, which is less than a text is high.
+        // The points are two pixels apart, which is less than the height of a text.
         let length = [0, 1].map(|axis| (controls[3][axis] - controls[0][axis]).abs());
         let steps = (length[0].max(length[1]) / 2.0).ceil().max(1.0);
         points.extend((0..=steps as u32).map(|step| {
@@ -95,7 +95,7 @@ impl Image {
         image
     }
 
-    /// What is wrong with it, in words.
+    /// Describes what is wrong with the image.
     fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let within = |[x, y]: [f64; 2], [left, top, right, bottom]: Area| {
@@ -107,7 +107,7 @@ impl Image {
             {
                 faults.push(format!("an edge crosses {text:?} at {area:?}"));
             }
-            // Coordinates are written with one digit: an edge ends at a box within a tenth.
+            // Coordinates are written with one decimal digit, so an edge may extend into its box by up to a tenth.
             let inner =
                 |&[left, top, right, bottom]: &Area| [left + 0.1, top + 0.1, right - 0.1, bottom - 0.1];
             for area in self.boxes.iter().map(inner).filter(|&area| edge.iter().any(|&at| within(at, area))) {
@@ -131,7 +131,7 @@ impl Image {
     }
 }
 
-/// An edge through a title and one through a box, a text over another, and one that leaves its box and the picture.
+/// Tests the check with an edge through a title, an edge through a box, and a title that extends beyond its frame and the picture.
 #[test]
 fn faults_are_found() {
     let svg = |d: &str, x: u32| {
@@ -157,7 +157,7 @@ fn options() -> Options {
     Options { executor: Executor::Interp, threads: Some(1), ..Options::default() }
 }
 
-/// Asserts that nothing is crossed, and returns the numbers of edges and of titles.
+/// Asserts that the picture has no faults, and returns the numbers of its edges and titles.
 fn check(explanation: &Explanation, what: &str) -> (usize, usize) {
     let svg = picture(explanation);
     let image = Image::of(&svg);
@@ -170,7 +170,7 @@ fn ones(shape: &[usize]) -> Array<'static> {
     Array::ones(shape, DType::Float32).and_then(|x| x.eval()).expect("small")
 }
 
-/// Random graphs, of which most have one kernel.
+/// Random graphs, most of which have one kernel.
 #[test]
 fn nothing_is_crossed_in_random_graphs() {
     let (mut edges, mut titles) = (0, 0);
@@ -186,7 +186,7 @@ fn nothing_is_crossed_in_random_graphs() {
     assert!(edges > 2_000 && titles > 500, "{edges} edges, {titles} titles");
 }
 
-/// Graphs of many kernels whose values pass by other kernels, with names as long as they may be, and of any script.
+/// Graphs of many kernels whose values pass by other kernels, with names that are longer than boxes or in other scripts.
 #[test]
 fn nothing_is_crossed_in_graphs_of_many_kernels() -> Result<()> {
     for rows in [1, 2, 5] {
@@ -219,7 +219,7 @@ fn nothing_is_crossed_in_graphs_of_many_kernels() -> Result<()> {
     Ok(())
 }
 
-/// A graph that is drawn as its kernels has no frames.
+/// In a graph that is drawn with a box per kernel, there are no frames.
 #[test]
 fn nothing_is_crossed_between_kernels() {
     let x = ones(&[10]);
@@ -228,7 +228,7 @@ fn nothing_is_crossed_between_kernels() {
     assert!(edges > 1 && titles == 0, "{edges} edges, {titles} titles");
 }
 
-/// The canonical NaN is part of the box of the operation before it, and has no box of its own.
+/// The canonical NaN is described in the box of the operation before it, and has no box of its own.
 #[test]
 fn a_canonical_nan_is_in_the_box_of_its_operation() -> Result<()> {
     let x = ones(&[4, 3]);

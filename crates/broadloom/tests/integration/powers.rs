@@ -1,5 +1,5 @@
-//! pow and the other approximate functions from Rust: methods, free functions, their `try_` twins, and what numbers and
-//! integers among the operands do. And that a power which is rewritten is still computed: its NaN is positive.
+//! pow and the other approximate functions in Rust: methods, free functions, their `try_` variants, and numbers and
+//! integers as operands. A power that is rewritten is still computed, so that its NaN is positive.
 
 use broadloom::prelude::*;
 use broadloom::{ErrorKind, Op, Options, functions};

@@ -1,4 +1,4 @@
-//! Profilers and debuggers are told of machine code on request, and only then.
+//! Profilers and debuggers are informed of machine code if, and only if, this is requested.
 #![cfg(all(target_os = "linux", feature = "jit"))]
 
 use std::process::Command;
@@ -8,7 +8,8 @@ use broadloom::{Engine, Executor, Limits, Options, Profiling};
 
 const CHILD: &str = "BROADLOOM_TEST_PROFILES";
 
-/// Compiles three kernels: two by engines that follow the environment, one by an engine that was told.
+/// Compiles three kernels: two with engines that follow the environment, and one with an engine whose
+/// options request the map.
 fn compile() {
     let options = Options { executor: Executor::Jit, ..Options::default() };
     let x = Array::from_vec(vec![1.0f32; 100]);
@@ -18,11 +19,11 @@ fn compile() {
     told.eval_many(&[&x.sqrt()], &options).expect("runs");
 }
 
-/// The symbols in the map of a child that ran with this variable.
+/// Runs a child with this value of the environment variable, and returns the symbols in its map.
 fn symbols_with(words: &str) -> Vec<String> {
     let mut child = Command::new(std::env::current_exe().expect("the test's own file"));
     child.args(["--exact", "profiling::maps_are_written_on_request", "--test-threads=1"]).env(CHILD, "1");
-    // Where perf itself started the process, Cranelift names all code.
+    // If perf itself started the process, Cranelift would name all code.
     let child = child.env_remove("PERF_BUILDID_DIR").env("BROADLOOM_PERF", words);
     let mut child = child.spawn().expect("the test runs again");
     let map = std::path::PathBuf::from("/tmp").join(format!("perf-{}.map", child.id()));
@@ -56,7 +57,8 @@ fn maps_are_written_on_request() {
     }
 }
 
-/// A map that can't be written costs the code, not the result, where Cranelift would write it too.
+/// If the map can't be written, the code is not listed, but the evaluation succeeds. Cranelift's own
+/// support would fail.
 #[test]
 fn a_map_that_cannot_be_written_is_no_failure() {
     if std::env::var_os(CHILD).is_some() {

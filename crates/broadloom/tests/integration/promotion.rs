@@ -1,6 +1,5 @@
-//! Which dtype two arrays meet in, for every pair of dtypes in both modes, by tables typed from the Array API
-//! standard's and NumPy 2's; which of these meetings each class of functions takes; and that the values are converted
-//! first.
+//! The dtype that two arrays promote to, for every pair of dtypes in both modes, from tables copied from the Array API standard and
+//! NumPy 2; which of these dtypes each class of functions accepts; and that values are converted before the operation.
 
 use broadloom::prelude::*;
 use broadloom::{ErrorKind, Op};
@@ -9,7 +8,7 @@ use broadloom_testkit::elements;
 use broadloom_testkit::oracle::{self, ModelSignature, SIGNATURES};
 use broadloom_testkit::{DTYPES, Value, edge_cases, one_of};
 
-/// `--` is undefined.
+/// The standard's table. `--` is undefined.
 const STRICT: &str = "
           bool  int8  int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64
 bool      bool  --    --    --    --    --    --     --     --     --      --      --
@@ -42,7 +41,7 @@ float32   float32 float32 float32 float64 float64 float32 float32 float64 float6
 float64   float64 float64 float64 float64 float64 float64 float64 float64 float64 float64 float64 float64
 ";
 
-/// Every pair of a table: the two, and what they meet in.
+/// Every pair in a table, with the dtype that it promotes to.
 fn pairs(table: &'static str) -> Vec<(DType, DType, Option<DType>)> {
     let mut lines = table.trim_matches('\n').lines();
     let heads: Vec<&str> = lines.next().expect("a head").split_whitespace().collect();
@@ -67,8 +66,8 @@ fn of(name: &str) -> DType {
 const MODES: [(Promotion, &str); 2] = [(Promotion::Strict, STRICT), (Promotion::NumPy, NUMPY)];
 const INT: &[&str] = &["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"];
 
-/// NumPy 2's loops of bools alone, for functions that take none by the standard's rule: the function that is computed, and the dtype that
-/// its operands are converted to.
+/// NumPy 2's loops for bools alone, of functions that the standard does not define for bools: the function that is computed, and
+/// the dtype to which its operands are converted.
 const OF_BOOLS: [(&str, &str, DType); 18] = [
     ("add", "logical_or", DType::Bool),
     ("multiply", "logical_and", DType::Bool),
@@ -90,7 +89,8 @@ const OF_BOOLS: [(&str, &str, DType); 18] = [
     ("nextafter", "nextafter", DType::Float16),
 ];
 
-/// The function that is computed of operands of two dtypes, and the dtype that they are converted to; `None` if that is an error.
+/// The function that is computed for operands of two dtypes, and the dtype to which they are converted; `None` if the call is an
+/// error.
 fn computed(
     signature: &ModelSignature,
     [a, b]: [DType; 2],
@@ -99,7 +99,7 @@ fn computed(
 ) -> Option<(&str, DType)> {
     let name = signature.name;
     let is_int = |dtype: DType| INT.contains(&dtype.name());
-    // NumPy's loops of float functions: the least float that holds each of the two dtypes.
+    // NumPy's loops of float functions use the smallest float that can represent both dtypes.
     let least_float = |dtype: DType| match (dtype.is_float(), dtype.size()) {
         (true, _) => dtype,
         (_, 1) => DType::Float16,
@@ -177,7 +177,7 @@ fn every_pair_of_dtypes_in_every_function_of_two() {
     assert!(checked.iter().all(|&n| n > 2000), "{checked:?}");
 }
 
-/// `where` and `clip` of every pair, in every place; the condition must be bool.
+/// `where` and `clip` for every pair of dtypes, in every position. The condition of `where` must be bool.
 #[test]
 fn every_pair_of_dtypes_in_functions_of_three() {
     let [choice, clip] = ["where", "clip"].map(|name| Op::from_name(name).expect("an op"));
@@ -189,7 +189,7 @@ fn every_pair_of_dtypes_in_functions_of_three() {
                 x.map(|x| x.dtype()).map_err(|e| assert_eq!(e.kind(), ErrorKind::DType, "{e}")).ok()
             };
             assert_eq!(dtype(choice, &[DType::Bool, a, b]), met, "where {a} {b}, {mode:?}");
-            // NumPy takes the truth of any condition.
+            // NumPy accepts a condition of any dtype, and uses its truth value.
             let condition = if a == DType::Bool || mode == Promotion::NumPy { Some(b) } else { None };
             assert_eq!(dtype(choice, &[a, b, b]), condition, "where {a} {b} {b}, {mode:?}");
             let met = met.filter(|&met| met != DType::Bool);
@@ -200,7 +200,7 @@ fn every_pair_of_dtypes_in_functions_of_three() {
     }
 }
 
-/// A few values of a dtype, the ends of its range among them.
+/// A few values of a dtype, including the limits of its range.
 fn some(dtype: DType) -> Vec<u64> {
     let all: Vec<u64> = edge_cases::values(dtype).into_iter().map(|x| x.bits).collect();
     let most = 12;
@@ -217,7 +217,7 @@ fn some(dtype: DType) -> Vec<u64> {
     some
 }
 
-/// The value of an element of an integer dtype.
+/// The value of an integer's bits.
 fn integer(dtype: DType, bits: u64) -> i128 {
     let unused = 64 - 8 * dtype.size() as u32;
     match dtype.name().starts_with('u') {
@@ -226,7 +226,7 @@ fn integer(dtype: DType, bits: u64) -> i128 {
     }
 }
 
-/// Functions that between them take every class of dtypes and give every sort of result.
+/// Functions that together accept every class of dtypes and return every kind of result.
 const OPS: [&str; 11] = [
     "add",
     "divide",
@@ -292,7 +292,8 @@ fn operands_are_converted_before_the_function_sees_them() {
     assert!(checked > 1200 / one_of(4), "{checked}");
 }
 
-/// What reductions make of integers and bools: sums widen; means and norms are of floats, unless promotion is NumPy's.
+/// The dtypes of reductions of integers and bools. Sums are wider. Means and norms take floats, and with NumPy's promotion also
+/// others.
 #[test]
 fn reductions_promote() -> Result<()> {
     let bools = Array::from_vec(vec![true, true, false]);

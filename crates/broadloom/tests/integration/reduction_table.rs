@@ -1,4 +1,4 @@
-//! What the table of reductions says of each function is what the function does.
+//! Checks that each reduction has the properties that its row in the table of reductions states.
 
 use broadloom::prelude::*;
 use broadloom::text::expression;
@@ -6,21 +6,21 @@ use broadloom::{ErrorKind, Options, Over, ReductionCall, ReductionFunction, type
 use broadloom_core::graph::NodeKind;
 use broadloom_testkit::elements;
 
-/// The function applied with default parameters. A function of two operands takes the same one twice.
+/// Calls the function with default parameters. A function of two operands gets the same array twice.
 fn plain(function: ReductionFunction, x: &Array<'static>) -> Result<Array<'static>> {
     Array::reduce(&ReductionCall::new(function), &vec![x.clone(); function.operands()])
 }
 
-/// Two rows of elements, with a NaN and both zeros if the dtype has them.
+/// Two rows of elements, which include a NaN and both zeros if the dtype has them.
 fn elements_of(dtype: DType) -> Array<'static> {
     let x = Array::from([[1.5_f64, f64::NAN, -3.25, 0.0], [-0.0, 2.0, 2.0, -7.5]]);
     x.astype(dtype).eval().expect("small")
 }
 
-/// A call with its options, and the method that it stands for.
+/// A method call that is equivalent to a call of the function.
 type Method = fn(&Array<'static>) -> Result<Array<'static>>;
 
-/// The axes and options of the rows that have them.
+/// Sets `keep_dims`, for the calls that have options.
 fn kept(over: Over) -> Over {
     over.keep_dims()
 }
@@ -72,7 +72,7 @@ fn methods(function: ReductionFunction) -> [Method; 2] {
     }
 }
 
-/// The call with a different argument for each parameter that the function has.
+/// A call with a non-default argument for each parameter of the function.
 fn with_options(function: ReductionFunction) -> ReductionCall {
     let plain = ReductionCall::new(function);
     ReductionCall {
@@ -152,7 +152,8 @@ fn no_elements_give_the_identity() {
     }
 }
 
-/// A function is free of an order if all nodes that combine elements are.
+/// A function's result does not depend on the order of elements if that is true of all nodes that combine
+/// elements.
 #[test]
 fn the_order_is_free_where_the_nodes_say_so() {
     for &function in ReductionFunction::ALL {
@@ -170,7 +171,8 @@ fn the_order_is_free_where_the_nodes_say_so() {
     }
 }
 
-/// A composition has the function's bits. Its numbers and counts are float64 under NumPy's promotion.
+/// A function's composition has the function's bits. Under NumPy's promotion, the numbers and counts in a
+/// composition are float64.
 #[test]
 fn compositions_are_the_functions() {
     let numbers = [0.1_f64, -2.75, 3.3, 1e5, -7.7, 0.3, 12.5];
@@ -192,7 +194,8 @@ fn compositions_are_the_functions() {
                 ("correction", number()),
                 ("ord", number()),
             ];
-            // The composition of a standard deviation calls the variance, whose correction is its default.
+            // The composition of a standard deviation calls the variance without a correction, so the
+            // correction is inserted here.
             let text = composition.replace("var(x)", &format!("var(x, correction={})", call.correction));
             let composed = with_promotion(Promotion::NumPy, || expression(&text, &names));
             let composed = composed.unwrap_or_else(|error| panic!("{function}: {}", error.render()));

@@ -1,11 +1,11 @@
-//! Reductions and arrays of numbers in texts: they are the methods of the same names, they print as texts that mean the same expression, and what
-//! is wrong with them is said at its place.
+//! Reductions and arrays of numbers in texts. They have the meaning of the methods with the same names, they print as texts with
+//! the same meaning, and errors are reported at their positions.
 
 use broadloom::prelude::*;
 use broadloom::text::{Printed, Program};
 use broadloom::{Kernel, Options, Over, Promotion, typed_graph, with_promotion};
 
-/// An array of each kind; x has the dtype that most of the functions take.
+/// Arrays of various dtypes. `x` has the dtype that most of the functions accept.
 fn arrays() -> Vec<(&'static str, Array<'static>)> {
     let x: Vec<f32> = (0..24).map(|i| ((i * 37 % 19) as f32 - 9.0) / 4.0).collect();
     let gaps: Vec<f64> = (0..6).map(|i| if i % 4 == 1 { f64::NAN } else { f64::from(i) - 2.5 }).collect();
@@ -36,7 +36,7 @@ fn shown(x: &Array<'_>) -> String {
     format!("{}{:?} {bytes:?}", x.dtype(), x.shape())
 }
 
-/// A text, and the array that it represents.
+/// A text, and the array that it evaluates to.
 type TextPair = (&'static str, Result<Array<'static>>);
 
 fn rows() -> Vec<TextPair> {
@@ -125,7 +125,7 @@ fn counts_are_numbers_of_elements() -> Result<()> {
     Ok(())
 }
 
-/// What is printed is built to the same nodes, and prints as the same text.
+/// A printed text builds the same nodes, and prints as the same text again.
 #[test]
 fn what_is_printed_reads_back() {
     for (text, method) in rows() {
@@ -145,7 +145,7 @@ fn what_is_printed_reads_back() {
     }
 }
 
-/// A kernel with symbolic extents prints its counts, which read back.
+/// The text of a kernel with symbolic extents contains its counts, and is read back with the same counts.
 #[test]
 fn kernels_have_reductions() -> Result<()> {
     let text = "x: float32[n, m]\nreturn mean = mean(x, axis=0), total = sum(x)";
@@ -189,7 +189,7 @@ fn what_is_wrong_is_shown_at_its_place() {
             Err(error) => error,
         };
         assert!(error.message().starts_with(rendered), "{text}: {error}");
-        // The mark is below the function's name.
+        // The error is marked at the function's name.
         let name = text.trim_start_matches("1 + ").split('(').next().expect("a name");
         let shown = error.render();
         let mark = shown.lines().find(|line| line.contains('^')).expect("a mark");

@@ -1,4 +1,4 @@
-//! Reductions and scans have the reference's bits in every executor, vector width and number of threads, over every layout.
+//! Reductions and scans have the reference's bits on every executor, vector width and number of threads, for every layout.
 
 use broadloom::prelude::*;
 use broadloom::{Chunks, Dim, In, Kernel, Out, Over, functions};
@@ -9,7 +9,7 @@ use broadloom_testkit::{Runner, elements};
 
 const THREADS: [usize; 4] = [1, 2, 3, 7];
 
-/// The bits of what an array gives in every way, which are one.
+/// Evaluates an array in every way, checks that the bits are the same, and returns them.
 fn bits_in_every_way(x: &Array<'_>, what: &str) -> Vec<u64> {
     let mut all: Option<Vec<u64>> = None;
     for runner in Runner::all() {
@@ -25,19 +25,19 @@ fn bits_in_every_way(x: &Array<'_>, what: &str) -> Vec<u64> {
     all.unwrap_or_default()
 }
 
-/// The elements of an array, as the reference takes them.
+/// The elements of an array, as an input of the reference.
 fn tensor(x: &Array<'_>) -> Tensor {
     let bits = elements::bits(x).expect("the elements of an input");
     Tensor { dtype: x.dtype(), shape: x.shape().to_vec(), bits }
 }
 
-/// A float32 or a float64 of any sign, of magnitudes that differ by so many powers of two at most.
+/// A float32 or a float64 of random sign. The magnitudes differ by at most `powers` powers of two.
 fn float(rng: &mut Rng, powers: usize) -> f64 {
     let sign = if rng.chance(1, 2) { -1.0 } else { 1.0 };
     sign * ((rng.next() >> 11) as f64) * 2f64.powi(rng.below(powers) as i32 - 53)
 }
 
-/// Sums, products and others along these axes, of an array that is a view.
+/// Checks sums, products and other reductions along these axes of an array that may be a view.
 fn check(x: &Array<'_>, axes: Option<&[isize]>, what: &str) {
     let of = tensor(x);
     let over = || axes.map_or_else(Over::all, Over::axes);
@@ -73,7 +73,7 @@ fn the_golden_value() {
     let row = Array::from_vec(x.clone());
     let sum = |x: &Array<'static>| x.sum(()).expect("floats");
     assert_eq!(bits_in_every_way(&sum(&row), "in a row"), [GOLDEN]);
-    // The order is that of the indices, wherever the elements lie.
+    // The order of summation is that of the indices, whatever the order in memory is.
     let backwards = Array::from_vec(x.iter().rev().copied().collect());
     assert_eq!(bits_in_every_way(&sum(&backwards.flip(0).expect("an axis")), "backwards"), [GOLDEN]);
     let (rows, columns) = (1000, 1000);
@@ -81,23 +81,23 @@ fn the_golden_value() {
     let turned = Array::from_shape_vec(&[columns, rows], turned).expect("it fits");
     let transposed = turned.permute_dims(&[1, 0]).expect("two axes");
     assert_eq!(bits_in_every_way(&sum(&transposed), "transposed"), [GOLDEN]);
-    // An outer axis, beside others.
+    // A sum along an outer axis, with other columns beside it.
     let columns: Vec<f64> = x.iter().flat_map(|&x| [x, -x, 0.0]).collect();
     let columns = Array::from_shape_vec(&[x.len(), 3], columns).expect("it fits");
     let sums = columns.sum(0).expect("floats");
     assert_eq!(bits_in_every_way(&sums, "beside others"), [GOLDEN, GOLDEN | 1 << 63, 0]);
-    // Computed on the way: each element is exact.
+    // The elements are computed during the reduction; each is exact.
     let doubled = (&row * 2.0).sum(()).expect("floats");
     assert_eq!(bits_in_every_way(&doubled, "of products"), [GOLDEN + (1 << 52)]);
 }
 
-/// One by one, 2^26 times float32 0.1 would be 2^21, and no more.
+/// Added one by one in float32, 2^26 times 0.1 would stop growing at 2^21.
 #[test]
 fn equal_numbers_do_not_drown() {
     for power in [20, 26] {
         let n = 1_usize << power;
         let x = Array::scalar(0.1_f32).astype(DType::Float32).broadcast_to(&[n]).expect("a longer shape");
-        // Each sum of two equal floats is exact.
+        // Each partial sum adds two equal floats, and is exact.
         let want = 0.1_f32 * n as f32;
         let sum = x.sum(()).expect("floats");
         assert_eq!(bits_in_every_way(&sum, "equal numbers"), [u64::from(want.to_bits())]);
@@ -132,7 +132,7 @@ fn the_error_of_ill_conditioned_sums_is_within_the_bound() {
     }
 }
 
-/// Lengths at which rows of lanes, leaves, tiles and blocks end, and beside those.
+/// Lengths at and next to the ends of rows of lanes, leaves, tiles and blocks.
 #[test]
 fn every_length() {
     let mut rng = Rng::new(31);
@@ -183,7 +183,7 @@ fn views() {
     }
 }
 
-/// No elements along an axis, and no results.
+/// Reductions of no elements, and reductions without results.
 #[test]
 fn nothing() {
     let x = Array::from_shape_vec(&[3, 0, 2], Vec::<f32>::new()).expect("it fits");
@@ -235,7 +235,7 @@ fn scans() {
     }
 }
 
-/// One kernel for all extents, those of reduced axes too.
+/// One kernel for all extents, including those of reduced axes.
 #[test]
 fn kernels_of_open_extents() -> Result<()> {
     let mut rng = Rng::new(47);
@@ -270,7 +270,7 @@ fn kernels_of_open_extents() -> Result<()> {
     Ok(())
 }
 
-/// Each result may be computed apart from the others.
+/// Each result can be computed in a chunk of its own.
 #[test]
 fn chunks_have_the_bits_of_the_whole() {
     let mut rng = Rng::new(43);
@@ -305,7 +305,7 @@ fn chunks_have_the_bits_of_the_whole() {
     }
 }
 
-/// Expressions that people write: stages that share their rows, and several reductions of one array.
+/// Typical expressions: stages that share rows, and several reductions of one array.
 #[test]
 fn expressions_have_the_references_bits() {
     let x = Array::from_shape_vec(&[6, 40], vec![0.5_f32; 240]).expect("it fits");
@@ -332,7 +332,7 @@ fn expressions_have_the_references_bits() {
     assert_eq!(summary.programs, 60);
 }
 
-/// What a watched run has done in the end is all that it was to do, however few its parts are.
+/// The final progress report counts all elements, however few chunks there are.
 #[test]
 fn progress_counts_every_element() -> Result<()> {
     use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
-//! A system that refuses memory, address space or threads: a typed error or another way, nothing lost, and the same
-//! engine goes on. (`no_executable_memory.rs` has executable memory.)
+//! A system that refuses memory, address space or threads. Evaluations return a typed error or succeed in another way, no
+//! memory is lost, and the same engine continues to work. (Executable memory is tested in `no_executable_memory.rs`.)
 //!
-//! Each test runs itself again as a child process, which limits itself for good.
+//! Each test runs itself again as a child process, which limits its own resources permanently.
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code, reason = "limits are set by a system call")]
 
@@ -10,12 +10,12 @@ use std::process::Command;
 use broadloom::prelude::*;
 use broadloom::{Engine, ErrorKind, Executor, Kernel, Options, eval_many};
 
-/// Tells a child what it is to do.
+/// The environment variable that names the test that a child runs.
 const CHILD: &str = "BROADLOOM_TEST_SHORT_OF";
-/// The line that a child prints when everything was right.
+/// Printed by a child if all checks succeed.
 const DONE: &str = "everything was right";
 
-/// Runs a test's body in a child process, which the body may cripple.
+/// Runs a test's body in a child process, whose resources the body may limit.
 fn in_a_child(test: &str, variables: &[(&str, &str)], body: impl FnOnce()) {
     if std::env::var(CHILD).is_ok_and(|name| name == test) {
         body();
@@ -35,13 +35,13 @@ fn in_a_child(test: &str, variables: &[(&str, &str)], body: impl FnOnce()) {
 
 const MIB: usize = 1 << 20;
 
-/// Refuses address space beyond what the process has now and so much more.
+/// Limits the address space to the current size of the process and `more` bytes.
 fn limit_address_space(more: usize) {
     let statm = std::fs::read_to_string("/proc/self/statm").expect("Linux");
     let pages: usize = statm.split_whitespace().next().and_then(|n| n.parse().ok()).expect("a number");
     let bytes = (pages * 4096 + more) as libc::rlim_t;
     let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
-    // SAFETY: reads a struct that lives until the call returns.
+    // SAFETY: the call reads a struct that lives until it returns.
     let done = unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) };
     assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
     let refused = Vec::<u8>::new().try_reserve_exact(more + MIB);
@@ -54,7 +54,7 @@ fn options(executor: Executor) -> Options {
 
 const EXECUTORS: [Executor; 3] = [Executor::Interp, Executor::Jit, Executor::Auto];
 
-/// The engine works: contiguous, packed, with a temporary.
+/// Checks that the engine works, with contiguous and packed operands and with a temporary.
 fn small_things_are_right(after: &str) {
     let x = Array::from_shape_vec(&[3, 40], (0..120i64).collect()).expect("120");
     let turned = (&x * 3).t().reshape(&[120]).expect("120") + 1;
@@ -69,7 +69,7 @@ fn huge(extent: usize) -> Array<'static> {
     Array::full(&[extent], 0.5f64).expect("lazy") + 1
 }
 
-/// Columns that are rows in memory: no strides express it, so that it is brought into order first.
+/// An array whose columns are rows in memory. No strides can express the reshape, so it is stored in row-major order first.
 fn huge_and_turned() -> Array<'static> {
     let table = Array::full(&[1 << 13, 1 << 14], 0.5f64).expect("lazy");
     let rule = Array::from_fn(&[1 << 13, 1], |i| i[0] as f64).expect("small");
@@ -79,7 +79,7 @@ fn huge_and_turned() -> Array<'static> {
 #[test]
 fn address_space() {
     in_a_child("address_space", &[], || {
-        // What the process needs once.
+        // Allocates once what every evaluation in the process needs.
         small_things_are_right("nothing");
         huge(400_000).eval().expect("small");
         Engine::global().clear();
@@ -114,7 +114,7 @@ fn address_space() {
             let error = huge(1 << 27).eval_with(&options(executor)).map(drop).expect_err("too much");
             assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
         }
-        // Of what is lazy, a part can be had, and shown.
+        // A part of a lazy array can still be evaluated, and printed.
         let x = huge(1 << 45);
         assert_eq!(x.to_string(), "[1.5 1.5 1.5 ... 1.5 1.5 1.5]");
         assert_eq!(x.index_axis(0, -1).and_then(|x| x.item::<f64>()), Ok(1.5));
@@ -132,17 +132,17 @@ fn address_space() {
     });
 }
 
-/// What the pool keeps is not missing where it is needed.
+/// Memory that the pool keeps is available to other allocations.
 #[test]
 fn what_the_pool_keeps() {
     in_a_child("what_the_pool_keeps", &[], || {
-        // On one thread: the stacks and heaps of others would take from what is counted here.
+        // One thread, because the stacks and heaps of further threads would count towards the limit.
         let interp = options(Executor::Interp);
         huge(400_000).eval_with(&interp).expect("small");
         Engine::global().clear();
         limit_address_space(96 * MIB);
         for round in 0..3 {
-            // 56 MiB that go back to the pool, then 80 of another size class, several times.
+            // Frees 56 MiB to the pool and then allocates 80 MiB of another size class, several times.
             for mib in [56, 80, 20, 30, 80] {
                 let sum = huge(mib * MIB / 8).eval_with(&interp);
                 let sum = sum.unwrap_or_else(|e| panic!("round {round}, {mib} MiB: {e}"));
@@ -152,10 +152,10 @@ fn what_the_pool_keeps() {
     });
 }
 
-/// No block of memory of 32 KiB is available: neither for the tiles of a packed operand.
+/// No block of 32 KiB of memory is available, and so none for the tiles of a packed operand.
 #[test]
 fn tiles() {
-    // Everything from one heap, which is grown to its limit and does not shrink.
+    // All allocations are from one heap, which is grown to its limit and does not shrink.
     let one_heap = [("MALLOC_ARENA_MAX", "1"), ("MALLOC_TRIM_THRESHOLD_", "1000000000")];
     in_a_child("tiles", &one_heap, || {
         const PIECE: usize = 16 << 10;
@@ -172,7 +172,8 @@ fn tiles() {
             }
             room.push(piece);
         }
-        // Holes for what is small, each between two pieces that are kept: beside free memory it would grow until a tile fits.
+        // Frees holes for small allocations, each between two pieces that are kept. Next to free memory, a hole would grow
+        // until a tile fits.
         room.sort_unstable_by_key(|piece| piece.as_ptr().addr());
         let are_adjacent = |a: &Vec<u8>, b: &Vec<u8>| b.as_ptr().addr() - a.as_ptr().addr() < PIECE + 64;
         let mut holes = 0;
@@ -191,7 +192,7 @@ fn tiles() {
             (ErrorKind::Limit, "cannot allocate"),
             "{error}"
         );
-        // Nor for machine code, which is no error.
+        // There is also no memory for machine code, which is not an error.
         for executor in EXECUTORS {
             let small = (Array::from_vec(vec![1i32, 2]) + 1).eval_with(&options(executor));
             let small = small.and_then(|x| x.to_vec::<i32>());
@@ -207,7 +208,7 @@ fn tiles() {
     });
 }
 
-/// Work for several threads: its input, itself, and what it gives.
+/// Work for several threads: the input, the expression, and the expected result.
 fn shared_work() -> (Array<'static>, Array<'static>, Vec<i32>) {
     let n = 400_000;
     let x = Array::from_vec((0..n).collect::<Vec<i32>>());
@@ -216,12 +217,13 @@ fn shared_work() -> (Array<'static>, Array<'static>, Vec<i32>) {
     (x, y, (0..n).map(step).collect())
 }
 
-/// A thread would take the last address space: where its stack still fits and what std allocates next does not (a stack for
-/// signals), the process would end. It is not started.
+/// A new thread would use up the address space. If there is room for its stack, but not for std's next allocation (a stack
+/// for signals), the process would be ended. The thread must not be started.
 #[test]
 fn threads_at_the_limit() {
     let name = "threads_at_the_limit";
-    // KiB, around the size of a stack, in pages, and further; from one heap, that grows within what is left.
+    // Amounts in KiB near the size of a stack, in steps of a page, and some others. All memory is from one heap, which grows
+    // within these amounts.
     for left in (2040..2100).step_by(4).chain([1536, 3072, 4096, 8192]) {
         let left = format!("{}", left << 10);
         let variables = [("BROADLOOM_TEST_LEFT", &*left), ("MALLOC_ARENA_MAX", "1"), ("RUST_BACKTRACE", "0")];
@@ -244,16 +246,17 @@ fn threads_at_the_limit() {
     }
 }
 
-/// Runs a closure in a process that is forked from this one, which must end well within a minute.
+/// Runs a closure in a process that is forked from this one, and must end well within a minute.
 fn in_a_fork(body: impl FnOnce()) {
-    // SAFETY: the child runs what any thread of a forked process may, broadloom's claim being tested, and ends by `_exit`.
+    // SAFETY: the child runs only code that the library claims to be able to run in a forked process, which this test checks,
+    // and ends with `_exit`.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "{}", std::io::Error::last_os_error());
     if child == 0 {
-        // SAFETY: ends this process after a minute, should it hang.
+        // SAFETY: the call takes a number. It ends this process after a minute if it hangs.
         unsafe { libc::alarm(60) };
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
-        // SAFETY: nothing is run at exit.
+        // SAFETY: `_exit` runs no exit handlers.
         unsafe { libc::_exit(if done.is_ok() { 0 } else { 1 }) };
     }
     await_child(child);
@@ -261,12 +264,12 @@ fn in_a_fork(body: impl FnOnce()) {
 
 fn await_child(child: libc::pid_t) {
     let mut status = 0;
-    // SAFETY: writes to an integer that lives until the call returns.
+    // SAFETY: the call writes to an integer that lives until it returns.
     let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
     assert_eq!((waited, status), (child, 0), "the forked process hung or failed");
 }
 
-/// The threads stay with the parent: a child works alone, and its children too.
+/// A forked child does not have the parent's threads. It works alone, and so do its own children.
 #[test]
 fn threads_and_fork() {
     in_a_child("threads_and_fork", &[], || {
@@ -290,8 +293,8 @@ fn threads_and_fork() {
     });
 }
 
-/// The process is forked by a host function: in the child, what other threads had begun stays undone, which is an error; or
-/// no one had begun, and the child computes everything.
+/// A host function forks the process. In the child, chunks that other threads had begun are never completed, which is an
+/// error. If no other thread had begun one, the child computes all elements.
 #[test]
 fn forked_within_an_evaluation() {
     in_a_child("forked_within_an_evaluation", &[], || {
@@ -299,7 +302,7 @@ fn forked_within_an_evaluation() {
         thread_local! { static FORKS: std::cell::Cell<bool> = const { std::cell::Cell::new(false) }; }
         static FORKED: AtomicI32 = AtomicI32::new(-1);
         let fork = |x: i32| {
-            // Once, on the thread that evaluates.
+            // Forks once, on the thread that started the evaluation.
             if FORKS.replace(false) {
                 // SAFETY: as in `in_a_fork`.
                 FORKED.store(unsafe { libc::fork() }, Ordering::Relaxed);
@@ -323,11 +326,11 @@ fn forked_within_an_evaluation() {
             if child == 0 {
                 let is_told =
                     got.is_err_and(|e| e.kind() == ErrorKind::Limit && e.message().contains("forked"));
-                // SAFETY: nothing is run at exit.
+                // SAFETY: `_exit` runs no exit handlers.
                 unsafe { libc::_exit(if is_right || is_told { 0 } else { 1 }) };
             }
             assert!(child != 0 && is_right);
-            // Not, where others took all parts before this thread came to one.
+            // There is no child if other threads took all parts before this thread got one.
             if child > 0 {
                 await_child(child);
                 forks += 1;
@@ -337,10 +340,10 @@ fn forked_within_an_evaluation() {
     });
 }
 
-/// No thread can be had: the caller's works alone.
+/// If no thread can be started, the caller's thread works alone.
 #[test]
 fn threads() {
-    // Stacks of 1 GiB do not fit into the address space that is left.
+    // Stacks of 1 GiB do not fit the remaining address space.
     in_a_child("threads", &[("RUST_MIN_STACK", "1073741824")], || {
         limit_address_space(256 * MIB);
         assert!(std::thread::Builder::new().spawn(|| ()).is_err(), "threads are available");

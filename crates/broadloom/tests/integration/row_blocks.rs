@@ -1,5 +1,5 @@
-//! Stages that run row block by row block give the bits that they give one after the other, whatever the executor, the number of
-//! threads, the layout and the block; and they fail, are cancelled and report as these do.
+//! Stages that run row block by row block have the same bits as stages that run one after the other, for all executors, numbers
+//! of threads, layouts and blocks. They also fail, are cancelled and report progress in the same way.
 #![allow(unsafe_code, reason = "memory that is an input and an output is made from raw pointers")]
 
 use std::sync::Mutex;
@@ -22,7 +22,7 @@ fn options(runner: Runner, threads: usize) -> Options {
     Options { threads: Some(threads), ..runner.options() }
 }
 
-/// Numbers of both signs, and some that are equal.
+/// Numbers of both signs, some of which are equal.
 fn numbers(dtype: DType, shape: &[usize]) -> Result<Array<'static>> {
     let count = shape.iter().product::<usize>();
     let values = (0..count).map(|i| ((i * 7919 + i / 13) % 211) as f32 / 8.0 - 13.0).collect();
@@ -34,7 +34,7 @@ fn softmax(x: &Array<'static>) -> Result<Array<'static>> {
     Ok(&e / e.sum(rows())?)
 }
 
-/// Of floats: rows `x`, a column and a row.
+/// Expressions of floats, with rows `x`, a column and a row.
 fn of_floats(x: &Array<'static>, column: &Array<'static>, row: &Array<'static>) -> Result<Expressions> {
     let less = x - x.max(rows())?;
     let centred = x - x.mean(rows())?;
@@ -53,7 +53,7 @@ fn of_floats(x: &Array<'static>, column: &Array<'static>, row: &Array<'static>) 
     ])
 }
 
-/// Of any numbers.
+/// Expressions of any numbers.
 fn of_numbers(x: &Array<'static>, _: &Array<'static>, row: &Array<'static>) -> Result<Expressions> {
     let most = x.max(rows())?;
     Ok(vec![
@@ -73,7 +73,7 @@ fn runs_in_blocks(x: &Array<'_>) -> Result<bool> {
     Ok(x.explain()?.contains("run row block by row block"))
 }
 
-/// Compares what blocks give with what a few rows give at a time, which are too few for blocks.
+/// Compares the results of blocks with the results of a few rows at a time, which are too few to run in blocks.
 fn check(
     what: &str,
     [x, column, row]: [&Array<'static>; 3],
@@ -127,7 +127,7 @@ fn whatever_the_layout_of_the_input() -> Result<()> {
         let x = every_second(&wide, steps)?;
         check(&format!("{steps:?}"), [&x, &column.flip(0)?, &row], of_floats)?;
     }
-    // Rows that lie across: a block has enough of them.
+    // Rows of a transpose, whose elements are not contiguous. A block contains enough rows to read them efficiently.
     let turned = numbers(dtype, &[41, 5003])?.permute_dims(&[1, 0])?;
     let column = numbers(dtype, &[5003, 1])?;
     let soft = softmax(&turned)?;
@@ -135,7 +135,7 @@ fn whatever_the_layout_of_the_input() -> Result<()> {
     let settled = softmax(&turned.eval()?)?;
     assert_eq!(soft.to_bytes()?, settled.to_bytes()?);
     assert_eq!((&soft * &column).to_bytes()?, (soft.eval()? * &column).to_bytes()?);
-    // One row that is repeated, and generated numbers.
+    // A single row that is broadcast, and generated numbers.
     let same = numbers(dtype, &[6007])?.broadcast_to(&[43, 6007])?;
     check("one row", [&same, &numbers(dtype, &[43, 1])?, &row], of_floats)?;
     let counted = Array::arange(0_i64, 43 * 6007, 1)?.reshape(&[43, 6007])?;
@@ -154,7 +154,7 @@ fn several_outer_axes_are_cut_where_blocks_are_small_enough() -> Result<()> {
         let expressions = |x: &Array<'static>, column: &Array<'static>, row: &Array<'static>| {
             of_floats(x, column, row).map(|all| all.into_iter().take(5).collect::<Vec<_>>())
         };
-        // Two of the outer indices are too many for no blocks.
+        // The expected bits are computed from parts that are too small to run in blocks.
         let mut wanted = Vec::new();
         for i in 0..6 {
             for j in (0..25).step_by(5) {
@@ -180,11 +180,12 @@ fn several_outer_axes_are_cut_where_blocks_are_small_enough() -> Result<()> {
     Ok(())
 }
 
-/// What several results need stays whole, and what runs before and after the blocks is where it was.
+/// A node that several results need is stored whole, and stages before and after the blocks run in their original order.
 #[test]
 fn several_results_and_stages_around_the_blocks() -> Result<()> {
     let (x, row) = (numbers(DType::Float32, &[43, 6007])?, numbers(DType::Float32, &[6007])?);
-    // The row is reduced before, the total after, and the sums of the rows are a result and read by others.
+    // The row is reduced before the blocks, and the total after them. The sums of the rows are a result, and other stages read
+    // them.
     let share = &row / row.abs().sum(())?;
     let e = (&x * &share).exp();
     let sums = e.sum(rows())?;
@@ -230,7 +231,7 @@ fn kernels_run_in_blocks_into_memory_of_any_layout() -> Result<()> {
     let (mut first, mut second) = (vec![0.0_f32; n * m], vec![0.0_f32; n]);
     call.run(&[(&data[..]).into()], [(&mut first[..]).into(), (&mut second[..]).into()])?;
     assert!(first == soft && second == sums);
-    // Columns of memory, and every third element, backwards.
+    // The columns of a matrix in memory, and every third element in reverse order.
     let (mut first, mut second) = (vec![0.0_f32; n * m], vec![0.0_f32; 3 * n]);
     let (shapes, across) = ([[n, m], [n, 1]], [1, n as isize]);
     let outputs = [
@@ -243,7 +244,8 @@ fn kernels_run_in_blocks_into_memory_of_any_layout() -> Result<()> {
     Ok(())
 }
 
-/// Rows that are written are read later where memory is shared, by chance even by other blocks.
+/// If memory is shared, a row that one block writes may be read later, even by another block. The outputs are therefore written
+/// after all inputs have been read.
 #[test]
 fn outputs_over_inputs_are_written_when_all_is_read() -> Result<()> {
     let (n, m) = (43_usize, 6007_usize);
@@ -256,7 +258,7 @@ fn outputs_over_inputs_are_written_when_all_is_read() -> Result<()> {
         let mut memory = start.clone();
         let base = memory.as_mut_ptr();
         let mut second = vec![0.0_f32; n];
-        // SAFETY: in the bounds of `memory`, which nothing else uses meanwhile.
+        // SAFETY: the region and the view are within `memory`, which is not used otherwise during the run.
         unsafe {
             let read = Region::from_raw(base.cast(), 4 * n * m);
             let strides = [4 * m as isize, 4];
@@ -296,7 +298,8 @@ fn a_division_by_zero_is_that_of_the_first_stage() -> Result<()> {
                 assert_eq!(error.kind(), ErrorKind::ZeroDivision);
                 Ok(error.message().to_owned())
             };
-            // The first stage's is in the last row, that of a later stage in the first.
+            // The zero divisor of the first stage is in the last row, and the zero divisor of a later stage is in the first
+            // row. The first stage's error must be reported.
             assert!(fails(&divisors(Some(42), 3)?, &divisors(Some(0), 3)?)?.starts_with("floor_divide"));
             assert!(fails(&none, &divisors(Some(0), 3)?)?.starts_with("remainder"));
             let got = y(&none, &none)?.eval_with(&options)?;
@@ -310,7 +313,7 @@ fn a_division_by_zero_is_that_of_the_first_stage() -> Result<()> {
 fn blocks_are_cancelled_and_report_what_is_done() -> Result<()> {
     let y = softmax(&numbers(DType::Float32, &[430, 6007])?)?;
     assert!(runs_in_blocks(&y)?);
-    // The maximum, the exponentials with their sum, and the quotient.
+    // Three stages: the maximum, the exponentials with their sum, and the quotient.
     let elements = 3 * 430 * 6007;
     for threads in [1, 2, 7] {
         let options = options(Runner::AUTO, threads);

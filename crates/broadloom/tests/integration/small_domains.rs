@@ -1,6 +1,7 @@
-//! Domains that are small enough to be tried whole, in every executor against the model: every pair of 8-bit integers,
-//! every bool, every float16, and every float16 beside numbers at which something changes; and the same with one
-//! operand a literal, which rewrite rules see, or both. (The scalar instance alone, which folds: the testkit's tests.)
+//! Domains that are small enough to be tested completely, on every executor against the model: every pair of 8-bit
+//! integers, every bool, every float16, and every float16 combined with selected numbers. The same is tested with one
+//! operand a literal, to which rewrite rules apply, and with all operands literals. (The test kit tests constant
+//! folding on its own.)
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,14 +15,14 @@ use broadloom_testkit::oracle::{self, ModelSignature, SIGNATURES};
 
 const BYTES: [DType; 2] = [DType::Int8, DType::UInt8];
 
-/// Zeros, the ends of the subnormals and of the numbers, units and their neighbours, halves and wholes, infinities,
-/// NaNs.
+/// Zeros, the limits of the subnormal and normal numbers, ones and the numbers next to them, halves and integers,
+/// infinities, NaNs.
 const FLOAT16: [u64; 26] = [
     0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x8400, 0x3555, 0x3800, 0x3bff, 0x3c00, 0x3c01, 0xbc00,
     0x3e00, 0x4000, 0xc000, 0x4200, 0xc248, 0x4900, 0x6401, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00, 0xfe00,
 ];
 
-/// A function and the dtype of its operands; the condition of `where` is bool.
+/// A function, and the dtype of its operands. The condition of `where` is always bool.
 #[derive(Clone, Copy)]
 struct TypedFunction {
     signature: &'static ModelSignature,
@@ -50,7 +51,7 @@ impl TypedFunction {
         elements::bits(&x).expect("in memory")
     }
 
-    /// Panics unless the results are these; `args` gives the operands of a place.
+    /// Panics unless the results are equal to `want`. `args` returns the operands of an element, for the message.
     fn same(&self, got: &[u64], want: &[u64], way: &str, args: impl Fn(usize) -> Vec<u64>) {
         if elements::difference(self.result(), got, want).is_some() {
             let differs =
@@ -61,8 +62,9 @@ impl TypedFunction {
         }
     }
 
-    /// What all executors give for columns of operands, which the model finds right: every result, but for those of
-    /// approximate functions of which every `step`th (the others are those of the scalar instance).
+    /// Evaluates the function for columns of operands on all executors, which must return the same bits. The model
+    /// checks every result; of approximate functions, it checks every `step`th one, and the others must equal the
+    /// scalar instance's.
     fn judged(&self, columns: &[Vec<u64>], step: usize) -> Vec<u64> {
         let n = columns[0].len();
         let args = |i: usize| columns.iter().map(|column| column[i]).collect::<Vec<_>>();
@@ -101,14 +103,14 @@ impl TypedFunction {
     }
 }
 
-/// The functions of so many operands that take a dtype.
+/// The functions of `arity` operands that accept one of these dtypes.
 fn calls(dtypes: &[DType], arity: usize) -> Vec<TypedFunction> {
     let takes = |s: &ModelSignature, dtype: DType| s.arity == arity && s.takes_dtype(dtype.name());
     let of = |&dtype: &DType| SIGNATURES.iter().filter(move |s| takes(s, dtype)).map(move |s| (s, dtype));
     dtypes.iter().flat_map(of).map(|(signature, dtype)| TypedFunction { signature, dtype }).collect()
 }
 
-/// Does something for each of them, on all processors.
+/// Calls `check` for each item, on all processors.
 fn each<T: Sync>(all: &[T], check: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     let workers = std::thread::available_parallelism().map_or(1, |n| n.get());
@@ -123,7 +125,7 @@ fn each<T: Sync>(all: &[T], check: impl Fn(&T) + Sync) {
     });
 }
 
-/// All combinations of the values of columns, the last varying fastest.
+/// All combinations of the values in the lists, as columns in which the last one varies fastest.
 fn product(lists: &[Vec<u64>]) -> Vec<Vec<u64>> {
     let total: usize = lists.iter().map(Vec::len).product();
     let mut repeats = total;
@@ -138,7 +140,7 @@ fn literal(dtype: DType, bits: u64) -> Array<'static> {
     Array::scalar(elements::literal(dtype, bits))
 }
 
-/// Literals among the operands change nothing.
+/// Checks that literals among the operands don't change the results.
 fn beside_literals(call: &TypedFunction, operands: &[Array<'_>], want: &[u64], args: &[u64]) {
     for runner in Runner::all() {
         call.same(&call.evaluate(operands, runner), want, "of literals", |_| args.to_vec());
@@ -183,7 +185,7 @@ fn every_pair_of_bytes() {
             let want: Vec<u64> = (0..256).map(|y| table[256 * y + x]).collect();
             beside_literals(call, &[whole.clone(), number], &want, &[x as u64]);
         }
-        // Typed constants, which fold.
+        // Constants with a dtype, which are folded.
         for i in (0..table.len()).step_by(41) {
             let args = [columns[0][i], columns[1][i]];
             let operands = args.map(|x| literal(call.dtype, x).astype(call.dtype));
@@ -193,7 +195,7 @@ fn every_pair_of_bytes() {
     });
 }
 
-/// Every byte between bounds, both in order and not.
+/// Every byte with two bounds, in ascending and descending order.
 #[test]
 fn every_byte_in_functions_of_three() {
     let all = calls(&BYTES, 3);
@@ -235,7 +237,7 @@ fn every_float16_beside_some() {
                 columns.reverse();
                 operands.reverse();
             }
-            // Another part of the domain each time.
+            // A different part of the domain is checked each time.
             let step = if call.is_approximate() { 47 + i } else { 1 };
             let table = call.judged(&columns, step);
             beside_literals(&call, &operands, &table, &[x]);

@@ -1,7 +1,9 @@
-//! Many calls of each face of the library in one process, whose memory stays where it was after the first tenth of them.
+//! Calls each public interface of the library many times in one process. The process must not grow after the first tenth of the
+//! calls.
 //!
-//! `BROADLOOM_CALLS` says how many: 20 000 by default, and 1 000 000 for docs/reliability.md. Faces that plan or compile at each call
-//! have a hundredth of them. Each test runs itself again as a child process, whose memory no other test changes.
+//! `BROADLOOM_CALLS` sets the number of calls: 20 000 by default, and 1 000 000 for docs/reliability.md. Interfaces that plan or
+//! compile at each call get a hundredth of them. Each test runs itself again as a child process, whose memory no other test
+//! affects.
 #![cfg(target_os = "linux")]
 
 use std::process::Command;
@@ -10,23 +12,24 @@ use broadloom::prelude::*;
 use broadloom::text::Program;
 use broadloom::{Kernel, Options, eval_many};
 
-/// Tells a child that it is one.
+/// The environment variable that makes a process a child.
 const CHILD: &str = "BROADLOOM_TEST_SOAK";
 
-/// By so many bytes may a process grow: a leak of 16 bytes a call is 16 MB in a million calls.
+/// The maximum number of bytes by which a process may grow. A leak of 16 bytes per call would be 16 MB in a million calls.
 const MOST: usize = 8 << 20;
 
-/// The words of a child in which everything was right.
+/// A part of the text that a child prints if all checks succeed.
 const DONE: &str = "calls, grown by";
 
-/// Bytes of this process in memory.
+/// The resident memory of this process, in bytes.
 fn resident() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").expect("Linux");
     let pages: usize = statm.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("a number");
     pages * 4096
 }
 
-/// Calls a function in a child process, and checks that its memory does not grow. `fewer` divides the number of calls.
+/// Calls a function many times in a child process, and checks that the process does not grow. The number of calls is divided by
+/// `fewer`.
 fn soak(fewer: usize, mut call: impl FnMut(usize) -> Result<()>) {
     let test = std::thread::current().name().expect("a test has a name").to_owned();
     if std::env::var(CHILD).is_err() {
@@ -130,7 +133,7 @@ fn new_kernels() {
     });
 }
 
-/// As the command evaluates a formula.
+/// Evaluates formulas in the way of the command.
 #[test]
 fn formulas() {
     let x = numbers();

@@ -1,5 +1,6 @@
-//! Every row of the case files in tests/cases/spec and tests/cases/reductions, through the functions of the face: both executors, with rewrite
-//! rules and without, folded at build time, and at every place in an array that could make a difference.
+//! Every row of the case files in tests/cases/spec and tests/cases/reductions, through the public functions: on both executors,
+//! with and without rewrite rules, folded when the expression is built, and at every position in an array that could make a
+//! difference.
 
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use broadloom::{Array, Result, functions};
 use broadloom_testkit::conformance::{self, OperandPlace};
 use broadloom_testkit::one_of;
 
-/// Calls the function of a name, from the op table.
+/// Calls the function with this name. The macro is expanded for each row of the op table.
 macro_rules! call {
     ($arity:ident [internal] $name:literal $args:ident) => {
         panic!("{} is not a function", $name)
@@ -40,7 +41,7 @@ fn check(place: OperandPlace) {
     let batches = conformance::batches(folder).unwrap_or_else(|error| panic!("{error}"));
     let rows: usize = batches.iter().map(|b| b.rows()).sum();
     assert!(batches.len() > 400 && rows > 15_000, "{rows} rows in {} batches", batches.len());
-    // Others for each place.
+    // In quick tests, different batches are run for each place.
     let first = place as usize % one_of(3);
     let tried: Vec<_> = batches.into_iter().skip(first).step_by(one_of(3)).collect();
     let account = conformance::account(&tried, place, &apply);
@@ -90,7 +91,7 @@ fn broadcast_against_each_other() {
     check(OperandPlace::Broadcast);
 }
 
-/// The rows of reductions, in tests/cases/reductions.
+/// The case files in tests/cases/reductions.
 #[test]
 fn reductions_over_every_layout() {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cases/reductions"));

@@ -1,5 +1,5 @@
-//! Kernels whose extents are open: what they give is what an evaluation of the same arrays gives, whatever the extents,
-//! strides, ranges and overlaps; and what does not fit is refused before anything is written.
+//! Kernels with dynamic dimensions. For all extents, strides, ranges of rows and overlaps, their results equal those of
+//! evaluating the same arrays. Operands that don't match are rejected before anything is written.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,12 +21,13 @@ fn options(runner: Runner) -> Options {
     runner.options()
 }
 
-/// Numbers that are not the same twice in a few thousand.
+/// Numbers that don't repeat within a few thousand elements.
 fn numbers(n: usize) -> Vec<f64> {
     (0..n).map(|i| ((i * 7919) % 4001) as f64 * 0.37 - 500.0).collect()
 }
 
-/// The expression of these tests: two loops' worth of shapes, a row, a scalar, two results.
+/// The expressions of these tests: two results of a matrix, a row and a scalar. They take two loops of different
+/// shapes.
 fn expressions<'a>(x: &Array<'a>, row: &Array<'a>, rate: &Array<'a>) -> [Array<'a>; 2] {
     let scaled = x * row.exp() + rate;
     [scaled.clone(), scaled.abs().sqrt() - x]
@@ -39,7 +40,7 @@ fn kernel(runner: Runner) -> Kernel {
     Kernel::named(&[("a", &a), ("b", &b)], &[&x, &row, &rate], &options(runner)).expect("a kernel")
 }
 
-/// What evaluating the expressions gives.
+/// The values of the expressions, evaluated without a kernel.
 fn evaluated(x: &Array<'_>, row: &[f64], rate: f64) -> [Vec<f64>; 2] {
     let row = Array::from_slice(row).eval().expect("a row");
     let rate = Array::full(&[], rate).expect("a number");
@@ -72,7 +73,7 @@ fn strides_of_any_sort_in_and_out() -> Result<()> {
     let row = numbers(m);
     for runner in Runner::all() {
         let kernel = kernel(runner);
-        // Every second row; columns reversed; transposed; rows that are one.
+        // Every second row; reversed columns; transposed; a single row that is repeated; reversed rows and columns.
         for (offset, strides) in [
             (0, [2 * m as isize, 1]),
             (m - 1, [m as isize, -1]),
@@ -87,7 +88,7 @@ fn strides_of_any_sort_in_and_out() -> Result<()> {
             };
             let gathered: Vec<f64> = (0..n * m).map(|i| element(i / m, i % m)).collect();
             let expected = evaluated(&Array::from_shape_vec(&[n, m], gathered)?, &row, -3.5);
-            // One result transposed and with gaps, the other backwards.
+            // One output is transposed and has gaps, and the other one is reversed.
             let (mut a, mut b) = (vec![7.0; 3 * n * m], vec![7.0; n * m]);
             let (to_a, to_b) = ([3, 3 * n as isize], [-(m as isize), -1]);
             kernel.run(
@@ -146,7 +147,7 @@ fn ranges_make_up_the_whole() -> Result<()> {
     Ok(())
 }
 
-/// `...` may be no axes: then rows are those of the axis behind it.
+/// `...` may represent no axes. The rows are then indices along the next axis.
 #[test]
 fn ranges_where_the_rest_is_nothing() -> Result<()> {
     let data: Vec<f64> = numbers(12);
@@ -165,7 +166,7 @@ fn ranges_where_the_rest_is_nothing() -> Result<()> {
         }
         assert_eq!(parts, whole, "{dims}");
     }
-    // And where it is some: rows of the first of them.
+    // If `...` represents several axes, the rows are indices along the first of them.
     let (x, s) = (input("x", DType::Float64, "... n"), input("s", DType::Float64, "... 1"));
     let kernel = Kernel::new(&[&(&x * &s)], &[&x, &s], &Options::default())?;
     let inputs = [In::shaped(&data, &[3, 2, 2]), In::shaped(&data[..6], &[3, 2, 1])];
@@ -179,7 +180,7 @@ fn ranges_where_the_rest_is_nothing() -> Result<()> {
     Ok(())
 }
 
-/// Layouts that no memory has are refused, in every build, and so is a view of elements of another size.
+/// Layouts that exceed every memory are rejected in every build, and so is a view whose elements have another size.
 #[test]
 fn wild_layouts_are_refused() -> Result<()> {
     let x = input("x", DType::Float64, "n");
@@ -201,7 +202,7 @@ fn wild_layouts_are_refused() -> Result<()> {
         let e = kernel.run(&[(&data[..2]).into()], [to]).expect_err("outside");
         assert_eq!(e.kind(), ErrorKind::Memory, "{offset} {strides:?}");
     }
-    // Strides that lead nowhere may be anything.
+    // The stride along an axis of extent 1 may have any value.
     kernel.run(&[In::view(&data, 3, &[1], &[far])], [(&mut out[..1]).into()])?;
     assert_eq!(out, [5.0, 7.0, 7.0, 7.0]);
     let mut narrow = [7.0_f32; 4];
@@ -371,7 +372,7 @@ fn progress_adds_up_and_cancelling_stops() -> Result<()> {
         assert!(seen.len() >= 8, "{} chunks", seen.len());
         assert!(seen.iter().all(|p| p.total == n) && seen.iter().any(|p| p.done == n));
 
-        // Cancelled when the first chunk is reported.
+        // The run is cancelled when the first chunk is reported.
         let (stop, chunks) = (AtomicBool::new(false), AtomicUsize::new(0));
         let cancel = |_| {
             chunks.fetch_add(1, Ordering::Relaxed);
@@ -385,13 +386,13 @@ fn progress_adds_up_and_cancelling_stops() -> Result<()> {
     Ok(())
 }
 
-/// Through memory at pointers, outputs may be where inputs are.
+/// With memory at pointers, outputs may overlap with inputs.
 #[test]
 fn overlaps_of_raw_memory() -> Result<()> {
     let n = 1000_usize;
     let shape = [n];
     let x = input("x", DType::Float64, "n");
-    // The sum of a part and the whole cuts the second kernel in two.
+    // The second kernel has two outputs, one of which reads both inputs.
     let one = Kernel::new(&[&(&x * 2 + 1)], &[&x], &Options::default())?;
     let y = input("y", DType::Float64, "n");
     let two = Kernel::new(&[&(&x + 1), &(&x * &y)], &[&x, &y], &Options::default())?;
@@ -400,7 +401,7 @@ fn overlaps_of_raw_memory() -> Result<()> {
         let mut memory = start.clone();
         let base = memory.as_mut_ptr();
         let expected: Vec<f64> = start[..n].iter().map(|x| x * 2.0 + 1.0).collect();
-        // SAFETY: in the bounds of `memory`, which nothing else uses meanwhile.
+        // SAFETY: the region and the view are within `memory`, which is not used otherwise during the run.
         unsafe {
             let read = Region::from_raw(base.cast(), 8 * n);
             let write = ViewMut::from_raw(base.add(shift).cast(), 8, &[n], &[8]).expect("a view");
@@ -408,12 +409,12 @@ fn overlaps_of_raw_memory() -> Result<()> {
         }
         assert_eq!(memory[shift..shift + n], expected[..], "shifted by {shift}");
     }
-    // The first output is the second input, moved by one.
+    // The first output is the second input, or is shifted from it by one element.
     for shift in [0_usize, 1] {
         let mut memory = start.clone();
         let base = memory.as_mut_ptr();
         let product: Vec<f64> = (0..n).map(|i| start[i] * start[n + i]).collect();
-        // SAFETY: as above.
+        // SAFETY: the regions and the views are within `memory`, which is not used otherwise during the run.
         unsafe {
             let read = |from: usize| Region::from_raw(base.add(from).cast(), 8 * n);
             let view = |from: usize| ViewMut::from_raw(base.add(from).cast(), 8, &[n], &[8]).expect("a view");
@@ -425,7 +426,7 @@ fn overlaps_of_raw_memory() -> Result<()> {
         assert_eq!(memory[n + shift..2 * n + shift], sums[..]);
         let mut memory = start.clone();
         let base = memory.as_mut_ptr();
-        // SAFETY: as above.
+        // SAFETY: the regions and the views are within `memory`, which is not used otherwise during the run.
         let e = unsafe {
             let read = |from: usize| Region::from_raw(base.add(from).cast(), 8 * n);
             let view = |from: usize| ViewMut::from_raw(base.add(from).cast(), 8, &[n], &[8]).expect("a view");
@@ -441,7 +442,8 @@ fn overlaps_of_raw_memory() -> Result<()> {
     Ok(())
 }
 
-/// Each result is where the input of the other is: whichever is computed first must not be written before the other.
+/// Each output is in the memory of an input of the other output. Whichever is computed first must not be stored before
+/// the other has been computed.
 #[test]
 fn a_loop_that_writes_what_a_later_one_reads() -> Result<()> {
     let (x, v) = (input("x", DType::Float64, "n m"), input("v", DType::Float64, "m"));
@@ -456,7 +458,7 @@ fn a_loop_that_writes_what_a_later_one_reads() -> Result<()> {
     for swapped in [false, true] {
         let mut memory = start.clone();
         let base = memory.as_mut_ptr();
-        // SAFETY: in the bounds of `memory`, which nothing else uses meanwhile.
+        // SAFETY: the regions and the views are within `memory`, which is not used otherwise during the run.
         unsafe {
             let whole = Region::from_raw(base.cast(), 8 * n * m);
             let last = Region::from_raw(base.add(n * m).cast(), 8 * m);
@@ -490,16 +492,16 @@ fn ids_are_of_the_content() -> Result<()> {
     for other in [build("m", 2.0, &plain)?, build("n", 3.0, &plain)?, build("n", 2.0, &one_thread)?] {
         assert_ne!(id, other);
     }
-    // What is part of the meaning is part of the identity.
+    // Options that change the results are part of the identity.
     let nearest = Options { accuracy: Accuracy::Nearest, ..Options::default() };
     let contracted = Options { contract: true, ..Options::default() };
     let meanings = [id, build("n", 2.0, &nearest)?, build("n", 2.0, &contracted)?];
     assert!(meanings[0] != meanings[1] && meanings[0] != meanings[2] && meanings[1] != meanings[2]);
-    // A whole input is not its first element.
+    // A whole input and its first element are different operands.
     let [a, b] = [1.0_f32, 2.0].map(|x| Array::from_vec(vec![x; 3]));
     let sum = |x: &Array<'static>| Kernel::new(&[&(x + &b)], &[&a, &b], &plain).map(|kernel| kernel.id());
     assert_ne!(sum(&a)?, sum(&a.index_axis(0, 0)?)?);
-    // What came before in this process does not matter; names do.
+    // Kernels built earlier in this process have no effect on the id, but the names of inputs and outputs have.
     let (unrelated, x) = (input("z", DType::Float32, "n"), input("x", DType::Float32, "n"));
     let _ = Kernel::new(&[&(&unrelated + 1)], &[&unrelated], &plain)?;
     let y = &x * 2.0_f32 + 1;
@@ -508,7 +510,7 @@ fn ids_are_of_the_content() -> Result<()> {
     Ok(())
 }
 
-/// Ten thousand different kernels, each with machine code of its own, all alive.
+/// Ten thousand different kernels that exist at once, each with its own machine code.
 #[test]
 fn many_kernels_live_at_once() -> Result<()> {
     let kernels = 10_000 / one_of(5);

@@ -1,7 +1,7 @@
-//! Many threads compile, evaluate and drop at once, with caches so small that everything is evicted all the time:
-//! results are right, and the limits hold.
+//! Many threads compile, evaluate and drop expressions at once, with caches so small that entries are evicted all the
+//! time. Results must be right, and the limits must hold.
 //!
-//! `BROADLOOM_STRESS_SECONDS=30 cargo test --release -p broadloom --test integration threads` keeps at it for longer.
+//! To run for longer: `BROADLOOM_STRESS_SECONDS=30 cargo test --release -p broadloom --test integration threads`.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ mod waiting;
 
 const THREADS: usize = 8;
 
-/// How long each of the tests below goes on.
+/// The duration of each of the following tests.
 fn time() -> Duration {
     let seconds = std::env::var("BROADLOOM_STRESS_SECONDS").ok();
     let seconds =
@@ -25,7 +25,8 @@ fn time() -> Duration {
     Duration::from_secs_f64(seconds)
 }
 
-/// What users may send and share; it holds or this file does not compile.
+/// The types that users may send to and share between threads. If one is not `Send + Sync`, this file does not
+/// compile.
 const _: () = {
     const fn crosses_threads<T: Send + Sync>() {}
     crosses_threads::<Kernel>();
@@ -41,7 +42,7 @@ const _: () = {
 const TINY: Limits =
     Limits { plans: 3, plan_words: 300, kernels: 2, code_bytes: 1 << 20, pool_bytes: 100_000 };
 
-/// One expression of several hundred, and what it gives for one element.
+/// One of several hundred expressions; `modelled` computes its value for one element.
 fn expression(choice: usize, x: &Array<'static>, y: &Array<'static>) -> Array<'static> {
     let steps = 1 + choice % 7;
     (0..steps).fold(x.clone(), |z, i| match (choice / 7 + i) % 5 {
@@ -65,7 +66,7 @@ fn modelled(choice: usize, x: i32, y: i32) -> i32 {
     })
 }
 
-/// Evaluates random expressions until the time is over; how many.
+/// Evaluates random expressions until the time is over. Returns the number of evaluations.
 fn work(engine: &Engine, seed: u64, held: &Array<'static>) -> usize {
     let mut rng = Rng::new(seed);
     let end = Instant::now() + time();
@@ -80,7 +81,7 @@ fn work(engine: &Engine, seed: u64, held: &Array<'static>) -> usize {
         let threads = [None, Some(1), Some(2)][rng.below(3)];
         let options = Options { threads, ..runner.options() };
         let roots = [expression(choice, &x, &y), &x + held.slice(..1).expect("an axis")];
-        // Sharing nodes with expressions that other threads evaluate and drop.
+        // The second expression shares nodes with expressions that other threads evaluate and drop.
         let results = engine.eval_many(&[&roots[0], &roots[1]], &options).expect("evaluates");
         let want: Vec<i32> = xs.iter().zip(&ys).map(|(&x, &y)| modelled(choice, x, y)).collect();
         assert_eq!(results[0].to_vec::<i32>().as_ref(), Ok(&want), "{choice} {n} {runner:?} {threads:?}");
@@ -90,7 +91,8 @@ fn work(engine: &Engine, seed: u64, held: &Array<'static>) -> usize {
         if rng.chance(1, 300) {
             engine.clear();
         }
-        // Another thread may have inserted before it evicted: the limit holds between calls.
+        // A thread inserts into the cache before it evicts, so the limit may be exceeded by one kernel per thread
+        // during calls.
         assert!(engine.compiled_kernels() <= TINY.kernels + THREADS, "{}", engine.compiled_kernels());
     }
     done
@@ -106,7 +108,7 @@ fn eight_threads_share_a_tiny_engine() {
         for seed in 0..THREADS as u64 {
             let (engine, pool, held, done) = (&engine, &pool, &held, &done);
             scope.spawn(move || {
-                // Half of them from threads of the pool that shares the work.
+                // Half of the evaluations start on threads of a pool, the others on threads of their own.
                 let own = || work(engine, seed, held);
                 let count = if seed % 2 == 0 { own() } else { pool.install(own) };
                 done.fetch_add(count, Ordering::Relaxed);
@@ -120,7 +122,7 @@ fn eight_threads_share_a_tiny_engine() {
     assert_eq!(engine.compiled_kernels(), 0);
 }
 
-/// One array, evaluated by all threads at once while its handles come and go.
+/// One array that all threads evaluate at once, while handles of it are created and dropped.
 #[test]
 fn threads_share_an_expression() {
     let data: Vec<u64> = (0..5000).collect();
@@ -139,7 +141,7 @@ fn threads_share_an_expression() {
                     let options = runner.options();
                     let got = y.clone().eval_with(&options).and_then(|y| y.to_vec::<u64>());
                     assert_eq!(got.as_ref(), Ok(want), "{runner:?}");
-                    // A node on top that only this thread has.
+                    // A node that only this thread has, above the shared expression.
                     let top = &y + round as i32;
                     let first = top.slice(..1).and_then(|top| top.item::<u64>());
                     assert_eq!(first, Ok(want[0].wrapping_add(round as u64)));
@@ -149,8 +151,8 @@ fn threads_share_an_expression() {
     });
 }
 
-/// Kernels go round between threads: one builds them, others run them at the same time, and the last one drops
-/// them.
+/// Kernels are passed between threads: one thread builds a kernel, others run it at the same time, and the last one
+/// drops it.
 #[test]
 fn kernels_are_built_run_and_dropped_on_any_thread() {
     const N: usize = 1000;
@@ -170,7 +172,7 @@ fn kernels_are_built_run_and_dropped_on_any_thread() {
                         let choice = rng.below(300);
                         let runner = runners()[rng.below(runners().len())];
                         let fresh = Arc::new(kernel(choice, N, runner));
-                        // The lock is held for the exchange alone: the old one is dropped after it.
+                        // The lock is held only for the exchange; the old kernel is dropped afterwards.
                         let old = place.lock().expect("nobody panicked").replace((choice, fresh));
                         drop(old);
                         counts[0].fetch_add(1, Ordering::Relaxed);

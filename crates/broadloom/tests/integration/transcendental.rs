@@ -1,6 +1,6 @@
-//! The approximate functions, of which the standard defines few results to the bit: whatever the scalar instance gives,
-//! all executors give, at every lane, in every tail and beside whatever neighbours; and what follows from the
-//! functions' symmetries and from the definition of pow holds to the bit.
+//! The approximate functions, for which the standard specifies few results exactly. All executors have the bits of the
+//! scalar instance, in every lane, in every tail and with any other elements beside. Results that follow from the
+//! functions' symmetries and from the definition of pow are exact.
 
 use broadloom::{Array, DType, Op, Options};
 use broadloom_core::op::Law;
@@ -14,7 +14,7 @@ use broadloom_testkit::reference::{FloatFormat, Function, Judgement, Symmetry, j
 use broadloom_testkit::{Value, edge_cases};
 
 const FLOATS: [DType; 3] = [DType::Float16, DType::Float32, DType::Float64];
-/// The approximate functions with the dtypes that they take, integers among them.
+/// The approximate functions, each with every dtype that it accepts, including integers.
 fn functions() -> impl Iterator<Item = (Op, DType)> {
     let names = SIGNATURES.iter().filter(|s| s.is_approximate).map(|s| s.name);
     let ops = names.map(|name| Op::from_name(name).unwrap_or_else(|| panic!("there is no {name}")));
@@ -30,7 +30,7 @@ fn apply(op: Op, dtype: DType, args: &[u64]) -> u64 {
     fold::apply(op, &args).expect("an accepted dtype").bits
 }
 
-/// The bits of the number of a dtype that is nearest.
+/// The bits of the number of this dtype that is nearest to `x`.
 fn number(dtype: DType, x: f64) -> u64 {
     oracle::cast(Value::F64(x), dtype.name()).bits()
 }
@@ -39,7 +39,7 @@ fn sign_bit(dtype: DType) -> u64 {
     1 << (8 * dtype.size() - 1)
 }
 
-/// The result of the other sign; a NaN that is computed has none.
+/// The result with the opposite sign. A computed NaN is unchanged, because its sign is fixed.
 fn opposite(dtype: DType, bits: u64) -> u64 {
     if (Scalar { dtype, bits }).is_nan() { bits } else { bits ^ sign_bit(dtype) }
 }
@@ -59,10 +59,10 @@ fn ordinary(dtype: DType, rng: &mut Rng) -> u64 {
     number(dtype, if rng.chance(1, 2) { magnitude } else { -magnitude })
 }
 
-/// Angles, exponents and logarithms that few elements have, for which a function may take its slow path.
+/// Unusual angles, exponents and logarithms, for which a function may take its slow path.
 fn rare(dtype: DType) -> Vec<u64> {
     let sign = sign_bit(dtype);
-    // Infinity is all ones from below the sign down to the significand.
+    // The exponent bits of infinity, between the sign and the significand, are all ones.
     let (infinity, fraction) = match dtype {
         DType::Float16 => (0x7c00, 10),
         DType::Float32 => (0x7f80_0000, 23),
@@ -115,7 +115,7 @@ fn expected(op: Op, dtype: DType, columns: &[&[u64]]) -> Vec<u64> {
     (0..columns[0].len()).map(|i| apply(op, dtype, &args(i))).collect()
 }
 
-/// Each function over columns of its operands.
+/// Calls `check` for each function and dtype, with columns of operands.
 fn each(n: usize, check: impl Fn(Op, DType, &[&[u64]])) {
     let mut reached = 0;
     for (op, dtype) in functions() {
@@ -128,7 +128,7 @@ fn each(n: usize, check: impl Fn(Op, DType, &[&[u64]])) {
     assert_eq!(reached, approximate.map(|op| op.dtypes().len()).sum::<usize>());
 }
 
-/// Or else all of this would compare the interpreter with itself.
+/// Checks that the functions are compiled. If they were not, these tests would compare the interpreter with itself.
 #[cfg(feature = "jit")]
 #[test]
 fn the_jit_compiles_each_of_them() {
@@ -165,7 +165,7 @@ fn many_elements_give_the_scalar_instances_bits() {
     each(4000, |op, dtype, columns| {
         let want = expected(op, dtype, columns);
         check(op, dtype, columns, &want);
-        // On several threads, more than once around.
+        // The columns repeated nine times, computed by several threads.
         let n = 9 * want.len();
         let again: Vec<Vec<u64>> =
             columns.iter().map(|c| c.iter().copied().cycle().take(n).collect()).collect();
@@ -181,7 +181,8 @@ fn many_elements_give_the_scalar_instances_bits() {
     });
 }
 
-/// One element that takes the slow path, at each lane, between ordinary ones; and the other way about.
+/// An element that takes the slow path at each lane between ordinary elements, and an ordinary element between elements
+/// that take the slow path.
 #[test]
 fn rare_elements_at_every_lane_change_no_neighbours() {
     const LENGTH: usize = 33;
@@ -189,12 +190,12 @@ fn rare_elements_at_every_lane_change_no_neighbours() {
         let mut rng = Rng::new(op as u64);
         let column = |rng: &mut Rng, rare: bool| -> Vec<u64> {
             let some = match (op, dtype.is_float()) {
-                // Any two of these have exponentials that add up to nearly 1.
+                // The exponentials of any two of these numbers add up to nearly 1.
                 (Op::LogAddExp, _) => {
                     [-0.6925, -std::f64::consts::LN_2, -0.6938].map(|x| number(dtype, x)).to_vec()
                 }
                 (_, true) => self::rare(dtype),
-                // Exponents of more bits than are worked off in line.
+                // Exponents with more bits than the fast path handles.
                 (_, false) => vec![64, 65, 100, 127],
             };
             (0..LENGTH)
@@ -216,7 +217,8 @@ fn rare_elements_at_every_lane_change_no_neighbours() {
     }
 }
 
-/// Where e^x1 + e^x2 comes nearest to 1, and the doubles of a double-double cancel to nothing: the nearest floats.
+/// Arguments for which e^x1 + e^x2 is nearest to 1, so that double-double arithmetic loses all its digits. The results
+/// must be the nearest floats.
 #[test]
 fn logaddexp_near_its_zero_is_the_nearest_number() {
     let rows = nearest_to_one();
@@ -228,10 +230,10 @@ fn logaddexp_near_its_zero_is_the_nearest_number() {
     }
 }
 
-/// Whether f(−x) is −f(x), or f(x), for every float.
+/// Checks that f(−x) is −f(x) for odd functions and f(x) for even functions, for many floats.
 ///
-/// Mathematics says so of the exact results, and so of those that are rounded correctly, float16's. Of the others the
-/// standard asks for an approximation only; that it be as symmetric is ours to ask.
+/// The exact results have these symmetries, and so have the correctly rounded results of float16. For the other dtypes
+/// the standard only requires an approximation; its symmetry is a requirement of this library.
 #[test]
 fn odd_functions_are_odd_and_even_ones_even() {
     for function in Function::ALL {
@@ -251,8 +253,8 @@ fn odd_functions_are_odd_and_even_ones_even() {
     }
 }
 
-/// Where the reduction of an angle cancels most, where float32 goes from one reduction to the other, and at angles of any
-/// size: less than an ulp from the exact sine and cosine.
+/// Angles whose reduction cancels most, angles at which float32 changes the method of reduction, and angles of any size.
+/// The results differ by less than an ulp from the exact sine and cosine.
 #[test]
 fn sines_and_cosines_are_near() {
     let near =
@@ -272,7 +274,7 @@ fn sines_and_cosines_are_near() {
     }
 }
 
-/// The symmetries of functions of two operands, on the same terms.
+/// Functions of two operands have the symmetries of the exact functions.
 #[test]
 fn two_operands_are_as_symmetric_as_the_functions() {
     for dtype in FLOATS {
@@ -291,7 +293,7 @@ fn two_operands_are_as_symmetric_as_the_functions() {
             same("hypot", [x, y], [x, y ^ sign], false);
             same("logaddexp", [x, y], [y, x], false);
             same("atan2", [x, y], [x ^ sign, y], true);
-            // Integers from −4 to 4.
+            // An integer exponent from −4 to 4.
             let exponent = rng.below(9) as i32 - 4;
             let is_odd = exponent % 2 != 0;
             let exponent = number(dtype, exponent.into());
@@ -316,8 +318,8 @@ fn commutative_functions_commute() {
     }
 }
 
-/// By definition, pow with an exponent of 1 is the base, with 2 its square, with −1 its reciprocal, with 0 it is 1, and
-/// 1 to any power is 1: where the exponent is a literal, a constant or an array, with rewrite rules and without.
+/// By definition, pow with the exponent 1 is the base, with 2 its square, with −1 its reciprocal and with 0 it is 1; and
+/// 1 to any power is 1. The exponent is a literal, a constant or an array, with and without rewrite rules.
 #[test]
 fn powers_defined_to_the_bit() {
     for &dtype in op("pow").dtypes() {
@@ -328,7 +330,7 @@ fn powers_defined_to_the_bit() {
             if dtype.is_float() { &[1.0, 2.0, -1.0, 0.0, -0.0] } else { &[1.0, 2.0, 0.0] };
         for &exponent in exponents {
             let want: Vec<u64> = match exponent {
-                // x itself, and of a NaN the one that is computed.
+                // The result is x itself, or the canonical NaN if x is a NaN.
                 1.0 => xs.iter().map(|&x| apply(Op::Multiply, dtype, &[x, number(dtype, 1.0)])).collect(),
                 2.0 => xs.iter().map(|&x| apply(Op::Multiply, dtype, &[x, x])).collect(),
                 -1.0 => xs.iter().map(|&x| apply(Op::Divide, dtype, &[number(dtype, 1.0), x])).collect(),

@@ -1,4 +1,4 @@
-//! How wide the vectors of machine code are: each width gives the same bits, by code of its own, and is told.
+//! The vector width of machine code: each width has its own code, with the same bits, and is reported.
 
 use broadloom::prelude::*;
 use broadloom::{Engine, Executor, Kernel, Limits, Options, VectorWidth};
@@ -9,7 +9,8 @@ fn jit(vector_width: impl Into<Option<VectorWidth>>) -> Options {
     Options { executor: Executor::Jit, vector_width, threads: Some(1), ..Options::default() }
 }
 
-/// Code of one width is not run where another is requested, and is found again.
+/// Code of one width is not run if another width is requested, and is still cached when its width is requested
+/// again.
 #[test]
 fn each_width_has_code_of_its_own() -> Result<()> {
     if !cfg!(feature = "jit") {
@@ -29,14 +30,14 @@ fn each_width_has_code_of_its_own() -> Result<()> {
             let kept = if round == 0 { i + 1 } else { widths.len() };
             assert_eq!(engine.compiled_kernels(), kept, "{width:?}");
         }
-        // The widest is what is meant where none is named.
+        // If no width is requested, the maximum is used.
         engine.eval_many(&[&(&array * &array + 0.5)], &jit(None))?;
         assert_eq!(engine.compiled_kernels(), widths.len());
     }
     Ok(())
 }
 
-/// Calls that go from slices into machine code, at every width in turn.
+/// Calls that pass slices directly to machine code, at each width in turn.
 #[test]
 fn kernels_of_each_width() -> Result<()> {
     let x = Array::input("x", DType::Int32, &["n".into()])?;
@@ -56,8 +57,8 @@ fn kernels_of_each_width() -> Result<()> {
     Ok(())
 }
 
-/// The text, the page and the picture say which width the code has; where it is not the one that was asked for, the
-/// text and the page say why.
+/// The text, the page and the picture contain the width of the code. If it is not the requested width, the text and
+/// the page contain the reason.
 #[test]
 fn explanations_tell_the_width() -> Result<()> {
     if !cfg!(feature = "jit") {
@@ -86,8 +87,8 @@ fn explanations_tell_the_width() -> Result<()> {
     Ok(())
 }
 
-/// Wide vectors are supported on x86-64 only. Other targets have vectors of 128 bits, and an explanation says
-/// that wider ones are missing.
+/// Wide vectors are supported only on x86-64. On other targets, vectors have 128 bits, and an explanation states
+/// that wider vectors are not available.
 #[cfg(not(target_arch = "x86_64"))]
 #[test]
 fn no_wide_vectors() -> Result<()> {
@@ -108,10 +109,10 @@ fn no_wide_vectors() -> Result<()> {
     Ok(())
 }
 
-/// Results larger than the caches, at every place within a line, are what they would be elsewhere.
+/// Results larger than the caches, which begin at any offset within a cache line, are correct.
 #[test]
 fn stores_past_the_caches() -> Result<()> {
-    // Of caches larger than that the test would take too long: it is one of layouts then.
+    // With larger caches the test would take too long. It then only tests offsets, without non-temporal stores.
     let cache = Caches::of_target().last.min(64 << 20);
     let n = cache / 4 + (1 << 20) + 77;
     let x: Vec<f32> = (0..n).map(|i| (i % 4099) as f32).collect();
@@ -134,7 +135,8 @@ fn stores_past_the_caches() -> Result<()> {
     Ok(())
 }
 
-/// The same of rows that begin anywhere in a line, under a row and a column that serve all; by both executors.
+/// Results larger than the caches whose rows begin at any offset within a cache line, with a broadcast row and
+/// column, are correct on both executors.
 #[test]
 fn rows_past_the_caches() -> Result<()> {
     const COLS: usize = 999;

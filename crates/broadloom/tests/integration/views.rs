@@ -1,8 +1,8 @@
-//! Views against a naive model: the elements listed by index.
+//! Views are compared with a simple model that lists all elements.
 
 use broadloom::prelude::*;
 
-/// Every element with its position, in the plainest way.
+/// The shape of an array and its elements in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 struct Model {
     shape: Vec<usize>,
@@ -30,7 +30,7 @@ fn index(shape: &[usize], mut i: usize) -> Vec<usize> {
     out
 }
 
-/// xorshift; a seed is a test case.
+/// A xorshift generator, whose seed identifies a test case.
 struct Random(u64);
 
 impl Random {
@@ -45,7 +45,8 @@ impl Random {
     }
 }
 
-/// A random view of both, or `None` where the chosen one is not possible.
+/// Applies the same random view to an array and its model; `None` if the chosen view is not
+/// possible.
 fn step<'a>(r: &mut Random, x: &Array<'a>, m: &Model) -> Option<Result<(Array<'a>, Model)>> {
     let rank = m.shape.len();
     let axis = if rank == 0 { 0 } else { r.below(rank) };
@@ -73,7 +74,7 @@ fn step<'a>(r: &mut Random, x: &Array<'a>, m: &Model) -> Option<Result<(Array<'a
                 .shape
                 .iter()
                 .map(|&n| {
-                    // Bounds inside the axis: what lies outside is range.rs's test.
+                    // The bounds are inside the axis. Bounds outside it are tested in range.rs.
                     let a = r.between(0, n as isize);
                     let b = r.between(0, n as isize);
                     let step = r.between(1, 3);
@@ -130,7 +131,7 @@ fn step<'a>(r: &mut Random, x: &Array<'a>, m: &Model) -> Option<Result<(Array<'a
             )
         }
         8 => {
-            // Split the elements over two axes, one of them worked out.
+            // Reshapes to two axes; the extent of one of them is derived.
             let n = m.data.len();
             let parts: Vec<usize> = (1..=n).filter(|&p| n.is_multiple_of(p)).collect();
             let part = if parts.is_empty() { return None } else { parts[r.below(parts.len())] };
@@ -182,7 +183,7 @@ fn views_of_data_copy_nothing() -> Result<()> {
     assert_eq!(x.reshape(&[4, 6])?.as_slice::<f64>().map(<[f64]>::as_ptr), Some(data.as_ptr()));
     assert_eq!(x.broadcast_to(&[5, 2, 3, 4])?.strides(), Some(&[0, 12, 4, 1][..]));
     assert!(!y.is_evaluated() && x.is_evaluated());
-    // No strides express this one: it waits for the evaluation.
+    // No strides can express this reshape, so it is lazy.
     let z = y.reshape(&[24])?;
     assert_eq!(z.strides(), None);
     assert_eq!(z.to_vec::<f64>()?[..3], [0.0, 4.0, 8.0]);

@@ -1,5 +1,5 @@
-//! Numbers beside arrays: every dtype with bool, integer and float literals in both modes, in either order; what the
-//! dtype holds to the end of its range and no further, and the element that the literal becomes.
+//! Numbers combined with arrays: every dtype with bool, integer and float literals, in both promotion modes and in either order.
+//! Literals up to the limits of the dtype are accepted and others rejected, and the literal becomes the expected element.
 
 use broadloom::prelude::*;
 use broadloom::{ErrorKind, Literal, Op, functions};
@@ -14,7 +14,7 @@ fn ones(dtype: DType) -> Array<'static> {
     Array::ones(&[2], dtype).expect("small")
 }
 
-/// The dtypes, or kinds of error, of an op between an array and a literal, which must not depend on the order.
+/// The dtype or kind of error of an op on an array and a literal, which must not depend on their order.
 fn meet(
     name: &str,
     dtype: DType,
@@ -34,7 +34,8 @@ fn meet(
     one
 }
 
-/// The dtype in strict mode and in NumPy mode that an array meets 1 in, and 0.5.
+/// An array's dtype, and the dtypes, in strict mode and in NumPy's mode, to which the array promotes with the literal 1 and with
+/// the literal 0.5.
 type Promoted = (DType, [Option<DType>; 2], [Option<DType>; 2]);
 const MET: [Promoted; 12] = [
     (Bool, [None, Some(Int64)], [None, Some(Float64)]),
@@ -60,7 +61,8 @@ fn every_dtype_with_every_kind_of_literal() {
                 let place = format!("{dtype} and {literal:?}, {mode:?}");
                 assert_eq!(meet("maximum", dtype, literal, mode), want(met), "{place}");
                 assert_eq!(meet("equal", dtype, literal, mode), want(met.map(|_| Bool)), "{place}");
-                // Integers that meet are divided as float64; in NumPy mode integers are floats of twice their width to float functions.
+                // Integers are divided as float64. In NumPy's mode, other float functions convert integers to floats of twice their
+                // width.
                 let float = met.map(|met| if met.is_float() { met } else { Float64 });
                 assert_eq!(meet("divide", dtype, literal, mode), want(float), "{place}");
                 let float = match (literal, dtype) {
@@ -72,7 +74,7 @@ fn every_dtype_with_every_kind_of_literal() {
                 assert_eq!(meet("hypot", dtype, literal, mode), want(float), "{place}");
             }
         }
-        // A bool beside numbers is an error in strict mode, as are numbers beside bools.
+        // In strict mode, a bool with numbers is an error, and so is a number with bools.
         let want = if dtype == Bool { Ok(Bool) } else { Err(ErrorKind::DType) };
         for name in ["equal", "logical_or"] {
             assert_eq!(meet(name, dtype, Literal::Bool(true), Promotion::Strict), want, "{name} {dtype}");
@@ -81,18 +83,18 @@ fn every_dtype_with_every_kind_of_literal() {
             assert_eq!(meet("logical_xor", dtype, Literal::Int(1), mode), want, "{dtype}");
         }
     }
-    // A number beside bools is an int64 in NumPy mode, and must fit it.
+    // In NumPy's mode, a number combined with bools is an int64, and must fit it.
     let most = i128::from(i64::MAX);
     assert_eq!(meet("add", Bool, Literal::Int(most), Promotion::NumPy), Ok(Int64));
     assert_eq!(meet("add", Bool, Literal::Int(most + 1), Promotion::NumPy), Err(ErrorKind::Literal));
-    // Bools are added in NumPy mode only: one of them, or the other.
+    // Bools are added only in NumPy's mode, where the sum is their logical or.
     for (mode, want) in MODES.into_iter().zip([Err(ErrorKind::DType), Ok(Bool)]) {
         assert_eq!(meet("add", Bool, Literal::Bool(true), mode), want);
         assert_eq!(meet("equal", Bool, Literal::Bool(true), mode), Ok(Bool));
     }
 }
 
-/// The least and the greatest integer that each dtype holds.
+/// The minimum and maximum of each integer dtype.
 const RANGES: [(DType, i128, i128); 8] = [
     (Int8, -128, 127),
     (Int16, -32_768, 32_767),
@@ -115,7 +117,7 @@ fn integers_fit_to_the_ends_of_the_range_and_no_further() {
                 }
                 for x in [least - 1, greatest + 1, i128::MIN, i128::MAX, 1 << 64, -(1 << 63) - 1] {
                     let got = meet(name, dtype, Literal::Int(x), mode);
-                    // NumPy compares integers with those of any size.
+                    // NumPy compares integer arrays with integers of any size.
                     let is_compared = mode == Promotion::NumPy && result == Bool;
                     let want = if is_compared { Ok(Bool) } else { Err(ErrorKind::Literal) };
                     assert_eq!(got, want, "{name} {dtype} {x}");
@@ -131,7 +133,7 @@ fn integers_fit_to_the_ends_of_the_range_and_no_further() {
     }
 }
 
-/// The element that a literal becomes beside an array.
+/// The element to which a literal is converted when it is combined with an array.
 fn element(dtype: DType, literal: Literal, mode: Promotion) -> u64 {
     let yes = Array::from_vec(vec![true; 2]);
     let x = with_promotion(mode, || functions::try_where(&yes, literal, ones(dtype)));
@@ -140,8 +142,8 @@ fn element(dtype: DType, literal: Literal, mode: Promotion) -> u64 {
     elements::bits(&x).expect("evaluates")[1]
 }
 
-/// The dtype, the least float64 that is too large for it, and one larger than it that is near enough to be rounded to
-/// its greatest number, whose bits follow.
+/// A dtype; the smallest float64 that is too large for it; a smaller float64 that is rounded to the dtype's largest number; and the
+/// bits of this number.
 const LARGEST: [(DType, f64, f64, u64); 2] = [
     (Float16, 65_520.0, 65_519.999_999_999_99, 0x7bff),
     (Float32, 3.402_823_567_797_336_6e38, 3.402_823_567_797_336e38, 0x7f7f_ffff),
@@ -174,12 +176,12 @@ fn floats_are_rounded_and_fail_only_where_they_become_infinite() {
                 0.1,
                 5e-324,
                 -1e-300,
-                // Half the least subnormals, and a little more.
+                // Half the smallest subnormal numbers, and slightly more.
                 2f64.powi(-25),
                 2f64.powi(-25) * (1.0 + f64::EPSILON),
                 2f64.powi(-150),
                 2f64.powi(-150) * (1.0 + f64::EPSILON),
-                // Ties, and next to them.
+                // Ties, and numbers next to them.
                 1.0 + 2f64.powi(-11),
                 1.0 + 2f64.powi(-11) + 2f64.powi(-50),
                 1.0 + 3.0 * 2f64.powi(-11),
@@ -196,7 +198,7 @@ fn floats_are_rounded_and_fail_only_where_they_become_infinite() {
     }
 }
 
-/// An integer beside floats, with the bits of the nearest.
+/// A float dtype, an integer, and the bits of the float that is nearest to the integer.
 const INTEGERS_AS_FLOATS: [(DType, i128, u64); 22] = [
     (Float16, 1, 0x3c00),
     (Float16, 2048, 0x6800),
@@ -208,10 +210,10 @@ const INTEGERS_AS_FLOATS: [(DType, i128, u64); 22] = [
     (Float32, 16_777_217, 0x4b80_0000),
     (Float32, 16_777_219, 0x4b80_0002),
     (Float32, -16_777_219, 0xcb80_0002),
-    // Above a tie by 1, which float64 between would make a tie.
+    // Above a tie by 1. Converting to float64 first would make it a tie.
     (Float32, (1 << 62) + (1 << 38) + 1, 0x5e80_0001),
     (Float32, 18_446_744_073_709_551_615, 0x5f80_0000),
-    // Beyond every integer dtype.
+    // Integers that exceed every integer dtype.
     (Float32, 1 << 100, 0x7180_0000),
     (Float32, (1 << 100) + (1 << 76), 0x7180_0000),
     (Float32, (1 << 100) + (1 << 76) + 1, 0x7180_0001),
@@ -242,7 +244,7 @@ fn integers_beside_floats_are_rounded_once() {
     }
 }
 
-/// Every Rust number type is weak.
+/// Numbers of every Rust type are weakly typed.
 #[test]
 fn numbers_of_every_rust_type() {
     let x = ones(UInt8);
@@ -256,7 +258,7 @@ fn numbers_of_every_rust_type() {
     assert_eq!((ones(Bool) ^ true).to_vec::<bool>(), Ok(vec![false; 2]));
 }
 
-/// As NumPy 2 has it, and as an array of bools does: `int8 + True` is int8.
+/// A bool combined with numbers takes their dtype, as in NumPy 2 and as an array of bools does: `int8 + True` is int8.
 #[test]
 fn a_bool_beside_numbers_takes_their_dtype_in_numpy_mode() {
     for (dtype, ..) in MET {

@@ -7,7 +7,7 @@ pub struct AllMeasured {
     /// The rows of the table, measured alternately under `auto`, on the interpreter, and as machine code.
     pub rows: Vec<Measurement>,
     /// The times of calls as a function of the size. Each entry is a line of the plot: its label, whether the
-    /// expression is built anew for each call, and the measured rows.
+    /// expression is built again for each call, and the measured rows.
     pub calls: Vec<(&'static str, bool, Vec<Measurement>)>,
     /// Pairs of a row measured on one thread and the same row measured on two threads.
     pub threads: Vec<(Measurement, Measurement)>,

@@ -1,6 +1,6 @@
 //! Runs the command in a temporary directory.
 //!
-//! Input files are built byte by byte and outputs are read with npyz, so that the tests share no code with the command's
+//! Input files are built byte by byte and outputs are read with npyz, so that the tests share no code with the command's own
 //! reader and writer.
 
 #![allow(dead_code, reason = "each test file uses some of it")]

@@ -1,25 +1,25 @@
-//! Which modules of a crate name which others, and where that goes in a circle.
+//! Finds which modules of a crate name which others, and the cycles among them.
 //!
-//! A module is a file; `a.rs` (or `a/mod.rs`) and `a/b.rs` are two. A module has an edge to another if it names something
-//! that is defined there: in an import, or by a path in its code. Re-exports and imports are followed to where the
-//! thing is defined. `mod child;` and `pub use child::Thing;` alone are no edges, but naming `Thing` in the parent's own
-//! code is one. Methods are not followed. `scripts/count_structure.py` has the same rules, and prints every edge.
+//! A module is a file; `a.rs` (or `a/mod.rs`) and `a/b.rs` are two modules. A module has an edge to another one if it
+//! names a definition in it, in an import or by a path in its code. Re-exports and imports are followed to the
+//! definition. `mod child;` and `pub use child::Thing;` alone are not edges, but naming `Thing` in the parent's own code
+//! is one. Methods are not followed. `scripts/count_structure.py` has the same rules, and prints every edge.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::tokens::{tokens, without_tests};
 
-/// A module's place below the root file, which has none.
+/// A module's path below the root file; the root file's own path is empty.
 pub type Name = Vec<String>;
 
-/// For each module those that it names.
+/// For each module, the modules that it names.
 pub type Edges = BTreeMap<Name, BTreeSet<Name>>;
 
-/// The modules below a root file.
+/// The modules of a crate, read from its root file.
 pub struct Modules {
     modules: BTreeMap<Name, Module>,
-    /// Where each macro is defined.
+    /// For each macro, the module that defines it.
     macros: BTreeMap<String, Name>,
 }
 
@@ -32,13 +32,13 @@ struct Module {
     imports: BTreeMap<String, Vec<String>>,
     globs: Vec<Vec<String>>,
     uses: Vec<Use>,
-    /// Words of its code.
+    /// The words in the module's code.
     named: BTreeSet<String>,
-    /// Paths of its code.
+    /// The paths in the module's code.
     paths: Vec<Vec<String>>,
 }
 
-/// An import of one name, or of all in a module.
+/// An import of one name, or of all names in a module.
 struct Use {
     path: Vec<String>,
     name: Option<String>,
@@ -53,7 +53,7 @@ impl Module {
         let word = |at: usize| words.get(at).copied().unwrap_or_default();
         let before = |at: usize, back: usize| at.checked_sub(back).map_or("", |at| words[at]);
         let mut module = Module::default();
-        // The depths of braces at which modules within the file begin.
+        // The brace depths at which modules within the file begin.
         let (mut inline, mut depth, mut at) = (Vec::new(), 0, 0);
         while at < words.len() {
             match words[at] {
@@ -98,7 +98,7 @@ impl Module {
         module
     }
 
-    /// An import: a tree of paths.
+    /// Reads an import, which is a tree of paths.
     fn import(&mut self, words: &[&str], is_public: bool, inline: usize) {
         let (mut stack, mut path, mut name) = (Vec::<Vec<String>>::new(), Vec::<String>::new(), None);
         let mut renamed = false;
@@ -155,7 +155,7 @@ fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '$' && word.len() > 1)
 }
 
-/// Whether `use` stands between these, and not as a part of a type.
+/// Whether `use` between these words begins an import. It can also be part of a type.
 fn is_import(before: &str, after: &str) -> bool {
     ["", ";", "}", ")", "]", "{", "pub"].contains(&before) && (is_name(after) || ["::", "{"].contains(&after))
 }
@@ -169,7 +169,7 @@ fn is_public(before: &[&str]) -> bool {
     before[..end].last() == Some(&"pub")
 }
 
-/// A path that is written in so many modules within a file, as the file itself would write it.
+/// Converts a path that is written inside `inline` nested modules of a file to the path that the file itself would write.
 fn of_file(mut path: Vec<String>, mut inline: usize) -> Vec<String> {
     while inline > 0 && path[0] == "super" && path.len() > 1 {
         path.remove(0);
@@ -182,7 +182,7 @@ fn of_file(mut path: Vec<String>, mut inline: usize) -> Vec<String> {
 }
 
 impl Modules {
-    /// Reads the modules below a root file.
+    /// Reads the modules of the crate with this root file.
     pub fn read(root: &Path) -> Modules {
         let mut files = vec![(root.to_path_buf(), Name::new())];
         let mut modules = Modules { modules: BTreeMap::new(), macros: BTreeMap::new() };
@@ -206,7 +206,7 @@ impl Modules {
         self.modules.insert(name, module);
     }
 
-    /// What each module names.
+    /// Determines which modules each module names.
     pub fn edges(&self) -> Edges {
         let mut edges = Edges::new();
         for (name, module) in &self.modules {
@@ -222,8 +222,8 @@ impl Modules {
         edges
     }
 
-    /// The module in which what a path names is defined; nothing if that is another crate's. Imports are followed so
-    /// many times.
+    /// The module that contains the definition to which a path refers; `None` if it is in another crate. At most `hops`
+    /// imports are followed.
     fn resolve(&self, from: &Name, path: &[String], hops: usize) -> Option<Name> {
         let mut at = from.clone();
         let mut rest = path;
@@ -273,7 +273,7 @@ fn below(name: &Name, child: &str) -> Name {
     [&name[..], &[child.to_owned()]].concat()
 }
 
-/// The edges between modules that have the same parent, each taken with all that is below it.
+/// The edges between modules with the same parent, where each module includes all modules below it.
 pub fn of_folders(edges: &Edges) -> Edges {
     let mut found = Edges::new();
     for (name, targets) in edges {
@@ -286,7 +286,7 @@ pub fn of_folders(edges: &Edges) -> Edges {
     found
 }
 
-/// The strongly connected components of more than one module.
+/// The strongly connected components that consist of several modules.
 pub fn cycles(edges: &Edges) -> BTreeSet<BTreeSet<Name>> {
     let reach: BTreeMap<&Name, BTreeSet<&Name>> = edges
         .keys()
@@ -308,7 +308,7 @@ pub fn cycles(edges: &Edges) -> BTreeSet<BTreeSet<Name>> {
     reach.keys().map(component).filter(|component| !component.is_empty()).collect()
 }
 
-/// Modules as they would be read from files of these names and sources.
+/// The modules that would be read from files with these names and sources.
 fn of(sources: &[(&str, &str)]) -> Modules {
     let mut modules = Modules { modules: BTreeMap::new(), macros: BTreeMap::new() };
     for (name, source) in sources {
@@ -318,7 +318,7 @@ fn of(sources: &[(&str, &str)]) -> Modules {
     modules
 }
 
-/// The cycles of files and of folders, in words.
+/// The cycles of files and the cycles of folders, as text.
 fn found(sources: &[(&str, &str)]) -> [String; 2] {
     let edges = of(sources).edges();
     [cycles(&edges), cycles(&of_folders(&edges))].map(|cycles| super::in_words(&cycles))

@@ -1,9 +1,9 @@
-//! Rust source as tokens: enough of the grammar to find imports, paths, definitions and `unsafe`.
+//! Splits Rust source into tokens: enough of the grammar to find imports, paths, definitions and `unsafe`.
 //!
-//! Comments and the contents of literals are left out, so that a word in the result is a word of code. What stands under
+//! Comments and the contents of literals are left out, so that each word in the result is a word of code. Items under
 //! `#[cfg(test)]` can be left out too.
 
-/// The words, `::` and single other characters of a source.
+/// The tokens of a source: words, `::`, and single other characters.
 pub fn tokens(source: &str) -> Vec<&str> {
     let bytes = source.as_bytes();
     let (mut found, mut at) = (Vec::new(), 0);
@@ -43,7 +43,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// After a comment, and those in it.
+/// The position after a comment, including comments nested in it.
 fn after_comment(bytes: &[u8], mut at: usize) -> usize {
     let mut depth = 0;
     while at < bytes.len() {
@@ -67,7 +67,7 @@ fn after_string(bytes: &[u8], mut at: usize) -> usize {
     at + 1
 }
 
-/// After a character, or after the quote of a lifetime.
+/// The position after a character literal, or after the quote of a lifetime.
 fn after_quote(source: &str, at: usize) -> usize {
     let rest = &source[at + 1..];
     let mut characters = rest.char_indices();
@@ -81,7 +81,7 @@ fn after_quote(source: &str, at: usize) -> usize {
     }
 }
 
-/// After a raw string, if the word is the beginning of one.
+/// The position after a raw string, if the word begins one.
 fn after_raw_string(bytes: &[u8], from: usize, to: usize) -> Option<usize> {
     if !matches!(&bytes[from..to], b"r" | b"br" | b"cr") {
         return None;
@@ -96,7 +96,7 @@ fn after_raw_string(bytes: &[u8], from: usize, to: usize) -> Option<usize> {
     Some(first + 1 + inside + end.len())
 }
 
-/// After the bracket that closes the one here.
+/// The position after the bracket that closes the one at `at`.
 pub fn closing(tokens: &[&str], mut at: usize) -> usize {
     let mut depth = 0;
     while at < tokens.len() {
@@ -113,7 +113,7 @@ pub fn closing(tokens: &[&str], mut at: usize) -> usize {
     at
 }
 
-/// The tokens that are not under `#[cfg(test)]`.
+/// Removes the tokens under `#[cfg(test)]`.
 pub fn without_tests<'t>(tokens: &[&'t str]) -> Vec<&'t str> {
     let (mut kept, mut at) = (Vec::new(), 0);
     while at < tokens.len() {
@@ -130,7 +130,7 @@ pub fn without_tests<'t>(tokens: &[&'t str]) -> Vec<&'t str> {
     kept
 }
 
-/// After the item, the field or the statement that begins here, attributes and all.
+/// The position after the item, field or statement that begins at `at`, including its attributes.
 fn after_item(tokens: &[&str], mut at: usize) -> usize {
     let word = |at: usize| tokens.get(at).copied().unwrap_or_default();
     while word(at) == "#" {

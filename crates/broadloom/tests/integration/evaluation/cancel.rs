@@ -1,5 +1,5 @@
-//! Evaluations of arrays are cancelled and watched as runs of kernels are: in every stage, whatever the views, between chunks of a
-//! bounded size.
+//! Cancelling and watching of evaluations, which work as for runs of kernels: in every stage, with any views, and between chunks
+//! of bounded size.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -25,7 +25,7 @@ fn options(threads: Option<usize>) -> Options {
 
 const THREADS: [Option<usize>; 3] = [Some(1), Some(4), None];
 
-/// The reports of an evaluation.
+/// Returns an evaluation's result, and its progress reports.
 fn watched<T>(evaluate: impl FnOnce(&Control<'_>) -> Result<T>) -> Result<(T, Vec<Progress>)> {
     let seen: Mutex<Vec<Progress>> = Mutex::default();
     let note = |progress| seen.lock().expect("nobody panicked").push(progress);
@@ -33,11 +33,11 @@ fn watched<T>(evaluate: impl FnOnce(&Control<'_>) -> Result<T>) -> Result<(T, Ve
     Ok((value, seen.into_inner().expect("nobody panicked")))
 }
 
-/// Expressions of one loop, over views, and with a stage in between; with the elements of all their loops.
+/// Expressions of one loop, of views, and of two stages, each with the total number of elements of its loops.
 fn expressions() -> [(&'static str, Array<'static>, usize); 4] {
     let x = numbers();
     let part = |from: isize| x.slice([Range::from(from..from + 900), (..).into()]).expect("inside");
-    // No strides express it, so that it is materialised first.
+    // No strides can express this reshape, so its operand is materialised first.
     let staged = (&x * x.t() + 1).t().reshape(&[-1]).expect("as many") + 1;
     [
         ("one loop", &x * 2 + 1, N),
@@ -63,7 +63,7 @@ fn progress_adds_up_and_values_are_the_same() -> Result<()> {
     Ok(())
 }
 
-/// A listener cancels at its first chunk: no further one begins, wherever the evaluation is.
+/// The progress callback cancels the evaluation. No further chunk begins, in whatever stage the evaluation is.
 #[test]
 fn cancelling_stops_in_any_stage() -> Result<()> {
     for (name, y, _) in expressions() {
@@ -72,7 +72,8 @@ fn cancelling_stops_in_any_stage() -> Result<()> {
             let (_, seen) = watched(|control| y.eval_watched(&options, control))?;
             let mut done: Vec<usize> = seen.iter().map(|p| p.done).collect();
             done.sort_unstable();
-            // At the first chunk, and at the one in the middle, when others are left even if each thread has begun one.
+            // Cancels at the first chunk, and at a chunk in the middle, when further chunks remain even if each thread has begun
+            // one.
             for from in [done[0], done[done.len() / 2]] {
                 let (stop, after) = (AtomicBool::new(false), AtomicUsize::new(0));
                 let cancel = |progress: Progress| {
@@ -85,7 +86,7 @@ fn cancelling_stops_in_any_stage() -> Result<()> {
                 let e = y.eval_watched(&options, &control).expect_err("cancelled");
                 assert_eq!(e.kind(), ErrorKind::Cancelled, "{name}, {threads:?}: {e}");
                 assert!(e.message().contains(" elements"), "{e}");
-                // Those that other threads had begun.
+                // Only chunks that other threads had already begun are completed.
                 assert!(after.into_inner() < threads.unwrap_or(N), "{name}, {threads:?}");
             }
         }
@@ -93,7 +94,7 @@ fn cancelling_stops_in_any_stage() -> Result<()> {
     Ok(())
 }
 
-/// A flag that is set before is seen before anything is planned; also where there is nothing to compute.
+/// A flag that is already set is detected before anything is planned, even if there is nothing to compute.
 #[test]
 fn cancelled_before_it_begins() -> Result<()> {
     let (stop, x) = (AtomicBool::new(true), numbers());
@@ -118,7 +119,7 @@ fn cancelled_before_it_begins() -> Result<()> {
     Ok(())
 }
 
-/// Each way into memory, watched.
+/// Every function that evaluates into memory reports its progress.
 #[test]
 fn every_way_is_watched() -> Result<()> {
     let x = numbers();
@@ -140,7 +141,7 @@ fn every_way_is_watched() -> Result<()> {
     Ok(())
 }
 
-/// Chunks of a costly expression have fewer elements than a unit of the loops: cancelling never waits for long.
+/// A chunk of a costly expression has fewer elements than a unit of the loops, so that the time until cancellation is bounded.
 #[test]
 fn chunks_are_bounded_in_time() -> Result<()> {
     let x = Array::from_vec(vec![1.5f64; 1 << 17]);
@@ -155,7 +156,7 @@ fn chunks_are_bounded_in_time() -> Result<()> {
     Ok(())
 }
 
-/// Smaller chunks give the same bits, whatever the loops are.
+/// Smaller chunks do not change the bits of results, in loops of any kind.
 #[test]
 fn small_chunks_change_no_bit() -> Result<()> {
     let x = Array::from_shape_vec(&[300, 401], (0..120_300).map(|i| (i % 997) as f32).collect())?;
@@ -182,7 +183,7 @@ fn small_chunks_change_no_bit() -> Result<()> {
     Ok(())
 }
 
-/// Expressions that would take minutes or hours, one for each kind of stage; they allocate little.
+/// Expressions that would take minutes or hours, one for each kind of stage. They allocate little memory.
 fn endless() -> Result<Vec<(&'static str, Array<'static>)>> {
     let row = Array::from_vec((0..512).map(|i| f64::from(i % 7)).collect());
     let column = row.reshape(&[-1, 1])?;
@@ -216,8 +217,8 @@ fn endless() -> Result<Vec<(&'static str, Array<'static>)>> {
     ])
 }
 
-/// Wherever an evaluation is, it stops when it is asked to, by the poll, by the flag, or at the end of its time. One that goes on
-/// takes longer than any test may.
+/// An evaluation stops in every kind of stage, when the poll returns false, when the flag is set, and at the time limit. If it did
+/// not stop, the test would run longer than any test may.
 #[test]
 fn whatever_takes_long_is_stopped() -> Result<()> {
     for (i, (name, y)) in endless()?.into_iter().enumerate() {
@@ -246,10 +247,11 @@ fn whatever_takes_long_is_stopped() -> Result<()> {
     Ok(())
 }
 
-/// A scan counts its elements when they are stored, and can be cancelled after that: many runs, one, and one of long rows.
+/// A scan reports elements when they are stored, and can still be cancelled afterwards. The shapes have many runs, one run, and
+/// one with long rows.
 #[test]
 fn scans_are_cancelled() -> Result<()> {
-    // Between two tiles; and once all elements are stored, of rows that are too long for tiles.
+    // Cancels between two tiles, and, for rows that are too long for tiles, after all elements have been stored.
     for (shape, axis, done) in
         [(&[1 << 18, 8][..], 1, 1 << 20), (&[1 << 21], 0, 1 << 20), (&[4, 1 << 19], 0, 1 << 21)]
     {
@@ -266,7 +268,8 @@ fn scans_are_cancelled() -> Result<()> {
     Ok(())
 }
 
-/// Rows that are longer than what is scanned at a time are scanned strip by strip, with the bits that each column has alone.
+/// A row longer than the maximum that is scanned at a time is scanned in strips. Each column has the same bits as when it is
+/// scanned alone.
 #[test]
 fn long_rows_are_scanned_in_strips() -> Result<()> {
     let (rows, columns) = (5, (1 << 18) + 77);
@@ -285,7 +288,7 @@ fn long_rows_are_scanned_in_strips() -> Result<()> {
     Ok(())
 }
 
-/// A limit that a run keeps changes nothing, and planning counts.
+/// A time limit that is not exceeded has no effect. Planning counts towards the limit.
 #[test]
 fn a_time_limit_that_is_kept() -> Result<()> {
     let x = numbers();
@@ -307,7 +310,7 @@ fn a_time_limit_that_is_kept() -> Result<()> {
     Ok(())
 }
 
-/// Kernels are stopped as evaluations are, through every way into them.
+/// Kernels can be stopped like evaluations, through every function that runs them.
 #[test]
 fn kernels_are_stopped() -> Result<()> {
     let a = Array::input("a", DType::Float64, &[5.into()])?;
@@ -329,8 +332,8 @@ fn kernels_are_stopped() -> Result<()> {
     Ok(())
 }
 
-/// The caller's thread is polled also where it has nothing left to compute, and waits for another thread, which goes on until it
-/// was polled for about a second.
+/// The poll is also called on the caller's thread when this thread has no work left and waits for another thread, which here
+/// continues until the poll has been called for about a second.
 #[test]
 fn the_caller_is_polled_while_it_waits() -> Result<()> {
     static CALLER: OnceLock<ThreadId> = OnceLock::new();
@@ -364,7 +367,7 @@ fn the_caller_is_polled_while_it_waits() -> Result<()> {
     if BEGUN.load(Ordering::Relaxed) {
         assert!(POLLS.load(Ordering::Relaxed) >= 20, "{POLLS:?}");
     }
-    // A poll that says no also ends the other thread's work: the waiting thread sees it between two chunks.
+    // If the poll returns false, the other thread stops too, between two chunks.
     let control = Control { poll: Some(&|| false), ..Control::default() };
     let long = (0..60).fold(Array::from_vec(vec![1.5_f64; 1 << 22]), |y, _| (y * 1e300).sin());
     let e = long.eval_watched(&options(Some(2)), &control).expect_err("it takes longer");
@@ -372,7 +375,7 @@ fn the_caller_is_polled_while_it_waits() -> Result<()> {
     Ok(())
 }
 
-/// The poll is called by the thread that evaluates alone.
+/// Only the thread that started the evaluation calls the poll.
 #[test]
 fn the_caller_polls() -> Result<()> {
     let x = Array::from_vec(vec![0.5_f64; (1 << 21) / one_of(4)]);

@@ -1,8 +1,8 @@
-//! What a thread does while it waits for others: chunks of its own evaluation, and nothing else. So that a lock that is held around
-//! an evaluation, or taken by a host function, can't be asked for twice by one thread; and no one waits for a thread that has
-//! not begun.
+//! The work of a thread that waits for others: it runs chunks of its own evaluation, and nothing else. Therefore a thread cannot
+//! request a lock twice if the lock is held around an evaluation or taken by a host function. No thread waits for a thread that has
+//! not begun a chunk.
 //!
-//! A test that would hang ends the process with its name instead.
+//! A test that would hang ends the process with a message that names the test.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ impl Watchdog {
     }
 }
 
-/// Enough work to be shared, and what it gives.
+/// An expression with enough work for several threads, and its expected elements.
 fn shared_work(n: i32) -> (Array<'static>, Vec<i32>) {
     let x = Array::from_vec((0..n).collect::<Vec<i32>>());
     let y = (0..20).fold(x.clone(), |y, i| y * 3 + &x + i);
@@ -51,12 +51,12 @@ fn app_pool(threads: usize) -> rayon::ThreadPool {
 }
 
 thread_local! {
-    /// Whether this thread holds the lock of the test below.
+    /// Whether this thread holds the lock of the following test.
     static HOLDS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The other threads are slow, so that the thread that holds the lock has to wait for their chunks. At that
-/// time the queues of threads that wait for the lock contain halves of the jobs.
+/// The other threads are slow, so that the thread that holds the lock has to wait for their chunks. At that time, threads that wait
+/// for the lock have parts of the jobs in their queues.
 #[test]
 fn a_lock_around_an_evaluation_in_a_job_of_a_pool() {
     let _watchdog = Watchdog::new("a_lock_around_an_evaluation_in_a_job_of_a_pool");
@@ -87,8 +87,8 @@ fn a_lock_around_an_evaluation_in_a_job_of_a_pool() {
     }
 }
 
-/// Chunks are run by the caller and by threads of broadloom's, and by no other thread of the application's pool. The first to
-/// begin one waits for another.
+/// Chunks are run by the caller and by the library's own threads, but not by other threads of the application's pool. The first
+/// thread to begin a chunk waits until another thread begins one.
 #[test]
 fn no_thread_of_the_application_runs_chunks_but_the_caller() {
     let _watchdog = Watchdog::new("no_thread_of_the_application_runs_chunks_but_the_caller");
@@ -122,7 +122,7 @@ fn no_thread_of_the_application_runs_chunks_but_the_caller() {
     }
 }
 
-/// A host function evaluates, and so do the evaluations in it: on the caller and on threads that are in a chunk already.
+/// A host function evaluates an expression. It is called on the caller's thread and on threads that are already running a chunk.
 #[test]
 fn evaluations_within_evaluations() {
     let _watchdog = Watchdog::new("evaluations_within_evaluations");
@@ -154,7 +154,7 @@ fn evaluations_within_evaluations() {
     }
 }
 
-/// Threads that are held up in one evaluation are not waited for by another.
+/// An evaluation does not wait for threads that are blocked in another evaluation.
 #[test]
 fn every_thread_is_busy() {
     let _watchdog = Watchdog::new("every_thread_is_busy");
@@ -187,7 +187,7 @@ fn every_thread_is_busy() {
     });
 }
 
-/// Host functions take a lock, while many threads evaluate at once, some of them as jobs that hold another.
+/// Host functions take a lock while many threads evaluate at once. Some of these are jobs of a pool that hold another lock.
 #[test]
 fn locks_within_and_around() {
     let _watchdog = Watchdog::new("locks_within_and_around");
@@ -221,8 +221,8 @@ fn locks_within_and_around() {
     assert_eq!(WITHIN.lock().ok().map(|n| *n), Some(32 * 3 * 200));
 }
 
-/// The application's function that is told of the progress panics: the caller gets the panic, no chunk begins after it, and
-/// the next evaluation is as before.
+/// The application's progress callback panics. The caller gets the panic, no chunk begins afterwards, and the next evaluation is
+/// not affected.
 #[test]
 fn a_panic_of_the_applications_is_heard_of_once() {
     let _watchdog = Watchdog::new("a_panic_of_the_applications_is_heard_of_once");
@@ -242,7 +242,7 @@ fn a_panic_of_the_applications_is_heard_of_once() {
         let evaluate = || y.eval_watched(&options, &control);
         let panic = catch_unwind(AssertUnwindSafe(evaluate)).expect_err("it panics");
         assert_eq!(panic.downcast_ref(), Some(&"told of the progress"));
-        // At most once on each thread, for those that finish a chunk at the same moment.
+        // The callback may be called once on each thread, if several threads finish a chunk at the same moment.
         let heard = calls.swap(0, Ordering::Relaxed);
         assert!(heard <= threads, "{heard} calls on {threads} threads");
         armed.store(false, Ordering::Relaxed);
@@ -252,14 +252,14 @@ fn a_panic_of_the_applications_is_heard_of_once() {
     }
 }
 
-/// Many threads ask for a new expression at the same moment: it is planned and compiled once.
+/// Many threads evaluate a new expression at the same moment. It is planned and compiled once.
 #[test]
 fn work_is_done_once() {
     let _watchdog = Watchdog::new("work_is_done_once");
     const THREADS: usize = 32;
     for executor in [Executor::Jit, Executor::Auto] {
         for round in 0..3 {
-            // Large enough for the first run to pay for a compilation, under `Auto`.
+            // The array is large enough for the first run to justify a compilation under `Auto`.
             let x = Array::from_vec((0..200_000).map(|i| i as f32).collect::<Vec<_>>());
             let y = (0..40).fold(&x * 3, |y, i| (y * 0.3 + &x).sqrt() + (i + 3)) + round;
             let (engine, start) = (Engine::new(Limits::default()), Barrier::new(THREADS));
