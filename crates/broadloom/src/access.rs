@@ -1,7 +1,7 @@
 //! The values of an array as Rust values.
 //!
-//! Values are returned as a vector, a slice or a single value, whose type must match the array's dtype. Otherwise there is an
-//! error that names both; nothing is converted.
+//! The requested Rust type must be the type of the array's dtype, since no value is converted. For any other type, `to_vec` and
+//! `item` return an error that names both types.
 
 use broadloom_core::{Error, ErrorKind, Result};
 
@@ -75,7 +75,7 @@ impl Array<'_> {
 
     /// The values as a slice, if they are evaluated, of this type, and contiguous in row-major order.
     ///
-    /// `None` for bool as well, since a bool in memory is a byte with any value; [`Array::to_vec`] converts it.
+    /// Also `None` for bool: in memory a bool is a byte that may have any value, which [`Array::to_vec`] converts.
     pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
         T::values(self.in_memory()?.stores::<T>()?)
     }
@@ -91,7 +91,7 @@ impl Array<'_> {
 }
 
 impl Data<'_> {
-    /// The elements in row-major order, in their representation in memory, if they are of this type and contiguous.
+    /// The elements in row-major order, as they are stored in memory. `None` unless they have this type and are contiguous.
     pub(crate) fn stores<T: Element>(&self) -> Option<&[T::Store]> {
         let len = self.layout.shape.elements();
         // The offset of a view without elements is unspecified.

@@ -1,8 +1,8 @@
 //! The handle: an [`Array`] is a shared typed node of an expression.
 //!
-//! A node has one of the kinds of a graph's nodes ([`NodeKind`]), with handles as operands, and is typed when it is built. This
-//! module has the queries that compute nothing. Handles and nodes are in one module because each contains the other. Dropping an
-//! expression of any depth takes bounded stack. Debug, Eq and Hash of nodes are not derived, since they would recurse.
+//! A node is a [`NodeKind`] whose operands are handles. Its type is inferred when it is built. This module defines handles and
+//! nodes together, since each contains the other, and the queries that compute nothing. Dropping an expression takes bounded
+//! stack, however deep the expression is. Nodes do not derive Debug, Eq or Hash, whose implementations would recurse.
 
 use std::sync::Arc;
 
@@ -38,10 +38,11 @@ use crate::weak::Number;
 ///
 /// # Dtypes
 ///
-/// Arrays of different dtypes are promoted as the [Python Array API standard] defines; undefined combinations are an error that
-/// names the cast to write, unless [`with_promotion`](crate::with_promotion) selects other rules. A Rust number (or an
-/// [`Array::scalar`]) takes the dtype of the arrays that it is combined with, and must fit it. If all operands are numbers, as the
-/// choices of [`where_`](crate::functions::where_) may be, they have their Rust types.
+/// Arrays of different dtypes are promoted as the [Python Array API standard] defines. A combination that the standard does not
+/// define is an error that names the cast to write, unless [`with_promotion`](crate::with_promotion) selects other rules. A Rust
+/// number (or an [`Array::scalar`]) takes the dtype of the arrays with which it is combined; it is an error if that dtype can't
+/// represent the number. If all operands are numbers, as the choices of [`where_`](crate::functions::where_) may be, they have
+/// their Rust types.
 ///
 /// [Python Array API standard]: https://data-apis.org/array-api/latest/
 ///
@@ -57,8 +58,8 @@ use crate::weak::Number;
 ///
 /// # Shapes and views
 ///
-/// Shapes broadcast as in NumPy. Views ([`Array::slice`], [`Array::permute_dims`], [`Array::reshape`] …) move no elements: for
-/// arrays in memory they are strides, in expressions they are pushed down to the inputs.
+/// Shapes broadcast as in NumPy. Views ([`Array::slice`], [`Array::permute_dims`], [`Array::reshape`] …) move no elements: a view
+/// of an array in memory is another layout of the same memory, and a view of an expression is pushed down to its inputs.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -71,10 +72,10 @@ use crate::weak::Number;
 ///
 /// # Reductions
 ///
-/// [`Array::sum`], [`Array::mean`], [`Array::max`], [`Array::argmax`] and the others reduce the elements along axes
-/// ([`Over`](crate::Over)), or all elements with `()`. They are lazy, and their operands are computed in the same loop and never stored. Sums are added
-/// pairwise, in an order that depends on the number of elements alone: the bits are the same for every layout, executor and number
-/// of threads, and the error grows with the logarithm of that number.
+/// [`Array::sum`], [`Array::mean`], [`Array::max`], [`Array::argmax`] and the other reductions combine the elements along axes
+/// ([`Over`](crate::Over)), or all elements with `()`. They are lazy; their operands are computed in the same loop and never
+/// stored. Sums are added pairwise, in an order that depends on the number of elements alone: the bits are the same for every
+/// layout, executor and number of threads, and the error grows with the logarithm of the number of elements.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -97,8 +98,8 @@ use crate::weak::Number;
 /// # Results
 ///
 /// [`Array::eval`] returns a new array, [`Array::to_vec`] a vector, and [`Array::eval_into`] writes to a slice;
-/// [`eval_many`](crate::eval_many) computes several results in one pass. The handle stays lazy: the values are only in these results. A second evaluation of the
-/// same expression over other data plans and compiles nothing.
+/// [`eval_many`](crate::eval_many) computes several results in one pass. The handle stays lazy: the computed values are not
+/// stored in it. A second evaluation of the same expression over other data plans and compiles nothing.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -116,14 +117,14 @@ use crate::weak::Number;
 #[derive(Clone)]
 pub struct Array<'a>(pub(crate) Arc<Expr<'a>>);
 
-/// The kind of a handle's node: the kind of a graph's node, with handles as operands and callable host functions.
+/// The kind of a handle's node: a [`NodeKind`] with handles as operands, and with host functions that can be called.
 pub(crate) type Kind<'a> = NodeKind<Array<'a>, Leaf<'a>, HostFunction>;
 
 /// A typed node.
 pub(crate) struct Expr<'a> {
     pub kind: Kind<'a>,
     pub dtype: DType,
-    /// The shape; for dims with symbols, their [`Dims::least_shape`].
+    /// The shape. If dims have symbols, it is [`Dims::least_shape`], in which each symbol is 1.
     pub shape: Shape,
     /// The dims, if the node depends on inputs of a kernel with dynamic dimensions.
     pub dims: Option<Arc<Dims>>,
@@ -135,9 +136,9 @@ pub(crate) enum Leaf<'a> {
     Data(Box<Data<'a>>),
     /// A named input of kernels, which has no elements.
     Input(Box<str>),
-    /// The int64 numbers from 0 up to this one, exclusive, without memory.
+    /// The int64 numbers from 0 to this one, exclusive. They are generated, and take no memory.
     Index(usize),
-    /// A 0-d number that was not combined with an array yet. It is boxed, since it would be the largest variant and is rare.
+    /// A 0-d number that has not been combined with an array yet. It is boxed, since it would be the largest variant and is rare.
     Number(Box<Number>),
     /// A 0-d number that has taken the dtype of an array.
     Const(Scalar),
@@ -176,8 +177,8 @@ impl<'a> Array<'a> {
 
     /// An input of kernels. It represents memory on which a [`Kernel`](crate::Kernel) runs, and has no values.
     ///
-    /// Its extents are numbers or symbols. A symbol is a number that is known when the kernel runs, the same one wherever the
-    /// symbol occurs. [`Dim::Rest`], before the extents, represents any number of leading axes. An input without extents is a
+    /// Its extents are numbers or symbols. A symbol is a number that is known when the kernel runs, and that is the same wherever
+    /// the symbol occurs. [`Dim::Rest`], before the extents, represents any number of leading axes. An input without extents is a
     /// scalar parameter. A symbol broadcasts with itself and with 1, and with no other number or symbol.
     ///
     /// # Errors
@@ -217,8 +218,8 @@ impl<'a> Array<'a> {
 
     /// A number, which takes the dtype of the array with which it is combined.
     ///
-    /// Expressions of numbers only are computed immediately, in the numbers' Rust types. A [`Literal`](crate::Literal) has no
-    /// type, and is int64, float64 or bool in such expressions.
+    /// An expression that consists of numbers only is computed immediately, in the numbers' Rust types. In such an expression a
+    /// [`Literal`](crate::Literal), which has no type, is int64, float64 or bool.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -233,12 +234,12 @@ impl<'a> Array<'a> {
         Array::of(Kind::Leaf(Leaf::Number(Box::new(x))), x.dtype(), Shape::scalar())
     }
 
-    /// The dtype of the elements. A number that has not been combined with an array has its default dtype.
+    /// The dtype of the elements; for a number that has not been combined with an array, its default dtype.
     pub fn dtype(&self) -> DType {
         self.0.dtype
     }
 
-    /// The extents, outermost first; empty for a 0-d array. A dynamic dimension ([`Array::dims`]) is given as 1.
+    /// The extents, outermost first; empty for a 0-d array. A dynamic dimension ([`Array::dims`]) has the extent 1 here.
     pub fn shape(&self) -> &[usize] {
         &self.0.shape
     }
@@ -290,7 +291,8 @@ impl<'a> Array<'a> {
         std::ptr::addr_eq(Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))
     }
 
-    /// Whether the values are in memory to which only evaluations write, and contiguous in row-major order.
+    /// Whether the values are stored in memory and contiguous in row-major order. False for memory to which another owner may
+    /// write ([`Array::lent`]).
     pub fn is_evaluated(&self) -> bool {
         self.in_memory().is_some_and(|data| data.layout.is_contiguous() && !data.storage.is_lent())
     }
@@ -309,7 +311,7 @@ impl<'a> Array<'a> {
         self.in_memory().map(|data| &data.layout.strides[..])
     }
 
-    /// The leaf, if the array's node is one.
+    /// The leaf, if the array's node is a leaf.
     pub(crate) fn leaf(&self) -> Option<&Leaf<'a>> {
         match &self.0.kind {
             Kind::Leaf(leaf) => Some(leaf),
@@ -317,7 +319,7 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// The number, if this is a number that was not combined with an array.
+    /// The number, if this is a number that has not been combined with an array.
     pub(crate) fn number(&self) -> Option<Number> {
         match self.leaf()? {
             Leaf::Number(x) => Some(**x),
@@ -354,7 +356,7 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// The number, if this is a number or a handle of one.
+    /// The number, if this is a number or a handle to one.
     pub(crate) fn number(&self) -> Option<Number> {
         match self {
             Operand::Number(x) => Some(*x),

@@ -1,5 +1,5 @@
-//! Elements of a dtype known only at run time, as contiguous bytes in native byte order. A bool is one byte: 0 is false, and any
-//! other value is true. Bools that are returned are 0 or 1.
+//! Reads and writes the elements of arrays as contiguous bytes in native byte order, for dtypes known only at run time. A bool is
+//! one byte: 0 is false, and any other value is true. Computations write only 0 and 1.
 
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result};
 use broadloom_mem::Buffer;
@@ -14,13 +14,13 @@ impl<'a> Array<'a> {
     /// allocation or a mapped file is, and copied otherwise.
     ///
     /// # Errors
-    /// If the number of bytes is not that of the shape's elements; for misaligned bytes, if memory for a copy is refused.
+    /// If the number of bytes is not the size of the shape's elements, or if memory for a copy of misaligned bytes is refused.
     ///
     /// ```
     /// use broadloom::prelude::*;
     ///
     /// let bytes = [1.5_f32.to_ne_bytes(), (-2.0_f32).to_ne_bytes()].concat();
-    /// let dtype = DType::from_name("float32").expect("is a dtype"); // as a header says, perhaps
+    /// let dtype = DType::from_name("float32").expect("is a dtype"); // read from a header, for example
     /// let x = Array::from_bytes(dtype, &[2], &bytes)?;
     /// assert_eq!(x.abs().to_bytes()?, [1.5_f32.to_ne_bytes(), 2.0_f32.to_ne_bytes()].concat());
     /// assert_eq!(
@@ -51,8 +51,8 @@ impl<'a> Array<'a> {
         Ok(Array::data(Storage::from_buffer(dtype, copy), Layout::contiguous(shape)))
     }
 
-    /// The bytes of the elements without a copy, if they are evaluated and contiguous in row-major order. Of a bool, 0 is false
-    /// and any other byte is true.
+    /// The bytes of the elements without a copy. `None` unless the elements are evaluated and contiguous in row-major order. In a
+    /// byte of a bool, 0 is false and any other value is true.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -68,7 +68,7 @@ impl<'a> Array<'a> {
     /// The bytes of the elements in row-major order. Evaluates the array if necessary.
     ///
     /// # Errors
-    /// The errors of [`Array::eval`], and if memory for the bytes is refused.
+    /// The errors of [`Array::eval`], and an error if memory for the bytes is refused.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let len = self.len() * self.dtype().size();
         let mut bytes = Vec::new();
@@ -80,11 +80,12 @@ impl<'a> Array<'a> {
         Ok(bytes)
     }
 
-    /// Computes the values into the caller's bytes, in row-major order; without a copy if the bytes are aligned for the dtype.
+    /// Computes the values into the caller's bytes, in row-major order. The values are copied only if the bytes are not aligned
+    /// for the dtype.
     ///
     /// # Errors
-    /// If the number of bytes is not that of the elements; and the errors of [`Array::eval`], after which the contents of `out`
-    /// are unspecified.
+    /// If the number of bytes is not the size of the elements; and the errors of [`Array::eval`], after which the contents of
+    /// `out` are unspecified.
     ///
     /// ```
     /// use broadloom::prelude::*;

@@ -67,8 +67,8 @@ impl<'a, T: Element, const N: usize, const M: usize> From<&'a [[T; M]; N]> for A
 }
 
 fn rows_of(rows: usize, columns: usize) -> Layout {
-    // A slice has far fewer elements than the maximum of a shape, since elements have a size. If there are none, any empty shape
-    // of two axes serves.
+    // `Shape::new` can fail only for an array without elements, since the elements of a slice have a size and fit memory. For
+    // such an array, any empty shape with two axes has the same meaning.
     let shape = Shape::new(&[rows, columns]).or_else(|_| Shape::new(&[0, 0]));
     Layout::contiguous(shape.unwrap_or_default())
 }
@@ -104,8 +104,8 @@ impl<T: Element> TryFrom<&Array<'_>> for Vec<T> {
 }
 
 impl Array<'_> {
-    /// [`Array::to_vec`] for an array that is not needed any more. Evaluated values are moved without a copy, if no other handle
-    /// shares their memory, they are in row-major order, and the memory came from a vector.
+    /// Like [`Array::to_vec`], but consumes the array. Evaluated values are moved without a copy if no other handle shares their
+    /// memory, they are in row-major order, and the memory came from a vector.
     ///
     /// # Errors
     /// The errors of [`Array::to_vec`].
@@ -157,7 +157,7 @@ pub trait ElementVisitor {
     /// The result of the visit.
     type Output;
 
-    /// Runs the computation for the Rust type of the dtype, which is `T::DTYPE`.
+    /// Runs the computation for the Rust type `T`, whose dtype is `T::DTYPE`.
     fn visit<T: Element>(self) -> Self::Output;
 }
 

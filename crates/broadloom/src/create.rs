@@ -61,8 +61,9 @@ impl<'a> Array<'a> {
         Ok(Array::data(Storage::borrow(data), Layout::contiguous(shape)))
     }
 
-    /// An array that borrows elements of the slice by strides. The element at index (0, …, 0) is at `offset`. `strides` has the
-    /// distance between consecutive indices along each axis, in elements, which may be negative, or 0 to repeat one element.
+    /// An array that borrows strided elements of the slice. The element at index (0, …, 0) is at `offset`. `strides` contains,
+    /// for each axis, the distance in elements between consecutive indices. A stride may be negative, or 0 to repeat elements
+    /// along the axis.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] if the numbers of strides and axes differ; [`ErrorKind::Memory`] if an index addresses an element
@@ -95,7 +96,7 @@ impl<'a> Array<'a> {
         }
         let mut layout = Layout::contiguous(shape);
         if layout.shape.elements() > 0 {
-            // An offset that exceeds `isize` is outside of the slice, and so is `isize::MAX`.
+            // An offset that exceeds `isize` is outside of the slice. It is replaced by `isize::MAX`, which is outside as well.
             layout.offset = isize::try_from(offset).unwrap_or(isize::MAX);
             // The stride of an axis with one index is not used.
             let given = layout.strides.iter_mut().zip(strides).zip(layout.shape.iter());
@@ -179,7 +180,7 @@ fn one_axis(len: usize) -> Shape {
     Shape::new(&[len]).expect("data in memory has fewer than 2^60 elements")
 }
 
-/// The shape, after checking that it has this many elements.
+/// Makes a shape, and checks that it has this many elements.
 pub(crate) fn holding(what: &str, shape: &[usize], len: usize) -> Result<Shape> {
     let shape = Shape::new(shape)?;
     if shape.elements() == len {
@@ -197,8 +198,8 @@ pub(crate) fn repeated<'a>(value: Scalar, shape: &[usize]) -> Result<Array<'a>> 
 /// Collects `len` elements. It is an error if memory for them is refused.
 fn collect<T: Element>(what: &str, len: f64, element: impl FnMut(usize) -> T) -> Result<Vec<T>> {
     let mut data = Vec::new();
-    // Only the size is computed in the default floating-point environment: the closure may be the application's, and runs in the
-    // application's environment.
+    // Only the size is computed in the default floating-point environment: the closure may belong to the application, and runs in
+    // the application's environment.
     let sized = FloatEnv::ieee();
     // The conversion saturates, so that the allocation of too many elements is refused.
     let n = len as usize;

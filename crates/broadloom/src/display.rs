@@ -1,8 +1,9 @@
 //! Prints arrays: `Display` like NumPy's `str`, and `Debug` like NumPy's `repr`, which names the dtype unless the numbers imply
 //! it.
 //!
-//! Of an array of more than 1000 elements, only three elements at either end of each axis are shown. Only these are evaluated,
-//! through any views: each corner is a chunk. Source: NumPy 2.4's `arrayprint.py`, default options.
+//! If an array has more than 1000 elements, at most three elements at either end of each axis are shown. Only these are
+//! evaluated, also if the array is an expression: each corner is computed as a chunk. Source: NumPy 2.4's `arrayprint.py`,
+//! default options.
 
 use std::fmt;
 
@@ -47,7 +48,8 @@ impl fmt::Display for Array<'_> {
 /// `evaluate` must return the values of the chunk's only result.
 ///
 /// # Errors
-/// The errors of [`Chunks::new`], except that there is no limit; and those of `evaluate`.
+/// The errors of [`Chunks::new`], except the one for the limit on memory, which does not apply here; and the errors of
+/// `evaluate`.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -113,7 +115,7 @@ impl fmt::Debug for Array<'_> {
             return write!(f, "{prefix}{text})");
         }
         let extras = extras.join(", ");
-        // The first line begins with the prefix, and the others are indented by its width.
+        // The first line begins with the prefix, and the following lines are indented by its width.
         let last = text.rsplit_once('\n').map_or(prefix.len() + text.len(), |(_, line)| line.len()) + 1;
         let gap =
             if last + extras.len() + 2 > LINE { format!("\n{:1$}", "", prefix.len()) } else { " ".into() };
@@ -207,8 +209,8 @@ fn put(values: &Array<'_>, dtype: DType, target: &Layout, bits: &mut [u64]) -> R
     Ok(())
 }
 
-/// The number of elements shown at either end of an axis: three as in NumPy, but fewer if there are many axes, since three at the
-/// ends of twenty axes would take too long.
+/// The number of elements shown at either end of an axis: three as in NumPy, but fewer if there are so many axes that more than
+/// 10,000 elements would be shown.
 fn edge(shape: &[usize]) -> usize {
     let shown = |edge: usize| shape.iter().map(|&n| n.min(2 * edge) as f64).product::<f64>();
     (1..=EDGE).rev().find(|&edge| shown(edge) <= 10_000.0).unwrap_or(1)
@@ -242,7 +244,7 @@ fn corners(shape: &[usize], cut: &[bool], edge: usize) -> Vec<(Slices, Slices)> 
     for (&extent, &cut) in shape.iter().zip(cut) {
         let ends: SmallVec<[(Slice, Slice); 2]> = match (cut, edge) {
             (false, _) => smallvec![(slice(0, extent), slice(0, extent))],
-            // One slice with a step takes both ends, so that the number of corners does not grow with the number of axes.
+            // One slice with a step selects both ends, so that the number of corners does not grow with the number of axes.
             (true, 1) => {
                 smallvec![(Slice { start: 0, step: extent as isize - 1, len: 2 }, slice(0, 2))]
             }

@@ -123,7 +123,7 @@ impl Array<'_> {
     /// use broadloom::{Control, ErrorKind, Options, Progress};
     ///
     /// let x = Array::from_vec(vec![0.5_f64; 1_000_000]);
-    /// let stop = AtomicBool::new(false); // any thread's or a signal handler's to set
+    /// let stop = AtomicBool::new(false); // any thread or a signal handler may set it
     /// let half = |progress: Progress| stop.store(2 * progress.done >= progress.total, Ordering::Relaxed);
     /// let control = Control { cancel: Some(&stop), progress: Some(&half), ..Control::default() };
     /// let e = x.exp().eval_watched(&Options::default(), &control).unwrap_err();

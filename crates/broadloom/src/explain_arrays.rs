@@ -13,8 +13,8 @@ use crate::lower::{Lowered, Place};
 /// A description of how [`eval_many_with`](crate::eval_many_with) would evaluate arrays, with one explanation for all of
 /// them. With `code` it includes the CLIF and the disassembly of each kernel.
 ///
-/// An array that already owns its values in row-major order is not computed by an evaluation, which shares its memory; the
-/// explanation notes that.
+/// An evaluation does not compute an array that already owns its values in row-major order: the result shares the array's memory.
+/// The explanation states this.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -70,11 +70,11 @@ impl Array<'_> {
 }
 
 impl Explanation {
-    /// Adds names for inputs, which are otherwise numbered. Each name is given to the memory of its array; the array may also be
-    /// a view of an input or an expression, if it depends on only one input.
+    /// Adds names for inputs, which are otherwise numbered. Each name refers to the memory of its array. The array may also be a
+    /// view of an input, or an expression that depends on only one input.
     ///
     /// Names are looked up by memory, so the explained arrays must still exist. If the same memory is given two names, the first
-    /// counts. Names of arrays that the explanation does not contain are ignored. Names have no effect on plans.
+    /// is used. Names of arrays that the explanation does not contain are ignored. Names have no effect on plans.
     ///
     /// ```
     /// use broadloom::prelude::*;

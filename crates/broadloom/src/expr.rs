@@ -22,7 +22,7 @@ use crate::operand::{check_numbers, own_dtype};
 use crate::promote::promotion;
 use crate::weak::Number;
 
-/// Whether the array is a product of floats, or the negative of one, which contraction would merge into a sum.
+/// Whether the array is a product of floats, or a negated product of floats, which contraction would merge into a sum.
 pub(crate) fn is_product(array: &Array<'_>) -> bool {
     array.0.dtype.is_float() && contract::is_product(array, |x| &x.0.kind, is_two)
 }
@@ -62,8 +62,8 @@ pub(crate) fn operand_dtypes<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -
     Ok((0..operands.len()).map(|i| signature.operand(op, i)).collect())
 }
 
-/// Infers the types of an op's application to these operands. If all operands are numbers, they are typed as 0-d arrays of their
-/// own types, provided that they have such types and the op takes them.
+/// Infers the types of an op's application to these operands. If all operands are numbers, and [`own_dtype`] returns a dtype for
+/// them, they are typed as 0-d arrays of this dtype.
 fn signature(op: Op, operands: &[Operand<'_>]) -> Result<infer::Signature> {
     let own = own_dtype(op, operands);
     let alone = Shape::scalar();
@@ -77,7 +77,7 @@ fn signature(op: Op, operands: &[Operand<'_>]) -> Result<infer::Signature> {
     Ok(signature)
 }
 
-/// Calls a host function with these operands, which must have its dtypes, after broadcasting.
+/// Calls a host function with these operands, after broadcasting. The operands must have the dtypes that the function declares.
 pub(crate) fn call<'a>(function: &HostFunction, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Array<'a>> {
     // Numbers are rounded, which requires the default floating-point environment.
     let _ieee = operands.iter().any(|x| x.number().is_some()).then(FloatEnv::ieee);
@@ -102,8 +102,8 @@ fn typed_operands<'a>(
     typed.collect()
 }
 
-/// Applies the op to numbers, and returns the result as a number. `None` for a division by zero, which may have to be an error of
-/// the evaluation.
+/// Applies the op to numbers, and returns the result as a number. `None` for a division by zero, which an evaluation may have to
+/// report as an error.
 fn fold_numbers<'a>(
     op: Op,
     operands: &[Operand<'a>],
@@ -170,9 +170,9 @@ fn cast_literal(x: Literal, dtype: DType) -> Scalar {
     x.to_dtype(dtype).unwrap_or_else(|_| infer::converted(x, dtype))
 }
 
-/// The array with a fixed dtype: a number without one takes its default dtype.
+/// The array with a fixed dtype: a number without a dtype takes its default dtype.
 ///
-/// Errors: a literal that its default dtype can't hold.
+/// Errors: a literal that its default dtype can't represent.
 pub(crate) fn typed<'a>(arg: &Array<'a>) -> Result<Array<'a>> {
     match arg.number() {
         Some(x) => Ok(rounded(x.scalar()?, x.rounded_by())),
@@ -180,7 +180,7 @@ pub(crate) fn typed<'a>(arg: &Array<'a>) -> Result<Array<'a>> {
     }
 }
 
-/// The reduction of elements along axes. The reduction must take the dtype of the elements.
+/// Reduces elements along axes. The reduction must accept the dtype of the elements.
 pub(crate) fn reduce<'a>(
     reduction: Reduction,
     arg: &Array<'a>,
@@ -193,7 +193,7 @@ pub(crate) fn reduce<'a>(
     Ok(Array::with_dims(Kind::Reduce { arg, reduction, axes, keep_dims }, dtype, shape, dims.map(Arc::new)))
 }
 
-/// The scan of elements along an axis. The scan must take the dtype of the elements.
+/// Scans elements along an axis. The scan must accept the dtype of the elements.
 pub(crate) fn scan<'a>(scan: Scan, arg: &Array<'a>, axis: usize, initial: bool) -> Result<Array<'a>> {
     let arg = typed(arg)?;
     let (shape, dims) = infer::scan(scan, &arg.known(), axis, initial)?;
@@ -216,7 +216,7 @@ pub(crate) fn numbers<'a>(len: usize) -> Result<Array<'a>> {
     Ok(Array::of(Kind::Leaf(Leaf::Index(len)), DType::Int64, Shape::new(&[len])?))
 }
 
-/// For each element, its index in row-major order of these axes, as int64.
+/// For each element, its index among the elements along these axes, in row-major order, as int64.
 pub(crate) fn index<'a>(arg: &Array<'a>, axes: Axes) -> Result<Array<'a>> {
     let arg = typed(arg)?;
     if arg.0.dims.is_none() {
@@ -272,7 +272,7 @@ pub(crate) fn view<'a>(arg: &Array<'a>, view: View) -> Result<Array<'a>> {
     Ok(Array::of(Kind::View { arg, view: Arc::new(view) }, dtype, shape))
 }
 
-/// Applies a view that depends on extents: at once if they are known, and else when the kernel is bound.
+/// Applies a view that depends on extents: now if the extents are known, and otherwise when the kernel is bound.
 pub(crate) fn dynamic_view<'a>(arg: &Array<'a>, function: &str, view: DynamicView) -> Result<Array<'a>> {
     let Some(dims) = &arg.0.dims else {
         let views = view.resolve(function, &arg.0.shape)?;

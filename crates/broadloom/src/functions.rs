@@ -16,7 +16,7 @@
 //!
 //! # Powers, exponentials and logarithms
 //!
-//! The error of a float result is less than one unit in the last place; `docs/accuracy.md` has the measured errors. By
+//! The error of a float result is less than one unit in the last place; `docs/accuracy.md` lists the measured errors. By
 //! definition, `pow(x, 1)` is x, `pow(x, 2)` is x·x, `pow(x, -1)` is 1/x, and `pow(x, 0)` is 1, also if x is NaN. Rust has no
 //! operator for powers: `^` is [`bitwise_xor`].
 //!
@@ -30,10 +30,10 @@
 //! assert_eq!(pow(2.0, &x).log2().to_vec::<f64>()?, x.to_vec::<f64>()?);
 //! assert_eq!(pow(10.0, &x).log10().to_vec::<f64>()?, x.to_vec::<f64>()?);
 //! assert_eq!((x.exp().to_vec::<f64>()?[0], x.log().to_vec::<f64>()?[1]), (1.0, 0.0));
-//! // Where 1 + x loses the digits of a small x.
+//! // For a small x, 1 + x would lose the digits of x.
 //! let small = Array::from_vec(vec![1e-20_f64]);
 //! assert_eq!((small.expm1().item::<f64>()?, small.log1p().item::<f64>()?), (1e-20, 1e-20));
-//! // Where squares or exponentials would overflow.
+//! // Squares or exponentials would overflow here.
 //! assert_eq!(hypot(3e300, 4e300).item::<f64>()?, 5e300);
 //! assert_eq!(logaddexp(f64::NEG_INFINITY, &x).to_vec::<f64>()?, x.to_vec::<f64>()?);
 //! # Ok::<(), Error>(())
@@ -59,8 +59,8 @@
 //!
 //! # Integers
 //!
-//! `pow` of integers is an integer. The standard does not define the other functions above for integers: these are an error or,
-//! under [`Promotion::NumPy`](crate::Promotion::NumPy), converted to float64.
+//! `pow` of integers is an integer. The standard does not define the other functions above for integers: for these, integers are
+//! an error or, under [`Promotion::NumPy`](crate::Promotion::NumPy), are converted to float64.
 //!
 //! ```
 //! use broadloom::prelude::*;
@@ -106,7 +106,7 @@ macro_rules! about {
     };
     (@digits $operands:ident []) => { "" };
     (@digits unary [approximate $($laws:tt)*]) => {
-        "\n\nThe result is off by less than a unit in the last place; that of a float16 is the nearest."
+        "\n\nThe result is off by less than a unit in the last place; a float16 result is the nearest one."
     };
     (@digits more [approximate $($laws:tt)*]) => {
         "\n\nA float result is off by less than a unit in the last place."
@@ -277,7 +277,8 @@ impl<'a> Array<'a> {
     /// Applies an op, for callers that know the function only at run time.
     ///
     /// # Errors
-    /// The errors of the function's `try_` twin; for a wrong number of operands; for an internal op, which users can't call.
+    /// The errors of the function's `try_` twin, and an error for a wrong number of operands or for an internal op, which users
+    /// can't call.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -295,8 +296,8 @@ impl<'a> Array<'a> {
         numpy_rule::apply(op, operands.iter().map(|x| x.into()).collect())
     }
 
-    /// The dtypes to which an op converts its operands. A caller that replaces a number by a kernel's input, to supply its value
-    /// later, gives the input this dtype.
+    /// The dtypes to which an op converts its operands. If a caller replaces a number by an input of a kernel, to supply the
+    /// value later, the input must have this dtype.
     ///
     /// # Errors
     /// The errors of [`Array::apply`].

@@ -1,8 +1,8 @@
 //! Arrays that are computed from the indices of their elements, without memory: ranges, even spacings, diagonals and indices.
 //!
-//! Each is ordinary arithmetic on one leaf, the numbers 0, 1, 2, …, so that it is fused into the kernels that use it. An element
-//! is a function of its index only, computed in float64 or int64 and converted once: errors do not accumulate along a range, and
-//! a part of a range has the same bits as in the complete range, on any executor.
+//! Each such array is ordinary arithmetic on one leaf, the numbers 0, 1, 2, …, so that it is fused into the kernels that use it.
+//! An element is a function of its index only, computed in float64 or int64 and converted once: errors do not accumulate along a
+//! range, and a part of a range has the same bits as in the complete range, on any executor.
 
 use broadloom_core::layout::Slice;
 use broadloom_core::{DType, Error, ErrorKind, Op, Result, Scalar, Shape, View, fold};
@@ -19,9 +19,9 @@ use crate::views::resolve_axis;
 impl<'a> Array<'a> {
     /// The values `start`, `start + step`, … up to `stop`, exclusive, of the dtype of the Rust values. They take no memory.
     ///
-    /// There are ⌈(stop − start) / step⌉ elements, or none if this is negative. Element `i` is `start + i·step`; for floats it is
-    /// computed in float64 and rounded to the dtype. As in the standard, the rounding of floats may lead to one element more or
-    /// less than expected; [`Array::linspace`] takes the number of elements instead.
+    /// There are ⌈(stop − start) / step⌉ elements, or none if this number is negative. Element `i` is `start + i·step`; for
+    /// floats it is computed in float64 and rounded to the dtype. As in the standard, the rounding of floats may lead to one
+    /// element more or less than expected; [`Array::linspace`] takes the number of elements instead.
     ///
     /// # Errors
     /// For bool, a step of 0, a bound that is not finite, or more elements than can be counted.
@@ -123,7 +123,7 @@ impl From<Error> for NoRange {
     }
 }
 
-/// The range of a start, a stop and a step of one dtype.
+/// The range from a start to a stop by a step, all of one dtype.
 pub(crate) fn arange<'a>(bounds: [Scalar; 3]) -> std::result::Result<Array<'a>, NoRange> {
     let dtype = bounds[0].dtype;
     let numbers = match dtype.kind() {
@@ -157,7 +157,7 @@ pub(crate) fn arange<'a>(bounds: [Scalar; 3]) -> std::result::Result<Array<'a>, 
     Ok(expr::cast(numbers, dtype))
 }
 
-/// Evenly spaced floats of one dtype. `endpoint` says whether the last of several elements is `stop`.
+/// Evenly spaced floats of one dtype. If `endpoint` is true, the last of several elements is `stop`.
 pub(crate) fn linspace<'a>(start: Scalar, stop: Scalar, num: usize, endpoint: bool) -> Result<Array<'a>> {
     let dtype = start.dtype;
     let _ieee = FloatEnv::ieee();
@@ -216,7 +216,7 @@ fn integer(x: Scalar) -> i128 {
     }
 }
 
-/// The value converted to float64, which is exact.
+/// A float converted to float64, which is exact.
 fn real(x: Scalar) -> f64 {
     f64::from_bits(fold::cast(x, DType::Float64).bits)
 }

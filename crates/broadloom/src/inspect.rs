@@ -46,7 +46,7 @@ fn access(layout: &Layout) -> Access {
     if inner.is_none_or(|(_, stride)| *stride == 0) { Access::Splat } else { Access::Contiguous }
 }
 
-/// The typed graph of arrays, before rewriting. Functions of constants only are folded.
+/// The typed graph of arrays, before rewriting. Functions whose operands are all constants are folded.
 ///
 /// # Errors
 /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) for an expression beyond the options' limits.

@@ -1,5 +1,5 @@
 //! Conversions from and to arrays and views of the `ndarray` crate, without a copy if possible (feature `ndarray`). A converted
-//! layout addresses only elements that the `ndarray` array or view has. `docs/ndarray.md` compares `ndarray`'s idioms with ours.
+//! layout addresses only elements of the `ndarray` array or view. `docs/ndarray.md` compares `ndarray`'s idioms with ours.
 
 use broadloom_core::layout::Strides;
 use broadloom_core::{Error, ErrorKind, Layout, Result, Shape};
@@ -79,7 +79,7 @@ pub trait AssignLazy {
     /// Computes the values into these elements, which may have any strides. The values are broadcast to the elements' shape.
     ///
     /// # Errors
-    /// If the dtypes differ, or the shape of the values does not broadcast to that of the elements; and the errors of
+    /// If the dtypes differ, or the shape of the values does not broadcast to the shape of the elements; and the errors of
     /// [`Array::eval`], after which the elements are unspecified.
     ///
     /// ```
@@ -146,8 +146,9 @@ impl<T: Element, D: Dimension> From<ndarray::Array<T, D>> for Array<'_> {
 }
 
 impl<'a, T: Element, D: Dimension> From<ArrayView<'a, T, D>> for Array<'a> {
-    /// Borrows the elements, with the axes in any order, any direction along them, and any gaps. (A view in which two indices
-    /// address one element, which only unsafe code can make, is copied, unless it repeats all elements along an axis.)
+    /// Borrows the elements, with the axes in any order, any direction along them, and any gaps. A view that repeats all elements
+    /// along an axis is borrowed as well. Any other view in which two indices address one element is copied; only unsafe code can
+    /// make such a view.
     ///
     /// # Panics
     /// For more than 64 axes, or extents near 2^60.
@@ -171,7 +172,7 @@ impl<'a, T: Element, D: Dimension> From<ArrayView<'a, T, D>> for Array<'a> {
 }
 
 impl<'a, T: Element, S: Data<Elem = T>, D: Dimension> From<&'a ArrayBase<S, D>> for Array<'a> {
-    /// Borrows the array; see the conversion of a view.
+    /// Borrows the array, with the same layout as a view of it.
     fn from(x: &'a ArrayBase<S, D>) -> Array<'a> {
         x.view().into()
     }
@@ -244,8 +245,8 @@ impl Array<'_> {
         filled(self.shape(), data)
     }
 
-    /// [`Array::to_ndarray`] for an array that is not needed any more. Evaluated values are moved without a copy, if no other
-    /// handle shares their memory, they have no gaps, and the memory came from a vector or from `ndarray` (feature `ndarray`).
+    /// Like [`Array::to_ndarray`], but consumes the array. Evaluated values are moved without a copy if no other handle shares
+    /// their memory, they have no gaps, and the memory came from a vector or from `ndarray` (feature `ndarray`).
     ///
     /// Results of [`Array::eval`] are in memory of the engine and are copied; to avoid that, call this function on the unevaluated
     /// array.

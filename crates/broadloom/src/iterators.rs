@@ -1,4 +1,4 @@
-//! Makes arrays from iterators: elements are collected into an array; arrays are added or multiplied.
+//! Makes an array from an iterator: collects elements, or adds or multiplies arrays.
 
 use std::iter::{Product, Sum};
 
@@ -25,7 +25,7 @@ impl<T: Element> FromIterator<T> for Array<'_> {
 
 macro_rules! folds {
     ($($trait:ident $method:ident $op:ident $identity:literal $word:literal)*) => {$(
-        #[doc = concat!("The arrays ", $word, " in their order, as the operator does it; of none, the number ", $identity, ".")]
+        #[doc = concat!("The arrays, ", $word, " in order by the operator; for no arrays, the number ", $identity, ".")]
         ///
         /// # Panics
         /// With the message of the operator's error.
@@ -51,7 +51,7 @@ macro_rules! folds {
             }
         }
 
-        #[doc = concat!("The arrays ", $word, " in their order, as the operator does it; of none, the number ", $identity, ".")]
+        #[doc = concat!("The arrays, ", $word, " in order by the operator; for no arrays, the number ", $identity, ".")]
         ///
         /// # Panics
         /// With the message of the operator's error.

@@ -58,7 +58,8 @@ impl<'a> Array<'a> {
     }
 
     /// Whether each of the other arrays shares a computed node (a function, a conversion or a reduction) with this one, so that
-    /// evaluating both separately computes it twice. Views and arrays in memory do not count, since they are not computed.
+    /// evaluating the arrays separately computes the node twice. Views and arrays in memory do not count, since they are not
+    /// computed.
     ///
     /// Takes at most time proportional to the number of nodes of all expressions.
     ///

@@ -1,9 +1,9 @@
 //! Memory shared with arrays of another language: arrays over such memory, results written into it, and results whose memory is
 //! handed over.
 //!
-//! Shared memory has an owner. It is kept alive as long as an array needs the memory, and may change elements between two
-//! evaluations. The memory is therefore a slice only while contiguous elements are reduced, and a handle over it has the values
-//! at the time of each evaluation.
+//! Shared memory has an owner. The owner is kept alive as long as an array needs the memory, and may change elements between two
+//! evaluations. The memory is therefore borrowed as a slice only while contiguous elements are reduced, and each evaluation of a
+//! handle reads the values that the memory contains at that time.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::storage::Storage;
 
 impl<'a> Array<'a> {
     /// An array over memory that `owner` keeps alive and may write to. The element at index (0, …, 0) is at `offset`, and
-    /// `strides` has the distance between consecutive indices along each axis, in elements.
+    /// `strides` contains, for each axis, the distance in elements between consecutive indices.
     ///
-    /// Nothing is copied. The elements are read at each evaluation, so that this handle, unlike others, does not keep the values
-    /// that it had when it was built.
+    /// Nothing is copied. The elements are read at each evaluation, so that this handle, unlike other handles, does not keep the
+    /// values that it had when it was built.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] if the numbers of strides and axes differ; [`ErrorKind::Memory`] if an index addresses an element
@@ -32,7 +32,7 @@ impl<'a> Array<'a> {
     /// use broadloom::prelude::*;
     /// use broadloom::Region;
     ///
-    /// // What owns the memory here is nothing: it is static.
+    /// // Static memory needs no owner.
     /// static BYTES: [u8; 4] = [1, 2, 3, 4];
     /// let x = Array::lent(DType::UInt8, Region::from(&BYTES[..]), 3, &[2], &[-2], Arc::new(()))?;
     /// assert_eq!((x + 1).to_vec::<u8>()?, [5, 3]);

@@ -5,10 +5,10 @@
 //!
 //! # Arrays
 //!
-//! An [`Array`] is a handle of an expression over vectors, slices and numbers. Operators, [`functions`], reductions and views build
-//! expressions; evaluating one reads the inputs and writes the results in one loop, without temporary arrays. [`Array::eval`] returns
-//! a new array, [`Array::to_vec`] a vector, [`Array::eval_into`] fills a slice, and [`eval_many`] computes several results together.
-//! The page of [`Array`] describes dtypes, shapes, reductions and results.
+//! An [`Array`] is a handle to an expression over vectors, slices and numbers. Operators, [`functions`], reductions and views
+//! build expressions; evaluating one reads the inputs and writes the results in one loop, without temporary arrays.
+//! [`Array::eval`] returns a new array, [`Array::to_vec`] a vector, [`Array::eval_into`] fills a slice, and [`eval_many`]
+//! computes several results together. The page of [`Array`] describes dtypes, shapes, reductions and results.
 //!
 //! ```
 //! use broadloom::prelude::*;
@@ -25,8 +25,8 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! An expression of another structure is planned, and compiled once that pays off; the same structure over other data reuses both.
-//! [`Array::explain`] tells what is fused, and which executor runs it and why.
+//! The first expression of a structure is planned, and is compiled once that pays off; expressions of the same structure over
+//! other data reuse the plan and the code. [`Array::explain`] shows what is fused, and which executor runs it and why.
 //!
 //! # Kernels
 //!
@@ -51,8 +51,9 @@
 //!
 //! # Texts
 //!
-//! Formulas of your users are programs in a small [text language](text), with Python's operators and the functions of this crate. A text
-//! becomes a [`Kernel`] by [`Kernel::parse`], or arrays by [`text::Program`]. A [`Library`](text::Library) adds functions.
+//! Formulas of your users are programs in a small [text language](text), with Python's operators and the functions of this crate.
+//! [`Kernel::parse`] makes a [`Kernel`] from a text, and [`text::Program`] makes arrays from it. A [`Library`](text::Library)
+//! adds functions.
 //!
 //! ```
 //! use broadloom::prelude::*;
@@ -72,12 +73,12 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! [`text::ParseOptions`] and [`Options`] bound what the text of a stranger may cost.
+//! [`text::ParseOptions`] and [`Options`] limit the time and memory that an untrusted text can take.
 //!
 //! # Host functions
 //!
-//! A [`HostFunction`] is a closure, or a pointer to a C function, that runs inside of the loop. Expressions call it by [`Array::call`],
-//! texts by its name.
+//! A [`HostFunction`] is a closure, or a pointer to a C function, that runs inside of the loop. [`Array::call`] calls it in an
+//! expression; a text calls it by its name.
 //!
 //! ```
 //! use broadloom::prelude::*;
@@ -103,9 +104,10 @@
 //!
 //! # Errors
 //!
-//! Every function that can fail returns a [`Result`] with an [`Error`]: a kind to branch on, a message that names the operation and
-//! its operands, and often a help. Operators and functions of arrays panic with the same message; each has a `try_` twin. Types and
-//! shapes are checked when an expression is built, memory and limits when it runs. Errors of texts know the place.
+//! Every function that can fail returns a [`Result`] with an [`Error`]: a kind to branch on, a message that names the operation
+//! and its operands, and often advice on how to fix it. Operators and functions of arrays panic with the same message; each has a
+//! `try_` twin that returns the error. Types and shapes are checked when an expression is built, memory and limits when it runs.
+//! Errors in texts contain the position.
 //!
 //! ```
 //! use broadloom::prelude::*;
@@ -130,15 +132,16 @@
 //!
 //! | feature | | what it adds | crates | seconds |
 //! | --- | --- | --- | --- | --- |
-//! | none | | everything but the rows below; the interpreter runs it, with the same bits | 50 | 288 |
+//! | none | | everything except what the features below add; the interpreter runs it, with the same bits | 50 | 288 |
 //! | `jit` | default | machine code, through Cranelift: x86-64 with AVX and FMA, aarch64 | + 32 | + 210 |
 //! | `gdb` | | with `jit`: machine code has names in GDB and LLDB ([`Profiling`]) | + 3 | + 6 |
 //! | `ndarray` | | arrays and views of the crate ndarray as operands and results | + 4 | + 10 |
 //!
-//! The crates are those of `cargo tree -e normal,build`, by name. The seconds are user CPU time (`time -f %U`) of
+//! The column of crates counts the names that `cargo tree -e normal,build` lists. The seconds are user CPU time (`time -f %U`) of
 //! `CARGO_BUILD_JOBS=2 cargo build -p broadloom` from an empty target folder, in the repository's profile `dev` (optimisation
-//! level 1), on two cores of Zen 3. For `gdb` and `ndarray` they are those of the crates that are added, beside other builds. `jit`
-//! takes 1.7 times as long as none. Half of the first row is spent on the loops of the interpreter and of reductions.
+//! level 1), on two cores of Zen 3. For `gdb` and `ndarray`, only the added crates were timed, while other builds were running. A
+//! build with `jit` takes 1.7 times as long as a build without features. Half of the first row is spent on the loops of the
+//! interpreter and of reductions.
 //!
 //! ```
 //! # #[cfg(feature = "ndarray")] {

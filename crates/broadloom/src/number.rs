@@ -20,7 +20,7 @@ pub(crate) enum Column {
 }
 
 impl Column {
-    /// The column for elements of this dtype, given by their bits.
+    /// The column for elements of this dtype. `shown` contains their bits.
     pub(crate) fn of(dtype: DType, shown: &[u64]) -> Column {
         let scalars = shown.iter().map(|&bits| Scalar { dtype, bits });
         match dtype.kind() {
@@ -47,7 +47,7 @@ impl Column {
             Column::Exponent(left, digits, width) => {
                 let (mut int, mut fraction, mut exponent) = scientific(x);
                 if fraction.len() < digits {
-                    // Digits beyond the shortest ones are those of the exact value, not zeros: 0.1 in float16 is 9.9976e-02.
+                    // Digits beyond the shortest ones are the digits of the exact value, not zeros: 0.1 in float16 is 9.9976e-02.
                     let (mantissa, e) = split_exponent(&format!("{value:.digits$e}"));
                     let at = sign_len(&mantissa) + 1;
                     (int, fraction, exponent) = (mantissa[..at].into(), mantissa[at..].into(), e);
@@ -112,7 +112,8 @@ fn floats(dtype: DType, shown: impl Iterator<Item = Scalar> + Clone) -> Column {
     if exponents { Column::Exponent(left, right, exponent) } else { Column::Fixed(left, right) }
 }
 
-/// The number of decimal digits that the dtype always preserves, at most 8. Larger numbers are formatted with an exponent.
+/// The number of decimal digits that the dtype always preserves, at most 8. Numbers with more digits before the point are
+/// formatted with an exponent.
 fn decimals(dtype: DType) -> i32 {
     match dtype {
         DType::Float16 => 3,
@@ -181,8 +182,9 @@ fn shortest(x: Scalar) -> (String, i32) {
     if gives_back(&even) { split_exponent(&even) } else { (digits, exponent) }
 }
 
-/// The value rounded to this many digits after the first, and the adjacent numbers of as many digits. For a power of two, below
-/// which floats are closer together, it may be that only an adjacent number converts back to the value.
+/// The value rounded to this many digits after the first, and the adjacent numbers with as many digits. Floats are closer
+/// together below a power of two than above it; for a power of two, it may therefore be that only an adjacent number converts
+/// back to the value.
 fn near(value: f64, digits: usize) -> impl Iterator<Item = String> {
     let unit = 10f64.powi(value.abs().log10().floor() as i32 - digits as i32);
     [value, value + 0.6 * unit, value - 0.6 * unit].into_iter().map(move |x| format!("{x:.digits$e}"))

@@ -1,8 +1,8 @@
 //! Applies functions in the thread's promotion mode.
 //!
-//! Type inference has the dtypes of NumPy's promotion ([`Promotion::NumPy`]). This module replaces a function if NumPy computes
-//! another function of the operands: arithmetic of bools, logical functions of numbers, and comparisons of integers of any two
-//! dtypes. Source: the loops of NumPy 2's universal functions (`numpy.add.types` and the others).
+//! Type inference implements the dtypes of NumPy's promotion ([`Promotion::NumPy`]). This module replaces a function if NumPy
+//! computes another function of the operands: arithmetic of bools, logical functions of numbers, and comparisons of integers of
+//! any two dtypes. Source: the loops of NumPy 2's universal functions (`numpy.add.types` and the others).
 
 use broadloom_core::infer::{OfBools, of_bools};
 use broadloom_core::{DType, Literal, Op, Promotion, Result};
@@ -23,8 +23,8 @@ pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<
     expr::apply(op, operands)
 }
 
-/// The dtypes to which a function converts these operands. A number that is compared with integers is an int64, whatever its
-/// value is.
+/// The dtypes to which a function converts these operands. A number that is compared with integers keeps its default dtype (int64
+/// for a literal), whatever its value is.
 pub(crate) fn operand_dtypes<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Vec<DType>> {
     if promotion() == Promotion::NumPy {
         let kinds = || operands.iter().map(kind);
@@ -44,7 +44,7 @@ pub(crate) fn operand_dtypes<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -
 
 /// The result of a function that is replaced for these operands; `None` if the function is computed as usual.
 fn replaced<'a>(op: Op, operands: &[Operand<'a>]) -> Result<Option<Array<'a>>> {
-    // NumPy's rules concern arrays; expressions of numbers only are typed as usual.
+    // NumPy's rules concern arrays; expressions that consist of numbers only are typed as usual.
     if operands.iter().all(|x| x.number().is_some()) {
         return Ok(None);
     }
@@ -138,12 +138,12 @@ impl Comparison {
         }
     }
 
-    /// Whether the comparison is true for a number and a greater number.
+    /// Whether the comparison is true if the first operand is less than the second.
     fn holds_below(self) -> bool {
         matches!(self, Comparison::NotEqual | Comparison::Less | Comparison::LessEqual)
     }
 
-    /// Compares integers without a common dtype: signed ones with uint64, and an array with a number that its dtype can't
+    /// Compares integers without a common dtype: signed integers with uint64, and an array with a number that its dtype can't
     /// represent. `None` for other operands.
     fn of_integers<'a>(self, a: &Operand<'a>, b: &Operand<'a>) -> Result<Option<Array<'a>>> {
         match (a.number(), b.number()) {
@@ -185,7 +185,7 @@ impl Comparison {
             return Ok(None);
         }
         let holds = if x < 0 { self.exchanged().holds_below() } else { self.holds_below() };
-        // Each element is equal to itself, so this is all true or all false.
+        // Each element is equal to itself, so the result is true for all elements or false for all elements.
         let same = if holds { Op::Equal } else { Op::NotEqual };
         Ok(Some(expr::apply(same, smallvec![array.clone(), array.clone()])?))
     }

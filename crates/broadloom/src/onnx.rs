@@ -1,5 +1,5 @@
 //! Operators of ONNX that differ from the functions of the Array API standard. This module checks that operands have equal shapes
-//! and dtypes, since these operators neither promote nor broadcast here.
+//! and dtypes, since it does not promote or broadcast the operands.
 
 use broadloom_core::{Error, ErrorKind, Kind, Op, Result};
 use smallvec::smallvec;

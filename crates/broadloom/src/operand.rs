@@ -1,7 +1,7 @@
 //! The operands of operations on arrays.
 //!
 //! [`IntoArray`] makes an [`Operand`] from an array, a reference to one, or a Rust number. A [`Number`] takes the dtype of the
-//! arrays with which it is combined; its Rust type counts only in expressions of numbers.
+//! arrays with which it is combined; its Rust type has an effect only if all operands are numbers.
 
 use broadloom_core::infer::{self, pair};
 use broadloom_core::op::Arity;
@@ -58,10 +58,11 @@ impl<'a> IntoArray<'a> for Operand<'a> {
     }
 }
 
-/// The dtype in which an op of numbers only computes, if a number of the highest kind (bool, integer, float) has a dtype of its
-/// own. Numbers of this kind promote as arrays do, except that a signed integer beside a uint64 must fit uint64; numbers of lower
-/// kinds are converted. `None` if an operand is an array, if all numbers of the highest kind are literals, if bools are mixed
-/// with other numbers, or if the op does not take the dtype.
+/// The dtype in which an op computes if its operands are numbers only. It results from the numbers of the highest kind (bool,
+/// integer, float) that have a dtype of their own; numbers of lower kinds are converted to it. These dtypes promote as those of
+/// arrays do, except that a signed integer and a uint64 promote to uint64, which must be able to represent the number. `None` if
+/// an operand is an array, if all numbers of the highest kind are literals, if bools are mixed with other numbers, or if the op
+/// does not take the dtype.
 pub(crate) fn own_dtype(op: Op, operands: &[Operand<'_>]) -> Option<DType> {
     let promoted = operands.get(usize::from(op.arity() == Arity::Choice)..)?;
     let kind = |x: Number| match x.literal() {
@@ -86,9 +87,9 @@ pub(crate) fn own_dtype(op: Op, operands: &[Operand<'_>]) -> Option<DType> {
     met.filter(|dtype| (lowest > 0 || highest == 0) && op.dtypes().contains(dtype))
 }
 
-/// Checks that the numbers among the operands fit their dtype.
+/// Checks that the dtype can represent the numbers among the operands.
 ///
-/// Errors: those of inference, with the same message.
+/// Errors: the errors of type inference, with the same messages.
 pub(crate) fn check_numbers(op: Op, operands: &[Operand<'_>], dtype: DType) -> Result<()> {
     let first = usize::from(op.arity() == Arity::Choice);
     for number in operands.iter().skip(first).filter_map(Operand::number) {

@@ -4,9 +4,9 @@
 //! the caller's location, with the message of the function's `try_` twin. A compound assignment (`+=`) replaces its handle by the
 //! result; other handles are unchanged.
 //!
-//! On the left side a number is an `f64` or an `i32`, which are the types that Rust gives to literals, or an [`f16`] or a `bool`:
-//! with operators for a second float or integer type, the type of `2.0 * x` could not be inferred before a method call on it. A
-//! number of another type has to be on the right side, or in an [`Array::scalar`].
+//! On the left side a number is an `f64` or an `i32`, which are the types that Rust infers for literals, or an [`f16`] or a
+//! `bool`: with operators for a second float or integer type, the type of `2.0 * x` could not be inferred before a method call on
+//! it. A number of another type has to be on the right side, or in an [`Array::scalar`].
 
 use std::ops::{
     Add, AddAssign, BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Div, DivAssign, Mul,

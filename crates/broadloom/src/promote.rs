@@ -1,6 +1,6 @@
 //! The promotion mode in which expressions are built.
 //!
-//! The mode is local to a thread, and is restored when the closure ends, also by a panic. Expressions do not store the mode; they
+//! The mode is local to a thread, and is restored when the closure returns or panics. Expressions do not store the mode; they
 //! contain the conversions that follow from it.
 
 use std::cell::Cell;

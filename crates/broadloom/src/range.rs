@@ -43,13 +43,13 @@ impl Range {
         }
     }
 
-    /// The indices that a text has in brackets.
+    /// The range as the indices that a text writes in brackets.
     pub(crate) fn indices(self) -> Indices {
         self.0
     }
 }
 
-/// An integer of any Rust type, as a bound or an index. An integer that does not fit `isize` is beyond the end of any axis.
+/// An integer of any Rust type, as a bound or an index. An integer that does not fit `isize` is beyond the ends of any axis.
 pub trait Bound: Copy + sealed::Sealed {
     #[doc(hidden)]
     fn bound(self) -> isize;
@@ -73,7 +73,7 @@ macro_rules! bounds {
 }
 bounds! { i8 i16 i32 i64 isize u8 u16 u32 u64 usize }
 
-/// The exclusive bound for an inclusive one; `None` for −1, the last index of an axis.
+/// Converts an inclusive bound to an exclusive one: `None`, which is the end of the axis, for −1, the last index.
 fn behind(last: isize) -> Option<isize> {
     if last == -1 { None } else { Some(last.saturating_add(1)) }
 }
@@ -139,7 +139,7 @@ pub trait IntoRanges {
     fn into_ranges(self) -> Ranges;
 }
 
-/// One range for each of the first axes of an array, as [`IntoRanges`] gives them. Further axes are taken whole.
+/// One range for each of the first axes of an array, as [`IntoRanges`] returns them. The axes after these remain complete.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges(pub(crate) SmallVec<[Range; 4]>);
 

@@ -25,7 +25,7 @@ pub(crate) struct Storage<'a> {
 enum Block<'a> {
     /// Memory borrowed from the caller.
     Borrowed(&'a [u8]),
-    /// Memory borrowed from the caller, with gaps that others may use.
+    /// Memory borrowed from the caller, with gaps that other code may use.
     #[cfg(feature = "ndarray")]
     Spread(Arc<View<'a>>),
     /// Memory of another owner, which may write to it between two evaluations, and a handle that keeps the owner alive.
@@ -77,7 +77,8 @@ impl<'a> Storage<'a> {
 
     /// The caller's elements, borrowed, with gaps between the first and the last.
     ///
-    /// The view must be nested, since `mem::contain` recognises layouts over elements only of such views.
+    /// The view must be nested: only for nested views can `mem::contain` recognise every layout whose elements all belong to the
+    /// view.
     #[cfg(feature = "ndarray")]
     pub(crate) fn spread(dtype: DType, elements: View<'a>) -> Storage<'a> {
         Storage { dtype, block: Block::Spread(Arc::new(elements)) }
@@ -104,7 +105,8 @@ impl<'a> Storage<'a> {
     /// The address of the first element, which together with dtype and length identifies the memory.
     pub(crate) fn address(&self) -> usize {
         match &self.block {
-            // The address of the view identifies elements with gaps: others may have elements in the gaps, but not this view.
+            // Elements with gaps are identified by the address of their view: another view that begins at the same address may
+            // have elements in the gaps of this view.
             #[cfg(feature = "ndarray")]
             Block::Spread(elements) => Arc::as_ptr(elements).addr(),
             Block::Lent(region, _) => region.addresses().start,
@@ -259,7 +261,8 @@ pub trait Element: Elem + HostResult<Element = Self> {
     /// A vector of zeros.
     #[doc(hidden)]
     fn zeros(len: usize) -> Result<Vec<Self>, AllocError>;
-    /// The vector from which a buffer's memory came. The buffer itself is returned as an error if there is none, and for bool.
+    /// The vector from which a buffer's memory came. The buffer itself is returned as an error if its memory did not come from a
+    /// vector, and for bool.
     #[doc(hidden)]
     fn into_vec(buffer: Buffer) -> Result<Vec<Self>, Buffer>;
     /// Converts the value as `astype` does.

@@ -29,7 +29,7 @@
 //! ```
 //!
 //! A [`TextError`] has the same information as an [`Error`](crate::Error), under the same names, and converts to an `Error` by
-//! `?`. `render` of either one shows the line of the text.
+//! `?`. The method `render` of both types shows the line of the text.
 //!
 //! ```
 //! use broadloom::prelude::*;
@@ -61,7 +61,7 @@ mod tests;
 /// The array to which a text evaluates, with its names bound to these arrays.
 ///
 /// # Errors
-/// If the text is not a program with one result, has a name that is not among `names`, or has a type error.
+/// If the text is not a program with one result, uses a name that is not among `names`, or contains a type error.
 ///
 /// ```
 /// use broadloom::prelude::*;

@@ -98,7 +98,7 @@ impl<'a> Array<'a> {
         self.indexed("slice", ranges.into_ranges().0.iter().map(|range| range.indices()).collect(), false)
     }
 
-    /// The elements at these indices of the axes from the first on, or of the last ones.
+    /// The elements at these indices of the first axes or, if `of_last` is true, of the last axes.
     pub(crate) fn indexed(
         &self,
         function: &str,
@@ -204,7 +204,7 @@ impl<'a> Array<'a> {
         expr::dynamic_view(self, function, DynamicView::Index { indices, has_rest })
     }
 
-    /// An error for an array of open rank, whose axes can be counted from the end only.
+    /// Returns an error for an array of dynamic rank, since its axes can be counted only from the end.
     pub(crate) fn has_known_rank(&self, function: &str) -> Result<()> {
         if self.dims().is_none_or(|dims| dims.first() != Some(&Dim::Rest)) {
             return Ok(());
@@ -229,7 +229,7 @@ impl<'a> Array<'a> {
     }
 }
 
-/// The axis counted from the start, out of `positions`.
+/// Converts an axis, which may be counted from the end, to its index from the start. It must be one of `positions` axes.
 pub(crate) fn resolve_axis(what: &str, axis: isize, positions: usize, of: &Shape) -> Result<usize> {
     let n = positions as isize;
     if axis < -n || axis >= n {

@@ -3,8 +3,8 @@
 use broadloom_core::{DType, Literal, Op, Result, Scalar, fold};
 use broadloom_math::f16;
 
-/// A number that takes the dtype of the arrays with which it is combined, and must fit it. If all operands are numbers, a Rust
-/// value has the dtype of its Rust type, and a [`Literal`] is int64, float64 or bool.
+/// A number that takes the dtype of the arrays with which it is combined; it is an error if that dtype can't represent the
+/// number. If all operands are numbers, a Rust value has the dtype of its Rust type, and a [`Literal`] is int64, float64 or bool.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -34,13 +34,13 @@ impl Number {
 
     /// The number as an element of its default dtype.
     ///
-    /// Errors: a literal that its default dtype can't hold.
+    /// Errors: a literal that its default dtype can't represent.
     pub(crate) fn scalar(self) -> Result<Scalar> {
         self.value.to_dtype(self.dtype())
     }
 
     /// The result of an op on numbers. It has a dtype of its own if `has_own` is true, that is, if an operand has one.
-    /// `rounded_by` is an approximate op among those that computed it, which is recorded since an evaluation may request more
+    /// `rounded_by` is an approximate op that was used to compute the number; it is recorded since an evaluation may request more
     /// accuracy.
     pub(crate) fn folded(value: Scalar, has_own: bool, rounded_by: Option<Op>) -> Option<Number> {
         let literal = match (value.get::<bool>(), value.dtype.is_float()) {

@@ -1,9 +1,9 @@
 //! Divides the leading axes of stages into blocks: the axes that the stages of a row block share, or the axes of a scan up to the
 //! scanned one.
 //!
-//! A *row* is one index of all of these axes. A block is a range of indices of the last of them, at one index of each of the
-//! others. Blocks are consecutive in row-major order, so that the rows of a contiguous array are divided into ranges of its
-//! memory.
+//! A *row* is one index of all of these axes. A block is a range of indices of the last of these axes, at one index of each of
+//! the axes before it. Blocks are consecutive in row-major order, so that the rows of a contiguous array are divided into ranges
+//! of its memory.
 
 use broadloom_ir::tuning::blocks::{BLOCKS, LEAST};
 use std::sync::Arc;
@@ -29,8 +29,8 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// The distance from the first row of an input to the block's first row in memory, in bytes. The input is that of a stage
-    /// over all rows.
+    /// The distance in bytes from the first row of an input to the block's first row. The layout of `input` must be that for all
+    /// rows.
     pub(crate) fn offset(&self, input: &InputView, dtype: DType) -> isize {
         let steps = self.start.iter().zip(&input.layout.strides);
         steps.map(|(&index, stride)| index as isize * stride).sum::<isize>() * dtype.size() as isize
@@ -78,14 +78,15 @@ impl Cut {
         (0..=outer).map(move |axis| if axis == outer { rows } else { 1 })
     }
 
-    /// The stage restricted to a block of `rows` rows. Its layouts are those of the first block.
+    /// The stage restricted to `rows` rows. Its inputs have the layouts of the first block.
     ///
     /// Errors: the extents are not a valid shape.
     pub(crate) fn part(&self, stage: &Stage, rows: usize) -> Result<Stage> {
         let extents: SmallVec<[usize; 6]> =
             self.extents_of(rows).chain(stage.shape[self.extents.len()..].iter().copied()).collect();
         let mut part = Stage { shape: Shape::new(&extents)?, ..stage.clone() };
-        // The last input of a scan that continues totals is these totals, not elements; it is dropped.
+        // A scan that continues totals has these totals as an additional last input, which the kernel does not read. It is
+        // dropped.
         part.inputs.truncate(part.kernel.inputs.len());
         for input in &mut part.inputs {
             Arc::make_mut(&mut input.layout).shape = part.shape.clone();

@@ -1,7 +1,7 @@
 //! A bounded cache.
 //!
-//! The number of values and their weight stay within their limits; on overflow the least recently used half is evicted. A look-up
-//! never waits for a lock that can't become free, which happens if another thread held it when the process was forked.
+//! The number of values and their weight stay within their limits; on overflow the least recently used half is evicted. In a
+//! forked child, a look-up never waits for a lock that another thread of the parent held at the fork and that is never released.
 
 use std::hash::Hash;
 
@@ -35,8 +35,8 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
         Cache { inner: ForkMutex::new(inner), max_count, max_weight }
     }
 
-    /// Whether a value of this weight may be kept. A value heavier than half of the limit may not, since it would evict
-    /// everything else.
+    /// Whether a value of this weight may be kept. A value heavier than half of the limit is not kept, since it would evict all
+    /// other values.
     pub(crate) fn takes(&self, weight: usize) -> bool {
         weight <= self.max_weight / 2
     }

@@ -131,7 +131,7 @@ impl State {
     pub(crate) const TRIAL: u8 = 1;
     pub(crate) const COMPILED: u8 = 2;
 
-    /// The state of a tag, without measurements.
+    /// The state with this tag, without measurements.
     pub(crate) fn of_tag(tag: u8) -> State {
         match tag {
             State::TRIAL => State::Trial(Trial::default()),
@@ -160,8 +160,8 @@ impl Choice<'_> {
     }
 }
 
-/// Chooses the executor. The interpreter runs if the caller requests it or an obstacle excludes machine code; otherwise the
-/// caller's request decides, and under `Auto` the next state.
+/// Chooses the executor. The interpreter runs if the caller requests it, or if an obstacle excludes machine code. Without an
+/// obstacle, machine code runs if the caller requests it; under [`Executor::Auto`] the next state decides.
 pub(crate) fn choose<'a>(
     asked: Executor,
     obstacle: Option<Why<'a>>,
@@ -200,7 +200,7 @@ pub(crate) enum Why<'a> {
     DoesNotPay { compile: f64, regret: f64 },
     /// Both executors were measured, and the faster one runs.
     Measured(Measured),
-    /// Both executors are being measured; so many runs are timed already.
+    /// Both executors are being measured; `timed` runs have been timed so far.
     Trying { timed: u8 },
 }
 
@@ -350,7 +350,7 @@ mod tests {
         }
     }
 
-    /// A state that another thread restores from the tag chooses the same executor.
+    /// A state that another thread restores from the tag leads to the same executor.
     #[test]
     fn tags_tell_the_executor() {
         let times = Measured { interpreted: 1.0, compiled: 2.0 };

@@ -2,8 +2,8 @@
 //!
 //! It consists of pure functions of the kernel, the vector width, the number of elements and the bytes of memory traffic. It
 //! affects speed, never bits. Its constants are in `broadloom_ir::tuning`. The *regret* of a run on the interpreter is the time
-//! that it takes longer than machine code would have taken, and never negative: once the total regret of all runs exceeds the
-//! time of compiling, compiling would have paid.
+//! by which the run is slower than machine code would have been, or 0 if it is faster. Once the total regret of all runs exceeds
+//! the time of compiling, compiling would have paid.
 
 use broadloom_core::kernel::{Code, Kernel};
 use broadloom_core::{DType, Op};
@@ -36,7 +36,7 @@ impl Traffic {
         Traffic { read: sum(0..inputs), written: sum(inputs..all), stays: false }
     }
 
-    /// The kind of stores in machine code of this vector width: always cached ones at 128 bits.
+    /// The kind of stores in machine code of this vector width. At 128 bits, machine code always uses cached stores.
     pub(crate) fn stores_of(self, width: VectorWidth) -> Stores {
         if width > VectorWidth::W128 { self.stores() } else { Stores::Cached }
     }
@@ -126,8 +126,8 @@ impl Estimate {
             };
             instructions += if half { lean } else { cost } * scale;
             halves += if half { 1.0 } else { 0.0 };
-            // The interpreter's loops are vectorised, but each op is a separate pass over a tile. `CanonicalNan` is not: the loop
-            // of the previous op applies it to its results.
+            // The interpreter's loops are vectorised, but each op is a separate pass over a tile. Only `CanonicalNan` needs no
+            // pass: the loop of the previous op applies it to the op's results.
             let pass = if is_in_a_loop(inst.code) { 0.0 } else { pass };
             passes += pass;
             looped += shown * scale;
@@ -233,7 +233,7 @@ pub(crate) fn fused(estimate: &Estimate, width: VectorWidth, elements: usize) ->
     (elements as f64 * estimate.at[width as usize].fused) as u64
 }
 
-/// The number of threads that share work of this many nanoseconds, if all but the caller may have to be woken.
+/// The number of threads that share work of this many nanoseconds, if all threads except the caller may have to be woken.
 pub(crate) fn threads(time: u64) -> usize {
     (time / (PARALLEL / 2)).max(1) as usize
 }
@@ -244,8 +244,8 @@ pub(crate) fn is_short(time: u64) -> bool {
     time < 2 * LOOP_AWAKE
 }
 
-/// The number of threads, all of them awake, that share a short loop of this many nanoseconds. `None` for a loop that is long
-/// enough for sleeping threads to be woken, or moves too many bytes for the estimate.
+/// The number of threads, all of them awake, that share a short loop of this many nanoseconds. `None` if the loop is long enough
+/// for sleeping threads to be woken, or if its operands have more than `BYTES_AWAKE` bytes.
 pub(crate) fn threads_awake(time: u64, traffic: Traffic) -> Option<usize> {
     let is_short = time <= MOST_AWAKE && traffic.read.saturating_add(traffic.written) <= BYTES_AWAKE;
     is_short.then_some((time / LOOP_AWAKE).max(1) as usize)

@@ -126,7 +126,7 @@ impl PreparedStage {
             return Ok(());
         }
         let access = match loops {
-            // An input that is also an output is accessed as that output is.
+            // An input that is also an output is accessed in the same way as that output.
             Loops::Store(plan) if operands.may_overlap() => {
                 let nest = Nest::bind(plan, operands).map_err(|e| memory(&e))?;
                 Some(nest.stepped_accesses().collect())
@@ -143,8 +143,8 @@ impl PreparedStage {
         run.end()
     }
 
-    /// Begins a run: chooses its executor for these accesses of inputs. Without accesses none is chosen, as for a reduction that
-    /// reads memory in place.
+    /// Begins a run, and chooses its executor for these accesses of inputs. If `access` is `None`, no executor is chosen, as for
+    /// a reduction that reads memory in place.
     pub(crate) fn begin<'r>(
         &'r self,
         request: &Request<'r>,
@@ -165,7 +165,8 @@ impl PreparedStage {
         Ok(StageRun { prepared: self, request: *request, params, chosen, others, outcome, time, took })
     }
 
-    /// Returns an error if there was a division by zero. It names the op of the first such fault site, in the kernel's order.
+    /// Returns an error if there was a division by zero. The error names the first op that divided by zero, in the kernel's
+    /// order.
     pub(super) fn check(&self, faults: impl Iterator<Item = bool>) -> Result<()> {
         let met = faults.zip(self.stage.kernel.fault_sites()).find(|(met, _)| *met);
         match met {
@@ -185,7 +186,8 @@ pub(crate) struct StageRun<'r> {
     pub params: &'r [u64],
     /// The prepared kernel and its accesses; `None` if no executor was chosen.
     chosen: Option<(Executable, Accesses)>,
-    /// Interpreter programs for other accesses of inputs, prepared when they are needed. Nothing is compiled for those.
+    /// Interpreter programs for other accesses of inputs, prepared when they are needed. Machine code is not compiled for other
+    /// accesses.
     others: Mutex<Vec<(Executable, Accesses)>>,
     pub outcome: Outcome<'r>,
     /// The estimated nanoseconds of the whole stage on one thread.
@@ -211,7 +213,7 @@ impl StageRun<'_> {
 
     /// Ends the run: records its time if it belongs to a trial, and checks for divisions by zero.
     ///
-    /// Errors: a division by zero, if that is an error.
+    /// Errors: a division by zero, if the options make it an error.
     pub(crate) fn end(&self) -> Result<()> {
         if let (Some(took), Some((kernel, _))) = (&self.took, &self.chosen) {
             let took = Duration::from_nanos(took.load(Ordering::Relaxed));
@@ -220,7 +222,7 @@ impl StageRun<'_> {
         self.prepared.check(self.outcome.faults())
     }
 
-    /// The kernel for these accesses of inputs.
+    /// The kernel prepared for these accesses of inputs.
     pub(crate) fn kernel(&self, access: &[Access]) -> Result<Executable> {
         if let Some((kernel, _)) = self.chosen.as_ref().filter(|(_, of)| **of == *access) {
             return Ok(kernel.clone());

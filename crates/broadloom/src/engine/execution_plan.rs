@@ -2,8 +2,8 @@
 //!
 //! A plan is built once for an expression and runs on any memory of the same layouts. It is a sequence of steps: a step is one
 //! stage, or several stages that run [block by block](crate::engine::row_blocks) of their rows. If the memory of a result is not
-//! contiguous, or overlaps an input in any way but element for element, a [variant](ExecutionPlan::variant) of the plan writes
-//! it: it computes the result into a temporary where necessary, and copies that by an additional stage.
+//! contiguous, or overlaps an input other than element for element, a [variant](ExecutionPlan::variant) of the plan writes the
+//! result: where necessary, the variant computes it into a temporary, and copies the temporary in an additional stage.
 
 use std::sync::Arc;
 
@@ -166,8 +166,8 @@ impl ExecutionPlan {
         Ok(made)
     }
 
-    /// Whether a root can be stored in any layout without a copy: a stage over the root's shape stores it, and is a step of its
-    /// own.
+    /// Whether a root can be stored in any layout without a copy. This is so if a stage over the root's shape stores it, and if
+    /// this stage is a step of its own.
     fn stores_directly(&self, target: Target, shape: &Shape) -> bool {
         let writes =
             |stage: &Stage| stage.outputs.contains(&target) && stage.stores() && stage.shape == *shape;
@@ -175,7 +175,7 @@ impl ExecutionPlan {
         { alone }.any(|stage| writes(&self.stages[stage].stage))
     }
 
-    /// The stage of a plan that consists of one stage without temporaries, whose outputs are the roots in order.
+    /// The stage of a plan that has one stage and no temporaries, if the stage's outputs are the roots in order.
     pub(crate) fn single_stage(&self) -> Option<&PreparedStage> {
         match &self.stages[..] {
             [prepared] if self.temps.is_empty() => {
@@ -220,8 +220,8 @@ impl ExecutionPlan {
         self.stages.iter().try_for_each(|prepared| prepared.compile(request))
     }
 
-    /// For each root, the stage that reduces elements to it and the index of the output there; `None` if a root is computed in
-    /// any other way, or by a stage that also writes temporaries.
+    /// For each root, the index of the stage that reduces elements to it, and the position of the root among that stage's
+    /// outputs. `None` if a root is computed in any other way, or by a stage that also writes temporaries.
     fn folds(&self) -> Option<Vec<(usize, usize)>> {
         let place = |root| {
             self.stages.iter().enumerate().find_map(|(i, PreparedStage { stage, .. })| {
@@ -233,9 +233,9 @@ impl ExecutionPlan {
         (0..self.roots.len() as u32).map(place).collect()
     }
 
-    /// Reduces elements to partial results of each root, which continue those of `so_far` from reduction number `first` on.
-    /// Returns `None` without running anything if a root is not an output of a stage that only reduces, or if `so_far` has blocks
-    /// of different widths for the outputs of one stage.
+    /// Reduces elements to partial results of each root. The elements follow those that `so_far` contains for the same root; root
+    /// `i` is reduction `first + i` of `so_far`. Returns `None` without running anything if a root is not an output of a stage
+    /// that only reduces, or if `so_far` has blocks of different widths for the outputs of one stage.
     pub(super) fn fold(
         &self,
         run: &PlanRun<'_>,
@@ -270,8 +270,8 @@ impl ExecutionPlan {
         Ok(made.into_iter().collect())
     }
 
-    /// Runs the plan on the memory of its slots and roots. `layouts` has the layouts of the roots; if it is empty, all are
-    /// contiguous.
+    /// Runs the plan on the memory of its slots and roots. `layouts` contains the layouts of the roots; if it is empty, all roots
+    /// are contiguous.
     pub(super) fn run(
         &self,
         run: &PlanRun<'_>,

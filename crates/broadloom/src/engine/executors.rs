@@ -6,14 +6,14 @@ use crate::engine::options::Executor;
 use crate::explain::{Explanation, Run};
 
 impl Explanation {
-    /// The executor of each kernel, in order; `None` for a kernel that is not run: one without elements, or whose elements are
-    /// reduced in place, from memory.
+    /// The executor of each kernel, in order; `None` for a kernel that does not run, because there are no elements or because
+    /// elements are reduced where they are in memory.
     pub fn executors(&self) -> impl ExactSizeIterator<Item = Option<Executor>> {
         let executor = |run: &Run| if run.jit { Executor::Jit } else { Executor::Interp };
         self.stages.iter().map(move |stage| stage.run.as_ref().filter(|run| !run.folds).map(executor))
     }
 
-    /// The vector width of each kernel's machine code, in order; `None` for a kernel that the interpreter runs, or that is not
+    /// The vector width of each kernel's machine code, in order; `None` for a kernel that the interpreter runs or that does not
     /// run.
     pub fn vector_widths(&self) -> impl ExactSizeIterator<Item = Option<VectorWidth>> {
         self.stages.iter().map(|stage| stage.run.as_ref().filter(|run| run.jit).map(|run| run.width))

@@ -1,6 +1,6 @@
 //! Explains an evaluation without running it.
 //!
-//! An explanation takes the same decisions as an evaluation, so that it describes what would happen, but computes no results.
+//! An explanation makes the same decisions as an evaluation, so that it describes what would happen, but computes no results.
 
 use broadloom_core::fuse;
 use broadloom_core::graph::NodeId;
@@ -42,14 +42,14 @@ pub(crate) struct Asked<'s> {
     pub plan: Option<&'s ExecutionPlan>,
 }
 
-/// Explains expressions that need not have memory, such as those of a kernel.
+/// Explains expressions whose inputs need not have memory, such as the expressions of a kernel.
 pub(super) fn explain(
     runtime: &Runtime,
     asked: Asked<'_>,
     options: &Options,
     detail: Detail,
 ) -> Result<Explanation> {
-    // Building and rewriting fold constants, and estimates are computed with floats, both of which requires the default
+    // Building and rewriting fold constants, and estimates are computed with floats; both require the default floating-point
     // environment.
     let _ieee = FloatEnv::ieee();
     let Asked { expression, plan: kept } = asked;

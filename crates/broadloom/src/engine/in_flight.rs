@@ -1,7 +1,7 @@
 //! Values under construction: several threads that need the same value at the same time build it once.
 //!
-//! The first thread builds the value; the others wait or continue without it. If the attempt ends with an error or a panic, or
-//! its thread exists only in the process that this one was forked from, another thread takes it over, so that waiting always ends.
+//! The first thread builds the value; the others wait or continue without it. If the attempt ends with an error or a panic, or if
+//! its thread belongs to the parent of this forked process, another thread takes the attempt over, so that waiting always ends.
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +32,7 @@ pub(crate) enum Meanwhile<'w> {
 /// One thread's attempt to make a value.
 struct Attempt<V> {
     process: u32,
-    /// Whether there is an outcome; read without the mutex.
+    /// Whether the attempt has an outcome. It is read without the mutex.
     over: AtomicBool,
     outcome: Mutex<Option<FlightOutcome<V>>>,
     ended: Condvar,
@@ -211,7 +211,7 @@ mod tests {
                 made.fetch_add(1, Ordering::Relaxed);
                 Ok(9)
             };
-            // A thread that comes after the first has finished makes the value again, since this module keeps none.
+            // A thread that comes after the first has finished makes the value again, since an `InFlight` does not keep values.
             assert!(matches!(ask(values, WAIT, make), Ok(Some(8 | 9))));
             assert_eq!(values.once(&7, || 7, WAIT, || Some(5), |_| Ok(6)), Ok(Some(5)), "it is kept by now");
         };

@@ -1,7 +1,7 @@
 //! A mutex that a forked child can bypass.
 //!
-//! Another thread may have held the lock when the process was forked; in the child it is never released. In the process that made
-//! the mutex it is held only briefly, since no code of the application runs under it.
+//! Another thread may have held the lock when the process was forked. In the child, the lock is then never released. In the
+//! process that made the mutex, the lock is held only briefly, since no code of the application runs under it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 

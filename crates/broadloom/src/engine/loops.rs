@@ -30,7 +30,7 @@ impl Loops {
         })
     }
 
-    /// The plan of the loops over all elements; of a reduction, that of a complete unit.
+    /// The plan of the loops over all elements; for a reduction, the plan of the loops over one complete unit.
     pub(crate) fn plan(&self) -> Option<&LoopPlan> {
         match self {
             Loops::Store(plan) => Some(plan),
@@ -47,7 +47,7 @@ impl Loops {
         }
     }
 
-    /// Whether there is no output element to write, so that nothing has to be done.
+    /// Whether there is nothing to do, because the output has no elements.
     pub(crate) fn is_done(&self) -> bool {
         match self {
             Loops::Store(plan) => plan.elements() == 0,

@@ -12,7 +12,7 @@ pub(super) struct Temporaries<'p> {
     buffers: Vec<Option<Buffer>>,
 }
 
-/// The temporaries that a step writes, separate from those that it reads.
+/// The temporaries that a step writes, kept apart from the temporaries that it reads.
 pub(super) type Written = SmallVec<[(u32, Buffer); 2]>;
 
 /// A buffer from the pool.
@@ -70,7 +70,7 @@ impl Drop for Temporaries<'_> {
     }
 }
 
-/// The memory of a view, and the view's layout in it; `None` for a view that is contiguous in row-major order.
+/// The memory of a view, and the layout of the view in this memory: `None` if the view is contiguous in row-major order.
 pub(crate) fn output<'v>(view: &'v mut ViewMut<'_>) -> Result<(RegionMut<'v>, Option<Layout>)> {
     let layout = match view.is_row_major() {
         true => None,

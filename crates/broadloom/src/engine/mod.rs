@@ -110,8 +110,8 @@ impl Equivalent<PlanKey> for PlanLookup<'_> {
     }
 }
 
-/// A [`PlanKey`] or [`PlanLookup`] with the values of the literals: whether a plan depends on them is known only once it is
-/// built.
+/// A [`PlanKey`] or [`PlanLookup`] together with the values of the literals, since it is known only after building whether a plan
+/// depends on these values.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct WithLiterals<K, L> {
     key: K,
@@ -128,7 +128,7 @@ impl Equivalent<WithLiterals<PlanKey, Box<[Scalar]>>> for WithLiterals<PlanLooku
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// The number of execution plans built. A plan has the kernels of an expression and the layouts of their memory.
+    /// The number of execution plans built. A plan contains the kernels of an expression and the layouts of their memory.
     pub plans: u64,
     /// The number of kernels compiled to machine code.
     pub compilations: u64,
@@ -170,14 +170,14 @@ impl Engine {
         self.runtime.profiling
     }
 
-    /// The number of threads used by an evaluation that sets no limit: the value of the environment variable
-    /// `BROADLOOM_NUM_THREADS`, or else `RAYON_NUM_THREADS` or `OMP_NUM_THREADS`, or the number of processors. Read once per
-    /// process.
+    /// The number of threads that an evaluation uses if its options set no limit: the value of the environment variable
+    /// `BROADLOOM_NUM_THREADS`, `RAYON_NUM_THREADS` or `OMP_NUM_THREADS`, the first that is a positive number, or else the number
+    /// of processors. It is determined once per process.
     pub fn default_threads() -> usize {
         workers::default_threads()
     }
 
-    /// The widest vectors that the engine's machine code can use: the widest of the CPU.
+    /// The widest vectors that the engine's machine code can use: the widest vectors of the CPU.
     pub fn vector_width(&self) -> VectorWidth {
         self.runtime.request(&Options::default()).width
     }
@@ -197,8 +197,9 @@ impl Engine {
     /// Computes the values of several arrays together, so that roots of equal shape share one loop.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] if memory exceeds the options' limit or the machine's; [`ErrorKind::TimeLimit`] beyond the options'
-    /// time limit; [`ErrorKind::ZeroDivision`] if the options make it an error.
+    /// [`ErrorKind::Limit`] if more memory is needed than the options allow or the machine has; [`ErrorKind::TimeLimit`] if the
+    /// options' time limit is exceeded; [`ErrorKind::ZeroDivision`] for an integer division by zero, if the options make it an
+    /// error.
     pub fn eval_many(&self, roots: &[&Array<'_>], options: &Options) -> Result<Vec<Array<'static>>> {
         self.eval_many_controlled(roots, options, None)
     }
@@ -288,7 +289,7 @@ impl Engine {
         Ok(Storage::from_pool(dtype, memory::buffer(&self.pool, bytes)?, &self.pool))
     }
 
-    /// Evaluates an array into `out`, which has the given layout; without one it is contiguous in row-major order.
+    /// Evaluates an array into `out`, which has the given layout or, if that is `None`, is contiguous in row-major order.
     pub(crate) fn eval_into(
         &self,
         root: &Array<'_>,
@@ -317,8 +318,8 @@ impl Engine {
         if let Some(plan) = self.plans.get(&lookup) {
             return Ok(plan);
         }
-        // A plan that is too large for the cache is not shared with other threads either, since its key would copy the whole
-        // structure.
+        // A plan that is too large for the cache is not shared with other threads either, since its owned key would be a copy of
+        // the whole structure.
         let weight = WORDS_PER_NODE * expression.structure.nodes.len();
         if !self.plans.takes(weight) {
             return self.make_plan(expression, options).map(|(plan, _)| plan);
@@ -397,7 +398,7 @@ impl Engine {
         })
     }
 
-    /// Runs a plan. The operands are the memory of its slots and roots; `layouts` has the layouts of the roots.
+    /// Runs a plan. The operands are the memory of its slots and roots; `layouts` contains the layouts of the roots.
     pub(crate) fn run(
         &self,
         plan: &ExecutionPlan,
@@ -426,7 +427,7 @@ impl Engine {
         Ok(Explanation { places: lowered.slots().iter().map(|data| Place::of(data)).collect(), ..explained })
     }
 
-    /// Explains expressions that need not have memory, such as those of a kernel.
+    /// Explains expressions whose inputs need not have memory, such as the expressions of a kernel.
     pub(crate) fn explain_expression(
         &self,
         asked: Asked<'_>,
@@ -458,7 +459,7 @@ fn plan(expression: Expression<'_>, options: &Options) -> Result<Planned> {
     Ok(Planned { graph, plan })
 }
 
-/// Evaluates an array into the memory of a leaf, in the leaf's layout. It is an error if another handle holds the memory.
+/// Evaluates an array into the memory of a leaf, in the leaf's layout. It is an error if another handle refers to the memory.
 pub(crate) fn evaluate_into_leaf(
     root: &Array<'_>,
     leaf: &mut Data<'static>,

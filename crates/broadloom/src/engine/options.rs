@@ -19,9 +19,9 @@ pub enum Executor {
     /// The executor that is estimated to finish first.
     #[default]
     Auto,
-    /// Precompiled loops, op by op over tiles in the L1 cache.
+    /// The interpreter: precompiled loops, which run op by op over tiles in the L1 cache.
     Interp,
-    /// One fused loop of machine code; the interpreter, if there is no compiler for the CPU or executable memory is refused.
+    /// One fused loop of machine code. The interpreter runs if there is no compiler for the CPU or executable memory is refused.
     Jit,
 }
 
@@ -55,19 +55,20 @@ pub struct Options {
     pub executor: Executor,
     /// The maximum vector width in bits; `None` for the widest that the CPU has.
     ///
-    /// Machine code can use vectors of each width. On x86-64 the interpreter has loops of 256 and of 512 bits, so a narrower
-    /// limit gives loops of 256 bits. The interpreter's conversions of float16 ignore this option and use the widest vectors, and
-    /// so does the merging of partial results in reductions. If the CPU lacks this width, or the compiler can't compile a kernel
-    /// for it, the widest possible width is used instead. [`explanation`](crate::Array::explanation) shows the width that is
-    /// used, and the reason if it is narrower than requested.
+    /// Machine code can use vectors of each width. On x86-64 the interpreter has loops for vectors of 256 and of 512 bits, and
+    /// uses those for 256 bits if the limit is lower. The interpreter's conversions of float16 and the merging of partial results
+    /// in reductions ignore this option and use the widest vectors. If the CPU lacks this width, or the compiler can't compile a
+    /// kernel for it, the widest possible width is used instead. [`explanation`](crate::Array::explanation) shows the width that
+    /// is used, and the reason if it is narrower than requested.
     pub vector_width: Option<VectorWidth>,
     /// The maximum number of threads, including the calling one. `None` for the size of the rayon pool that the caller is a
     /// thread of. A caller outside of such pools gets the value of the environment variable `BROADLOOM_NUM_THREADS`,
-    /// `RAYON_NUM_THREADS` or `OMP_NUM_THREADS`, the first that is set, or the number of processors. Never more than 256.
+    /// `RAYON_NUM_THREADS` or `OMP_NUM_THREADS`, the first that is a positive number, or else the number of processors. Never
+    /// more than 256.
     ///
-    /// The others are threads of broadloom's own (`broadloom-1` and so on), which sleep between evaluations. The calling thread
-    /// computes as well, and waits only for threads that have begun a part of its evaluation. While it waits it runs no other work,
-    /// so that a lock may be held around an evaluation.
+    /// The other threads are broadloom's own (`broadloom-1` and so on), which sleep between evaluations. The calling thread
+    /// computes as well, and waits only for threads that have begun a part of its evaluation. While it waits it runs no other
+    /// work, so that a lock may be held around an evaluation.
     pub threads: Option<usize>,
     /// The effect of an integer division by zero.
     pub int_division: IntDivision,
@@ -75,26 +76,28 @@ pub struct Options {
     pub accuracy: Accuracy,
     /// Whether a product that is added to something is contracted to a fused multiply-add, which rounds once.
     pub contract: bool,
-    /// The promotion of different kinds of dtypes in the text of a kernel ([`Kernel::parse`](crate::Kernel::parse)); arrays were
-    /// typed when they were built ([`with_promotion`](crate::with_promotion)).
+    /// The promotion of different kinds of dtypes in the text of a kernel ([`Kernel::parse`](crate::Kernel::parse)). It has no
+    /// effect on arrays, which were typed when they were built ([`with_promotion`](crate::with_promotion)).
     pub promotion: Promotion,
     /// The maximum number of bytes of results and temporaries; by default the size of the address space.
     pub max_bytes: usize,
-    /// The maximum time of an evaluation, or of a run of a kernel, including planning; by default unlimited. After it the call ends
-    /// with an error of kind [`TimeLimit`](broadloom_core::ErrorKind::TimeLimit). The clock is checked at the same points as
-    /// [`Control::cancel`](crate::Control::cancel), but not in runs that are estimated to take less than a sixteenth of the limit.
+    /// The maximum time of an evaluation, or of a run of a kernel, including planning; by default unlimited. A call that exceeds
+    /// it ends with an error of kind [`TimeLimit`](broadloom_core::ErrorKind::TimeLimit). The clock is checked at the same points
+    /// as [`Control::cancel`](crate::Control::cancel), but not in runs that are estimated to take less than a sixteenth of the
+    /// limit.
     pub max_time: Option<Duration>,
     /// The maximum number of nodes of all roots together: operations, conversions, views, arrays and literals, each counted once
     /// however often it is used. 2^28 by default, and never more.
     pub max_nodes: usize,
-    /// The maximum number of operations, conversions and views on the longest path from a root to an input. By default it equals
-    /// the default of `max_nodes`, and bounds nothing further: no algorithm recurses along an expression.
+    /// The maximum number of operations, conversions and views on the longest path from a root to an input. By default it is
+    /// equal to the default of `max_nodes` and has no effect. No lower limit is needed, since no algorithm recurses along an
+    /// expression.
     pub max_depth: usize,
     /// The maximum rank of any root, input or view; 64 by default, and never more.
     pub max_rank: usize,
     /// The maximum number of vector instructions per element of a kernel that is compiled, as the cost model counts them (an
-    /// addition is one, a power about 140); a longer one runs on the interpreter, with the same bits. 131072 by default, which
-    /// takes some tenths of a second to compile; 0 compiles nothing.
+    /// addition is one, a power about 140). A kernel with more instructions runs on the interpreter, with the same bits. 131072
+    /// by default, which takes some tenths of a second to compile; 0 compiles nothing.
     pub max_compiled_cost: usize,
     /// Whether rewrite rules apply. Differential tests switch them off.
     #[doc(hidden)]

@@ -17,7 +17,7 @@ use crate::engine::workers;
 
 /// The outcome of a stage's work, written by all threads and read by the caller.
 pub(crate) struct Outcome<'o> {
-    /// One byte for each checked division, which is 1 once it met a zero divisor.
+    /// One byte for each checked division: 0, or 1 after a division by zero.
     faults: SmallVec<[AtomicU8; 8]>,
     /// Whether a part has failed, so that no further part is begun.
     stopped: AtomicBool,
@@ -36,7 +36,7 @@ pub(crate) struct Outcome<'o> {
 pub(crate) struct Pace<'p> {
     outcome: &'p Outcome<'p>,
     every: usize,
-    /// The number of elements since the last check, and the number of those that count as progress.
+    /// The number of elements processed since the last check, and the number of them that count as progress.
     since: usize,
     done: usize,
 }
@@ -55,7 +55,7 @@ impl<'o> Outcome<'o> {
         }
     }
 
-    /// The same outcome, for work whose elements are counted elsewhere.
+    /// This outcome, for work whose elements are counted elsewhere.
     pub(crate) fn uncounted(self) -> Outcome<'o> {
         Outcome { counts: false, ..self }
     }
@@ -126,7 +126,7 @@ impl<'o> Outcome<'o> {
     pub(crate) fn go_on(&self) -> Result<()> {
         let Some(watch) = self.watch else { return Ok(()) };
         if self.has_stopped() {
-            // The failure that stopped the others is reported instead of this one.
+            // This error is not reported: the caller gets the failure that stopped the other threads.
             return Err(Error::new(ErrorKind::Cancelled, "another part failed"));
         }
         watch.check()
@@ -134,7 +134,7 @@ impl<'o> Outcome<'o> {
 
     /// Reports finished elements to the watch, if this outcome counts them.
     pub(crate) fn count(&self, elements: usize) {
-        // After a panic of the application's progress function on another thread, it is not called again.
+        // The application's progress function is not called again after it has panicked on another thread.
         if let Some(watch) = self.watch
             && self.counts
             && !self.has_stopped()
@@ -143,7 +143,7 @@ impl<'o> Outcome<'o> {
         }
     }
 
-    /// Records the divisions by zero that a part met.
+    /// Records the divisions by zero that occurred in a part.
     pub(crate) fn note_faults(&self, met: &[u8]) {
         for (shared, own) in self.faults.iter().zip(met) {
             if *own != 0 {
@@ -152,7 +152,7 @@ impl<'o> Outcome<'o> {
         }
     }
 
-    /// Whether each checked division met a zero divisor, in the order of the divisions.
+    /// For each checked division, in order, whether a divisor was zero.
     pub(crate) fn faults(&self) -> impl Iterator<Item = bool> {
         self.faults.iter().map(|fault| fault.load(Ordering::Relaxed) != 0)
     }
@@ -169,7 +169,7 @@ impl<'p> Pace<'p> {
         Pace { outcome, every, since: 0, done: 0 }
     }
 
-    /// Counts elements as finished, and checks whether to continue if it is time.
+    /// Counts elements as finished, and checks whether to continue once `every` elements have been counted.
     #[inline]
     pub(crate) fn pass(&mut self, elements: usize) -> Result<()> {
         self.done += elements;
@@ -194,7 +194,7 @@ impl<'p> Pace<'p> {
     }
 }
 
-/// Runs code whose host functions can fail. Returns the first failure of one as the error.
+/// Runs code that calls host functions which can fail. Returns the first failure of a host function as the error.
 pub(super) fn failing(run: impl FnOnce() -> Result<()>) -> Result<()> {
     let (done, failure) = catch_failure(run);
     failure.map_or(done, Err)

@@ -2,8 +2,8 @@
 //! choice.
 //!
 //! A mutex guards everything that runs modify. A short call reads the machine code and the tags of the states without the mutex;
-//! both are written only while it is held, so that a forked child never waits for a write that another thread began. If the mutex
-//! is held, a thread builds an interpreter program of its own instead of waiting.
+//! they are written only by a thread that holds the mutex, so that a forked child never waits for a write that another thread
+//! began. If the mutex is held, a thread builds an interpreter program of its own instead of waiting.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -83,8 +83,8 @@ struct KeptCode {
 }
 
 impl Kept {
-    /// Switches to these accesses: drops programs, code and states for other ones. The costs of previous runs and the compiler's
-    /// refusals are kept.
+    /// Switches to these accesses: drops the programs, code and states for the previous ones. The costs of previous runs and the
+    /// compiler's refusals are kept.
     fn turn_to(&mut self, access: &[Access]) {
         if self.access[..] != *access {
             let code = self.code.each_ref().map(|code| KeptCode { compiled: None, refused: code.refused });
@@ -129,7 +129,7 @@ impl PreparedStage {
         self.loops.as_ref().ok()?.space()
     }
 
-    /// The access class of each input; contiguous if there is no loop plan for the layouts.
+    /// The access class of each input: contiguous for all inputs if there is no loop plan for the layouts.
     pub(crate) fn classes(&self) -> impl Iterator<Item = AccessClass> {
         let planned = self.loops.as_ref().ok().and_then(Loops::plan).map_or(&[][..], LoopPlan::operands);
         let class = |input| planned.get(input).map_or(AccessClass::Contiguous, LoopOperand::class);
@@ -372,7 +372,7 @@ impl PreparedStage {
         self.tags[request.width as usize][request.threads as usize].load(Ordering::Relaxed)
     }
 
-    /// The current time, if the run that begins may belong to a trial and is timed.
+    /// The current time, if the run that begins may belong to a trial, so that its time has to be measured.
     #[inline]
     pub(crate) fn clock(&self, request: &Request<'_>) -> Option<Instant> {
         let is_trial = request.options.executor == Executor::Auto && self.tag(request) == State::TRIAL;

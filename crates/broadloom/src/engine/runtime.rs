@@ -1,8 +1,8 @@
 //! The state that all runs of an engine share: compiled kernels, the compiler, the target, and the requests of runs.
 //!
-//! The requested vector width is clamped here, once, to that of the target ([`Runtime::request`]): costs, states and cache keys
-//! only see the clamped width. If the compiler can't be created, or the system refuses executable memory, the engine does not try
-//! again. A kernel that several threads need at the same time is compiled by one of them.
+//! The requested vector width is clamped here, once, to the target's width ([`Runtime::request`]): costs, states and cache keys
+//! only depend on the clamped width. If the compiler can't be created, or the system refuses executable memory, the engine does
+//! not try again. A kernel that several threads need at the same time is compiled by one of them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -61,7 +61,7 @@ pub(crate) enum ThreadMode {
 pub(crate) struct Request<'r> {
     pub runtime: &'r Runtime,
     pub options: &'r Options,
-    /// The widest vectors that a run may use, at most those of the target.
+    /// The widest vectors that a run may use, at most the target's widest.
     pub width: VectorWidth,
     pub threads: ThreadMode,
 }
@@ -87,12 +87,12 @@ impl Runtime {
         Request { runtime: self, options, width, threads }
     }
 
-    /// The reason why vectors are narrower than requested, if the target lacks them.
+    /// The reason why vectors are narrower than requested, if the target lacks the requested width.
     pub(crate) fn narrowed(&self, options: &Options) -> Option<String> {
         options.vector_width.and_then(|asked| asked.missing_on(self.target))
     }
 
-    /// The reason why nothing can be compiled, if a previous attempt has shown one.
+    /// The reason why nothing can be compiled, if a previous attempt has found one.
     pub(crate) fn known_no_compiler(&self) -> Option<&str> {
         let compiler = || self.compiler.get().and_then(|compiler| compiler.as_ref().err());
         self.refused.get().or_else(compiler).map(String::as_str)
@@ -123,8 +123,8 @@ impl Runtime {
         self.compiler.get_or_init(make).as_deref().map_err(String::as_str)
     }
 
-    /// Returns a kernel's machine code. If it is not in the cache and another thread is compiling it, either
-    /// waits for that thread or returns without code, depending on `meanwhile`; otherwise compiles it now.
+    /// Returns a kernel's machine code. If the code is not in the cache, the kernel is compiled now, unless another thread is
+    /// already compiling it: `meanwhile` then decides whether to wait for that thread or to return without code.
     pub(crate) fn compile(
         &self,
         key: KernelKey,
@@ -153,7 +153,7 @@ impl Runtime {
         match compiler.prepare(&key.kernel, functions, &key.access, key.width, key.purpose) {
             Ok(compiled) => {
                 self.compilations.fetch_add(1, Ordering::Relaxed);
-                // Code takes whole pages, and the data kept with it about as much again.
+                // Code takes whole pages, and the data that is kept with it takes about as much memory as the code.
                 let weight = compiled.code_size().next_multiple_of(4096) * 2;
                 self.kernels.insert(key, compiled.clone(), weight);
                 Ok(Some(compiled))
@@ -162,7 +162,7 @@ impl Runtime {
                 let _ = self.refused.set(e.to_string());
                 Ok(None)
             }
-            // The kernel is too large for the compiler, which may still compile others.
+            // The kernel is too large for the compiler, which may still compile other kernels.
             Err(e) if e.kind() == ErrorKind::Limit => Ok(None),
             Err(e) => Err(e),
         }

@@ -1,9 +1,10 @@
 //! The loops of a stage that scans: each element along an axis is accumulated with the previous ones.
 //!
-//! A *run* is all elements with one index of the axes before the scanned one; a *row* is all elements of a run with one index of
-//! the scanned axis. Elements are stored in the results' memory, tile by tile, and each tile is scanned in place while it is in
-//! cache. A tile is several complete runs, or the next rows of a long run. A run is scanned by one thread. If there are fewer
-//! runs than threads, or tiles are not possible, all threads first store all elements. The bits depend on the elements alone.
+//! A *run* consists of all elements at one index of the axes before the scanned axis; a *row* consists of the elements of a run
+//! at one index of the scanned axis. Elements are stored in the results' memory, tile by tile, and each tile is scanned in place
+//! while it is in cache. A tile is several complete runs, or the next rows of a long run. A run is scanned by one thread. If
+//! there are fewer runs than threads, or tiles are not possible, all threads first store all elements. The bits depend on the
+//! elements alone.
 
 use broadloom_ir::tuning::executors::SCAN;
 use broadloom_ir::tuning::reductions::SCANNED_BYTES;
@@ -25,14 +26,14 @@ pub(crate) const STRETCH: usize = 1 << 20;
 
 /// The loops of a stage that scans.
 pub(crate) struct Scanned {
-    /// The loops that store all elements, in each run after its initial ones.
+    /// The loops that store all elements. In the memory of each run, elements begin after the run's initial ones.
     pub plan: LoopPlan,
     /// The tiles in which elements are stored; `None` if a row is too long for a tile, if an input is packed, or if there are no
     /// elements.
     pub tiles: Option<Tiles>,
     scan: Scan,
     dtype: DType,
-    /// The number of elements in a row, which are scanned independently of each other.
+    /// The number of elements in a row. The columns are scanned independently of each other.
     width: usize,
     /// The number of runs.
     pub count: usize,
@@ -48,15 +49,15 @@ pub(crate) struct Scanned {
 struct Blocks {
     level: u8,
     count: usize,
-    /// The number of blocks per run in the memory of totals, of which the first `count` precede the run.
+    /// The number of blocks per run whose totals are in memory. The first `count` of them precede the run.
     known: usize,
 }
 
-/// A function that computes the elements of a block, given by its number, and stores them in this memory.
+/// A function that computes the elements of the block with this number, and stores them in this memory.
 pub(crate) type Store<'s> = &'s (dyn Fn(&Tiles, usize, &mut [u8]) -> Result<()> + Sync);
 
-/// The unit that a thread takes: some runs, with the memory of their results. If a unit is a block of the tiles, `number` is that
-/// of the block.
+/// The unit that a thread takes: some runs, with the memory of their results. If a unit is a block of the tiles, `number` is the
+/// number of the block.
 pub(crate) struct Share<'m> {
     pub number: usize,
     pub runs: Range<usize>,
@@ -76,7 +77,7 @@ pub(crate) struct Tiles {
 }
 
 impl Tiles {
-    /// The tiles of a stage whose output has the layout `outputs`; `plan` has the loops over all elements.
+    /// The tiles of a stage whose output has the layout `outputs`. `plan` is the plan of the loops over all elements.
     fn new(stage: &Stage, axis: usize, outputs: &Layout, plan: &LoopPlan) -> Option<Tiles> {
         let shape = &stage.shape;
         let item = stage.kernel.output_dtypes().next()?.size();
@@ -140,7 +141,7 @@ impl Scanned {
         self.before.map_or(0, |before| self.count * before.known * self.width * self.dtype.size())
     }
 
-    /// Begins a run, restricted to the columns in this range of a row's bytes, with the totals of the blocks before it.
+    /// Begins a run with the totals of the blocks before it. Of each row, only the columns in this range of bytes are scanned.
     fn begin(&self, state: &mut ScanState, totals: &[u8], run: usize, columns: Range<usize>) {
         state.reset();
         let Some(Blocks { level, count, known }) = self.before else { return };
@@ -166,8 +167,8 @@ impl Scanned {
         out.chunks_exact_mut(item).for_each(|element| element.copy_from_slice(&first[..item]));
     }
 
-    /// Divides the results into units for threads: a unit is a block of complete runs or a long run; if the elements are stored
-    /// already, it is several runs.
+    /// Divides the results into units for threads. A unit is a block of complete runs, or one long run. If the elements are
+    /// stored already, a unit is several runs.
     pub(crate) fn shares<'m>(
         &self,
         mut out: &'m mut [u8],

@@ -30,9 +30,9 @@ type Dims = SmallVec<[Dim; 4]>;
 /// The order in which a reduction visits its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// The elements of a result are consecutive.
+    /// The elements of each result are consecutive.
     Along,
-    /// The elements of equal number of `width` adjacent results are consecutive.
+    /// For `width` adjacent results, the elements with the same number are consecutive.
     Across { width: usize },
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Unit {
 pub(crate) struct Cells {
     /// The offset of the box's first element in each input, in elements.
     starts: SmallVec<[isize; 4]>,
-    /// The extents of the box in the last visited dimensions, outermost first. In all dimensions before these its extent is 1.
+    /// The extents of the box in the last visited dimensions, outermost first. In the dimensions before these, its extent is 1.
     pub extents: SmallVec<[usize; 6]>,
     /// The linear index of the box's first element, counted from element 0 of the unit's first result.
     pub first: usize,
@@ -74,7 +74,7 @@ pub(crate) struct Space {
     reduced: Dims,
     /// The offset of the first element in each input, in elements.
     offsets: SmallVec<[isize; 4]>,
-    /// For each input, the bytes of an element, and whether the input is generated instead of read from memory.
+    /// For each input, the size of an element in bytes, and whether the input is generated instead of read from memory.
     inputs: SmallVec<[(usize, bool); 4]>,
     /// The number of results.
     pub results: usize,
@@ -83,14 +83,15 @@ pub(crate) struct Space {
     /// The approximate number of elements in a tile, which are computed before they are reduced.
     pub tile: usize,
     pub form: Form,
-    /// The loops of a complete unit: along, all results; across, as many results as are reduced together.
+    /// The loops of a complete unit: over all results for [`Form::Along`], and over [`width`](Form::width) results for
+    /// [`Form::Across`].
     whole: std::result::Result<LoopPlan, LoopPlanError>,
     /// Whether the kernel only loads its inputs.
     pub is_bare: bool,
 }
 
 impl Space {
-    /// The space in another form: `width` results are reduced together, or each by itself if `width` is 1.
+    /// The space in another form: `width` results are reduced together, or one result at a time if `width` is 1.
     pub(crate) fn in_blocks_of(&self, width: usize) -> Space {
         let mut space = self.clone();
         space.form = if width == 1 { Form::Along } else { Form::Across { width } };
@@ -105,7 +106,7 @@ impl Space {
             extent: stage.shape[axis],
             strides: stage.inputs.iter().map(|input| input.layout.strides[axis]).collect(),
         };
-        // If an output is stored, its elements are visited in their order.
+        // If an output is stored, the elements are visited in the order in which they are stored.
         let stores = stage.reductions().any(|reduction| reduction.is_none());
         let is_free_of = |(reduction, dtype): (Option<Reduction>, DType)| {
             reduction.is_some_and(|reduction| reduction.is_free(dtype))
@@ -115,7 +116,7 @@ impl Space {
             let dims = (0..stage.shape.rank()).filter(|&axis| axes.contains(axis) == reduced).map(dim);
             let mut dims: Dims = dims.filter(|dim| dim.extent != 1).collect();
             if reduced && is_free {
-                // The order does not affect the bits, so it is that of the first input's memory.
+                // The order does not affect the bits, so the elements are visited in the order of the first input's memory.
                 dims.sort_by_key(|dim| {
                     std::cmp::Reverse(dim.strides.first().map_or(0, |s| s.unsigned_abs()))
                 });
@@ -134,7 +135,7 @@ impl Space {
             reduced,
             offsets: stage.inputs.iter().map(|input| input.layout.offset).collect(),
             inputs: inputs.map(|(i, dtype)| (dtype.size(), i.source == Source::Index)).collect(),
-            // Cancellation is checked between two tiles, so that these must not be too large.
+            // Cancellation is checked between two tiles, so tiles must not be too large.
             tile: (TILE_BYTES / widest).min(cost::pause(&stage.kernel)),
             form: Form::Along,
             whole: Err(LoopPlanError::TooLarge),
@@ -172,8 +173,8 @@ impl Space {
         }
     }
 
-    /// The dimensions that a unit visits, outermost first. Along: the kept and then the reduced ones. Across: the reduced ones
-    /// and then the last kept one.
+    /// The dimensions that a unit visits, outermost first: for [`Form::Along`] the kept dimensions and then the reduced ones, for
+    /// [`Form::Across`] the reduced dimensions and then the last kept one.
     fn walked(&self) -> SmallVec<[&Dim; 6]> {
         let (outer, inner) = match self.form {
             Form::Along => (&self.kept[..], &[][..]),
@@ -205,14 +206,15 @@ impl Space {
             .zip(&strides)
             .map(|(&(item, is_generated), strides)| OperandLayout { item, offset: 0, strides, is_generated });
         let plan = LoopPlan::in_order(extents, layouts.clone(), LoopPlan::MIN_ROW)?;
-        // Across, each row of a block must have all of the results that are reduced together.
+        // For `Across`, each row of a block must contain an element of each result that is reduced together.
         match (self.form, plan.mode()) {
             (Form::Across { .. }, LoopMode::Tiled) => LoopPlan::in_rows(extents, layouts, LoopPlan::MIN_ROW),
             _ => Ok(plan),
         }
     }
 
-    /// The loops of a complete unit: along, all results; across, as many results as are reduced together.
+    /// The loops of a complete unit: over all results for [`Form::Along`], and over [`width`](Form::width) results for
+    /// [`Form::Across`].
     pub(crate) fn whole(&self) -> Result<&LoopPlan> {
         self.whole.as_ref().map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))
     }
@@ -275,13 +277,13 @@ impl Space {
         row * inner + block * width..row * inner + inner.min((block + 1) * width)
     }
 
-    /// Whether to divide the elements of each result into ranges for this many parts, since there are fewer pieces than parts.
-    /// Otherwise each part has results of its own.
+    /// Whether to divide the elements of each result into ranges for this many parts, since there are fewer pieces than parts. If
+    /// not, each part computes complete results.
     pub(crate) fn has_ranges(&self, parts: usize) -> bool {
         self.pieces() < parts && self.count >= 2 * PART
     }
 
-    /// The units of a range of pieces. Along results, they are a single unit; across rows, each piece is one.
+    /// The units of a range of pieces: a single unit for [`Form::Along`], and a unit for each piece for [`Form::Across`].
     pub(crate) fn units(&self, pieces: Range<usize>) -> impl Iterator<Item = Unit> {
         let numbers = 0..self.count;
         let (units, of) = match self.form {
@@ -368,7 +370,7 @@ pub(crate) struct ShortReduction {
 }
 
 impl ShortReduction {
-    /// The short reductions of a stage, one for each output, if it consists of such reductions only.
+    /// The short reductions of a stage, one for each output, if all of its outputs are short reductions.
     pub(crate) fn all(stage: &Stage, space: &Space) -> Option<SmallVec<[ShortReduction; 1]>> {
         let of = |(output, reduction): (&KernelOutput, Option<Reduction>)| {
             let (reduction, input) = (reduction?, output.value.index());
@@ -396,7 +398,7 @@ impl ShortReduction {
     }
 }
 
-/// Merges adjacent dimensions wherever in every input the outer stride is the inner stride times the inner extent. Returns at
+/// Merges adjacent dimensions if in every input the outer stride is equal to the inner stride times the inner extent. Returns at
 /// least one dimension.
 fn collapsed(dims: Dims, inputs: usize) -> Dims {
     let mut out = Dims::new();

@@ -6,7 +6,7 @@ use broadloom_ir::loop_plan::{LoopPlan, LoopPlanError, OperandLayout};
 use smallvec::SmallVec;
 
 /// Plans the loops that store the elements of a stage. The inputs, in memory or generated, have the stage's layouts; `outputs`
-/// has the layouts of the outputs.
+/// contains the layouts of the outputs.
 pub(crate) fn stored(stage: &Stage, outputs: &[Layout]) -> std::result::Result<LoopPlan, LoopPlanError> {
     type InBytes = (DType, isize, SmallVec<[isize; 6]>);
     let mut operands: SmallVec<[InBytes; 8]> = SmallVec::new();

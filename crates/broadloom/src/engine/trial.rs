@@ -1,4 +1,4 @@
-//! A trial run of both executors, used when the estimates are too close.
+//! A trial run of both executors, used when the estimates are too close to decide which is faster.
 //!
 //! It times a few runs of each executor, alternately, and compares the shortest. It affects speed, never bits.
 
@@ -72,7 +72,7 @@ mod tests {
         while let Some(jit) = trial.turn() {
             turns.push(jit);
             assert_eq!(trial.result(), None);
-            // The first run of each executor is the shortest, but does not count; of the others it is the second.
+            // The first run of each executor is the shortest, but does not count. The shortest run that counts is the second one.
             let time = [1, 20, 30, 40][turns.iter().filter(|t| **t == jit).count() - 1];
             trial.note(jit, Duration::from_nanos(if jit { time } else { 2 * time }));
         }

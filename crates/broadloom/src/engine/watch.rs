@@ -26,7 +26,7 @@ use crate::engine::options::Options;
 /// let kernel = Kernel::new(&[&x.exp()], &[&x], &Options::default())?;
 /// let (data, mut out) = (vec![0.5_f64; 1000], vec![0.0_f64; 1000]);
 ///
-/// let stop = AtomicBool::new(true); // another thread's to set
+/// let stop = AtomicBool::new(true); // another thread may set it
 /// let control = Control { cancel: Some(&stop), ..Control::default() };
 /// let e = kernel.run_with(&[(&data[..]).into()], [(&mut out[..]).into()], &control).unwrap_err();
 /// assert_eq!(e.kind(), ErrorKind::Cancelled);
@@ -44,8 +44,8 @@ pub struct Control<'c> {
     /// are done, and is resumed on the calling thread.
     pub progress: Option<&'c (dyn Fn(Progress) + Sync)>,
     /// Returns whether to continue. It is called where `cancel` is checked, but only on the calling thread, and at most every 50
-    /// ms. Once it returns false, the run ends as if `cancel` were set. It serves applications that have to poll, such as the
-    /// interpreter of a language that checks for signals.
+    /// ms. Once it returns false, the run ends as if `cancel` were set. It is meant for applications that have to poll, such as
+    /// the interpreter of a language that checks for signals.
     pub poll: Option<&'c (dyn Fn() -> bool + Sync)>,
 }
 
@@ -108,7 +108,7 @@ pub(crate) struct Watch<'w> {
     control: Control<'w>,
     began: Instant,
     limit: Option<Duration>,
-    /// The calling thread, which alone calls the poll function.
+    /// The calling thread, the only thread that calls the poll function.
     caller: ThreadId,
     /// The time of the last call of the poll function, in nanoseconds from the beginning.
     polled: AtomicU64,
@@ -140,7 +140,7 @@ impl<'w> Watch<'w> {
         watch.check().map(|()| Some(watch))
     }
 
-    /// Adds the work to a watch, once it is known. Returns `None` for a call that is too short to be worth watching.
+    /// Adds the work to a watch, once the work is known. Returns `None` for a call that is too short to be worth watching.
     ///
     /// Errors: those of [`Watch::check`].
     pub(crate) fn over(watch: Option<Watch<'w>>, work: Work) -> Result<Option<Watch<'w>>> {
@@ -210,7 +210,7 @@ impl<'w> Watch<'w> {
     }
 }
 
-/// Whether a run has to be watched.
+/// Whether a run has to be watched: it reports progress, or by its estimated time it may have to be stopped.
 pub(crate) fn is_long(control: Option<&Control<'_>>, limit: Option<Duration>, work: Work) -> bool {
     if control.is_none() && limit.is_none() {
         return false;

@@ -1,11 +1,11 @@
 //! The threads that share the work of a stage with the calling thread.
 //!
 //! Workers belong to the process, and are started when work is first worth sharing. After a job, a worker looks for another one
-//! for some microseconds and then sleeps. Waking a thread takes longer than a short run: short runs are shared only with workers
-//! that are awake, and a series of short runs wakes one worker for those to come. The calling thread computes as well, and waits
-//! only for workers that have begun a part of its evaluation. While it waits it runs no other work, neither a job of a rayon pool
-//! nor a part of another evaluation, since its stack may hold a lock that such work would take. If the system refuses threads, or
-//! in a forked child, which has none of its parent's threads, the caller works alone.
+//! for some microseconds and then sleeps. Waking a thread takes longer than a short run. Short runs are therefore shared only
+//! with workers that are awake, and a series of short runs wakes one worker for the runs that follow. The calling thread computes
+//! as well, and waits only for workers that have begun a part of its evaluation. While it waits it runs no other work, neither a
+//! job of a rayon pool nor a part of another evaluation, since its stack may hold a lock that such work would take. If the system
+//! refuses threads, the caller works alone. It also works alone in a forked child, which has none of its parent's threads.
 
 use broadloom_ir::tuning::threads::{AWAKE, LOOKS, WAKES, WORTH_WAKING};
 use std::collections::VecDeque;
@@ -25,8 +25,8 @@ use crate::engine::options::Options;
 /// Maximum number of threads of an evaluation, including the calling one.
 const MOST: usize = 256;
 /// Bytes of address space that must be available when a thread is started. A thread takes 2 MiB for its stack and, with glibc, 64
-/// MiB for a heap of its own. If nothing remained after that, an allocation that must not fail, such as that of the signal stack
-/// with which std begins each thread, would abort the process.
+/// MiB for a heap of its own. If nothing remained after that, an allocation that must not fail would abort the process, such as
+/// the allocation of the signal stack at the beginning of each thread of std.
 const HEADROOM: usize = 96 << 20;
 /// The time after a refusal during which no other thread is started.
 const AFTER_REFUSAL: Duration = Duration::from_secs(1);
@@ -46,7 +46,8 @@ pub(crate) fn threads(options: &Options, time: f64) -> usize {
     threads_for(options, time as u64)
 }
 
-/// [`threads`] in integer arithmetic only: a short call runs it in the application's floating-point environment, which may trap.
+/// Does the same as [`threads`] in integer arithmetic only: a short call runs it in the application's floating-point environment,
+/// which may trap.
 fn threads_for(options: &Options, time: u64) -> usize {
     let useful = cost::threads(time);
     if useful == 1 || options.threads.is_some_and(|limit| limit <= 1) {
@@ -83,14 +84,14 @@ pub(crate) fn share(threads: usize, work: &(dyn Fn() + Sync), meanwhile: Option<
         let posted = WORKERS.post(job, threads - 1);
         work();
         drop(posted);
-        // `lend` reports a fork as well.
+        // An error of `wait` is ignored, since `lend` also reports a fork.
         let _ = meanwhile.map(|meanwhile| job.wait(PATIENCE, meanwhile));
     });
     done.map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))
 }
 
-/// The maximum number of threads of an evaluation: that of the options, else the size of the rayon pool that the caller is a
-/// thread of, else the default of the process.
+/// The maximum number of threads of an evaluation: the number in the options, else the size of the rayon pool if the caller is a
+/// thread of one, else the default of the process.
 fn limit(options: &Options) -> usize {
     let given = options
         .threads
@@ -140,8 +141,8 @@ struct Workers {
     series: Series,
 }
 
-/// A series of short runs of one calling thread, for which no worker was awake. Each run began so soon after the previous one
-/// that a worker, had it shared that one, would still have been awake.
+/// A series of short runs of one calling thread, for which no worker was awake. Each run begins so soon after the previous one
+/// that a worker that had shared the previous run would still be awake.
 struct Series {
     /// The calling thread, as the address of its [`HERE`].
     of: AtomicUsize,
@@ -182,8 +183,8 @@ impl Workers {
         }
     }
 
-    /// Whether the workers belong to this process. A forked child has none, and a mutex that was held at the fork stays locked
-    /// there.
+    /// Whether the workers belong to this process. A forked child has none, and a mutex that was held at the fork stays locked in
+    /// the child.
     fn are_ours(&self) -> bool {
         let process = std::process::id();
         let first = self.process.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed);
@@ -201,8 +202,8 @@ impl Workers {
         self.started.load(Ordering::Relaxed).min(wanted)
     }
 
-    /// The number of workers that are awake, at most `wanted`, for a run of this many nanoseconds. If there is none, and short
-    /// runs come in close succession, wakes one for the runs to come.
+    /// The number of workers that are awake, at most `wanted`, for a run of this many nanoseconds. If no worker is awake, and
+    /// short runs come in close succession, wakes a worker for the following runs.
     fn awake(&'static self, wanted: usize, time: u64) -> usize {
         let looking = self.looking.load(Ordering::Relaxed);
         if looking == 0 && self.series.is_worth_waking(time) && self.ensure(1) == 1 {
@@ -232,7 +233,7 @@ impl Workers {
     fn serve(&self) {
         loop {
             let job = self.next();
-            // A panic in a job ends neither the worker nor the process.
+            // A panic in a job must not end the worker or the process.
             let _ = catch_unwind(AssertUnwindSafe(|| job.run()));
         }
     }
@@ -270,7 +271,7 @@ impl Workers {
             thread::yield_now();
         }
         // The counter is decremented before the worker checks the queue once more. A thread that posts a job may still count this
-        // worker, and therefore wake no other; the check then finds its job.
+        // worker, and therefore not wake another one; the check then finds its job.
         self.looking.fetch_sub(1, Ordering::AcqRel);
     }
 
@@ -323,7 +324,7 @@ impl Queue {
         self.jobs.iter().map(|posted| posted.seats).sum()
     }
 
-    /// Takes a seat of the oldest job, and removes the job with its last seat.
+    /// Takes the oldest job for one more thread, and removes the job if no further thread can take it.
     fn take(&mut self) -> Option<Arc<SharedJob>> {
         let first = self.jobs.front_mut()?;
         first.seats -= 1;
@@ -336,7 +337,7 @@ impl Queue {
 
 impl Drop for InQueue<'_> {
     fn drop(&mut self) {
-        // In a child that was forked in the meantime the mutex may stay locked forever, and no worker serves the queue.
+        // In a child that was forked in the meantime, the mutex may stay locked forever, and no worker takes jobs from the queue.
         if self.workers.are_ours() {
             let mut queue = self.workers.lock();
             queue.jobs.retain(|posted| !Arc::ptr_eq(&posted.job, self.job));
@@ -368,8 +369,8 @@ mod tests {
         (0..count).map(run).collect()
     }
 
-    /// The clock runs between two runs, so that a busy machine may interrupt a series. The test passes if one of many attempts is
-    /// not interrupted.
+    /// Time passes between two runs, so a busy machine may interrupt a series. The test passes if at least one of many attempts
+    /// is not interrupted.
     #[test]
     fn a_series_of_short_runs_wakes_a_thread_once_it_pays() {
         let count = (WORTH_WAKING / 10_000) as usize;

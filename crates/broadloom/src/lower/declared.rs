@@ -1,5 +1,5 @@
-//! The inputs that a symbolic kernel declares. The walk of its expressions looks up each array in memory and each named input
-//! among them; one that is not declared is an error.
+//! The inputs that a symbolic kernel declares. The walk of the kernel's expressions looks up each array in memory and each named
+//! input here; it is an error if one of them is not declared.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,8 @@
 //! The expressions of a symbolic kernel: one structure for every layout of its inputs.
 //!
-//! A [`Template`] keeps no array alive. Slot `i` of its structure is input `i`, whose layout is dynamic if the expressions use the
-//! input as a whole; binding fills in the layouts, and its result depends only on the template and these layouts.
+//! A [`Template`] keeps no array alive. Slot `i` of its structure is input `i`. The layout of the slot is dynamic if the
+//! expressions use the input only as a whole. Binding fills in the dynamic layouts, and its result depends only on the template
+//! and the layouts of the inputs.
 
 use broadloom_core::binding::Binding;
 use broadloom_core::node::NodeKind;
@@ -31,9 +32,9 @@ pub(crate) struct Template {
 impl Template {
     /// Lowers the expressions of the roots over these inputs.
     ///
-    /// Errors: those of [`Lowered::new`](super::Lowered::new); `Memory` for an array that is not among the inputs, and for an
-    /// input that is given twice, or is neither an [`Array::input`] nor evaluated; `Name` for two inputs of one name, and for a
-    /// named input that is not among the inputs.
+    /// Errors: those of [`Lowered::new`](super::Lowered::new); `Memory` for an array that is not among the inputs, for an input
+    /// that is given twice, and for an input that is neither an [`Array::input`] nor evaluated; `Name` for two inputs of one
+    /// name, and for a named input that is not among the inputs.
     pub(crate) fn new(roots: &[&Array<'_>], inputs: &[&Array<'_>], limits: SizeLimits) -> Result<Template> {
         let mut walker = Walker::new(Some(Declared::new(inputs)?));
         walker.walk(roots, limits)?;
@@ -46,7 +47,8 @@ impl Template {
             structure: Structure { nodes: &walker.nodes, roots: &walker.done }.to_owned(),
             literals: walker.leaves.literals[..].into(),
             functions: walker.functions.list[..].into(),
-            // Of part of the extents, others than those of the whole may be equal.
+            // If the expressions compare extents once these are known, loops can't be divided: the extents of a part may be equal
+            // although the complete extents are not.
             is_elementwise: is_elementwise && walker.meetings.is_empty() && free.iter().all(|free| *free),
             free: free.into(),
             meetings: walker.meetings.into(),
@@ -71,7 +73,7 @@ impl Template {
 
     /// Compares the extents that functions broadcast, for inputs of these dims and shapes.
     ///
-    /// Errors: `Shape` for two that are not equal, naming the function, the axis and both.
+    /// Errors: `Shape` if two extents differ that have to be equal; the error names the function, the axis and both extents.
     pub(crate) fn check_meetings<'d>(
         &self,
         inputs: impl Iterator<Item = (&'d Dims, &'d Shape)>,
@@ -84,16 +86,18 @@ impl Template {
         self.meetings.iter().try_for_each(|(function, meeting)| binding.check(function, meeting))
     }
 
-    /// Extents for symbols that may be broadcast as the expressions ask: each the given one, or what follows from another's.
+    /// Assumes extents for symbols such that the expressions can broadcast them: the given extent for each symbol, or the extent
+    /// that follows from the extent of another symbol.
     pub(crate) fn assumed<'s>(&'s self, symbols: impl Iterator<Item = &'s Symbol>, extent: usize) -> Binding {
         let sides = self.meetings.iter().flat_map(|(_, meeting)| [&meeting.left, &meeting.right]);
-        // Those of slices come first: a slice may be bounded, and what is broadcast with it has to follow.
+        // The symbols of slices come first: the extent of a slice may be bounded, and whatever is broadcast with the slice must
+        // have the same extent.
         let sliced = sides.filter(|dim| matches!(dim, Dim::Derived(_))).filter_map(Dim::symbol);
         let follow = |binding: &mut Binding| while self.meetings.iter().any(|(_, m)| binding.follow(m)) {};
         let mut binding = Binding::default();
         follow(&mut binding);
         for symbol in sliced.chain(symbols) {
-            // A symbol that has an extent keeps it.
+            // A symbol that has an extent already keeps it.
             let _ = binding.set(symbol, extent);
             follow(&mut binding);
         }

@@ -92,7 +92,7 @@ fn equal_structures_are_those_of_equal_expressions() {
     }
 }
 
-/// A borrowed key has the hash of the equal owned key, and so finds it in a hash table.
+/// A borrowed key has the same hash as the equal owned key, and so finds it in a hash table.
 #[test]
 fn a_kept_structure_has_the_hash_of_the_borrowed_one() -> Result<()> {
     let mut hashes = Vec::new();
@@ -209,7 +209,7 @@ fn the_host_functions_are_listed_once() -> Result<()> {
     Ok(())
 }
 
-/// A template that is bound to the layouts of its inputs has the structure of arrays with these layouts.
+/// A template that is bound to the layouts of its inputs has the same structure as arrays with these layouts.
 #[test]
 fn a_bound_template_is_the_structure_over_arrays() -> Result<()> {
     let of = |x: &Array<'static>, y: &Array<'static>| (x * y + 3).maximum(x);

@@ -48,7 +48,7 @@ impl<'e, 'a> Lowered<'e, 'a> {
         Expression { structure, literals: &self.literals, functions: &self.functions }
     }
 
-    /// The memory of each input slot. Only the storage is used, since the structure has the layouts.
+    /// The memory of each input slot. Only the storage is used, since the structure contains the layouts.
     pub(crate) fn slots(&self) -> &[&'e Data<'a>] {
         &self.slots
     }
@@ -69,7 +69,7 @@ pub(super) struct Walker<'e, 'a> {
     pub nodes: SmallVec<[Entry<'e>; 16]>,
     pub leaves: Leaves<'e, 'a>,
     pub functions: Functions,
-    /// The extents that functions of a kernel broadcast, and that may be equal or not; with the functions' names.
+    /// The pairs of extents that functions of a kernel broadcast although they may differ at run time, with the functions' names.
     pub meetings: Vec<(Box<str>, Meeting)>,
     /// Whether there may be integer divisions.
     divides: bool,
@@ -77,12 +77,12 @@ pub(super) struct Walker<'e, 'a> {
     ids: Memo<usize, NodeId>,
     /// The stack of nodes to be visited, each with whether its operands have been visited.
     pending: SmallVec<[(&'e Array<'a>, bool); 16]>,
-    /// A stack of the nodes whose user has not been listed yet; at the end, the roots.
+    /// A stack of the nodes whose user has not been listed yet; at the end it contains the roots.
     pub done: SmallVec<[NodeId; 16]>,
 }
 
 impl<'e, 'a> Walker<'e, 'a> {
-    /// A walker before its first node. `declared` has the inputs of a kernel, if the expressions are those of a kernel.
+    /// A walker before its first node. `declared` contains the inputs of a kernel, if the expressions are those of a kernel.
     pub(crate) fn new(declared: Option<Declared<'e, 'a>>) -> Walker<'e, 'a> {
         Walker {
             nodes: SmallVec::new(),
@@ -109,7 +109,8 @@ impl<'e, 'a> Walker<'e, 'a> {
     }
 
     /// Merges the classes of literals that differ only in the length of their reciprocals, which matters only to integer
-    /// divisions. Called if there are none, so that expressions with such literals share a plan and its code.
+    /// divisions. Called if the expressions contain no integer division, so that expressions with such literals share a plan and
+    /// its code.
     fn leaves_reciprocals_aside(&mut self) {
         for entry in &mut self.nodes {
             if let NodeKind::Leaf(KeyLeaf::Literal { class: class @ Class::ShortReciprocal, .. }) = entry {
@@ -178,7 +179,7 @@ impl<'e, 'a> Walker<'e, 'a> {
 }
 
 impl<'a> Walker<'_, 'a> {
-    /// Adds the extents that a function broadcasts before it is known whether they are equal.
+    /// Adds the pairs of extents that a function broadcasts before it is known whether they are equal.
     fn collect_meetings(&mut self, kind: &Kind<'a>) {
         let function = match kind {
             NodeKind::Apply { op, .. } => op.name(),
@@ -190,7 +191,7 @@ impl<'a> Walker<'_, 'a> {
         }
         let dims: SmallVec<[Dims; 3]> = kind.operands().map(Array::all_dims).collect();
         let meetings = &mut self.meetings;
-        // They were broadcast when the node was made.
+        // The result is ignored, since broadcasting the same dims succeeded when the node was made.
         let _ = Dims::broadcast(&dims.iter().collect::<SmallVec<[&Dims; 3]>>(), &mut |meeting| {
             if !meetings.iter().any(|(name, known)| **name == *function && *known == meeting) {
                 meetings.push((function.into(), meeting));
@@ -221,7 +222,7 @@ pub(super) struct Leaves<'e, 'a> {
     pub literals: SmallVec<[Scalar; 8]>,
     slot_of: Memo<Place, u32>,
     literal_of: Memo<Scalar, u32>,
-    /// The inputs of a kernel, if the expressions are those of a kernel; their order then gives the slot numbers.
+    /// The inputs of a kernel, if the expressions are those of a kernel. The slot numbers are then the positions of these inputs.
     pub declared: Option<Declared<'e, 'a>>,
 }
 

@@ -1,7 +1,7 @@
 //! The methods of arrays that reduce along axes, and the one function that applies a row of the table of reductions.
 //!
 //! The methods are generated from the table, [`broadloom_core::for_each_reduction!`], so that a new row needs its composition
-//! here and nothing else. Functions with other parameters have their methods where they are computed.
+//! here and nothing else. The methods of functions with other parameters are written in the modules that compute these functions.
 
 use std::slice;
 
@@ -15,7 +15,7 @@ use super::{Over, accumulated, bools, count_nonzero, moments, nan};
 use crate::array::Array;
 use crate::expr;
 
-/// The documentation of a method, from its row of the table: its meaning, dtypes, and what it is made of.
+/// The documentation of a method, from its row of the table: its meaning, composition, dtypes and errors.
 macro_rules! about {
     ($takes:ident $identity:tt [$($computation:tt)*] $doc:literal) => {
         concat!(
@@ -27,8 +27,8 @@ macro_rules! about {
             about!(@of_nothing $identity),
             "\n\n# Errors\n[`ErrorKind::Shape`] for axes that the array does not have or that are named twice",
             about!(@fails $identity),
-            "; [`ErrorKind::DType`] for dtypes that the function does not take, and for [`Over::dtype`] unless it is a sum or a \
-             product."
+            "; [`ErrorKind::DType`] for dtypes that the function does not take, and for [`Over::dtype`] unless the function \
+             is a sum or a product."
         )
     };
     (@made $composition:literal) => { concat!("\n\nThis is `", $composition, "`.") };
@@ -41,8 +41,8 @@ macro_rules! about {
         "It takes floats; float16 is computed in float32 and rounded once. Integers are an error, unless \
          [`Promotion::NumPy`](crate::Promotion::NumPy) makes them float64."
     };
-    (@of_nothing none) => { "Of no elements there is no result." };
-    (@of_nothing $identity:tt) => { concat!("Of no elements it is ", stringify!($identity), ".") };
+    (@of_nothing none) => { "For no elements there is no result." };
+    (@of_nothing $identity:tt) => { concat!("For no elements the result is ", stringify!($identity), ".") };
     (@fails none) => { ", and if there are no elements along the axes" };
     (@fails $identity:tt) => { "" };
 }
@@ -74,11 +74,12 @@ macro_rules! methods {
     ))*) => {
         /// Reductions of the elements along axes.
         ///
-        /// `over` has the axes and the options: `()` stands for all axes, a number for one, an array of numbers for several, and
-        /// [`Over`] has the others. A reduction is lazy and fused: the elements of `(&a - &b).square().sum(())` are added as they
-        /// are computed, and never stored. Sums and products of floats are computed pairwise, in an order that depends only on the
-        /// number of elements: the bits are the same for every layout, executor and number of threads, and the error grows with
-        /// the logarithm of the number of elements (`docs/conformance.md`). float16 is added in float32, and the sum rounded once.
+        /// `over` specifies the axes and the options: `()` means all axes, a number means one axis, an array of numbers several
+        /// axes, and an [`Over`] also contains the options. A reduction is lazy and fused: the elements of
+        /// `(&a - &b).square().sum(())` are added as they are computed, and never stored. Sums and products of floats are
+        /// computed pairwise, in an order that depends only on the number of elements: the bits are the same for every layout,
+        /// executor and number of threads, and the error grows with the logarithm of the number of elements
+        /// (`docs/conformance.md`). Elements of float16 are added in float32, and the sum is rounded once.
         ///
         /// ```
         /// use broadloom::prelude::*;
@@ -150,7 +151,7 @@ impl<'a> Array<'a> {
     }
 }
 
-/// A function that is made of others.
+/// Computes a function that is composed of other functions.
 fn composed<'a>(
     call: &ReductionCall,
     over: &Over,
@@ -160,7 +161,7 @@ fn composed<'a>(
 ) -> Result<Array<'a>> {
     let (name, correction) = (call.function.name(), call.correction);
     let rounded = |(x, dtype): (Array<'a>, DType)| Ok(expr::cast(x, dtype));
-    // The variance of float16 is not rounded before its root is taken.
+    // The variance of float16 elements is a float32 here, and is not rounded to float16 before its square root is taken.
     let root =
         |(x, dtype): (Array<'a>, DType)| Ok(expr::cast(expr::apply(Op::Sqrt, smallvec![x.into()])?, dtype));
     match call.function {

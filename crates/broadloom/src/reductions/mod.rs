@@ -1,8 +1,8 @@
 //! Reductions of the elements along axes.
 //!
-//! [`broadloom_core::reductions`] has the table of them. A few are node kinds; means, variances and norms are composed of these
-//! and of element-wise functions. [`Array::reduce`] applies a row of the table, for the text language and for C and Python, and
-//! the methods go through it too.
+//! [`broadloom_core::reductions`] contains the table of all reductions. A few are node kinds; means, variances and norms are
+//! composed of these and of element-wise functions. [`Array::reduce`] applies a row of the table; the text language, C, Python
+//! and the methods of arrays call it.
 //!
 //! ```
 //! use broadloom::prelude::*;
@@ -44,7 +44,7 @@ fn accumulated<'a>(name: &str, reduction: Reduction, x: &Array<'a>, over: &Over)
     Ok(expr::cast(reduced, result))
 }
 
-/// Whether any element is true, or all are.
+/// Whether any element is true, or whether all elements are true.
 fn bools<'a>(reduction: Reduction, x: &Array<'a>, over: &Over) -> Result<Array<'a>> {
     let axes = over.resolve(reduction.name(), x)?;
     over.without_dtype(reduction.name())?;
@@ -95,7 +95,7 @@ fn accumulator(dtype: DType) -> DType {
 }
 
 /// The elements of an array of floats, converted to the dtype in which its mean is computed, and the dtype of the mean. Integers
-/// are an error or, if promotion is NumPy's, become float64.
+/// are an error or, under NumPy's promotion, become float64.
 fn floats<'a>(name: &str, x: &Array<'a>) -> Result<(Array<'a>, DType)> {
     let x = expr::typed(x)?;
     let dtype = x.dtype();
@@ -109,7 +109,7 @@ fn floats<'a>(name: &str, x: &Array<'a>) -> Result<(Array<'a>, DType)> {
         .with_help(format!("write astype(x, float64), or {BY_NUMPY}")))
 }
 
-/// The sum of floats, computed in their own dtype.
+/// The sum of elements, computed in their own dtype.
 fn sum<'a>(x: &Array<'a>, axes: Axes, keep_dims: bool) -> Result<Array<'a>> {
     expr::reduce(Reduction::Sum, x, axes, keep_dims)
 }

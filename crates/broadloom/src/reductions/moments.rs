@@ -9,10 +9,10 @@ use super::{Over, floats, sum};
 use crate::array::{Array, Leaf, Operand};
 use crate::expr;
 
-/// Computes the mean of elements in the dtype that they have, along axes that may be kept.
+/// A function that computes the mean along axes, in the dtype of the elements. The last argument is whether the axes are kept.
 pub(super) type Mean<'a> = fn(&Array<'a>, Axes, bool) -> Result<Array<'a>>;
 
-/// A mean of floats, rounded once.
+/// A mean of floats, rounded once to the dtype of the result.
 pub(super) fn averaged<'a>(name: &str, x: &Array<'a>, over: &Over, mean: Mean<'a>) -> Result<Array<'a>> {
     over.without_dtype(name)?;
     let axes = over.resolve(name, x)?;

@@ -27,7 +27,7 @@ pub(super) fn replaced<'a>(x: &Array<'a>, by: f64) -> Result<Array<'a>> {
     expr::apply(Op::Where, smallvec![is_nan(&x)?.into(), by.into(), (&x).into()])
 }
 
-/// The minimum or maximum of the elements that are not NaN; NaN if there are none. `neutral` is its identity.
+/// The minimum or maximum of the elements that are not NaN; NaN if there are none. `neutral` is the identity of the reduction.
 pub(super) fn extreme_of_numbers<'a>(
     reduction: Reduction,
     neutral: f64,

@@ -38,7 +38,8 @@ impl<'a> Array<'a> {
         let (dims, others) = (a.all_dims(), b.all_dims());
         let [n, m] = [(&dims, &a, first), (&others, &b, second)]
             .map(|(dims, of, axis)| &dims[dims.len() - of.rank() + axis]);
-        // Extents that may be equal are compared when the products are bound; one that may be 1 would repeat there.
+        // Symbolic extents that may be equal are compared when the kernel is bound. But an extent that may be 1 is rejected here,
+        // since a product would be broadcast along it.
         let is_later = n.may_equal(m) && ![n, m].iter().any(|dim| dim.may_equal(&Dim::Fixed(1)));
         if n != m && !is_later {
             return fail(format!(
@@ -114,12 +115,12 @@ impl<'a> Array<'a> {
     }
 }
 
-/// The square root of the sum of squares, without overflow or underflow in between.
+/// The square root of the sum of squares, without overflow or underflow of intermediate results.
 fn euclidean<'a>(x: &Array<'a>, dtype: DType, axes: Axes, keep_dims: bool) -> Result<Array<'a>> {
     let root = |x: Array<'a>| expr::apply(Op::Sqrt, smallvec![x.into()]);
     let plain = sum(&squared(x)?, axes, keep_dims)?;
-    // Exponents of powers of two: the scale for large elements, the scale for small elements, and the smallest sum of squares
-    // beside which squares that underflow are less than half a unit in the last place.
+    // Exponents of powers of two: the scale for large elements, the scale for small elements, and the smallest sum of squares to
+    // which squares that underflow contribute less than half a unit in the last place.
     let (down, up, least) = match dtype {
         // In float32, squares of float16 values neither overflow nor underflow.
         DType::Float16 => return root(plain),

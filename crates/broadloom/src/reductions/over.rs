@@ -40,7 +40,7 @@ impl Over {
         Over::axes(&[axis])
     }
 
-    /// These axes; with an empty list, each element is reduced by itself.
+    /// Reduces along these axes. With an empty list, each element is reduced by itself.
     pub fn axes(axes: &[isize]) -> Over {
         Over { axes: Some(axes.into()), ..Over::default() }
     }
@@ -80,7 +80,7 @@ impl Over {
 
     /// Checks that no dtype was requested.
     ///
-    /// Errors: a dtype was requested of a function without a choice of dtype.
+    /// Errors: a dtype was requested for a function that offers no choice of dtype.
     pub(super) fn without_dtype(&self, name: &str) -> Result<()> {
         match self.dtype {
             None => Ok(()),

@@ -1,9 +1,9 @@
-//! The elements of a unit, block by block: computed into a tile that stays in cache, or read in place if there is nothing to
-//! compute.
+//! Provides the elements of a unit, block by block: computes them into a tile that stays in cache, or reads them in place if
+//! there is nothing to compute.
 //!
-//! Blocks come from loop plans in order, which pack elements that are not contiguous. A tile holds elements or, if machine code
-//! reduces elements before it writes them, nodes of the reduction tree; it is reduced before the next tile is computed. Outputs
-//! that are stored are computed directly into their memory.
+//! The blocks come from loop plans that keep the order of the elements, and that pack elements which are not contiguous. A tile
+//! contains elements or, if machine code reduces elements before it writes them, nodes of the reduction tree. Each tile is
+//! reduced before the next one is computed. Outputs that are stored are computed directly into their memory.
 
 use broadloom_ir::tuning::reductions::LEAST_STRETCH;
 use std::ops::Range;
@@ -30,9 +30,9 @@ pub(crate) struct Fold<'f> {
     /// The number of the first element of each result.
     pub start: u64,
     pub reductions: Reductions,
-    /// For each output of the kernel, its dtype, and whether it is reduced; other outputs are stored.
+    /// The dtype of each output of the kernel, and whether the output is reduced; if not, it is stored.
     pub outputs: SmallVec<[(DType, bool); 2]>,
-    /// The memory of each input, and the byte in it from which the offsets of the space are counted.
+    /// The memory of each input, and the position in it, in bytes, to which the offsets of the space are relative.
     pub inputs: &'f [(Region<'f>, isize)],
 }
 
@@ -50,7 +50,7 @@ impl<'f> Fold<'f> {
         Fold { run, space, start, reductions, outputs, inputs }
     }
 
-    /// Separates the memory of all outputs into that of outputs that are reduced and that of outputs that are stored.
+    /// Separates the memory of all outputs: the outputs that are reduced come first, and the outputs that are stored second.
     pub(crate) fn apart<'m>(&self, outputs: Results<'m>) -> (Results<'m>, Results<'m>) {
         let (mut reduced, mut stored) = (Results::new(), Results::new());
         for (memory, (_, is_reduced)) in outputs.into_iter().zip(&self.outputs) {
@@ -63,7 +63,7 @@ impl<'f> Fold<'f> {
 /// A thread's state for computing elements.
 pub(crate) struct Elements<'f> {
     fold: &'f Fold<'f>,
-    /// The tile of each output.
+    /// A tile for each output that is reduced.
     tiles: SmallVec<[Buffer; 2]>,
     /// The loops over boxes that are not complete units, by the extents of the box.
     plans: Vec<(SmallVec<[usize; 6]>, LoopPlan)>,
@@ -85,7 +85,7 @@ struct BoxRun<'r, 'f, 'm> {
     pace: &'r mut Pace<'f>,
     /// The linear index of the box's first element.
     first: usize,
-    /// The memory of elements that are stored, and the linear index of the first one.
+    /// The memory of each output that is stored, and the linear index of the first element in it.
     stored: &'r mut [&'m mut [u8]],
     stored_from: usize,
 }
@@ -211,7 +211,7 @@ impl BoxRun<'_, '_, '_> {
         Ok(())
     }
 
-    /// Processes some columns of a row, as elements (level 0) or as nodes of a level.
+    /// Processes some columns of a row, as elements (level 0) or as nodes of the reduction tree at this level.
     fn elements(
         &mut self,
         block: &mut Block<'_>,
@@ -268,7 +268,7 @@ impl BoxRun<'_, '_, '_> {
         let (at, width) = (self.first + block.first_of(0), take.width());
         let step = if rows > 1 { block.first_of(1) - block.first_of(0) } else { cols };
         if self.fold.space.form != Form::Along && cols == width && rows > 1 {
-            // Each row of the block has one element of each of `width` adjacent results.
+            // Each row of the block contains one element of each of `width` adjacent results.
             let most = self.stretch(rows, width);
             for first in (0..rows).step_by(most) {
                 let count = most.min(rows - first);
@@ -294,8 +294,8 @@ impl BoxRun<'_, '_, '_> {
     }
 
     /// The number of rows that are reduced between two checks for cancellation, out of `rows` contiguous rows of `width`
-    /// elements. Long ranges are divided into equal stretches that are larger than the last-level cache, since these are read as
-    /// several streams.
+    /// elements. Long ranges are divided into equal stretches that are larger than the last-level cache, since the reduction
+    /// reads such stretches as several streams.
     fn stretch(&self, rows: usize, width: usize) -> usize {
         let size = self.fold.reductions.first().map_or(1, |(_, dtype)| dtype.size());
         let bytes = rows.saturating_mul(width).saturating_mul(size);

@@ -1,8 +1,8 @@
 //! Reductions over some of their elements at a time, for data larger than memory.
 //!
-//! A [`Folding`] holds the partial results of the elements so far, and each evaluation appends the next elements. Results are
-//! reduced in blocks that depend on the shape and the first evaluation alone, so that the partial results of later ones match. An
-//! evaluation that fails leaves the folding unchanged.
+//! A [`Folding`] contains the partial results of the elements so far, and each evaluation appends the next elements. Results are
+//! reduced in blocks that depend on the shape and the first evaluation alone, so that the partial results of later evaluations
+//! belong to the same blocks. An evaluation that fails leaves the folding unchanged.
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_mem::{FloatEnv, Operands};
@@ -39,7 +39,7 @@ impl Folding {
         Folding { count: 0, of: Vec::new() }
     }
 
-    /// The number of the next element.
+    /// The number of the next element, which is the number of elements so far.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
@@ -82,7 +82,7 @@ impl Folding {
 }
 
 impl PreparedStage {
-    /// Reduces elements of a stage, the first of which has the number `start`. Returns for each output its partial results, in
+    /// Reduces elements of a stage, the first of which has the number `start`. Returns the partial results of each output, in
     /// blocks of the given width.
     pub(crate) fn fold(
         &self,

@@ -1,9 +1,9 @@
 //! Runs a stage that reduces elements along axes.
 //!
 //! The [space](crate::engine::space) defines the units in which the elements are visited. The blocks of a unit are
-//! [computed](elements) into tiles that stay in cache, by the chosen executor, and [reduced](take) from there; if the kernel only
-//! loads, they are reduced from memory. Units may divide a reduction anywhere: partial results are merged in order, and the
-//! canonical order does not depend on the division.
+//! [computed](elements) into tiles that stay in cache, by the chosen executor, and are [reduced](take) from the tiles; if the
+//! kernel only loads, elements are reduced directly from memory. Units may divide a reduction anywhere: partial results are
+//! merged in order, and the canonical order does not depend on the division.
 
 mod elements;
 mod folding;
@@ -40,7 +40,7 @@ impl StageRun<'_> {
         let fold = Fold::new(self, space, 0, &inputs);
         let outputs: Results<'_> = outputs.iter_mut().map(|out| &mut **out).collect();
         if space.count == 0 {
-            // For results of no elements there are no elements to store.
+            // If no elements are reduced, there are no elements to store in the other outputs.
             let each = fold.reductions.iter().zip(fold.apart(outputs).0);
             return { each }.try_for_each(|(&(reduction, dtype), out)| {
                 fill(reduction, dtype, out, self.outcome.watch())
@@ -78,8 +78,8 @@ impl Fold<'_> {
         })
     }
 
-    /// Splits off the memory of the first `results` results: in outputs that are reduced, and the elements of these results in
-    /// outputs that are stored.
+    /// Splits off the memory of the first `results` results: of the results themselves in outputs that are reduced, and of their
+    /// elements in outputs that are stored.
     fn split<'m>(&self, left: &mut Results<'m>, results: usize) -> Results<'m> {
         let mut reductions = self.reductions.iter();
         let first = |(out, (dtype, is_reduced)): (&mut &'m mut [u8], &(DType, bool))| {
@@ -127,9 +127,9 @@ impl Fold<'_> {
         })
     }
 
-    /// Reduces all elements of blocks of adjacent results. Threads share the work in about `ranges` ranges of the element numbers
-    /// of each block. `each` is called with the merged partial results of each block, in order. If an output is stored, each
-    /// block must be one result.
+    /// Reduces all elements of blocks of adjacent results. The elements of each result in a block are divided into about `ranges`
+    /// ranges, which threads share. `each` is called with the merged partial results of each block, in order. If an output is
+    /// stored, each block must be one result.
     fn in_blocks(
         &self,
         threads: usize,

@@ -1,18 +1,18 @@
 //! Reduces the elements of a unit as its blocks provide them.
 //!
-//! Elements arrive as ranges of the unit's linear index. A range that continues another is added to its partial result. A range
-//! that begins elsewhere, such as a row of a tile of packed inputs, begins a partial result of its own. Two partial results are
-//! merged, in the order of their elements, as soon as one ends where the other begins. Results whose elements are all in one
-//! range need no partial result.
+//! Elements arrive as ranges of the unit's linear index. A range that begins where a previous range ends is added to the partial
+//! result of the previous range. Any other range, such as a row of a tile of packed inputs, begins a partial result of its own.
+//! Two partial results are merged, in the order of their elements, as soon as the first one ends where the second one begins.
+//! Results whose elements are all in one range need no partial result.
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_ir::Reduction;
 use broadloom_reduce::{LANES, Partial};
 use smallvec::SmallVec;
 
-/// The partial result of each output.
+/// The partial result of each output that is reduced.
 pub(crate) type Partials = SmallVec<[Partial; 2]>;
-/// The memory of a range of results, for each output.
+/// The memory of a range of results, for each of several outputs.
 pub(crate) type Results<'m> = SmallVec<[&'m mut [u8]; 2]>;
 
 /// A stage's reductions, with the dtypes of their elements.
@@ -113,8 +113,8 @@ impl<'t, 'm> Take<'t, 'm> {
         Ok(())
     }
 
-    /// Takes rows of `width` elements, not necessarily contiguous, with consecutive linear indices from `at` on, of one group of
-    /// results.
+    /// Takes rows of `width` elements of one group of results. The rows have consecutive linear indices from `at` on, but need
+    /// not be contiguous in memory.
     pub(crate) fn rows<'e>(
         &mut self,
         at: usize,
@@ -147,7 +147,7 @@ impl<'t, 'm> Take<'t, 'm> {
         self.push(at, elements, push)
     }
 
-    /// The partial results of a single group of results. Fails if elements in between are missing.
+    /// The partial results of a single group of results. It is an error if elements between the ranges are missing.
     pub(crate) fn into_partials(mut self) -> Result<Partials> {
         match self.open[..] {
             [(_, place)] => Ok(self.partials.swap_remove(place)),
@@ -155,7 +155,7 @@ impl<'t, 'm> Take<'t, 'm> {
         }
     }
 
-    /// Whether the results that begin at this index have all of their elements in one range, so that they can be reduced at once.
+    /// Whether complete results that begin at this index can be written at once, without partial results.
     fn takes_whole(&self, at: usize) -> bool {
         self.width == 1 && self.results.is_some() && self.open.iter().all(|(next, _)| *next != at)
     }
@@ -176,7 +176,8 @@ impl<'t, 'm> Take<'t, 'm> {
         Ok(())
     }
 
-    /// Adds elements of one group to the partial results of the range that ends where they begin, or to those of a new range.
+    /// Adds elements of one group to the partial results of the range that ends where these elements begin, or else begins a new
+    /// range.
     fn push(
         &mut self,
         at: usize,
@@ -186,7 +187,7 @@ impl<'t, 'm> Take<'t, 'm> {
         let continues = |place: &usize| self.open.get(*place).is_some_and(|(next, _)| *next == at);
         let known = [self.last + 1, self.last].into_iter().chain(0..self.open.len()).find(continues);
         let place = match known {
-            // A range that begins a group continues no other range, even if the previous group ends where it begins.
+            // Elements at the beginning of a group continue no range, even if the range of the previous group ends there.
             Some(place) if !at.is_multiple_of(self.span()) => place,
             _ => {
                 let place = self.open.iter().take_while(|(next, _)| *next <= at).count();

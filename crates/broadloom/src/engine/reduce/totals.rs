@@ -24,10 +24,10 @@ pub(crate) struct ScanBlocks {
 
 impl Engine {
     /// Evaluates elements, and computes the total of each complete block of 2^level elements along the axis. Calls `each` with
-    /// the index of the run (one index of the axes before), the index of the block in the run, and the block's total, which has
-    /// the size of one row.
+    /// the index of the run (the elements at one index of the axes before the scanned one), the index of the block in the run,
+    /// and the block's total, which has the size of one row.
     ///
-    /// Errors: those of evaluating, and cancellation.
+    /// Errors: the errors of the evaluation, and cancellation.
     pub(crate) fn block_totals(
         &self,
         elements: &Array<'_>,

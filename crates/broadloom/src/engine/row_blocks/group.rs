@@ -1,7 +1,8 @@
 //! Chooses the stages that run block by block.
 //!
-//! These stages, the members of a group, share leading axes along which nothing is reduced, and each reads from the others only
-//! elements of the same row. Every other stage runs before the group if it reads nothing of it, or else after it.
+//! These stages, the members of a group, share leading axes along which nothing is reduced. From the results of other members,
+//! each member reads only elements of the same row. Any other stage runs before the group if it reads no results of the group,
+//! and otherwise after it.
 
 use broadloom_ir::figures;
 use broadloom_ir::tuning::blocks::{BLOCK_BYTES, LONGEST, MOST, RUN};
@@ -17,14 +18,15 @@ use crate::engine::blocks::Cut;
 /// stage after another.
 const MOST_STAGES: usize = 64;
 
-/// The reason why stages run one after another although one reads what another has reduced. Later variants are more specific.
+/// The reason why stages run one after another although one stage reads a result that another one has reduced. Later variants are
+/// more specific.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Apart {
-    /// They have no outer axes in common, or read other rows.
+    /// The stages have no outer axes in common, or read rows other than their own.
     Axes,
-    /// One of them calls a host function that may fail.
+    /// A stage calls a host function that may fail.
     CanFail,
-    /// A block has too few contiguous elements of an operand.
+    /// A block contains too few contiguous elements of an operand.
     Across,
     /// A row has too many bytes.
     Long { bytes: usize },
@@ -59,8 +61,8 @@ pub(crate) struct Group {
     pub blocks: Vec<Target>,
 }
 
-/// Finds the first group among these stages of a plan. If there is none although a stage reads what another reduced, returns the
-/// reason.
+/// Finds the first group among these stages of a plan. If there is no group although a stage reads a result that another one has
+/// reduced, returns the reason.
 pub(crate) fn find(
     plan: &Plan,
     among: &[usize],
@@ -90,7 +92,7 @@ pub(crate) fn find(
     Err(apart)
 }
 
-/// Whether a stage reads what another one has reduced.
+/// Whether a stage reads a result that another one has reduced.
 fn reads_combined(plan: &Plan, among: &[usize]) -> bool {
     let stages = || among.iter().map(|&number| &plan.stages[number]);
     let combined = |temp: u32| stages().any(|s| !s.stores() && s.outputs.contains(&Target::Temp(temp)));
@@ -151,7 +153,7 @@ struct Draft<'p> {
     written: Vec<Option<When>>,
 }
 
-/// The bytes of a block's operands: for each row, and independent of the number of rows.
+/// The bytes of a block's operands: the bytes for each row, and the bytes that do not depend on the number of rows.
 #[derive(Clone, Copy, Default)]
 struct Bytes {
     row: usize,
@@ -159,7 +161,8 @@ struct Bytes {
 }
 
 impl<'p> Draft<'p> {
-    /// The stages that share these axes; `None` unless one of them reduces elements and one reads what another writes.
+    /// Finds the stages that can be members of a group with these leading axes. `None` unless a member reduces elements, and a
+    /// member reads a result of another member.
     fn of(plan: &'p Plan, among: &[usize], extents: &'p [usize]) -> Option<Draft<'p>> {
         let mut draft = Draft { plan, extents, stages: Vec::new(), written: vec![None; plan.temps.len()] };
         let (mut combines, mut linked) = (false, false);
@@ -202,7 +205,7 @@ impl<'p> Draft<'p> {
         self.all(When::Member).map(|number| &self.plan.stages[number])
     }
 
-    /// The operands of members that are not written by members, each with its source, dtype and layout.
+    /// The inputs of members that no member writes, each with its source, dtype and layout.
     fn operands(&self) -> impl Iterator<Item = (Source, DType, &'p Layout)> {
         let inputs = self.members().flat_map(|stage| stage.inputs.iter().zip(&stage.kernel.inputs));
         let given = |source: Source| match source {
@@ -240,7 +243,8 @@ impl<'p> Draft<'p> {
         bytes
     }
 
-    /// Divides rows into blocks that stay in cache. `is_last` says that blocks can't be made smaller by sharing another axis.
+    /// Divides rows into blocks that stay in cache. `is_last` is true if no further axis can be shared, so that rows can't be
+    /// made smaller.
     fn cut(&self, is_last: bool, can_fail: impl Fn(&Stage) -> bool) -> Result<Cut, Apart> {
         if self.members().any(can_fail) {
             return Err(Apart::CanFail);

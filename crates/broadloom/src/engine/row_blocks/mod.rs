@@ -1,9 +1,10 @@
 //! Runs stages block by block of their rows.
 //!
 //! A softmax is a maximum, exponentials, a sum and a quotient of each row. The stages of such an expression share their outer
-//! axes, and each row depends only on the same row of the other stages. All stages therefore run for some rows before the next
-//! rows, while operands and temporaries are in cache, and memory is read and written once. Each stage runs as it would by itself,
-//! only over fewer rows: an element is computed from the same elements in the same order, and so has the same bits.
+//! axes, and each row depends only on the same row of the other stages. All stages therefore run for one block of rows before the
+//! first stage runs for the next block. Operands and temporaries stay in cache meanwhile, so that memory is read and written
+//! once. Each stage runs as it would by itself, only over fewer rows: an element is computed from the same elements in the same
+//! order, and so has the same bits.
 
 mod group;
 
@@ -63,7 +64,7 @@ pub(crate) struct RowBlocks {
     /// The stages in run order.
     pub members: Vec<Member>,
     pub cut: Cut,
-    /// The arrays that members write, and the bytes of a row (one index of the shared axes) of each.
+    /// The arrays that members write, each with the size in bytes of its rows (a row is one index of the shared axes).
     places: Vec<(Place, usize)>,
 }
 
@@ -119,8 +120,8 @@ struct Part {
 }
 
 impl RowBlocks {
-    /// Groups the first `count` stages of a plan into steps. Also returns the reason if a stage that reduces elements and one
-    /// that reads its results do not run block by block.
+    /// Groups the first `count` stages of a plan into steps. If a stage reduces elements, and it and a stage that reads its
+    /// results do not run block by block, also returns the reason.
     pub(crate) fn steps(
         plan: &Plan,
         count: usize,
@@ -193,8 +194,8 @@ impl Part {
     }
 }
 
-/// The memory that one block writes in arrays of all rows, with each array's index in `RowBlocks::places`, until a thread takes
-/// it.
+/// The memory that one block writes: parts of arrays of all rows, each with the array's index in `RowBlocks::places`. The thread
+/// that runs the block takes it.
 type Share<'m> = Mutex<SmallVec<[(usize, RegionMut<'m>); 2]>>;
 
 /// A run of the members, block by block.
