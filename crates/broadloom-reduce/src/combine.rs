@@ -42,7 +42,7 @@ pub(crate) trait Combine<T: Elem>: Copy + 'static {
         line: &mut [T::Store; N],
         eights: &[[[T::Store; N]; EIGHT]],
     ) -> bool {
-        each_lane::<Self, T, N>(line, eights)
+        first_lane::<Self, T, N>(line, eights)
     }
     /// Converts a reduced element to the result that is stored: NaN becomes the canonical NaN.
     #[inline(always)]
@@ -54,36 +54,17 @@ pub(crate) trait Combine<T: Elem>: Copy + 'static {
 /// The number of lines of elements that are reduced in registers at a time.
 pub(crate) const EIGHT: usize = 8;
 
-/// Reduces `eights`, which has eight lines per entry, and `line` to one line, lane by lane, by the fast path,
-/// and writes it to `line`. Returns whether the result may be wrong.
+/// Reduces all lines of `eights` and the first element of `line` to that element.
+///
+/// PERF: this is the form of a loop that LLVM vectorizes for every integer: several vectors of results, merged at the end. A loop
+/// over the lanes of a line stays scalar.
 #[inline(always)]
-fn each_lane<F: Combine<T>, T: Elem, const N: usize>(
+fn first_lane<F: Combine<T>, T: Elem, const N: usize>(
     line: &mut [T::Store; N],
     eights: &[[[T::Store; N]; EIGHT]],
 ) -> bool {
-    let mut combined = *line;
-    let mut open = [F::Flag::default(); N];
-    for rows in eights {
-        for j in 0..N {
-            let mut x = [F::identity(); EIGHT];
-            for i in 0..EIGHT {
-                x[i] = rows[i][j];
-                open[j] = F::or(open[j], F::unordered(x[i]));
-            }
-            for step in [1, 2, 4] {
-                for i in (0..EIGHT).step_by(2 * step) {
-                    x[i] = F::quick(x[i], x[i + step]);
-                }
-            }
-            combined[j] = F::quick(x[0], combined[j]);
-        }
-    }
-    let mut any = F::Flag::default();
-    for j in 0..N {
-        any = F::or(any, F::or(open[j], F::ambiguous(combined[j])));
-    }
-    *line = combined;
-    any != F::Flag::default()
+    line[0] = eights.as_flattened().as_flattened().iter().fold(line[0], |a, x| F::pair(a, *x));
+    false
 }
 
 /// The operation of sums. Its identity is −0, because adding +0 to −0 would give +0.
@@ -188,7 +169,7 @@ pub(crate) trait Bounded: Elem<Store = Self> {
         line: &mut [Self; N],
         eights: &[[[Self; N]; EIGHT]],
     ) -> bool {
-        each_lane::<F, Self, N>(line, eights)
+        first_lane::<F, Self, N>(line, eights)
     }
     /// A flag that is set if this element is NaN.
     #[inline(always)]
@@ -331,6 +312,22 @@ impl Bounded for f16 {
     fn minimum(self, other: f16) -> f16 {
         half_of_key(half_key(self, i16::MIN).min(half_key(other, i16::MIN)))
     }
+    #[inline(always)]
+    fn quick_lines<F: Combine<f16>, S: Simd, const N: usize, const MAXIMUM: bool>(
+        _: S,
+        line: &mut [f16; N],
+        eights: &[[[f16; N]; EIGHT]],
+    ) -> bool {
+        let nan = if MAXIMUM { i16::MAX } else { i16::MIN };
+        let extreme = |a: i16, b: i16| if MAXIMUM { a.max(b) } else { a.min(b) };
+        let mut key = half_key(line[0], nan);
+        for lines in eights.as_flattened() {
+            let keys = lines.map(|x| half_key(x, nan));
+            key = keys.into_iter().fold(key, extreme);
+        }
+        line[0] = half_of_key(key);
+        false
+    }
 }
 
 macro_rules! extreme {
@@ -409,5 +406,11 @@ impl Combine<bool> for All {
     #[inline(always)]
     fn pair(a: u8, b: u8) -> u8 {
         ((a != 0) & (b != 0)) as u8
+    }
+    #[inline(always)]
+    fn quick_lines<S: Simd, const N: usize>(_: S, line: &mut [u8; N], eights: &[[[u8; N]; EIGHT]]) -> bool {
+        let elements = eights.as_flattened().as_flattened();
+        line[0] = elements.iter().fold((line[0] != 0) as u8, |a, x| a & (*x != 0) as u8);
+        false
     }
 }

@@ -157,17 +157,12 @@ fn eight_rows<F: Combine<T>, T: Elem>(node: &mut [T::Store], rows: [&[T::Store];
     }
     let mut open = F::Flag::default();
     for j in 0..m {
-        let mut x = [F::identity(); EIGHT];
+        let mut result = node[j];
         for i in 0..EIGHT {
-            x[i] = sized[i][j];
-            open = F::or(open, F::unordered(x[i]));
+            let x = sized[i][j];
+            open = F::or(open, F::unordered(x));
+            result = F::quick(x, result);
         }
-        for step in [1, 2, 4] {
-            for i in (0..EIGHT).step_by(2 * step) {
-                x[i] = F::quick(x[i], x[i + step]);
-            }
-        }
-        let result = F::quick(x[0], node[j]);
         open = F::or(open, F::ambiguous(result));
         node[j] = result;
     }
