@@ -15,6 +15,7 @@ from broadloom import _core, _options
 from broadloom._core import Handle
 from broadloom._division import quotient_and_remainder
 from broadloom._registry import found
+from broadloom._tracebacks import methods_show_users_lines
 
 if TYPE_CHECKING:
     from broadloom._array import Array
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 Number = bool | int | float
 
 
+@methods_show_users_lines
 class Operators:
     """A mixin for classes with a handle: what operators need, and the operators that are no function of the op table."""
 
