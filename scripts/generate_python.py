@@ -43,6 +43,9 @@ TYPES = DATA["types"] | {
     "handlers": {name: f"object = {kind.split(' = ')[1]}" for name, kind in DATA["types"]["numpy"].items()}
 }
 
+#: A handler of the errors of operators, which are called too often for a wrapper.
+SHORTEN = ("shorten(error)", "raise")
+
 #: The last line of a module of functions.
 TAKE = "take_numpys_arguments(globals(), __all__)\n"
 
@@ -82,7 +85,7 @@ def module(name, *parts):
     data = DATA["modules"][name]
     title = "\n".join(textwrap.wrap(f'"""{data["doc"]}', WIDTH))
     title += '\n"""' if "\n" in title else '"""'
-    gap = "\n\n" if parts[0].startswith(("class", "def")) else "\n"
+    gap = "\n\n" if parts[0].startswith(("@", "class", "def")) else "\n"
     text = f"{HEAD}\n{title}\n\nfrom __future__ import annotations\n\n{data['imports']}{gap}" + "\n\n".join(parts)
     return {data.get("path", f"_generated/{name}.py"): text}
 
@@ -90,7 +93,8 @@ def module(name, *parts):
 def class_of(name, methods):
     """The module of this name, with a class of methods."""
     data = DATA["modules"][name]
-    head = f'class {data["class"]}:\n    """{data["class_doc"]}"""\n\n    __slots__ = ()\n\n'
+    decorator = f"@{data['decorator']}\n" if "decorator" in data else ""
+    head = f'{decorator}class {data["class"]}:\n    """{data["class_doc"]}"""\n\n    __slots__ = ()\n\n'
     return module(name, head + "\n".join(methods))
 
 
@@ -234,9 +238,9 @@ def handlers(table):
 # Operators.
 
 
-def operators(result, call, left_out=(), is_in_place=False):
+def operators(result, call, left_out=(), is_in_place=False, handler=()):
     """The methods of operators. `call` returns the expression that a method evaluates, for a way of calling an
-    operator, its function and its name."""
+    operator, its function and its name. `handler` is the body of a handler of its errors."""
     table = {
         kind: {name: op for name, op in rows.items() if name not in left_out}
         for kind, rows in DATA["operators"].items()
@@ -246,7 +250,10 @@ def operators(result, call, left_out=(), is_in_place=False):
         typed = ["self", *([] if way == "unary" else ["other: object"]), "/"]
         note = "  # type: ignore[override]" if way == "equality" else ""
         made = "Self" if way == "in_place" else result
-        return definition(f"__{prefix}{name}__", typed, made, [f"return {call(way, op, name)}"], "    ", note)
+        body = [f"return {call(way, op, name)}"]
+        if handler:
+            body = ["try:", f"    {body[0]}", "except Exception as error:", *(f"    {line}" for line in handler)]
+        return definition(f"__{prefix}{name}__", typed, made, body, "    ", note)
 
     for name, op in table["unary"].items():
         yield method(name, "unary", op)
@@ -292,6 +299,7 @@ def files(core):
     """The text of each generated file, by its path in the package."""
     functions = sorted(core.functions(), key=lambda row: row["name"])
     table = core.reductions()
+    with_nulls = operators("NullableArray", by_hook(is_named=False), handler=SHORTEN)
     return (
         {"_generated/__init__.py": f'{HEAD}"""Modules that follow from the engine\'s tables."""\n'}
         | elementwise(functions)
@@ -299,8 +307,8 @@ def files(core):
         | reductions(table)
         | class_of("methods", methods(table))
         | handlers(table)
-        | class_of("operators", operators("Array", of_arrays, is_in_place=True))
-        | class_of("nullable", [*operators("NullableArray", by_hook(is_named=False)), *nullable_methods(table)])
+        | class_of("operators", operators("Array", of_arrays, is_in_place=True, handler=SHORTEN))
+        | class_of("nullable", [*with_nulls, *nullable_methods(table)])
         | nodes()
     )
 

@@ -24,6 +24,7 @@ from broadloom._generated.operators import ArrayOperators
 from broadloom._methods import NumpyMethods
 from broadloom._operators import Number, OverArrays, lent, operand, strong
 from broadloom._registry import found
+from broadloom._tracebacks import methods_show_users_lines, shorten
 from broadloom._tracing import refuse, visible_shape, visible_size
 
 #: The maximum depth of an operand, in operations. A deeper operand is evaluated before it is used, so that a loop which
@@ -62,6 +63,7 @@ ELSEWHERE = (
 )
 
 
+@methods_show_users_lines
 class Array(Buffered, Reductions, NumpyMethods, ArrayOperators):
     """A lazy array. The result of an operator or function is an expression, which is computed in one fused loop when
     its values are requested (by printing, `numpy.asarray`, `bool`, `float`, `int` or `tolist`).
@@ -371,16 +373,24 @@ class Array(Buffered, Reductions, NumpyMethods, ArrayOperators):
         return bool(Array._of(made._operand().reduce("any", None, False)))
 
     def __getitem__(self, key: Any, /) -> Array:
-        if self._reads > MAX_READS and not self._handle.is_symbolic:
-            self._evaluated()
-            self._reads = 0
-        element: Array = found("getitem")(self, key)
+        try:
+            if self._reads > MAX_READS and not self._handle.is_symbolic:
+                self._evaluated()
+                self._reads = 0
+            element: Array = found("getitem")(self, key)
+        except Exception as error:
+            shorten(error)
+            raise
         if element._handle.ndim == 0 and not self._handle.is_evaluated:
             self._reads += 1
         return element
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
-        found("setitem")(self, key, value)
+        try:
+            found("setitem")(self, key, value)
+        except Exception as error:
+            shorten(error)
+            raise
 
     # DLPack: the memory is exported by `_dlpack`.
 

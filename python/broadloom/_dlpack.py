@@ -13,6 +13,7 @@ import numpy as np
 from broadloom._array import Array, check_device
 from broadloom._creation import asarray
 from broadloom._registry import registered
+from broadloom._tracebacks import shows_users_lines
 
 __all__ = ["from_dlpack"]
 
@@ -58,6 +59,7 @@ def dlpack_device(array: Array, /) -> tuple[Any, int]:
     return np.empty(0).__dlpack_device__()
 
 
+@shows_users_lines
 def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = None) -> Array:
     """An array over the memory of another library's array, which has a method `__dlpack__`.
 

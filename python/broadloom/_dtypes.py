@@ -13,6 +13,7 @@ from broadloom import _core, _options
 from broadloom._array import Array, check_device
 from broadloom._core import Handle
 from broadloom._operators import OverArrays, handle_of
+from broadloom._tracebacks import shows_users_lines
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -81,6 +82,7 @@ def dtype_of(dtype: DTypeLike) -> DType:
     return found
 
 
+@shows_users_lines
 def astype(x: Array, dtype: DTypeLike, /, *, copy: builtins.bool = True, device: str | None = None) -> Array:
     """The elements of `x` converted to another dtype.
 
@@ -103,6 +105,7 @@ def astype(x: Array, dtype: DTypeLike, /, *, copy: builtins.bool = True, device:
     return Array._of(x._operand().astype(wanted))
 
 
+@shows_users_lines
 def result_type(*arrays_and_dtypes: Any) -> DType:
     """The dtype that operands promote to. They are given as arrays, dtypes, or Python numbers, which take the dtype of
     the others.
@@ -147,6 +150,7 @@ def _promote(
         raise TypeError(str(error).replace("where:", "result_type:", 1)) from None
 
 
+@shows_users_lines
 def can_cast(from_: DTypeLike | Array, to: DTypeLike, /) -> builtins.bool:
     """Whether a dtype, or the dtype of an array, can be promoted to another dtype. The standard leaves open how
     different kinds promote. This function always follows NumPy there, also under `promotion="strict"`, where operators
@@ -160,6 +164,7 @@ def can_cast(from_: DTypeLike | Array, to: DTypeLike, /) -> builtins.bool:
     return source == target or _promote(source, target, _options.by_numpy(), mixed=True) == target
 
 
+@shows_users_lines
 def isdtype(dtype: DTypeLike, kind: Any) -> builtins.bool:
     """Whether a dtype is of a kind: "bool", "signed integer", "unsigned integer", "integral", "real floating",
     "complex floating", "numeric", a dtype, or any of a tuple of those. ValueError for an unknown kind.
@@ -218,6 +223,7 @@ def _asked(of: DTypeLike | Array, name: str, kind: tuple[DType, ...]) -> DType:
     return dtype
 
 
+@shows_users_lines
 def finfo(type: DTypeLike | Array, /) -> FloatInfo:
     """The limits of a float dtype, or of an array's dtype; TypeError for another dtype.
 
@@ -227,6 +233,7 @@ def finfo(type: DTypeLike | Array, /) -> FloatInfo:
     return FloatInfo(_asked(type, "finfo", FLOATS))
 
 
+@shows_users_lines
 def iinfo(type: DTypeLike | Array, /) -> IntInfo:
     """The limits of an integer dtype, or of an array's dtype; TypeError for another dtype.
 

@@ -4,11 +4,14 @@ omitted, and the parts of complex numbers, which are defined for real numbers to
 
 from __future__ import annotations
 
-from broadloom import _core, _options
+from typing import Any
+
+import numpy as np
+
+from broadloom import _core
 from broadloom._array import Array, apply
 from broadloom._core import Handle
-from broadloom._numpy_reductions import bounds_of
-from broadloom._operators import Number, handle_of
+from broadloom._operators import Number, OverArrays, handle_of
 from broadloom._signatures import take_numpys_arguments
 
 __all__ = ["clip", "conj", "imag", "real"]
@@ -21,11 +24,24 @@ def clip(x: Array, /, min: Array | Number | None = None, max: Array | Number | N
     >>> bl.clip(bl.asarray([1, 5, 9]), 2, 6)
     Array([2, 5, 6], dtype=int64)
     """
-    if isinstance(x, Array) and _options.by_numpy(x._operand()):
-        min, max = bounds_of(x.dtype, min, max)
+    if (min is None) != (max is None):
+        min, max = _with_the_other_bound(x, min, max)
     if min is None:
         return apply("positive", x) if max is None else apply("minimum", x, max)
     return apply("maximum", x, min) if max is None else apply("clip", x, min, max)
+
+
+def _with_the_other_bound(x: Any, low: Any, high: Any) -> tuple[Any, Any]:
+    """The bounds of `clip`, one of which is None. Beside an integer that the dtype can't represent, it becomes the limit of
+    the dtype, so that the engine takes the integer for a bound, which NumPy's promotion leaves out if it bounds nothing."""
+    bound = high if low is None else low
+    dtype = x.dtype if isinstance(x, OverArrays) else handle_of(x).dtype
+    if type(bound) is not int or dtype.kind not in "iu":
+        return low, high
+    limits = np.iinfo(dtype)
+    if limits.min <= bound <= limits.max:
+        return low, high
+    return (limits.min, high) if low is None else (low, limits.max)
 
 
 def conj(x: Array, /) -> Array:

@@ -12,6 +12,7 @@ from broadloom import _core, _options
 from broadloom._array import Array
 from broadloom._operators import OverArrays
 from broadloom._shared_work import sharing
+from broadloom._tracebacks import shows_users_lines
 
 Progress = Callable[[int, int], object]
 
@@ -30,6 +31,7 @@ def evaluate(
 def evaluate(
     *arrays: Array, out: Sequence[np.ndarray], progress: bool | Progress | None = None, **options: Any
 ) -> tuple[np.ndarray, ...]: ...
+@shows_users_lines
 def evaluate(
     *arrays: Array | OverArrays,
     out: np.ndarray | Sequence[np.ndarray] | None = None,

@@ -27,8 +27,8 @@ from broadloom._core import Entry, Handle, Kernel
 from broadloom._introductions import introduce
 from broadloom._registry import found
 from broadloom._structure import mapped
+from broadloom._tracebacks import shows_users_lines
 from broadloom._traces import Signature, Traced, shown, trace
-from broadloom._tracing import shorten
 
 #: The maximum time, in seconds, that a thread waits for another thread's trace to finish before it traces concurrently.
 #: It ends a deadlock between traces that wait for other threads.
@@ -94,6 +94,7 @@ class JitFunction(_core.Dispatch):
 
     # Calls.
 
+    @shows_users_lines
     def _build(
         self,
         signature: Signature,
@@ -112,9 +113,6 @@ class JitFunction(_core.Dispatch):
         held = lock.acquire(timeout=_PATIENCE)
         try:
             traced = self._trace_of(form, by_numpy, signature, shapes, by_shape)
-        except Exception as error:
-            shorten(error)
-            raise
         finally:
             if held:
                 lock.release()
@@ -124,6 +122,7 @@ class JitFunction(_core.Dispatch):
         options = self._options if threads is None else {**self._options, "threads": threads}
         return traced.with_kernel(Kernel.parse(traced.kernel.text, **options), threads)
 
+    @shows_users_lines
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         given = dict(kwargs or {})
         out = given.pop("out", None)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from broadloom._registry import found
+from broadloom._tracebacks import methods_show_users_lines
 
 if TYPE_CHECKING:
     from broadloom._array import Array
@@ -33,6 +34,7 @@ def _axes(given: tuple[Any, ...]) -> Any:
     return given[0] if len(given) == 1 else given
 
 
+@methods_show_users_lines
 class NumpyMethods:
     """The methods of `numpy.ndarray` that make sense for an array whose values are not changed.
 

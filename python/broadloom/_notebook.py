@@ -20,6 +20,7 @@ from broadloom import _core, _options
 from broadloom._array import Array
 from broadloom._printing import blocks, corners
 from broadloom._registry import registered
+from broadloom._tracebacks import shows_users_lines
 
 #: The maximum length of a picture and of a text in a cell's output. Longer ones are replaced by a note.
 MAX_PICTURE = 200_000
@@ -155,6 +156,7 @@ class Explanation:
         return f"<div>{picture}<details><summary>the plan as text</summary>{whole}</details></div>"
 
 
+@shows_users_lines
 def explain(x: Any, *, code: bool = False, **options: Any) -> Explanation:
     """Describes how an expression would be computed: its graph, the rewriting, the kernels and their estimated times.
 

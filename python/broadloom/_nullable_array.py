@@ -24,11 +24,13 @@ from broadloom._nullable_printing import nullable as printed
 from broadloom._nullable_reductions import Axis, counted, reduced
 from broadloom._operands import has_mask
 from broadloom._operators import OverArrays
+from broadloom._tracebacks import methods_show_users_lines
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
+@methods_show_users_lines
 class NullableArray(NullableMethods):
     """A lazy array whose elements may be null. It consists of `values` and a mask, `validity`, which is true where they
     are valid.

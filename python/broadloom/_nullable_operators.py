@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from broadloom._operators import OverArrays
+from broadloom._tracebacks import methods_show_users_lines
 
 if TYPE_CHECKING:
     from broadloom._nullable_array import NullableArray
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 Axis = int | tuple[int, ...] | None
 
 
+@methods_show_users_lines
 class NullableOperators(OverArrays):
     """A base of `NullableArray`, which defines what is declared here."""
 

@@ -16,6 +16,7 @@ from broadloom import _core, _options
 from broadloom._core import Handle
 from broadloom._division import quotient_and_remainder
 from broadloom._registry import found
+from broadloom._tracebacks import methods_show_users_lines
 
 if TYPE_CHECKING:
     from broadloom._array import Array
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 Number = bool | int | float
 
 
+@methods_show_users_lines
 class Operators:
     """A mixin for classes with a handle: the members that operators need, and the operators that are not functions of
     the op table."""
@@ -62,6 +64,11 @@ class OverArrays:
     delegate to these methods; other functions reject it."""
 
     __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def dtype(self) -> np.dtype[Any]: ...
 
     def _apply(self, op: str, operands: tuple[Any, ...]) -> Any:
         """Applies a function of the op table to operands, one of which is this object."""
@@ -213,10 +220,12 @@ def _take_over(op: str, x: Operated, made: Handle) -> Operated:
     """The result of an in-place operator, which must not change the dtype or shape. With NumPy's promotion, a result of
     the same kind is converted to the array's dtype, as in NumPy."""
     old = x._handle
-    if made.dtype != old.dtype and _options.by_numpy(old, made) and np.can_cast(made.dtype, old.dtype, "same_kind"):
-        made = made.astype(old.dtype)
     if made.dtype != old.dtype:
-        raise TypeError(f"{op} in place: the result is {made.dtype}, the array {old.dtype}")
+        is_converted = np.can_cast(made.dtype, old.dtype, "same_kind")
+        if not (is_converted and _options.by_numpy(old, made)):
+            advice = '; promote as NumPy does (set_options(promotion="numpy"))' if is_converted else ""
+            raise TypeError(f"{op} in place: the result is {made.dtype}, the array {old.dtype}{advice}")
+        made = made.astype(old.dtype)
     if made.shape != old.shape or (made.is_symbolic and made.dims != old.dims):
         raise ValueError(f"{op} in place: the result has the shape {made.shape}, the array {old.shape}")
     x._replace(made)

@@ -19,6 +19,7 @@ import numpy as np
 
 from broadloom import _core
 from broadloom._core import Context, Handle
+from broadloom._tracebacks import shows_users_lines
 
 Rule = Literal["strict", "numpy"]
 
@@ -124,6 +125,7 @@ class set_options:  # noqa: N801  a function to its callers, and a context
     [-8.326672684688674e-19, 0.0]
     """
 
+    @shows_users_lines
     def __init__(
         self,
         *,

@@ -15,29 +15,34 @@ from typing import Any
 import numpy as np
 
 from broadloom._array import Array, of_numpy
-from broadloom._tracing import shorten
+from broadloom._tracebacks import shorten, shows_users_lines
 
 
 def take_numpys_arguments(namespace: dict[str, Any], names: Sequence[str], of: ModuleType = np) -> None:
-    """Makes the functions of a module also accept the arguments of the functions with the same names in a NumPy module."""
+    """Makes the functions of a module also accept the arguments of the functions with the same names in a NumPy module.
+    The tracebacks of all their errors show the user's lines only."""
     for name in names:
         function, of_numpys = namespace[name], getattr(of, name, None)
         is_own = inspect.isfunction(function) and function.__module__ == namespace["__name__"]
-        if is_own and callable(of_numpys):
-            namespace[name] = _extended(function, of_numpys)
+        if is_own:
+            namespace[name] = _extended(function, of_numpys) if callable(of_numpys) else shows_users_lines(function)
 
 
 def _extended(function: Callable[..., Any], of_numpys: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except (TypeError, ValueError) as error:
+        except Exception as error:
             # If the arguments fit the signature, the function itself raised the error.
             is_ours = _fits(function, args, kwargs) and not _is_numpys_axis(function, kwargs)
-            if is_ours or not _fits(of_numpys, args, kwargs):
+            if is_ours or not isinstance(error, TypeError | ValueError) or not _fits(of_numpys, args, kwargs):
                 shorten(error)
                 raise
-        made = of_numpys(*args, **kwargs)
+        try:
+            made = of_numpys(*args, **kwargs)
+        except Exception as error:
+            shorten(error)
+            raise
         return made if kwargs.get("out") is not None else _ours(made)
 
     # Error messages should name the function that the user called.

@@ -15,6 +15,7 @@ import numpy as np
 from broadloom import _options
 from broadloom._array import Array
 from broadloom._buffer import array_over
+from broadloom._errors import ShapeError
 from broadloom._operands import as_array, one_axis, promoted
 from broadloom._registry import registered
 from broadloom._signatures import take_numpys_arguments
@@ -248,7 +249,24 @@ def matmul(x1: Array, x2: Array, /) -> Array:
     >>> bl.matmul(bl.asarray([[1, 2], [3, 4]]), bl.asarray([1, 1]))
     Array([3, 7], dtype=int64)
     """
-    return array_over(np.matmul(*_promoted_values("matmul", x1, x2)), x1, x2)
+    a, b = _promoted_values("matmul", x1, x2)
+    try:
+        made = np.matmul(a, b)
+    except ValueError:
+        # NumPy's message is about the signature of its function.
+        shown = " with ".join(f"{x.dtype}[{','.join(map(str, x.shape))}]" for x in (a, b))
+        raise ShapeError(f"matmul: cannot multiply {shown}: {_misfit(a, b)}") from None
+    return array_over(made, x1, x2)
+
+
+def _misfit(a: np.ndarray, b: np.ndarray) -> str:
+    """Why two arrays have no matrix product."""
+    if a.ndim == 0 or b.ndim == 0:
+        return "an array of rank 0 is no matrix"
+    columns, rows = a.shape[-1], b.shape[-2 if b.ndim > 1 else 0]
+    if columns != rows:
+        return f"the rows of the first have {columns} elements, the columns of the second {rows}"
+    return f"the other axes, {list(a.shape[:-2])} and {list(b.shape[:-2])}, do not broadcast"
 
 
 def tensordot(x1: Array, x2: Array, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:

@@ -15,13 +15,16 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from broadloom._core import Handle
-from broadloom._errors import Error, InternalError, NoValuesError
+from broadloom._errors import NoValuesError
 
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+#: The folder of the package's own files, as code objects name it.
+PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 #: Requests made through a method of a traced array, as opposed to a function that computes.
 _CONVERSIONS = frozenset(("bool", "int", "float", "complex", "item", "format", "len", "iteration"))
 
+#: The functions that operators compute at once by, as users call them.
+_FUNCTIONS = dict.fromkeys(("__matmul__", "__rmatmul__", "__imatmul__"), "matmul")
 
 #: Advice for a conversion to a number.
 _UNCONVERTED = "use functions of broadloom, not of `math`, and convert the result outside of the function"
@@ -131,9 +134,10 @@ def refuse(what: str, *, scalar: str | None = None, advice: str | None = None) -
     """Raises TracerError: `what` was requested of a traced array, or of the traced number that is the argument
     `scalar`. `advice` states what to write instead."""
     frame, called = sys._getframe(1), ""
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         called = frame.f_code.co_name
         frame = frame.f_back
+    called = _FUNCTIONS.get(called, called)
     if scalar is None and advice is None and what not in _CONVERSIONS and _is_public(called):
         what = f"`{called}`, which computes at once,"
     if what == "iteration":
@@ -151,7 +155,7 @@ def converted(error: Exception) -> TracerError | None:
     place, called = error.__traceback__, ""
     at: TracebackType | None = place
     while at is not None:
-        if not at.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+        if not at.tb_frame.f_code.co_filename.startswith(PACKAGE):
             place, called = at, ""
         elif not called and _is_public(at.tb_frame.f_code.co_name):
             called = at.tb_frame.f_code.co_name
@@ -179,27 +183,10 @@ def is_own(error: BaseException) -> bool:
         at = current.__traceback__
         while at is not None and at.tb_next is not None:
             at = at.tb_next
-        if at is not None and at.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+        if at is not None and at.tb_frame.f_code.co_filename.startswith(PACKAGE):
             return isinstance(current, (TypeError, ValueError, LookupError, NotImplementedError))
         pending += (current.__cause__, current.__context__)
     return False
-
-
-def shorten(error: Exception) -> None:
-    """Removes the package's frames from the traceback of an error in a traced function, or in a function of the
-    namespace, unless the error may be a bug in the package. Traces keep them, since `is_own` reads them."""
-    if tracing.depth or not isinstance(error, Error | TracerError) or isinstance(error, InternalError):
-        return
-    frames = []
-    at = error.__traceback__
-    while at is not None:
-        if not at.tb_frame.f_code.co_filename.startswith(_PACKAGE):
-            frames.append(at)
-        at = at.tb_next
-    shown: TracebackType | None = None
-    for frame in reversed(frames):
-        shown = TracebackType(shown, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-    error.__traceback__ = shown
 
 
 def _error(what: str, file: str, line: int, scalar: str | None, advice: str | None) -> TracerError:

@@ -16,10 +16,12 @@ from broadloom._array import Array, of_numpy
 from broadloom._arrow_interface import taken
 from broadloom._nullable_array import NullableArray
 from broadloom._registry import registered
+from broadloom._tracebacks import shows_users_lines
 
 __all__ = ["NullableArray", "drop_null", "fill_null", "from_arrow", "if_else", "is_null", "is_valid"]
 
 
+@shows_users_lines
 def from_arrow(obj: Any, /, *, nullable: bool | None = None) -> Any:
     """Imports an object that has a method of Arrow's PyCapsule interface: a pyarrow array or chunked array, a column of
     a pyarrow table, or a Polars or pandas series.

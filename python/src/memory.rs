@@ -9,18 +9,18 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::Arc;
 
-use broadloom::{Array, DType, In, Out, Region, ViewMut};
+use broadloom::{Array, DType, Error, ErrorKind, In, Out, Region, ViewMut};
 use numpy::npyffi::{
     self, _PyArray_GET_ITEM_DATA, NPY_ARRAY_CARRAY, NPY_ARRAY_CARRAY_RO, NPY_ARRAY_OWNDATA,
     NPY_ARRAY_WRITEABLE, PY_ARRAY_API, PyArrayObject,
 };
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
 use crate::dtype;
-use crate::error::OrRaise;
+use crate::error::{OrRaise, exception};
 
 /// A list with one number per axis.
 pub type Axes<T> = SmallVec<[T; 4]>;
@@ -68,7 +68,8 @@ impl Unshareable {
         match self {
             Unshareable::DType => {
                 let all: Vec<&str> = DType::ALL.iter().map(|dtype| dtype.name()).collect();
-                PyTypeError::new_err(format!("the array is {shown}; broadloom has {}", all.join(", ")))
+                let why = format!("the array is {shown}; broadloom has {}", all.join(", "));
+                exception(&Error::new(ErrorKind::DType, why))
             }
             Unshareable::Swapped => PyValueError::new_err(format!(
                 "the array is {shown}, in another machine's order of bytes: its memory can't be shared; copy it with \

@@ -31,6 +31,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_registry",
         "_structure",
         "_tracing",
+        "_tracebacks",
         "_ufuncs",
     ),
     "array and dispatch": (

@@ -203,6 +203,8 @@ def unpack(x: Any) -> Any:
         (lambda x: bl.argsort(x), "`argsort`", "call it outside"),
         (lambda x: np.stack([x, x]), "`stack`", "call it outside"),
         (lambda x: bl.concat([x, x]), "`concat`", "call it outside"),
+        (lambda x: x @ x, "`matmul`", "call it outside"),
+        (lambda x: np.eye(2) @ x, "`matmul`", "call it outside"),
         (lambda x: x[x > 1], "an array as an index", r"where\(mask, x, other\)"),
         (lambda x: x[[0, 1]], "an array as an index", r"where\(mask, x, other\)"),
         (set_an_element, "setting elements", r"where\(condition, value, x\)"),

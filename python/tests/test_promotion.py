@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import operator
 import os
 import pickle
 import subprocess
@@ -374,12 +375,35 @@ def test_bounds_beyond_a_dtype_bound_nothing(bounds: tuple[int | None, int | Non
     values = np.array([0, 7, 255], np.uint8)
     x = bl.asarray(values)
     expected = np.clip(values, *bounds)
-    for made in (bl.clip(x, *bounds), x.clip(*bounds), np.clip(x, *bounds)):
+    # bl.clip also takes arrays of NumPy's, and traced ones.
+    traced = bl.jit(lambda y: bl.clip(y, *bounds))(values)
+    for made in (bl.clip(x, *bounds), bl.clip(values, *bounds), traced, x.clip(*bounds), np.clip(x, *bounds)):
         assert made.dtype == np.uint8 and np.array_equal(made, expected)
+    nulls = bl.clip(bl.arrow.NullableArray(values), *bounds)
+    assert nulls.dtype == np.uint8 and nulls.tolist() == expected.tolist()
     with bl.set_options(promotion="strict"), pytest.raises(bl.LiteralError):
         bl.clip(x, -1, 300)
     with pytest.raises(OverflowError):
         bl.clip(x, 300, None)
+
+
+def test_a_bound_that_bounds_nothing_takes_no_part_in_promotion() -> None:
+    values, wide = np.array([0, 7, 255], np.uint8), np.array([300, -1, 5], np.int16)
+    x, y = bl.asarray(values), bl.asarray(wide)
+    for made, expected in [
+        (bl.clip(x, -1, y), np.clip(values, -1, wide)),
+        (bl.clip(x, y, 300), np.clip(values, wide, 300)),
+        (bl.clip(x, -1, 2.5), np.clip(values, -1, 2.5)),
+        (bl.clip(x, True, 300), np.clip(values, True, 300)),
+    ]:
+        assert made.dtype == expected.dtype and np.array_equal(made, expected)
+
+
+def test_bools_are_clipped_as_numpy_does() -> None:
+    values = [np.array(row) for row in ([0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1] * 2, [0, 1] * 4)]
+    x, low, high = (row.astype(bool) for row in values)
+    made, expected = bl.clip(bl.asarray(x), bl.asarray(low), bl.asarray(high)), np.clip(x, low, high)
+    assert made.dtype == expected.dtype and np.array_equal(made, expected)
 
 
 def test_integers_are_compared_with_integers_of_any_size() -> None:
@@ -414,7 +438,12 @@ REFUSED: dict[str, Any] = {
     "integers beyond the dtype": lambda: BYTES < 300,
     "integers beyond the dtype, reflected": lambda: 300 > BYTES,
     "integers beyond the dtype, by NumPy": lambda: np.less(BYTES, 300),
+    "an operator in place": lambda: operator.iadd(BYTES.copy(), bl.asarray(np.array([1], np.uint16))),
     "where": lambda: bl.where(INTEGERS, 1, 2),
+    "bounds beyond the dtype": lambda: bl.clip(BYTES, -1, 300),
+    "a lower bound beyond the dtype": lambda: bl.clip(BYTES, -1),
+    "an upper bound beyond the dtype": lambda: bl.clip(BYTES, max=300),
+    "clip of bools": lambda: bl.clip(TRUTHS, TRUTHS, TRUTHS),
     "vecdot": lambda: bl.vecdot(INTEGERS, FLOATS),
     "cumulative_sum": lambda: bl.cumulative_sum(TRUTHS),
     "max": lambda: bl.max(TRUTHS),

@@ -107,11 +107,10 @@ pub fn apply(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<Signat
         if let Operand::Literal(literal) = x {
             self::literal(*literal, operand, mode).map_err(|e| {
                 let error = Error::new(e.kind(), format!("{op}: {}", e.message()));
-                // By NumPy's rule, a comparison with an integer literal is exact, even if the dtype can't represent the
-                // literal.
-                let is_exact = compares(op) && operand.is_integer() && matches!(literal, Literal::Int(_));
                 match mode {
-                    Promotion::Strict if is_exact => error.with_help(BY_NUMPY),
+                    Promotion::Strict if takes_any(op, operand, *literal, promoted) => {
+                        error.with_help(BY_NUMPY)
+                    }
                     _ => error,
                 }
             })?;
@@ -275,6 +274,53 @@ fn plural(n: usize) -> &'static str {
     if n == 1 { "" } else { "s" }
 }
 
+/// Whether NumPy's rule allows a literal that the dtype of the operands can't represent: in a comparison of integers, which
+/// is exact, and as a bound of `clip`, if it allows the other bound too.
+fn takes_any(op: Op, dtype: DType, literal: Literal, operands: &[Operand<'_>]) -> bool {
+    if compares(op) {
+        return dtype.is_integer() && matches!(literal, Literal::Int(_));
+    }
+    match (op, operands) {
+        (Op::Clip, [x, low, high]) => {
+            [(low, Bound::Low), (high, Bound::High)].into_iter().all(|(bound, side)| {
+                match (x.dtype(), bound) {
+                    (Some(of), Operand::Literal(bound)) => {
+                        bound.to_dtype(dtype).is_ok() || bounds_nothing(side, *bound, of)
+                    }
+                    _ => true,
+                }
+            })
+        }
+        _ => false,
+    }
+}
+
+/// A bound of `clip`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// The lower bound.
+    Low,
+    /// The upper bound.
+    High,
+}
+
+/// Whether a number bounds no element of a dtype: an integer that is at most the minimum of an integer dtype, or at least
+/// its maximum. NumPy leaves such bounds out, so that the dtype need not represent them (`_clip` in NumPy 2's
+/// `numpy/_core/_methods.py`).
+pub fn bounds_nothing(side: Bound, bound: Literal, dtype: DType) -> bool {
+    let Literal::Int(bound) = bound else { return false };
+    let bits = 8 * dtype.size() as u32;
+    let (minimum, maximum) = match dtype.kind() {
+        Kind::Signed => (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1),
+        Kind::Unsigned => (0, (1_i128 << bits) - 1),
+        Kind::Bool | Kind::Float => return false,
+    };
+    match side {
+        Bound::Low => bound <= minimum,
+        Bound::High => bound >= maximum,
+    }
+}
+
 /// Whether a function is a comparison of its operands.
 fn compares(op: Op) -> bool {
     matches!(op, Op::Equal | Op::NotEqual | Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual)
@@ -407,8 +453,9 @@ pub fn pair(a: DType, b: DType, mode: Promotion) -> Option<DType> {
 /// How NumPy evaluates a function that takes no bools when all of its operands are bools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OfBools {
-    /// As another function, which takes bools.
-    Function(Op),
+    /// As these functions, which take bools: the first one of the first two operands, the next one of its result and the
+    /// third operand.
+    Functions(&'static [Op]),
     /// As the function itself, of operands that are converted to this dtype.
     Converted(DType),
     /// As the operand itself.
@@ -419,8 +466,9 @@ pub enum OfBools {
 /// loops of NumPy 2's universal functions (`numpy.add.types` and the others).
 pub fn of_bools(op: Op) -> Option<OfBools> {
     match op {
-        Op::Add | Op::Maximum => Some(OfBools::Function(Op::LogicalOr)),
-        Op::Multiply | Op::Minimum => Some(OfBools::Function(Op::LogicalAnd)),
+        Op::Add | Op::Maximum => Some(OfBools::Functions(&[Op::LogicalOr])),
+        Op::Multiply | Op::Minimum => Some(OfBools::Functions(&[Op::LogicalAnd])),
+        Op::Clip => Some(OfBools::Functions(&[Op::LogicalOr, Op::LogicalAnd])),
         Op::Abs | Op::Ceil | Op::Floor | Op::Trunc => Some(OfBools::Unchanged),
         Op::Round => Some(OfBools::Converted(DType::Float16)),
         Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual => Some(OfBools::Converted(DType::UInt8)),
@@ -779,6 +827,16 @@ mod tests {
             message(Op::Add, &[Operand::Array(DType::UInt8, &s), Operand::Literal(Literal::Int(300))]),
             "add: 300 cannot be represented as uint8"
         );
+        // NumPy's rule leaves out a bound that bounds nothing.
+        for (low, high, words) in [
+            (-1, 300, "clip: -1 cannot be represented as uint8; promote as NumPy does (promotion=numpy)"),
+            (0, 256, "clip: 256 cannot be represented as uint8; promote as NumPy does (promotion=numpy)"),
+            (-1, -2, "clip: -1 cannot be represented as uint8"),
+            (256, 300, "clip: 256 cannot be represented as uint8"),
+        ] {
+            let [low, high] = [low, high].map(|x| Operand::Literal(Literal::Int(x)));
+            assert_eq!(message(Op::Clip, &[Operand::Array(DType::UInt8, &s), low, high]), words);
+        }
         assert_eq!(
             message(Op::Sqrt, &[Operand::Array(DType::Int32, &s)]),
             "sqrt: does not take int32; write astype(x, float64), or promote as NumPy does (promotion=numpy)"

@@ -158,8 +158,8 @@ fn eight_rows<F: Combine<T>, T: Elem>(node: &mut [T::Store], rows: [&[T::Store];
     let mut open = F::Flag::default();
     for j in 0..m {
         let mut result = node[j];
-        for i in 0..EIGHT {
-            let x = sized[i][j];
+        for row in sized {
+            let x = row[j];
             open = F::or(open, F::unordered(x));
             result = F::quick(x, result);
         }

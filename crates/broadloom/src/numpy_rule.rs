@@ -1,10 +1,11 @@
 //! Applies functions in the thread's promotion mode.
 //!
 //! Type inference implements the dtypes of NumPy's promotion ([`Promotion::NumPy`]). This module replaces a function if NumPy
-//! computes another function of the operands: arithmetic of bools, logical functions of numbers, and comparisons of integers of
-//! any two dtypes. Source: the loops of NumPy 2's universal functions (`numpy.add.types` and the others).
+//! computes another function of the operands: arithmetic of bools, logical functions of numbers, comparisons of integers of any two
+//! dtypes, and `clip` with bounds that bound nothing. Source: the loops of NumPy 2's universal functions (`numpy.add.types`
+//! and the others).
 
-use broadloom_core::infer::{OfBools, of_bools};
+use broadloom_core::infer::{Bound, OfBools, bounds_nothing, of_bools};
 use broadloom_core::{DType, Literal, Op, Promotion, Result};
 use broadloom_math::Kind;
 use smallvec::{SmallVec, smallvec};
@@ -38,6 +39,9 @@ pub(crate) fn operand_dtypes<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -
         if Comparison::of(op).is_some() && kinds().all(|kind| kind != Kind::Float) {
             return Ok(operands.iter().map(own).collect());
         }
+        if let Some((op, others)) = without_bounds(op, &operands) {
+            return Ok(vec![expr::operand_dtypes(op, others)?[0]; operands.len()]);
+        }
     }
     expr::operand_dtypes(op, operands)
 }
@@ -51,11 +55,19 @@ fn replaced<'a>(op: Op, operands: &[Operand<'a>]) -> Result<Option<Array<'a>>> {
     let of = |op: Op, dtype: DType| expr::apply(op, operands.iter().map(|x| converted(x, dtype)).collect());
     let is_bool = operands.iter().all(|x| kind(x) == Kind::Bool);
     if is_bool && let Some(instead) = of_bools(op) {
+        let first = operands[0].clone().into_array();
         return match instead {
-            OfBools::Function(op) => of(op, DType::Bool).map(Some),
+            OfBools::Functions(ops) => ops
+                .iter()
+                .zip(&operands[1..])
+                .try_fold(first, |made, (op, x)| expr::apply(*op, smallvec![made.into(), x.clone()]))
+                .map(Some),
             OfBools::Converted(dtype) => of(op, dtype).map(Some),
-            OfBools::Unchanged => Ok(Some(operands[0].clone().into_array())),
+            OfBools::Unchanged => Ok(Some(first)),
         };
+    }
+    if let Some((op, others)) = without_bounds(op, operands) {
+        return expr::apply(op, others).map(Some);
     }
     let made = match op {
         Op::Reciprocal if kind(&operands[0]) != Kind::Float => {
@@ -74,6 +86,25 @@ fn replaced<'a>(op: Op, operands: &[Operand<'a>]) -> Result<Option<Array<'a>>> {
         },
     };
     Ok(Some(made))
+}
+
+/// For `clip` of an array with bounds that bound none of its elements, the function of the other operands that gives the
+/// same elements; `None` for other functions and bounds.
+fn without_bounds<'a>(op: Op, operands: &[Operand<'a>]) -> Option<(Op, SmallVec<[Operand<'a>; 3]>)> {
+    let (Op::Clip, [Operand::Array(x), low, high]) = (op, operands) else { return None };
+    if operands[0].number().is_some() {
+        return None;
+    }
+    let is_left_out = |side: Bound, bound: &Operand<'a>| {
+        bound.number().is_some_and(|number| bounds_nothing(side, number.literal(), x.dtype()))
+    };
+    let x = operands[0].clone();
+    match (is_left_out(Bound::Low, low), is_left_out(Bound::High, high)) {
+        (false, false) => None,
+        (true, false) => Some((Op::Minimum, smallvec![x, high.clone()])),
+        (false, true) => Some((Op::Maximum, smallvec![x, low.clone()])),
+        (true, true) => Some((Op::Positive, smallvec![x])),
+    }
 }
 
 /// The kind of an operand's dtype, or of a number.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from broadloom._methods import NO_VALUE, of_numpy
+from broadloom._tracebacks import methods_show_users_lines
 
 if TYPE_CHECKING:
     from numpy._globals import _NoValueType as NoValue
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from broadloom._array import Array
 
 
+@methods_show_users_lines
 class Reductions:
     """The methods of `numpy.ndarray` that reduce or accumulate."""
 

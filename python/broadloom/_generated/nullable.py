@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broadloom._nullable_operators import NullableOperators
+from broadloom._tracebacks import methods_show_users_lines, shorten
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -14,112 +15,249 @@ if TYPE_CHECKING:
     from broadloom._nullable_array import NullableArray
 
 
+@methods_show_users_lines
 class NullableMethods(NullableOperators):
     """Operators and reductions, each one call of a function of the engine."""
 
     __slots__ = ()
 
     def __abs__(self, /) -> NullableArray:
-        return self._operated("abs", self)
+        try:
+            return self._operated("abs", self)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __neg__(self, /) -> NullableArray:
-        return self._operated("negative", self)
+        try:
+            return self._operated("negative", self)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __pos__(self, /) -> NullableArray:
-        return self._operated("positive", self)
+        try:
+            return self._operated("positive", self)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __invert__(self, /) -> NullableArray:
-        return self._operated("bitwise_invert", self)
+        try:
+            return self._operated("bitwise_invert", self)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __add__(self, other: object, /) -> NullableArray:
-        return self._operated("add", self, other)
+        try:
+            return self._operated("add", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __radd__(self, other: object, /) -> NullableArray:
-        return self._operated("add", other, self)
+        try:
+            return self._operated("add", other, self)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __sub__(self, other: object, /) -> NullableArray:
-        return self._operated("subtract", self, other)
+        try:
+            return self._operated("subtract", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __rsub__(self, other: object, /) -> NullableArray:
-        return self._operated("subtract", other, self)
+        try:
+            return self._operated("subtract", other, self)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __mul__(self, other: object, /) -> NullableArray:
-        return self._operated("multiply", self, other)
+        try:
+            return self._operated("multiply", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __rmul__(self, other: object, /) -> NullableArray:
-        return self._operated("multiply", other, self)
+        try:
+            return self._operated("multiply", other, self)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __truediv__(self, other: object, /) -> NullableArray:
-        return self._operated("divide", self, other)
+        try:
+            return self._operated("divide", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __rtruediv__(self, other: object, /) -> NullableArray:
-        return self._operated("divide", other, self)
+        try:
+            return self._operated("divide", other, self)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __floordiv__(self, other: object, /) -> NullableArray:
-        return self._operated("floor_divide", self, other)
+        try:
+            return self._operated("floor_divide", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __rfloordiv__(self, other: object, /) -> NullableArray:
-        return self._operated("floor_divide", other, self)
+        try:
+            return self._operated("floor_divide", other, self)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __mod__(self, other: object, /) -> NullableArray:
-        return self._operated("remainder", self, other)
+        try:
+            return self._operated("remainder", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __rmod__(self, other: object, /) -> NullableArray:
-        return self._operated("remainder", other, self)
+        try:
+            return self._operated("remainder", other, self)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __pow__(self, other: object, /) -> NullableArray:
-        return self._operated("pow", self, other)
+        try:
+            return self._operated("pow", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __rpow__(self, other: object, /) -> NullableArray:
-        return self._operated("pow", other, self)
+        try:
+            return self._operated("pow", other, self)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __and__(self, other: object, /) -> NullableArray:
-        return self._operated("bitwise_and", self, other)
+        try:
+            return self._operated("bitwise_and", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __rand__(self, other: object, /) -> NullableArray:
-        return self._operated("bitwise_and", other, self)
+        try:
+            return self._operated("bitwise_and", other, self)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __or__(self, other: object, /) -> NullableArray:
-        return self._operated("bitwise_or", self, other)
+        try:
+            return self._operated("bitwise_or", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __ror__(self, other: object, /) -> NullableArray:
-        return self._operated("bitwise_or", other, self)
+        try:
+            return self._operated("bitwise_or", other, self)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __xor__(self, other: object, /) -> NullableArray:
-        return self._operated("bitwise_xor", self, other)
+        try:
+            return self._operated("bitwise_xor", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __rxor__(self, other: object, /) -> NullableArray:
-        return self._operated("bitwise_xor", other, self)
+        try:
+            return self._operated("bitwise_xor", other, self)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __lshift__(self, other: object, /) -> NullableArray:
-        return self._operated("bitwise_left_shift", self, other)
+        try:
+            return self._operated("bitwise_left_shift", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __rlshift__(self, other: object, /) -> NullableArray:
-        return self._operated("bitwise_left_shift", other, self)
+        try:
+            return self._operated("bitwise_left_shift", other, self)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __rshift__(self, other: object, /) -> NullableArray:
-        return self._operated("bitwise_right_shift", self, other)
+        try:
+            return self._operated("bitwise_right_shift", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __rrshift__(self, other: object, /) -> NullableArray:
-        return self._operated("bitwise_right_shift", other, self)
+        try:
+            return self._operated("bitwise_right_shift", other, self)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __eq__(self, other: object, /) -> NullableArray:  # type: ignore[override]
-        return self._operated("equal", self, other)
+        try:
+            return self._operated("equal", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __ne__(self, other: object, /) -> NullableArray:  # type: ignore[override]
-        return self._operated("not_equal", self, other)
+        try:
+            return self._operated("not_equal", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __lt__(self, other: object, /) -> NullableArray:
-        return self._operated("less", self, other)
+        try:
+            return self._operated("less", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __le__(self, other: object, /) -> NullableArray:
-        return self._operated("less_equal", self, other)
+        try:
+            return self._operated("less_equal", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __gt__(self, other: object, /) -> NullableArray:
-        return self._operated("greater", self, other)
+        try:
+            return self._operated("greater", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __ge__(self, other: object, /) -> NullableArray:
-        return self._operated("greater_equal", self, other)
+        try:
+            return self._operated("greater_equal", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def sum(
         self,

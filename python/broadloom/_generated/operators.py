@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from broadloom._operators import Operators, equality, forward, in_place, reflected
 from broadloom._options import apply
+from broadloom._tracebacks import shorten
 
 if TYPE_CHECKING:
     from broadloom._array import Array
@@ -19,139 +20,323 @@ class ArrayOperators(Operators):
     __slots__ = ()
 
     def __abs__(self, /) -> Array:
-        return self._made(apply("abs", self._operand()))
+        try:
+            return self._made(apply("abs", self._operand()))
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __neg__(self, /) -> Array:
-        return self._made(apply("negative", self._operand()))
+        try:
+            return self._made(apply("negative", self._operand()))
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __pos__(self, /) -> Array:
-        return self._made(apply("positive", self._operand()))
+        try:
+            return self._made(apply("positive", self._operand()))
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __invert__(self, /) -> Array:
-        return self._made(apply("bitwise_invert", self._operand()))
+        try:
+            return self._made(apply("bitwise_invert", self._operand()))
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __add__(self, other: object, /) -> Array:
-        return forward("add", self, other)
+        try:
+            return forward("add", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __radd__(self, other: object, /) -> Array:
-        return reflected("add", self, other)
+        try:
+            return reflected("add", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __iadd__(self, other: object, /) -> Self:
-        return in_place("add", self, other)
+        try:
+            return in_place("add", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __sub__(self, other: object, /) -> Array:
-        return forward("subtract", self, other)
+        try:
+            return forward("subtract", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __rsub__(self, other: object, /) -> Array:
-        return reflected("subtract", self, other)
+        try:
+            return reflected("subtract", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __isub__(self, other: object, /) -> Self:
-        return in_place("subtract", self, other)
+        try:
+            return in_place("subtract", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __mul__(self, other: object, /) -> Array:
-        return forward("multiply", self, other)
+        try:
+            return forward("multiply", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __rmul__(self, other: object, /) -> Array:
-        return reflected("multiply", self, other)
+        try:
+            return reflected("multiply", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __imul__(self, other: object, /) -> Self:
-        return in_place("multiply", self, other)
+        try:
+            return in_place("multiply", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __truediv__(self, other: object, /) -> Array:
-        return forward("divide", self, other)
+        try:
+            return forward("divide", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __rtruediv__(self, other: object, /) -> Array:
-        return reflected("divide", self, other)
+        try:
+            return reflected("divide", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __itruediv__(self, other: object, /) -> Self:
-        return in_place("divide", self, other)
+        try:
+            return in_place("divide", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __floordiv__(self, other: object, /) -> Array:
-        return forward("floor_divide", self, other)
+        try:
+            return forward("floor_divide", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __rfloordiv__(self, other: object, /) -> Array:
-        return reflected("floor_divide", self, other)
+        try:
+            return reflected("floor_divide", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __ifloordiv__(self, other: object, /) -> Self:
-        return in_place("floor_divide", self, other)
+        try:
+            return in_place("floor_divide", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __mod__(self, other: object, /) -> Array:
-        return forward("remainder", self, other)
+        try:
+            return forward("remainder", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __rmod__(self, other: object, /) -> Array:
-        return reflected("remainder", self, other)
+        try:
+            return reflected("remainder", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __imod__(self, other: object, /) -> Self:
-        return in_place("remainder", self, other)
+        try:
+            return in_place("remainder", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __pow__(self, other: object, /) -> Array:
-        return forward("pow", self, other)
+        try:
+            return forward("pow", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __rpow__(self, other: object, /) -> Array:
-        return reflected("pow", self, other)
+        try:
+            return reflected("pow", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __ipow__(self, other: object, /) -> Self:
-        return in_place("pow", self, other)
+        try:
+            return in_place("pow", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __and__(self, other: object, /) -> Array:
-        return forward("bitwise_and", self, other)
+        try:
+            return forward("bitwise_and", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __rand__(self, other: object, /) -> Array:
-        return reflected("bitwise_and", self, other)
+        try:
+            return reflected("bitwise_and", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __iand__(self, other: object, /) -> Self:
-        return in_place("bitwise_and", self, other)
+        try:
+            return in_place("bitwise_and", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __or__(self, other: object, /) -> Array:
-        return forward("bitwise_or", self, other)
+        try:
+            return forward("bitwise_or", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __ror__(self, other: object, /) -> Array:
-        return reflected("bitwise_or", self, other)
+        try:
+            return reflected("bitwise_or", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __ior__(self, other: object, /) -> Self:
-        return in_place("bitwise_or", self, other)
+        try:
+            return in_place("bitwise_or", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __xor__(self, other: object, /) -> Array:
-        return forward("bitwise_xor", self, other)
+        try:
+            return forward("bitwise_xor", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __rxor__(self, other: object, /) -> Array:
-        return reflected("bitwise_xor", self, other)
+        try:
+            return reflected("bitwise_xor", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __ixor__(self, other: object, /) -> Self:
-        return in_place("bitwise_xor", self, other)
+        try:
+            return in_place("bitwise_xor", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __lshift__(self, other: object, /) -> Array:
-        return forward("bitwise_left_shift", self, other)
+        try:
+            return forward("bitwise_left_shift", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __rlshift__(self, other: object, /) -> Array:
-        return reflected("bitwise_left_shift", self, other)
+        try:
+            return reflected("bitwise_left_shift", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __ilshift__(self, other: object, /) -> Self:
-        return in_place("bitwise_left_shift", self, other)
+        try:
+            return in_place("bitwise_left_shift", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __rshift__(self, other: object, /) -> Array:
-        return forward("bitwise_right_shift", self, other)
+        try:
+            return forward("bitwise_right_shift", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __rrshift__(self, other: object, /) -> Array:
-        return reflected("bitwise_right_shift", self, other)
+        try:
+            return reflected("bitwise_right_shift", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __irshift__(self, other: object, /) -> Self:
-        return in_place("bitwise_right_shift", self, other)
+        try:
+            return in_place("bitwise_right_shift", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __eq__(self, other: object, /) -> Array:  # type: ignore[override]
-        return equality("equal", self, other)
+        try:
+            return equality("equal", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __ne__(self, other: object, /) -> Array:  # type: ignore[override]
-        return equality("not_equal", self, other)
+        try:
+            return equality("not_equal", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __lt__(self, other: object, /) -> Array:
-        return forward("less", self, other)
+        try:
+            return forward("less", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __le__(self, other: object, /) -> Array:
-        return forward("less_equal", self, other)
+        try:
+            return forward("less_equal", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __gt__(self, other: object, /) -> Array:
-        return forward("greater", self, other)
+        try:
+            return forward("greater", self, other)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __ge__(self, other: object, /) -> Array:
-        return forward("greater_equal", self, other)
+        try:
+            return forward("greater_equal", self, other)
+        except Exception as error:
+            shorten(error)
+            raise

@@ -78,6 +78,33 @@ fn told(dir: &Dir, expression: &str, inputs: &[&str]) -> String {
 }
 
 #[test]
+fn bounds_that_bound_nothing_need_numpys_promotion() {
+    let dir = files();
+    assert_eq!(
+        told(&dir, "clip(u, -1, 300)", &["u=u.npy"]),
+        "\
+error: clip: -1 cannot be represented as uint8
+   ╭─[ expression:1:1 ]
+   │
+ 1 │ clip(u, -1, 300)
+   │ ──┬─ ┬  ─┬  ─┬─
+   │   ╰────────────── here
+   │      │   │   │
+   │      ╰─────────── uint8[3]
+   │          │   │
+   │          ╰─────── -1
+   │              │
+   │              ╰─── 300
+   │
+   │ Help: promote as NumPy does (--promotion numpy)
+───╯
+"
+    );
+    let made = dir.ok(&["eval", "clip(u, -1, 300) == u", "u=u.npy", "--promotion", "numpy"]);
+    assert_eq!(made.trim(), "[ True  True  True]");
+}
+
+#[test]
 fn the_place_is_marked() {
     let dir = files();
     assert_eq!(

@@ -270,3 +270,35 @@ fn a_bool_beside_numbers_takes_their_dtype_in_numpy_mode() {
         assert_eq!(element(dtype, Literal::Bool(true), Promotion::NumPy), one, "{dtype}");
     }
 }
+
+/// As `numpy.clip` of NumPy 2.4 has them: an integer that bounds no element of the array is left out.
+#[test]
+fn bounds_that_bound_nothing_are_left_out_in_numpy_mode() -> Result<()> {
+    let (bytes, signed) = (Array::from([1_u8, 2, 250]), Array::from([1_i8, 2, -3]));
+    let limits = Array::from([300_i16, -1, 5]);
+    with_promotion(Promotion::NumPy, || -> Result<()> {
+        for (low, high, expected) in
+            [(-1, 300, [1, 2, 250]), (0, 255, [1, 2, 250]), (-1, 100, [1, 2, 100]), (2, 300, [2, 2, 250])]
+        {
+            assert_eq!(bytes.clip(low, high).to_vec::<u8>()?, expected, "{low} {high}");
+        }
+        assert_eq!(signed.clip(0, 128).to_vec::<i8>()?, [1, 2, 0]);
+        assert_eq!(bytes.clip(-1, &limits).to_vec::<i16>()?, [1, -1, 5]);
+        assert_eq!(bytes.clip(&limits, 300).to_vec::<i16>()?, [300, 2, 250]);
+        assert_eq!(bytes.clip(-1, 2.5).to_vec::<f64>()?, [1.0, 2.0, 2.5]);
+        let clip = Op::from_name("clip").expect("an op");
+        let operands = [bytes.clone(), Array::scalar(-1), Array::scalar(2.5)];
+        assert_eq!(Array::operand_dtypes(clip, &operands)?, [Float64; 3]);
+        for (low, high) in [(300, 400), (-2, -1)] {
+            let error = bytes.try_clip(low, high).expect_err("a bound that the dtype can't represent");
+            assert_eq!(error.kind(), ErrorKind::Literal, "{low} {high}");
+        }
+        let (x, low, high) =
+            (Array::from([false, true]), Array::from([true, false]), Array::from([true, false]));
+        assert_eq!(x.clip(low, high).to_vec::<bool>()?, [true, false]);
+        Ok(())
+    })?;
+    let error = bytes.try_clip(-1, 300).expect_err("the standard's rule");
+    assert!(error.to_string().ends_with("promote as NumPy does (promotion=numpy)"), "{error}");
+    Ok(())
+}
