@@ -555,7 +555,8 @@ bl_status bl_library_define(struct bl_library handle,
 //
 // # Safety
 // `options` is null, or points to as many bytes as its `size` states; `out` is null or valid for a write.
-bl_status bl_builder_new(const struct bl_options *options, struct bl_builder *out);
+bl_status bl_builder_new(const struct bl_options *options,
+                         struct bl_builder *out);
 
 // Releases a builder and its values. Kernels that it built are unaffected.
 bl_status bl_builder_release(struct bl_builder handle);
