@@ -66,6 +66,8 @@ class Mutation:
     def __init__(self, row, suites):
         self.name, self.part, self.file = row["name"], row["part"], row["file"]
         self.suite, self.tests = suites[row["suite"]], row.get("tests", [])
+        #: The flag of the CPU without which the suite does not run the code, if there is one.
+        self.needs = row.get("needs")
         self.edits = [(e["old"], e["new"], e.get("nth")) for e in [row, *row.get("also", [])]]
         words = json.dumps([self.file, self.edits, self.suite.args, self.suite.env, self.suite.names(self.tests)])
         self.digest = hashlib.sha256(words.encode()).hexdigest()[:16]
@@ -81,6 +83,12 @@ class Mutation:
                 at = text.index(old, at + 1)
             text = text[:at] + new + text[at + len(old) :]
         return text
+
+
+def cpu_flags():
+    """The flags of this machine's CPU, as Linux names them."""
+    flags = re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.M)
+    return set(flags[1].split()) if flags else set()
 
 
 def load():
@@ -201,7 +209,8 @@ def table(mutations, results):
     rows = ["| mutation | part | suite | caught by | seconds |", "| --- | --- | --- | --- | ---: |"]
     for m in mutations:
         r = results.get(m.name)
-        by = "not run" if r is None else r["by"] if r["outcome"] == CAUGHT else f"**{r['outcome']}** {r['by']}"
+        missing = "not run" if m.needs is None else f"not run: needs {m.needs}"
+        by = missing if r is None else r["by"] if r["outcome"] == CAUGHT else f"**{r['outcome']}** {r['by']}"
         seconds = "" if r is None else f"{r['seconds']:.0f}"
         rows.append(f"| {m.name.replace('|', chr(92) + '|')} | {m.part} | `{m.suite.shown(m.tests)}` | {by} | {seconds} |")
     return "\n".join(rows) + "\n"
@@ -226,6 +235,8 @@ def write(path, every, results):
     if results:
         date = time.strftime("%Y-%m-%d", time.gmtime())
     known = {m.name: (known | results)[m.name] for m in every if m.name in known | results}
+    # Earlier pages took a fault for one that survived where the CPU could not run its code.
+    known = {m.name: known[m.name] for m in every if m.name in known and not (m.needs and known[m.name]["outcome"] == SURVIVED)}
     caught = sum(r["outcome"] == CAUGHT for r in known.values())
     counts = {"count": len(every), "run": len(known), "caught": caught, "rest": len(every) - len(known)}
     path.write_text(HEAD.format(date=date, **counts) + table(every, known))
@@ -277,6 +288,12 @@ def main():
         r = state["results"].get(m.name)
         return args.resume and r is not None and r["digest"] == m.digest and r["outcome"] == CAUGHT
 
+    flags = cpu_flags()
+    lacking = [m for m in wanted if m.needs is not None and m.needs not in flags]
+    for m in lacking:
+        state["results"].pop(m.name, None)
+        say(f"left out: this CPU has no {m.needs}: {m.name}")
+    wanted = [m for m in wanted if m not in lacking]
     todo = [m for m in wanted if not kept(m)]
     for _ in baselines(tree, todo, state["baselines"]):
         save()

@@ -270,6 +270,16 @@ fn kernels_of_open_extents() -> Result<()> {
     Ok(())
 }
 
+/// The variance is NaN if the correction is the number of elements. The elements differ, so a division by zero would give infinity.
+#[test]
+fn a_variance_without_degrees_of_freedom_is_nan() -> Result<()> {
+    let x = Array::from_shape_vec(&[3], vec![1.0, f64::NAN, 2.0])?;
+    for (correction, variance) in [(0.0, 0.25), (1.0, 0.5), (2.0, f64::NAN), (3.0, f64::NAN)] {
+        assert_eq!(tensor(&x.nanvar((), correction)?).bits, [variance.to_bits()], "correction {correction}");
+    }
+    Ok(())
+}
+
 /// Each result can be computed in a chunk of its own.
 #[test]
 fn chunks_have_the_bits_of_the_whole() {
