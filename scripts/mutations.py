@@ -37,7 +37,8 @@ the faults one by one into a copy of the tree and runs the fault's suite alone. 
 python3 scripts/mutations.py --write docs/generated/mutations.md
 ```
 
-{run} of them were run, the last on {date}, and {caught} were caught; {rest} were not yet. The suite column has the arguments of
+{run} of them were run, the last on {date}, and {caught} were caught; {rest} were not, {lacking} of them for want of a CPU that runs their
+code. The suite column has the arguments of
 `cargo test`; "caught by" is the first failed test by name, or how the process of the tests ended. Seconds
 cover the build and the run, on two shared cores.
 
@@ -86,8 +87,9 @@ class Mutation:
 
 
 def cpu_flags():
-    """The flags of this machine's CPU, as Linux names them."""
-    flags = re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.M)
+    """The flags of this machine's CPU, as Linux names them; none on other systems."""
+    path = Path("/proc/cpuinfo")
+    flags = re.search(r"^flags\s*:(.*)$", path.read_text() if path.is_file() else "", re.M)
     return set(flags[1].split()) if flags else set()
 
 
@@ -239,6 +241,7 @@ def write(path, every, results):
     known = {m.name: known[m.name] for m in every if m.name in known and not (m.needs and known[m.name]["outcome"] == SURVIVED)}
     caught = sum(r["outcome"] == CAUGHT for r in known.values())
     counts = {"count": len(every), "run": len(known), "caught": caught, "rest": len(every) - len(known)}
+    counts["lacking"] = sum(m.needs is not None and m.name not in known for m in every)
     path.write_text(HEAD.format(date=date, **counts) + table(every, known))
 
 

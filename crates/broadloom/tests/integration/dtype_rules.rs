@@ -33,9 +33,10 @@ fn every_function_has_a_rule() {
 
 /// The dtype in NumPy 2 of functions of bools that the standard does not define for bools, as printed by `numpy.add(True,
 /// True).dtype`.
-const OF_BOOLS: [(&str, DType); 23] = [
+const OF_BOOLS: [(&str, DType); 24] = [
     ("add", DType::Bool),
     ("maximum", DType::Bool),
+    ("clip", DType::Bool),
     ("multiply", DType::Bool),
     ("minimum", DType::Bool),
     ("abs", DType::Bool),
