@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints an error of the command line, or the requested help. Returns the exit status.
+/// Prints an error in the command-line arguments, or the requested help. Returns the exit status.
 fn misread(error: &clap::Error) -> u8 {
     // If an argument contains characters that a terminal would interpret, the message is printed without colours and with these
     // characters escaped.

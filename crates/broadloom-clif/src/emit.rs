@@ -465,8 +465,9 @@ fn row_pointer(v: &mut Vectors<'_>, operands: Value, i: usize, row: Value) -> Va
     v.ins().iadd(base, offset)
 }
 
-/// Ends the body of a loop over blocks, the last of which may overlap the block before it. Branches to the next whole
-/// block, to the last block, or to the code after the loop, in a new block that is returned. `outer` is the address of
+/// Ends the body of a loop over blocks of elements, the last of which may overlap the one before it. The loop continues
+/// with the next whole block of elements or with the last one, or ends. Returns a new basic block, for the code after
+/// the loop. `outer` is the address of
 /// the constants before the loop, and `carried` a value that each block passes to the next.
 fn overlapping(
     v: &mut Vectors<'_>,

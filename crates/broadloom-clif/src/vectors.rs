@@ -351,7 +351,7 @@ impl<'a> Vectors<'a> {
         self.pairs(x, |e, a, b| e.narrow_pair(a, b, width))
     }
 
-    /// Truncates the lanes of two vectors, which have `width` bytes, to half that width, and packs them into one
+    /// Truncates each lane of two vectors from `width` bytes to half as many, and packs the lanes of both into one
     /// vector.
     pub fn narrow_pair(&mut self, a: Value, b: Value, width: u32) -> Value {
         if width == 8 {

@@ -188,7 +188,7 @@ impl ElementOrder {
         }
     }
 
-    /// The order of the elements, in words.
+    /// An English phrase for the order in which elements are combined.
     pub const fn words(self) -> &'static str {
         match self {
             ElementOrder::Free => "any",

@@ -92,7 +92,7 @@ pub mod stores {
     pub const NARROW: usize = 5;
 }
 
-/// The conditions on which threads share a run.
+/// The conditions under which several threads share a run.
 pub mod threads {
     use std::time::Duration;
 

@@ -39,7 +39,7 @@ macro_rules! by_dtype {
             }
         }
 
-        /// Elements in a vector of their Rust type.
+        /// Elements as a `Vec` of the matching Rust type.
         pub enum Typed {
             $(#[doc = $name] $variant(Vec<$rust>),)*
         }

@@ -169,7 +169,8 @@ fn costs_and_levels(graph: &Graph, cuts: &Cuts) -> (Vec<u64>, Vec<u32>) {
         };
         all = all.saturating_add(own);
         let elements = node.shape.elements();
-        // Smaller operands are computed once per row, or have been weighed already.
+        // An operand with fewer elements than the node adds no cost per element: it is computed once per row, or another step has
+        // taken its cost into account.
         let counts = |arg: &&NodeId| !cuts.contains(arg) && graph.node(**arg).shape.elements() >= elements;
         let below = node.kind.operands().filter(counts).map(|arg| costs[arg.index()]);
         costs.push(below.fold(own, u64::saturating_add).min(all));

@@ -1,5 +1,5 @@
-//! Tests short rows combined with an input that is the same in each row, which are walked as one block. The
-//! number of elements takes every value around the size of a tile, and the output every alignment.
+//! Tests kernels over short rows, with an input that is the same in each row. Several rows are processed as one
+//! block. The number of elements takes every value around the size of a tile, and the output every alignment.
 
 use std::ops::ControlFlow;
 

@@ -143,7 +143,7 @@ impl PreparedStage {
         run.end()
     }
 
-    /// Begins a run, and chooses its executor for these accesses of inputs. If `access` is `None`, no executor is chosen, as for
+    /// Begins a run, and chooses its executor by how the inputs are accessed. If `access` is `None`, no executor is chosen, as for
     /// a reduction that reads memory in place.
     pub(crate) fn begin<'r>(
         &'r self,

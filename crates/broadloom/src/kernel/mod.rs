@@ -295,8 +295,8 @@ impl Kernel {
                 None => None,
             });
         }
-        // The number of elements in a slice determines a symbol if all other symbols of the slice have extents. The loop ends when
-        // no more symbols are determined.
+        // If only one symbol in the shape of a slice has no extent yet, the number of elements in the slice gives that extent. The
+        // loop ends when it finds no more extents.
         let mut open: Vec<usize> = (0..inputs.len()).filter(|&i| given[i].is_none()).collect();
         loop {
             let before = open.len();
