@@ -237,8 +237,6 @@ def write(path, every, results):
     if results:
         date = time.strftime("%Y-%m-%d", time.gmtime())
     known = {m.name: (known | results)[m.name] for m in every if m.name in known | results}
-    # Earlier pages took a fault for one that survived where the CPU could not run its code.
-    known = {m.name: known[m.name] for m in every if m.name in known and not (m.needs and known[m.name]["outcome"] == SURVIVED)}
     caught = sum(r["outcome"] == CAUGHT for r in known.values())
     counts = {"count": len(every), "run": len(known), "caught": caught, "rest": len(every) - len(known)}
     counts["lacking"] = sum(m.needs is not None and m.name not in known for m in every)
