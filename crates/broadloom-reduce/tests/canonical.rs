@@ -320,8 +320,31 @@ fn one_element_of_many_is_seen() {
         [(1.0, f64::NAN), (-0.0, 0.0), (0.0, -0.0), (1.0, infinite), (-infinite, infinite), (1.0, 2.0)];
     for (common, special) in cases {
         for n in [513, 1024 + 130] {
+            check_special::<f16>(n, f16::from_f64(common), f16::from_f64(special));
             check_special::<f32>(n, common as f32, special as f32);
             check_special::<f64>(n, common, special);
+        }
+    }
+}
+
+/// Any byte but 0 is true, at each position.
+#[test]
+fn one_byte_of_many_is_seen() {
+    let of = |reduction, list: &[u8]| {
+        let (mut partial, mut out) = (Partial::new(reduction, DType::Bool, 1, 0).expect("a partial"), [7]);
+        partial.push(list);
+        partial.finish(&mut out);
+        out[0]
+    };
+    for n in [513, 1024 + 130] {
+        let mut truths: Vec<u8> = (0..n).map(|i| 1 << (i % 8)).collect();
+        let mut zeros = vec![0; n];
+        assert_eq!((of(Reduction::All, &truths), of(Reduction::Any, &zeros)), (1, 0), "{n}");
+        for at in 0..n {
+            let truth = std::mem::replace(&mut truths[at], 0);
+            zeros[at] = truth;
+            assert_eq!((of(Reduction::All, &truths), of(Reduction::Any, &zeros)), (0, 1), "{at} of {n}");
+            (truths[at], zeros[at]) = (truth, 0);
         }
     }
 }
