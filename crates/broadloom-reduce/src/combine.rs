@@ -34,8 +34,8 @@ pub(crate) trait Combine<T: Elem>: Copy + 'static {
     fn ambiguous(_: T::Store) -> Self::Flag {
         Self::Flag::default()
     }
-    /// Reduces `eights`, which has eight lines of `N` elements per entry, and `line` to one line, lane by
-    /// lane, by the fast path, and writes it to `line`. Returns whether the result may be wrong.
+    /// Reduces `eights`, which has eight lines of `N` elements per entry, and `line` to one line by the fast path, and writes it to
+    /// `line`. Any lane of the line may receive any element. Returns whether the result may be wrong.
     #[inline(always)]
     fn quick_lines<S: Simd, const N: usize>(
         _: S,
@@ -162,9 +162,10 @@ pub(crate) trait Bounded: Elem<Store = Self> {
     fn if_less(self, other: Self) -> Self {
         self.minimum(other)
     }
-    /// Implements [`Combine::quick_lines`] for the maximum (if `MAXIMUM`) or the minimum.
+    /// Reduces elements to their maximum (if `MAXIMUM`) or minimum, as [`Combine::quick_lines`] does. Returns whether an element may
+    /// be NaN, for which the result may be wrong. Zeros of either sign are treated as equal.
     #[inline(always)]
-    fn quick_lines<F: Combine<Self>, S: Simd, const N: usize, const MAXIMUM: bool>(
+    fn extreme_lines<F: Combine<Self>, S: Simd, const N: usize, const MAXIMUM: bool>(
         _: S,
         line: &mut [Self; N],
         eights: &[[[Self; N]; EIGHT]],
@@ -235,7 +236,7 @@ macro_rules! bounded_floats {
             // cheaper than a comparison, which would compete with the comparisons of the minimum or maximum. The sum is also NaN
             // if there are infinities of both signs, which only costs a second pass.
             #[inline(always)]
-            fn quick_lines<F: Combine<$t>, S: Simd, const N: usize, const MAXIMUM: bool>(
+            fn extreme_lines<F: Combine<$t>, S: Simd, const N: usize, const MAXIMUM: bool>(
                 simd: S,
                 line: &mut [$t; N],
                 eights: &[[[$t; N]; EIGHT]],
@@ -263,11 +264,7 @@ macro_rules! bounded_floats {
                     };
                 }
                 (extremes[0], sums_of[0]) = (extreme, sum);
-                let mut open = 0;
-                for j in 0..N {
-                    open |= sums[j].unordered() | line[j].is_zero(MAXIMUM);
-                }
-                open != 0
+                sums.iter().fold(0, |any, sum| any | sum.unordered()) != 0
             }
             #[inline(always)]
             fn unordered(self) -> $bits {
@@ -313,18 +310,17 @@ impl Bounded for f16 {
         half_of_key(half_key(self, i16::MIN).min(half_key(other, i16::MIN)))
     }
     #[inline(always)]
-    fn quick_lines<F: Combine<f16>, S: Simd, const N: usize, const MAXIMUM: bool>(
+    fn extreme_lines<F: Combine<f16>, S: Simd, const N: usize, const MAXIMUM: bool>(
         _: S,
         line: &mut [f16; N],
         eights: &[[[f16; N]; EIGHT]],
     ) -> bool {
         let nan = if MAXIMUM { i16::MAX } else { i16::MIN };
-        let extreme = |a: i16, b: i16| if MAXIMUM { a.max(b) } else { a.min(b) };
-        let mut key = half_key(line[0], nan);
-        for lines in eights.as_flattened() {
-            let keys = lines.map(|x| half_key(x, nan));
-            key = keys.into_iter().fold(key, extreme);
-        }
+        let extreme = |a: i16, x: &f16| match MAXIMUM {
+            true => a.max(half_key(*x, nan)),
+            false => a.min(half_key(*x, nan)),
+        };
+        let key = eights.as_flattened().as_flattened().iter().fold(half_key(line[0], nan), extreme);
         line[0] = half_of_key(key);
         false
     }
@@ -365,7 +361,9 @@ macro_rules! extreme {
                 line: &mut [T; N],
                 eights: &[[[T; N]; EIGHT]],
             ) -> bool {
-                T::quick_lines::<$name, S, N, $maximum>(simd, line, eights)
+                let may_be_nan = T::extreme_lines::<$name, S, N, $maximum>(simd, line, eights);
+                let wrong_zero = |any, x: &T| T::or(any, x.is_zero($maximum));
+                may_be_nan | (line.iter().fold(T::Flag::default(), wrong_zero) != T::Flag::default())
             }
         }
     };

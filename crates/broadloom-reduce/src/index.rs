@@ -9,9 +9,9 @@ use std::marker::PhantomData;
 
 use broadloom_ir::Result;
 use broadloom_mem::{PAGE, ask_ahead, bytes_of_mut};
-use pulp::NullaryFnOnce;
+use pulp::{NullaryFnOnce, Scalar128b, Simd, WithSimd};
 
-use crate::combine::Bounded;
+use crate::combine::{Bounded, EIGHT, Max, Min};
 use crate::method::{Method, arch};
 use crate::state::{State, elements, elements_mut};
 
@@ -147,25 +147,30 @@ struct Look<'a, T, const MAXIMUM: bool> {
     best: Option<Found<T>>,
 }
 
-impl<T: Bounded + PartialOrd, const MAXIMUM: bool> NullaryFnOnce for Look<'_, T, MAXIMUM> {
+impl<T: Bounded + PartialOrd, const MAXIMUM: bool> WithSimd for Look<'_, T, MAXIMUM> {
     type Output = Option<Found<T>>;
 
     #[inline(always)]
-    fn call(self) -> Option<Found<T>> {
-        match size_of::<T>() {
-            1 => self.pages::<256>(),
-            2 => self.pages::<128>(),
-            4 => self.pages::<128>(),
-            _ => self.pages::<32>(),
-        }
+    fn with_simd<S: Simd>(self, simd: S) -> Option<Found<T>> {
+        if S::IS_SCALAR { self.run(Scalar128b) } else { self.run(simd) }
     }
 }
 
 impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Look<'_, T, MAXIMUM> {
-    /// Searches page by page. `N` is the number of elements in a few vectors.
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> Option<Found<T>> {
+        match size_of::<T>() {
+            1 => self.pages::<64, S>(simd),
+            2 => self.pages::<32, S>(simd),
+            4 => self.pages::<16, S>(simd),
+            _ => self.pages::<8, S>(simd),
+        }
+    }
+
+    /// Searches page by page. `N` is the number of elements in a cache line.
     #[inline(always)]
     #[expect(clippy::eq_op, reason = "NaN alone is not equal to itself")]
-    fn pages<const N: usize>(self) -> Option<Found<T>> {
+    fn pages<const N: usize, S: Simd>(self, simd: S) -> Option<Found<T>> {
         let Look { from, next, mut best } = self;
         if from.len() < 2 * N {
             for (number, &element) in (next..).zip(from) {
@@ -181,7 +186,7 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Look<'_, T, MAXIMUM> {
                 break;
             }
             ask_ahead(from, i * length, length);
-            let (extreme, has_nan) = extreme::<N, T, MAXIMUM>(page);
+            let (extreme, has_nan) = extreme::<N, S, T, MAXIMUM>(simd, page);
             let wanted = |x: T| if has_nan { x != x } else { x == extreme };
             let is_better = best.is_none_or(|best| beats::<T, MAXIMUM>(extreme, best.element));
             if (has_nan || is_better)
@@ -198,40 +203,30 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Look<'_, T, MAXIMUM> {
 /// meaningless).
 #[inline(always)]
 #[expect(clippy::eq_op, reason = "NaN alone is not equal to itself")]
-fn extreme<const N: usize, T: Bounded + PartialOrd, const MAXIMUM: bool>(page: &[T]) -> (T, bool) {
+fn extreme<const N: usize, S: Simd, T: Bounded + PartialOrd, const MAXIMUM: bool>(
+    simd: S,
+    page: &[T],
+) -> (T, bool) {
     let better = |a: T, b: T| if MAXIMUM { a.if_greater(b) } else { a.if_less(b) };
-    let mut extremes = [if MAXIMUM { T::LOWEST } else { T::HIGHEST }; N];
-    let mut flags = [T::Flag::default(); N];
+    let mut line = [if MAXIMUM { T::LOWEST } else { T::HIGHEST }; N];
     let (lines, rest) = page.as_chunks::<N>();
-    let (pairs, last) = lines.as_chunks::<2>();
-    for [a, b] in pairs {
-        for j in 0..N {
-            // The compiler tests both elements for NaN with a single comparison.
-            flags[j] = T::or(flags[j], T::or(a[j].unordered(), b[j].unordered()));
-            extremes[j] = better(b[j], better(a[j], extremes[j]));
+    let (eights, few) = lines.as_chunks::<EIGHT>();
+    let may_be_nan = match MAXIMUM {
+        true => T::extreme_lines::<Max, S, N, true>(simd, &mut line, eights),
+        false => T::extreme_lines::<Min, S, N, false>(simd, &mut line, eights),
+    };
+    let mut flags = [T::Flag::default(); N];
+    for elements in few.iter().map(<[T; N]>::as_slice).chain([rest]) {
+        for (j, &x) in elements.iter().enumerate() {
+            flags[j] = T::or(flags[j], x.unordered());
+            line[j] = better(x, line[j]);
         }
     }
-    for line in last {
-        for j in 0..N {
-            flags[j] = T::or(flags[j], line[j].unordered());
-            extremes[j] = better(line[j], extremes[j]);
-        }
-    }
-    for (j, &x) in rest.iter().enumerate() {
-        flags[j] = T::or(flags[j], x.unordered());
-        extremes[j] = better(x, extremes[j]);
-    }
-    // The two halves of the array are merged lane by lane, since they consist of whole vectors.
-    let mut half = N;
-    while half > 1 {
-        half /= 2;
-        for j in 0..half {
-            flags[j] = T::or(flags[j], flags[j + half]);
-            extremes[j] = better(extremes[j + half], extremes[j]);
-        }
-    }
-    let extreme = extremes[0];
-    (extreme, flags[0] != T::Flag::default() || extreme != extreme)
+    let may_be_nan = may_be_nan | (flags.into_iter().fold(T::Flag::default(), T::or) != T::Flag::default());
+    // A page with infinities of both signs may be taken for one with a NaN, so the elements are tested again.
+    let has_nan = may_be_nan && page.iter().fold(false, |any, x| any | (x != x));
+    let extreme = line.into_iter().fold(line[0], |a, x| better(x, a));
+    (extreme, has_nan || extreme != extreme)
 }
 
 /// The index in the page of the first element for which `wanted` is true.
@@ -249,13 +244,13 @@ struct Each<'a, T, const MAXIMUM: bool> {
     out: &'a mut [u64],
 }
 
-impl<T: Bounded + PartialOrd, const MAXIMUM: bool> NullaryFnOnce for Each<'_, T, MAXIMUM> {
+impl<T: Bounded + PartialOrd, const MAXIMUM: bool> WithSimd for Each<'_, T, MAXIMUM> {
     type Output = ();
 
     #[inline(always)]
-    fn call(self) {
+    fn with_simd<S: Simd>(self, simd: S) {
         for (row, out) in self.from.chunks_exact(self.n).zip(self.out) {
-            let found = Look::<T, MAXIMUM> { from: row, next: 0, best: None }.call();
+            let found = Look::<T, MAXIMUM> { from: row, next: 0, best: None }.with_simd(simd);
             *out = found.map_or(0, |found| found.number);
         }
     }
