@@ -200,8 +200,9 @@ pub mod reductions {
     /// of being read from memory. Not measured.
     pub const ACROSS_COMPUTED: usize = 64;
 
-    /// Reductions of at most this many elements run on the calling thread. Not measured.
-    pub const SHORT: usize = 1 << 12;
+    /// Reductions of at most this many elements in memory run on the calling thread, without tiles. They take 1 to 3 µs, which is
+    /// less than a second thread needs to begin.
+    pub const SHORT: usize = 1 << 14;
 
     /// The elements of a long reduction are divided among threads in multiples of this number, so that few threads begin within a
     /// subtree. Not measured.

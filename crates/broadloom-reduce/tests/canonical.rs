@@ -439,6 +439,19 @@ fn check_scan<T: Sample>(scan: Scan) {
     }
 }
 
+/// Runs of every length that ends within a block, after it, and at it, each scanned from its first element.
+fn check_runs<T: Sample>(scan: Scan) {
+    let numbers = &mut Numbers(90 + T::DTYPE as u64);
+    let mut state = ScanState::new(scan, T::DTYPE, 1).expect("a scan");
+    for n in (1..=40).chain([63, 100, 255, 256, 257, 300, 511, 512, 1000, 1111]) {
+        let list: Vec<T::Store> = (0..5 * n).map(|_| T::sample(numbers)).collect();
+        let expected: Vec<u64> = list.chunks_exact(n).flat_map(|run| scanned::<T>(scan, run)).collect();
+        let mut out = list;
+        state.scan_each(n, bytes_of_mut(&mut out));
+        assert_eq!(bits::<T>(&out), expected, "{scan} of 5 runs of {n} {}", T::DTYPE);
+    }
+}
+
 #[test]
 fn scans() {
     for scan in [Scan::Sum, Scan::Prod] {
@@ -446,5 +459,8 @@ fn scans() {
         check_scan::<f64>(scan);
         check_scan::<i64>(scan);
         check_scan::<u64>(scan);
+        check_runs::<f32>(scan);
+        check_runs::<f64>(scan);
+        check_runs::<i64>(scan);
     }
 }

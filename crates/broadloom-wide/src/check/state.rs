@@ -80,3 +80,21 @@ impl AllocatorState {
         self.tail_mask = self.tail_mask.filter(|_| self.tail_mask == other.tail_mask);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inst::RegClass;
+
+    #[test]
+    fn a_copy_of_the_previous_value_is_forgotten() {
+        let (value, slot) = (VReg(7), Allocation::Slot(SpillSlot(0)));
+        let register = PReg { class: RegClass::Vector, number: 3 };
+        let mut state = AllocatorState::new(1);
+        state.write(slot, Values::from_slice(&[value]));
+        assert!(state.read(slot, value).is_ok());
+        state.define(value, register);
+        assert!(state.read(Allocation::Reg(register), value).is_ok());
+        assert!(state.read(slot, value).is_err());
+    }
+}

@@ -204,6 +204,14 @@ impl Scanned {
         if let Some((store, tiles)) = tiles.filter(|(_, tiles)| !tiles.is_along) {
             store(tiles, block, out)?;
         }
+        let is_stored = tiles.is_none_or(|(_, tiles)| !tiles.is_along);
+        if is_stored && self.width == 1 && self.front == 0 && self.before.is_none() && self.bytes <= STRETCH {
+            for some in out.chunks_mut(self.bytes * (STRETCH / self.bytes)) {
+                pace.again(some.len())?;
+                state.scan_each(self.bytes / item, some);
+            }
+            return Ok(());
+        }
         for (number, run) in runs.zip(out.chunks_exact_mut(self.bytes)) {
             let (head, elements) = run.split_at_mut(self.front);
             self.fill(head);

@@ -1,7 +1,7 @@
 //! Reductions and scans have the reference's bits on every executor, vector width and number of threads, for every layout.
 
 use broadloom::prelude::*;
-use broadloom::{Chunks, Dim, In, Kernel, Out, Over, functions};
+use broadloom::{Chunks, Dim, In, Kernel, Out, Over, ViewMut, functions};
 use broadloom_testkit::random::{Rng, Tensor};
 use broadloom_testkit::reduction::exact::{bound, error_of_sum};
 use broadloom_testkit::reduction::{Cumulative, Function, Reduction};
@@ -281,6 +281,55 @@ fn a_variance_without_degrees_of_freedom_is_nan() -> Result<()> {
 }
 
 /// Each result can be computed in a chunk of its own.
+/// Sums are stored in every layout of their memory, and bytes between the results stay as they are.
+#[test]
+fn results_are_stored_in_any_layout() -> Result<()> {
+    let x = Array::from_vec((0..4 * 300).map(f64::from).collect()).reshape(&[4, 300])?;
+    let want: Vec<f64> = (0..4).map(|row| f64::from(300 * (300 * row) + 299 * 150)).collect();
+    for runner in Runner::all() {
+        for sum in [x.sum(1)?, x.sum(1)? * 1 + 0] {
+            let mut memory = [-1.0; 9];
+            let out = ViewMut::new(broadloom_mem::bytes_of_mut(&mut memory), 8, 7 * 8, &[4], &[-16]);
+            let out = out.expect("the view is inside of the memory");
+            sum.eval_into_view(out, &runner.options(), None)?;
+            let [a, b, c, d] = want[..] else { unreachable!() };
+            assert_eq!(memory, [-1.0, d, -1.0, c, -1.0, b, -1.0, a, -1.0], "{runner:?}");
+        }
+    }
+    Ok(())
+}
+
+/// A tile of a transposed input has parts of several results, which are reduced separately. Elements are stored as well.
+#[test]
+fn rows_of_a_tile_belong_to_several_results() -> Result<()> {
+    let (results, count) = (20, 3000);
+    let data: Vec<f64> = (0..results * count).map(|i| f64::from((i * 37) % 1009)).collect();
+    let x =
+        Array::from_vec(data.clone()).reshape(&[count as usize, results as usize])?.permute_dims(&[1, 0])?;
+    let elements = &x * 2 + 1;
+    let sums = elements.sum(1)?;
+    let of = |result: i32, number: i32| data[(number * results + result) as usize] * 2.0 + 1.0;
+    for runner in Runner::all() {
+        for threads in THREADS {
+            let options = Options { threads: Some(threads), ..runner.options() };
+            let both = eval_many_with(&[&elements, &sums], &options)?;
+            // The numbers are small integers, so that every order of additions gives the exact sum.
+            for result in 0..results {
+                let want: f64 = (0..count).map(|number| of(result, number)).sum();
+                assert_eq!(
+                    both[1].index_axis(0, result as isize)?.item::<f64>()?,
+                    want,
+                    "{runner:?} {threads}"
+                );
+            }
+            let stored = both[0].to_vec::<f64>()?;
+            let want = (0..results).flat_map(|result| (0..count).map(move |number| (result, number)));
+            assert!(stored.iter().zip(want).all(|(x, (result, number))| *x == of(result, number)));
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn chunks_have_the_bits_of_the_whole() {
     let mut rng = Rng::new(43);
