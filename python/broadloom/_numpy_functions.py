@@ -12,6 +12,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from broadloom import _core, _numpy_reductions, _options
 from broadloom._array import Array
 from broadloom._core import Handle
+from broadloom._elementwise import clip_by
 from broadloom._generated import numpy_reductions
 from broadloom._numpy_handlers import FUNCTIONS, array, as_handle, lazy, operand
 from broadloom._numpy_reductions import NO_VALUE, given, only_axis, reduction
@@ -20,7 +21,9 @@ from broadloom._ufuncs import (
     BOOL,
     Number,
     Operand,
+    Parameter,
     Unsupported,
+    as_dtype,
     call,
     common_dtype,
     converted,
@@ -41,43 +44,31 @@ def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE) ->
     return call(np.subtract, (high, low))[0]
 
 
-def _without_nan(x: Handle, instead: int) -> Handle:
-    return _core.apply("where", _core.apply("isnan", x), instead, x) if x.dtype.kind == "f" else x
+def _add_cumulative(name: str, of_nan: int) -> None:
+    """Adds the functions of the engine's cumulative function: one that replaces NaN by a number, and the standard's, which
+    the oldest supported version of NumPy lacks."""
+
+    def without_nan(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Handle:
+        x = array(a)
+        x = _core.apply("where", _core.apply("isnan", x), of_nan, x) if x.dtype.kind == "f" else x
+        return _numpy_reductions.cumulative(name, x, axis, dtype)
+
+    def of_the_standard(
+        x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+    ) -> Handle:
+        given = array(x)
+        if axis is None and given.ndim > 1:
+            raise ValueError(f"{name}: an axis is needed for an array of {given.ndim} axes")
+        given = given.reshape([1]) if given.ndim == 0 else given
+        return _numpy_reductions.cumulative(name, given, only_axis(name, axis, given.ndim), dtype, include_initial)
+
+    FUNCTIONS[getattr(np, f"nancum{name.removeprefix('cumulative_')}")] = without_nan
+    if hasattr(np, name):
+        FUNCTIONS[getattr(np, name)] = of_the_standard
 
 
-@lazy(np.nancumsum)
-def _nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Handle:
-    return _numpy_reductions.cumulative("cumulative_sum", _without_nan(array(a), 0), axis, dtype)
-
-
-@lazy(np.nancumprod)
-def _nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Handle:
-    return _numpy_reductions.cumulative("cumulative_prod", _without_nan(array(a), 1), axis, dtype)
-
-
-def _along_the_only_axis(name: str, x: Handle, axis: Any, dtype: Any, include_initial: bool) -> Handle:
-    if axis is None and x.ndim > 1:
-        raise ValueError(f"{name}: an axis is needed for an array of {x.ndim} axes")
-    x = x.reshape([1]) if x.ndim == 0 else x
-    return _numpy_reductions.cumulative(name, x, only_axis(name, axis, x.ndim), dtype, include_initial)
-
-
-def _cumulative_sum(
-    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-) -> Handle:
-    return _along_the_only_axis("cumulative_sum", array(x), axis, dtype, include_initial)
-
-
-def _cumulative_prod(
-    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-) -> Handle:
-    return _along_the_only_axis("cumulative_prod", array(x), axis, dtype, include_initial)
-
-
-# Functions that are missing in the oldest supported version of NumPy.
-for _name, _function in (("cumulative_sum", _cumulative_sum), ("cumulative_prod", _cumulative_prod)):
-    if hasattr(np, _name):
-        FUNCTIONS[getattr(np, _name)] = _function
+_add_cumulative("cumulative_sum", 0)
+_add_cumulative("cumulative_prod", 1)
 
 
 # Element by element.
@@ -97,8 +88,11 @@ def _clip(
     a: Any, a_min: Any = NO_VALUE, a_max: Any = NO_VALUE, out: Any = None, *, min: Any = NO_VALUE, max: Any = NO_VALUE
 ) -> Handle:
     low, high = (new if given(new) else old if given(old) else None for new, old in ((min, a_min), (max, a_max)))
+    handle = array(a)
     bounds = [None if bound is None else operand(bound) for bound in (low, high)]
-    return _numpy_reductions.clip(array(a), *bounds)
+    weak = (as_dtype(y, common_dtype(handle, y)) if isinstance(y, Parameter) else y for y in bounds)
+    function, *operands = clip_by(handle.dtype, handle, *weak)
+    return _core.apply(function, *operands, numpy_promotion=True)
 
 
 @lazy(np.round, np.around)
@@ -142,17 +136,20 @@ def _isneginf(x: Any, out: Any = None) -> Handle:
 
 
 @lazy(np.nan_to_num)
-def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Handle:
+def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     made = array(x)
-    if not copy:
-        raise Unsupported
     if made.dtype.kind != "f":
-        return made
+        return made if copy else x
     limits = np.finfo(made.dtype)
     values = (nan, limits.max if posinf is None else posinf, limits.min if neginf is None else neginf)
     for value, is_it in zip(values, (None, float("inf"), float("-inf")), strict=True):
         at = _core.apply("isnan", made) if is_it is None else _core.apply("equal", made, is_it)
         made = _core.apply("where", at, number_as(float(value), made.dtype), made)
+    if not copy:
+        if not isinstance(x, Array):
+            raise Unsupported
+        x._overwrite(made)
+        return x
     return made
 
 
