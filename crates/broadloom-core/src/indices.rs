@@ -208,8 +208,12 @@ impl DynamicView {
     /// [`ErrorKind::Limit`] for too high a rank.
     pub fn resolve(&self, function: &str, of: &Shape) -> Result<SmallVec<[View; 2]>> {
         let mut views = SmallVec::new();
+        let needed = match self {
+            DynamicView::Index { indices, .. } => indices.len(),
+            DynamicView::NewAxis(behind) => usize::from(*behind),
+        };
         let fail = || {
-            let why = format!("{function}: {of} has rank {}, not {}", of.rank(), self.rank());
+            let why = format!("{function}: {of} has rank {}, at least {needed} is needed", of.rank());
             Error::new(ErrorKind::Shape, why)
         };
         match self {
