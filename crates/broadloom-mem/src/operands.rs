@@ -73,6 +73,12 @@ pub struct RowOperand {
 }
 
 impl RowOperand {
+    /// The layout of an operand whose elements, of `item` bytes, are contiguous from the beginning of its memory.
+    #[inline]
+    pub fn contiguous(item: usize) -> RowOperand {
+        RowOperand { item, start: 0, class: AccessClass::Contiguous }
+    }
+
     /// The layout of an operand of a [linear](LoopPlan::is_linear) plan.
     #[inline]
     fn of(operand: &LoopOperand) -> RowOperand {

@@ -1,7 +1,7 @@
 //! Runs one stage: binds memory, chooses an executor, and shares the work among threads.
 //!
-//! [`PreparedStage::run`] has two fast paths: a reduction of a few elements, and machine code on this thread, which for a linear
-//! stage needs no lock, no nest and no allocation. Every other run is a [`StageRun`]: its executor is chosen once, and runs loops
+//! [`PreparedStage::run`] has two fast paths: a reduction of a few elements in memory, and machine code on this thread, which for
+//! a linear stage needs no lock, no nest and no allocation. Every other run is a [`StageRun`]: its executor is chosen once, and runs loops
 //! over memory on one or more threads. A step of several stages begins a `StageRun` for each of them, and runs it on the rows of
 //! each block. Each thread computes under the default floating-point environment and restores its own afterwards. The bits, and
 //! the error that names the op whose divisor was zero, are the same for any number of threads.
@@ -24,6 +24,7 @@ use crate::engine::choice::State;
 use crate::engine::loops::Loops;
 use crate::engine::outcome::{Outcome, failing};
 use crate::engine::prepared::PreparedStage;
+use crate::engine::reduce::Tiles;
 use crate::engine::runtime::{Accesses, Executable, Request};
 use crate::engine::space::ShortReduction;
 use crate::engine::watch::Watch;
@@ -51,17 +52,27 @@ impl PreparedStage {
             if let (Some(short), true) = (&self.short_reductions, operands.are_apart()) {
                 return ShortReduction::run(short, operands);
             }
-            if let (Some(code), Ok(Loops::Store(plan))) = (self.direct(request), &self.loops) {
-                if plan.is_linear() && operands.are_apart() {
+            match (self.direct(request), &self.loops) {
+                (Some(code), Ok(Loops::Store(plan))) if plan.is_linear() && operands.are_apart() => {
                     return self.run_direct(request, params, &mut WorkingMemory::default(), |run| {
                         operands.with_all(plan, |block| code.run(block, run)).map_err(|e| memory(&e))?
                     });
                 }
-                // PERF: the nest is bound in place, since moving it would take as long as a short call's work.
-                return match &mut Nest::bind(plan, operands) {
-                    Ok(nest) => self.walk_direct(request, nest, &**code, params),
-                    Err(e) => Err(memory(e)),
-                };
+                (Some(code), Ok(Loops::Store(plan))) => {
+                    // PERF: the nest is bound in place, since moving it would take as long as a short call's work.
+                    return match &mut Nest::bind(plan, operands) {
+                        Ok(nest) => self.walk_direct(request, nest, &**code, params),
+                        Err(e) => Err(memory(e)),
+                    };
+                }
+                (Some(code), Ok(Loops::Reduce(space))) if operands.are_apart() => {
+                    return with_workspace(|Workspace { memory, tiles, .. }| {
+                        self.run_direct(request, params, memory, |run| {
+                            self.reduce_directly(&**code, space, operands, tiles, run)
+                        })
+                    });
+                }
+                _ => {}
             }
         }
         self.run_chosen(request, operands, params, watch)
@@ -75,7 +86,7 @@ impl PreparedStage {
         code: &dyn ExecutableKernel,
         params: &[u64],
     ) -> Result<()> {
-        with_workspace(|scratch, memory| {
+        with_workspace(|Workspace { scratch, memory, .. }| {
             self.run_direct(request, params, memory, |run| {
                 let parts = nest.split(1, code.policy());
                 { parts }.try_for_each(|part| run_blocks(part, code, self.can_fail, scratch, run))
@@ -263,7 +274,7 @@ impl StageRun<'_> {
             && let Some(part) = parts.take()
         {
             outcome.part(part.elements(), || {
-                with_workspace(|scratch, memory| {
+                with_workspace(|Workspace { scratch, memory, .. }| {
                     let mut faults: SmallVec<[u8; 8]> = SmallVec::from_elem(0, outcome.sites());
                     let stores = prepared.traffic.stores();
                     let mut run = KernelRun { params, faults: &mut faults, stores, memory };
@@ -310,19 +321,26 @@ pub(super) fn walk(
     failure.map_or(Ok(()), Err)
 }
 
+/// A thread's working memory, kept between runs. It takes at most some hundred kilobytes.
+#[derive(Default)]
+pub(super) struct Workspace {
+    pub scratch: Scratch,
+    pub memory: WorkingMemory,
+    /// The tile of each output that is reduced.
+    pub tiles: Tiles,
+}
+
 thread_local! {
-    /// The thread's working memory, kept between runs. It takes at most some hundred kilobytes.
-    static WORKSPACE: Cell<Option<Box<(Scratch, WorkingMemory)>>> = const { Cell::new(None) };
+    static WORKSPACE: Cell<Option<Box<Workspace>>> = const { Cell::new(None) };
 }
 
 /// Calls `work` with this thread's working memory, or with new memory if a caller up the stack is using it or the thread is
 /// ending.
 ///
 /// PERF: the memory is boxed, since moving it would take as long as a short call's work.
-pub(super) fn with_workspace<R>(work: impl FnOnce(&mut Scratch, &mut WorkingMemory) -> R) -> R {
+pub(super) fn with_workspace<R>(work: impl FnOnce(&mut Workspace) -> R) -> R {
     let mut workspace = WORKSPACE.try_with(Cell::take).ok().flatten().unwrap_or_default();
-    let (scratch, memory) = &mut *workspace;
-    let done = work(scratch, memory);
+    let done = work(&mut workspace);
     let _ = WORKSPACE.try_with(|kept| kept.set(Some(workspace)));
     done
 }

@@ -54,7 +54,9 @@ pub(crate) struct PreparedStage {
     /// the application's floating-point environment.
     fused: [u64; 3],
     kept: Mutex<Kept>,
-    /// The machine code of a stage that stores, by [`VectorWidth`], which short calls read without the mutex.
+    /// Whether short calls run machine code on this thread: whether the stage stores its elements, or reduces a few.
+    is_direct: bool,
+    /// The machine code of such a stage, by [`VectorWidth`], which short calls read without the mutex.
     direct: [OnceLock<Executable>; 3],
     /// The [tags](State::tag) of the states, by vector width and thread mode.
     tags: ByRequest<AtomicU8>,
@@ -117,6 +119,13 @@ impl PreparedStage {
             sites: if stage.kernel.checks_division { stage.kernel.fault_sites().count() } else { 0 },
             fused: VectorWidth::ALL.map(|width| cost::fused(&estimate, width, elements)),
             kept: Mutex::default(),
+            is_direct: match &loops {
+                Ok(Loops::Store(_)) => true,
+                Ok(Loops::Reduce(space)) => {
+                    space.is_short_row() && stage.reductions().all(|reduction| reduction.is_some())
+                }
+                _ => false,
+            },
             direct: Default::default(),
             tags: Default::default(),
             loops,
@@ -308,7 +317,7 @@ impl PreparedStage {
             if let Some(compiled) = code {
                 // The cell is set while the mutex is held, since a forked child would wait forever for a cell that another thread
                 // was setting.
-                if held && matches!(self.loops, Ok(Loops::Store(_))) && self.access()[..] == *access {
+                if held && self.is_direct && self.access()[..] == *access {
                     let _ = self.direct[width].set(compiled.clone());
                 }
                 return Ok((compiled.clone(), choice));
@@ -390,7 +399,7 @@ impl PreparedStage {
         }
     }
 
-    /// The machine code of a stage that stores, for the accesses of its loop plan, if the next run uses it on this thread alone.
+    /// The machine code for the accesses of the stage's loops, if the next run uses it on this thread alone.
     #[inline]
     pub(crate) fn direct(&self, request: &Request<'_>) -> Option<&Executable> {
         let width = request.width as usize;

@@ -12,8 +12,10 @@ use broadloom_core::fuse::{Source, Stage};
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_ir::Reduction;
 use broadloom_ir::kernel::KernelOutput;
-use broadloom_ir::loop_plan::{Access, AccessClass, LoopMode, LoopPlan, LoopPlanError, OperandLayout};
-use broadloom_mem::{FloatEnv, Operands};
+use broadloom_ir::loop_plan::{
+    Access, AccessClass, LoopMode, LoopOperand, LoopPlan, LoopPlanError, OperandLayout,
+};
+use broadloom_mem::{FloatEnv, Operands, RowOperand};
 use smallvec::SmallVec;
 
 use crate::engine::cost;
@@ -248,6 +250,33 @@ impl Space {
     /// Whether only a few elements are reduced, which are read from memory and not computed.
     fn is_short(&self) -> bool {
         self.is_bare && (1..=SHORT).contains(&(self.results * self.count))
+    }
+
+    /// Whether only a few elements are computed and reduced, of inputs that are contiguous in the order of the results and of each
+    /// result's elements, or have the same value for all of them.
+    pub(crate) fn is_short_row(&self) -> bool {
+        let is_row = |plan: &LoopPlan| {
+            let in_row = |operand: &LoopOperand| {
+                matches!(operand.class(), AccessClass::Contiguous | AccessClass::Uniform)
+                    && !operand.is_generated()
+            };
+            plan.is_linear() && plan.operands().iter().all(in_row)
+        };
+        (1..=SHORT).contains(&(self.results * self.count))
+            && self.form == Form::Along
+            && !self.is_bare
+            && self.whole.as_ref().is_ok_and(is_row)
+    }
+
+    /// The layout of each input of a space that [is a short row](Space::is_short_row).
+    pub(crate) fn rows_of_inputs(&self) -> Result<SmallVec<[RowOperand; 4]>> {
+        let inputs = self.whole()?.operands().iter().zip(self.offsets.iter().zip(&self.inputs));
+        let layout = |(operand, (offset, (item, _))): (&LoopOperand, (&isize, &(usize, bool)))| {
+            let start = usize::try_from(operand.start() + offset * *item as isize);
+            let outside = |_| Error::new(ErrorKind::Internal, "an input begins before its memory");
+            Ok(RowOperand { item: *item, start: start.map_err(outside)?, class: operand.class() })
+        };
+        inputs.map(layout).collect()
     }
 
     /// Whether the elements of each result are in long contiguous ranges, which machine code may reduce before it writes them.

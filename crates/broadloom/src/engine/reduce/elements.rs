@@ -5,7 +5,7 @@
 //! contains elements or, if machine code reduces elements before it writes them, nodes of the reduction tree. Each tile is
 //! reduced before the next one is computed. Outputs that are stored are computed directly into their memory.
 
-use broadloom_ir::tuning::reductions::LEAST_STRETCH;
+use broadloom_ir::tuning::reductions::{LEAST_STRETCH, TILE_BYTES};
 use std::ops::Range;
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
@@ -18,7 +18,7 @@ use broadloom_mem::{
 use smallvec::SmallVec;
 
 use super::take::{Reductions, Results, Take};
-use crate::engine::execute::{StageRun, memory, walk, with_workspace};
+use crate::engine::execute::{StageRun, Workspace, memory, walk, with_workspace};
 use crate::engine::outcome::Pace;
 use crate::engine::runtime::{Accesses, Executable};
 use crate::engine::space::{Cells, Form, Space, Unit};
@@ -60,11 +60,12 @@ impl<'f> Fold<'f> {
     }
 }
 
+/// The tiles of a thread, one for each output that is reduced.
+pub(in crate::engine) type Tiles = SmallVec<[Buffer; 2]>;
+
 /// A thread's state for computing elements.
 pub(crate) struct Elements<'f> {
     fold: &'f Fold<'f>,
-    /// A tile for each output that is reduced.
-    tiles: SmallVec<[Buffer; 2]>,
     /// The loops over boxes that are not complete units, by the extents of the box.
     plans: Vec<(SmallVec<[usize; 6]>, LoopPlan)>,
     /// A byte for each checked division, set if a divisor was zero.
@@ -81,7 +82,7 @@ struct BoxRun<'r, 'f, 'm> {
     /// The level of the nodes of the reduction tree that the kernel writes; `None` if it writes elements.
     level: Option<u8>,
     run: KernelRun<'r>,
-    tiles: &'r mut SmallVec<[Buffer; 2]>,
+    tiles: &'r mut Tiles,
     pace: &'r mut Pace<'f>,
     /// The linear index of the box's first element.
     first: usize,
@@ -95,7 +96,7 @@ impl<'f> Elements<'f> {
         let StageRun { prepared, outcome, .. } = fold.run;
         let faults = SmallVec::from_elem(0, outcome.sites());
         let pace = Pace::new(outcome, prepared.pause);
-        Elements { fold, tiles: SmallVec::new(), plans: Vec::new(), faults, pace }
+        Elements { fold, plans: Vec::new(), faults, pace }
     }
 
     /// Computes the elements of a unit and passes them to `take`; `stored` is the memory of the outputs that are stored.
@@ -117,7 +118,7 @@ impl<'f> Elements<'f> {
         (stored, stored_from): (&mut [&mut [u8]], usize),
         take: &mut Take<'_, '_>,
     ) -> Result<()> {
-        let Elements { fold, tiles, plans, faults, pace } = self;
+        let Elements { fold, plans, faults, pace } = self;
         let plan = match fold.space.whole_of(cells) {
             Some(plan) => plan,
             None => {
@@ -140,7 +141,7 @@ impl<'f> Elements<'f> {
             false => Some(fold.run.kernel(&nest.accesses().collect::<Accesses>())?),
         };
         let level = kernel.as_ref().and_then(|kernel| kernel.plan()?.leaf_level());
-        with_workspace(|scratch, memory| {
+        with_workspace(|Workspace { scratch, memory, tiles }| {
             let run = KernelRun { params: fold.run.params, faults, stores: Stores::Cached, memory };
             let (kernel, first) = (kernel.as_ref(), cells.first);
             BoxRun { fold, kernel, level, run, tiles, pace, first, stored, stored_from }
@@ -183,32 +184,12 @@ impl BoxRun<'_, '_, '_> {
         Ok(())
     }
 
-    /// Processes a row of a block in parts. If the kernel writes nodes of the reduction tree, a part is a range of complete
-    /// nodes, or the elements before or after them.
+    /// Processes a row of a block in parts.
     fn row(&mut self, block: &mut Block<'_>, row: usize, most: usize, take: &mut Take<'_, '_>) -> Result<()> {
-        let (mut col, cols) = (0, block.cols());
-        while col < cols {
-            let at = self.first + block.first_of(row) + col;
-            let Some(level) = self.level else {
-                // Parts begin at multiples of the maximum length, and so at the first lane of the reduction.
-                let count = (most - at % most).min(cols - col);
-                self.elements(block, row, col..col + count, 0, take)?;
-                col += count;
-                continue;
-            };
-            let (number, count) = (take.number(at), take.left(at).min(cols - col));
-            let [head, whole, tail] = nodes(number..number + count as u64, level);
-            let place = |number_of: u64| col + (number_of - number) as usize;
-            let columns = |range: &Range<u64>| place(range.start)..place(range.end);
-            self.elements(block, row, columns(&head), 0, take)?;
-            let tile = (most / LANES).max(1) * (LANES << level);
-            for from in columns(&whole).step_by(tile) {
-                self.elements(block, row, from..(from + tile).min(place(whole.end)), level, take)?;
-            }
-            self.elements(block, row, columns(&tail), 0, take)?;
-            col += count;
-        }
-        Ok(())
+        let first = self.first + block.first_of(row);
+        in_parts(first..first + block.cols(), self.level, most, take, |part, level, take| {
+            self.elements(block, row, part.start - first..part.end - first, level, take)
+        })
     }
 
     /// Processes some columns of a row, as elements (level 0) or as nodes of the reduction tree at this level.
@@ -244,7 +225,8 @@ impl BoxRun<'_, '_, '_> {
     ) -> Result<()> {
         let count = rows.len() * cols.len();
         self.pace.pass(count)?;
-        self.make_tiles(count >> level)?;
+        let reductions = &self.fold.reductions;
+        make_tiles(self.tiles, reductions.iter().map(|(_, dtype)| *dtype), count >> level)?;
         let BoxRun { fold, kernel, run, tiles, stored, stored_from, .. } = self;
         let Some(kernel) = kernel else { return Ok(()) };
         let place = at - *stored_from..at - *stored_from + count;
@@ -306,19 +288,59 @@ impl BoxRun<'_, '_, '_> {
     fn tile(&self, output: usize) -> &[u8] {
         self.tiles[output].as_bytes()
     }
+}
 
-    /// Makes tiles for this many elements.
-    fn make_tiles(&mut self, count: usize) -> Result<()> {
-        let reductions = &self.fold.reductions;
-        let fits = |(tile, (_, dtype)): (&Buffer, &(_, DType))| tile.len() >= count * dtype.size();
-        if self.tiles.is_empty() || !self.tiles.iter().zip(reductions).all(fits) {
-            let count = count.max(self.fold.space.tile);
+/// Makes a tile for each of these dtypes, with room for this many elements. Tiles that are large enough are kept.
+pub(super) fn make_tiles(
+    tiles: &mut Tiles,
+    dtypes: impl ExactSizeIterator<Item = DType>,
+    count: usize,
+) -> Result<()> {
+    tiles.resize_with(tiles.len().max(dtypes.len()), || Buffer::from_vec::<u8>(Vec::new()));
+    for (tile, dtype) in tiles.iter_mut().zip(dtypes) {
+        if tile.len() < count * dtype.size() {
+            let bytes = (count * dtype.size()).max(TILE_BYTES);
             let refused = |e: AllocError| Error::new(ErrorKind::Limit, e.to_string());
-            let tile = |(_, dtype): &(_, DType)| Buffer::for_overwrite(count * dtype.size()).map_err(refused);
-            *self.tiles = reductions.iter().map(tile).collect::<Result<_>>()?;
+            *tile = Buffer::for_overwrite(bytes).map_err(refused)?;
         }
-        Ok(())
     }
+    Ok(())
+}
+
+/// Calls `each` with the parts in which consecutive elements are computed, of at most about `most` elements in a tile, and with the
+/// level of the nodes that a part is computed to. If the kernel writes nodes of the reduction tree, a part is a range of complete
+/// nodes, or the elements before or after them, whose level is 0. `elements` are linear indices.
+pub(super) fn in_parts<'t, 'm>(
+    elements: Range<usize>,
+    level: Option<u8>,
+    most: usize,
+    take: &mut Take<'t, 'm>,
+    mut each: impl FnMut(Range<usize>, u8, &mut Take<'t, 'm>) -> Result<()>,
+) -> Result<()> {
+    let mut at = elements.start;
+    while at < elements.end {
+        let Some(level) = level else {
+            // Parts begin at multiples of the maximum length, and so at the first lane of the reduction.
+            let count = (most - at % most).min(elements.end - at);
+            each(at..at + count, 0, take)?;
+            at += count;
+            continue;
+        };
+        let (number, count) = (take.number(at), take.left(at).min(elements.end - at));
+        let [head, whole, tail] = nodes(number..number + count as u64, level);
+        let place = |number_of: u64| at + (number_of - number) as usize;
+        let tile = (most / LANES).max(1) * (LANES << level);
+        for (range, level) in [(head, 0), (whole, level), (tail, 0)] {
+            let (from, to) = (place(range.start), place(range.end));
+            // Elements without a level fit in one tile, since they are fewer than a node has.
+            let length = if level == 0 { (to - from).max(1) } else { tile };
+            for from in (from..to).step_by(length) {
+                each(from..(from + length).min(to), level, take)?;
+            }
+        }
+        at += count;
+    }
+    Ok(())
 }
 
 /// A row of a block's input, as bytes.

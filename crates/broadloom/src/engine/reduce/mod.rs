@@ -5,6 +5,7 @@
 //! kernel only loads, elements are reduced directly from memory. Units may divide a reduction anywhere: partial results are
 //! merged in order, and the canonical order does not depend on the division.
 
+mod direct;
 mod elements;
 mod folding;
 mod scan;
@@ -25,6 +26,7 @@ use crate::engine::execute::StageRun;
 use crate::engine::space::{Form, Space, Unit};
 use crate::engine::watch::Watch;
 
+pub(in crate::engine) use elements::Tiles;
 use elements::{Elements, Fold};
 pub(crate) use folding::{Blocks, Folding};
 use take::{Partials, Results, Take, append};
