@@ -305,7 +305,7 @@ fn rows_of_a_tile_belong_to_several_results() -> Result<()> {
     let (results, count) = (20, 3000);
     let data: Vec<f64> = (0..results * count).map(|i| f64::from((i * 37) % 1009)).collect();
     let x =
-        Array::from_vec(data.clone()).reshape(&[count as usize, results as usize])?.permute_dims(&[1, 0])?;
+        Array::from_vec(data.clone()).reshape(&[count as isize, results as isize])?.permute_dims(&[1, 0])?;
     let elements = &x * 2 + 1;
     let sums = elements.sum(1)?;
     let of = |result: i32, number: i32| data[(number * results + result) as usize] * 2.0 + 1.0;
