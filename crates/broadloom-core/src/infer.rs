@@ -274,9 +274,12 @@ fn plural(n: usize) -> &'static str {
     if n == 1 { "" } else { "s" }
 }
 
-/// Whether NumPy's rule allows a literal that the dtype of the operands can't represent: in a comparison of integers, which
-/// is exact, and as a bound of `clip`, if it allows the other bound too.
+/// Whether NumPy's rule allows a literal that the dtype of the operands can't represent: a number among floats, an integer
+/// in a comparison of integers, which is exact, and a bound of `clip`, if it allows the other bound too.
 fn takes_any(op: Op, dtype: DType, literal: Literal, operands: &[Operand<'_>]) -> bool {
+    if self::literal(literal, dtype, Promotion::NumPy).is_ok() {
+        return true;
+    }
     if compares(op) {
         return dtype.is_integer() && matches!(literal, Literal::Int(_));
     }
@@ -826,6 +829,14 @@ mod tests {
         assert_eq!(
             message(Op::Add, &[Operand::Array(DType::UInt8, &s), Operand::Literal(Literal::Int(300))]),
             "add: 300 cannot be represented as uint8"
+        );
+        // NumPy's rule rounds a number among floats to infinity.
+        assert_eq!(
+            message(
+                Op::Multiply,
+                &[Operand::Array(DType::Float16, &s), Operand::Literal(Literal::Int(1 << 70))]
+            ),
+            "multiply: 1180591620717411303424 cannot be represented as float16; promote as NumPy does (promotion=numpy)"
         );
         // NumPy's rule leaves out a bound that bounds nothing.
         for (low, high, words) in [
