@@ -119,6 +119,7 @@ say_where(
         "of_numpy": "broadloom._numpy_protocols",
         "pickled": "broadloom._pickling",
         "pickled function": "broadloom._shipping",
+        "refusal": "broadloom._refusals",
         "representation": "broadloom._printing",
         "schema_capsule": "broadloom._arrow_interface",
         "setitem": "broadloom._indexing",

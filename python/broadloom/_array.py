@@ -39,8 +39,9 @@ MAX_READS = 16
 #: steps, last step first.
 Step = Callable[[np.ndarray], np.ndarray] | int | tuple[Any, ...]
 Steps = tuple[Any, Step] | None
-#: The base of a view: a reference to the array, the array's version when the view was taken, and the steps to the view.
-View = tuple["weakref.ref[Array]", int, Steps]
+#: The base of a view: a reference to the array, the array's version when the view was taken, and the steps to the view. For
+#: an array that can't be set, a `ReadOnly` object takes the place of the reference.
+View = tuple[Callable[[], Any], int, Steps]
 
 #: Held while an array's handle is compared and replaced, so that a thread that keeps computed values does not undo
 #: another thread's assignment. Nothing is computed while it is held. It is reentrant because of signal handlers, and no
@@ -121,7 +122,7 @@ class Array(Buffered, Reductions, NumpyMethods, ArrayOperators):
     def promoting_by_numpy(self) -> Array:
         """This array, with NumPy's promotion regardless of `set_options`. Arrays made from the result use NumPy's
         promotion too."""
-        return Array._of(self._handle.promoting_by_numpy(), self._origin)
+        return self._taken(Array._of(self._handle.promoting_by_numpy(), self._origin), ())
 
     def _replace(self, handle: Handle) -> None:
         """Replaces the values of the array, as assignments and in-place operators do. It is no longer a view

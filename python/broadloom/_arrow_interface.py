@@ -164,7 +164,7 @@ def taken(obj: Any) -> Taken:
         # The older protocol, which pandas arrays implement.
         return taken(obj.__arrow_array__())
     raise TypeError(
-        f"from_arrow: expected an object with __arrow_c_array__ or __arrow_c_stream__, not {type(obj).__name__}; see asarray"
+        f"from_arrow: `obj` is {type(obj).__name__}, expected an object with __arrow_c_array__ or __arrow_c_stream__; see asarray"
     )
 
 

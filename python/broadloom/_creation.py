@@ -131,8 +131,10 @@ def _of_values(obj: Any, dtype: np.dtype[Any] | None, copy: bool | None) -> Arra
             return Array._of(of_numpy(values, copy)._handle.astype(dtype))
         return of_numpy(values, copy)
     values = np.array(obj, dtype=dtype, copy=copy)
-    if values.dtype.kind == "O":
-        raise TypeError("asarray: the values are not numbers of one of broadloom's dtypes")
+    if values.dtype.kind not in "biufc":
+        raise TypeError(
+            f"asarray: `obj` is {type(obj).__name__}, expected an array, or numbers of one of broadloom's dtypes"
+        )
     return of_numpy(values, copy if copy is False else None)
 
 
@@ -204,13 +206,13 @@ def full(
     Array([7, 7], dtype=int64)
     """
     check_device(device)
-    if isinstance(fill_value, (Array, np.ndarray, np.generic)):
+    if isinstance(fill_value, (Array, np.ndarray, np.generic, list, tuple)):
         value = asarray(fill_value, dtype=dtype)
         return Array._of(value._operand().broadcast_to(_extents(shape)))
     if isinstance(fill_value, complex):
         raise NotImplementedError("full: there are no complex numbers in broadloom")
     if not isinstance(fill_value, (int, float)):
-        raise TypeError(f"full: expected a number, not {type(fill_value).__name__}")
+        raise TypeError(f"full: `fill_value` is {type(fill_value).__name__}, expected a number")
     wanted = np.asarray(fill_value).dtype if dtype is None else dtype_of(dtype)
     return Array._of(_full(_extents(shape), fill_value, dtype_of(wanted)))
 

@@ -14,6 +14,7 @@ from broadloom._array import Array, check_device
 from broadloom._creation import asarray
 from broadloom._registry import registered
 from broadloom._tracebacks import shows_users_lines
+from broadloom._views import view_of
 
 __all__ = ["from_dlpack"]
 
@@ -74,6 +75,10 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = Non
     Array([1., 2.], dtype=float64)
     """
     check_device(device)
+    if not hasattr(x, "__dlpack__"):
+        raise AttributeError(f"from_dlpack: `x` is {type(x).__name__}, which has no method `__dlpack__`")
+    if isinstance(x, Array) and not copy:
+        return view_of(x, Array._of(x._handle, x._origin), ())
     return asarray(np.from_dlpack(x, copy=copy), copy=False if copy is False else None)
 
 

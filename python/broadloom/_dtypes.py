@@ -12,7 +12,7 @@ import numpy as np
 from broadloom import _core, _options
 from broadloom._array import Array, check_device
 from broadloom._core import Handle
-from broadloom._operators import OverArrays, handle_of
+from broadloom._operators import Number, OverArrays, handle_of
 from broadloom._tracebacks import shows_users_lines
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def astype(x: Array, dtype: DTypeLike, /, *, copy: builtins.bool = True, device:
 
 
 @shows_users_lines
-def result_type(*arrays_and_dtypes: Any) -> DType:
+def result_type(*arrays_and_dtypes: Array | Number | DTypeLike) -> DType:
     """The dtype that operands promote to. They are given as arrays, dtypes, or Python numbers, which take the dtype of
     the others.
 
@@ -165,7 +165,7 @@ def can_cast(from_: DTypeLike | Array, to: DTypeLike, /) -> builtins.bool:
 
 
 @shows_users_lines
-def isdtype(dtype: DTypeLike, kind: Any) -> builtins.bool:
+def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[Any, ...]) -> builtins.bool:
     """Whether a dtype is of a kind: "bool", "signed integer", "unsigned integer", "integral", "real floating",
     "complex floating", "numeric", a dtype, or any of a tuple of those. ValueError for an unknown kind.
 

@@ -13,6 +13,7 @@ from broadloom._array import Array, apply
 from broadloom._core import Handle
 from broadloom._operators import Number, OverArrays, handle_of
 from broadloom._signatures import take_numpys_arguments
+from broadloom._views import read_only, view_of
 
 __all__ = ["clip", "conj", "imag", "real"]
 
@@ -24,24 +25,20 @@ def clip(x: Array, /, min: Array | Number | None = None, max: Array | Number | N
     >>> bl.clip(bl.asarray([1, 5, 9]), 2, 6)
     Array([2, 5, 6], dtype=int64)
     """
-    if (min is None) != (max is None):
-        min, max = _with_the_other_bound(x, min, max)
-    if min is None:
-        return apply("positive", x) if max is None else apply("minimum", x, max)
-    return apply("maximum", x, min) if max is None else apply("clip", x, min, max)
+    return apply(*clip_by(x.dtype if isinstance(x, OverArrays) else handle_of(x).dtype, x, min, max))
 
 
-def _with_the_other_bound(x: Any, low: Any, high: Any) -> tuple[Any, Any]:
-    """The bounds of `clip`, one of which is None. Beside an integer that the dtype can't represent, it becomes the limit of
-    the dtype, so that the engine takes the integer for a bound, which NumPy's promotion leaves out if it bounds nothing."""
-    bound = high if low is None else low
-    dtype = x.dtype if isinstance(x, OverArrays) else handle_of(x).dtype
-    if type(bound) is not int or dtype.kind not in "iu":
-        return low, high
-    limits = np.iinfo(dtype)
-    if limits.min <= bound <= limits.max:
-        return low, high
-    return (limits.min, high) if low is None else (low, limits.max)
+def clip_by(dtype: np.dtype[Any], x: Any, low: Any, high: Any) -> tuple[Any, ...]:
+    """The function of the engine, and its operands, that clips elements of a dtype to bounds, either of which may be None.
+
+    Beside an integer, the other bound of integers is the limit of their dtype: NumPy's promotion leaves out a bound of
+    `clip` that bounds nothing, so that the dtype need not represent it."""
+    if type(high if low is None else low) is int and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        low, high = limits.min if low is None else low, limits.max if high is None else high
+    if low is None:
+        return ("positive", x) if high is None else ("minimum", x, high)
+    return ("maximum", x, low) if high is None else ("clip", x, low, high)
 
 
 def conj(x: Array, /) -> Array:
@@ -61,7 +58,8 @@ def imag(x: Array, /) -> Array:
     """
     handle = handle_of(x)
     zero = Handle.full([], 0, handle.dtype)
-    return Array._of(_core.apply("where", _core.apply("not_equal", handle, handle), zero, zero))
+    made = _core.apply("where", _core.apply("not_equal", handle, handle), zero, zero)
+    return read_only(Array._of(made), "imag")
 
 
 def real(x: Array, /) -> Array:
@@ -70,7 +68,7 @@ def real(x: Array, /) -> Array:
     >>> bl.real(bl.asarray([1.0, 2.0]))
     Array([1., 2.], dtype=float64)
     """
-    return apply("positive", x)
+    return view_of(x, apply("positive", x), ())
 
 
 take_numpys_arguments(globals(), __all__)

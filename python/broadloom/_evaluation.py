@@ -70,6 +70,8 @@ def evaluate(
     >>> bl.evaluate(x * 2, out=np.zeros(4))
     array([0., 2., 4., 6.])
     """
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise TypeError(f"evaluate: `progress` is {progress!r}, expected True, False, None or a function")
     plain: list[Array] = []
     for x in arrays:
         if isinstance(x, Array):

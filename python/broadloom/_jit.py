@@ -289,6 +289,7 @@ def jit(
     max_bytes: int | None = None,
     max_time: float | None = None,
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
+@shows_users_lines
 def jit(
     function: Callable[..., Any] | None = None,
     /,
@@ -365,6 +366,8 @@ def jit(
         known = ", ".join(("static_argnames", *named))
         raise TypeError(f"jit: there is no option `{next(iter(others))}`; there are {known}")
     options = {name: value for name, value in named.items() if value is not None}
+    if not isinstance(static_argnames, Iterable):
+        raise TypeError(f"jit: `static_argnames` is {static_argnames!r}, expected a name, or several")
     static = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     if function is None:
 
@@ -379,7 +382,7 @@ def jit(
 
 def _made(function: Callable[..., Any], static: tuple[str, ...], options: dict[str, Any]) -> JitFunction:
     if not callable(function):
-        raise TypeError(f"jit takes a function, not {type(function).__name__}")
+        raise TypeError(f"jit: `function` is {type(function).__name__}, expected a function")
     Kernel.parse("true", **options)
     try:
         signature = inspect.signature(function)

@@ -18,7 +18,7 @@ from broadloom._buffer import array_over
 from broadloom._operands import as_array, extents, one_axis, several_axes
 from broadloom._operators import handle_of
 from broadloom._signatures import take_numpys_arguments
-from broadloom._views import view_of
+from broadloom._views import read_only, view_of
 
 __all__ = [
     "broadcast_arrays",
@@ -53,7 +53,12 @@ def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
     if len({tuple(handle.dims) for handle in handles}) <= 1:
         return tuple(operands)
     shape = broadcast_shapes(*(extents("broadcast_arrays", handle) for handle in handles))
-    return tuple(Array._of(handle.broadcast_to(shape)) for handle in handles)
+    return tuple(
+        view_of(x, Array._of(handle), ())
+        if handle.shape == shape
+        else read_only(Array._of(handle.broadcast_to(shape)), "broadcast_arrays")
+        for x, handle in zip(operands, handles, strict=True)
+    )
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
@@ -73,14 +78,15 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
-    """The array repeated along new leading axes and axes of extent 1, so that it has the shape. Lazy.
+    """The array repeated along new leading axes and axes of extent 1, so that it has the shape. Lazy. Elements of the
+    result can't be set.
 
     Raises ValueError if it doesn't broadcast to the shape.
 
     >>> bl.broadcast_to(bl.asarray([1, 2]), (3, 2)).shape
     (3, 2)
     """
-    return Array._of(handle_of(x).broadcast_to(_shape("broadcast_to", shape)))
+    return read_only(Array._of(handle_of(x).broadcast_to(_shape("broadcast_to", shape))), "broadcast_to")
 
 
 def expand_dims(x: Array, /, axis: Axes) -> Array:

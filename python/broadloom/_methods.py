@@ -7,8 +7,8 @@ is lazy if the function's is.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -16,10 +16,18 @@ from broadloom._registry import found
 from broadloom._tracebacks import methods_show_users_lines
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
     from broadloom._array import Array
     from broadloom._core import Handle
 
+
 NO_VALUE = np._NoValue
+
+Number = bool | int | float
+Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
+Order = Literal["C", "F", "A", "K"]
+SortKind = Literal["quicksort", "mergesort", "heapsort", "stable"]
 
 
 def of_numpy(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Array:
@@ -62,9 +70,9 @@ class NumpyMethods:
 
     def astype(
         self,
-        dtype: Any,
-        order: str = "K",
-        casting: Any = "unsafe",
+        dtype: DTypeLike,
+        order: Order = "K",
+        casting: Casting = "unsafe",
         subok: bool = True,
         copy: bool = True,
         *,
@@ -80,11 +88,16 @@ class NumpyMethods:
         made: Array = found("astype")(self, np.dtype(dtype), casting, copy)
         return made
 
-    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Array:
+    def clip(
+        self,
+        min: Array | Number | None = None,
+        max: Array | Number | None = None,
+        out: Array | np.ndarray | None = None,
+    ) -> Array:
         """The elements within bounds, either of which may be None, as by `numpy.clip`."""
         return of_numpy(np.clip, self, min, max, out=out)
 
-    def round(self, decimals: int = 0, out: Any = None) -> Array:
+    def round(self, decimals: int = 0, out: Array | np.ndarray | None = None) -> Array:
         """The elements rounded to a number of decimals, ties to even, as by `numpy.round`."""
         return of_numpy(np.round, self, decimals, out=out)
 
@@ -108,21 +121,23 @@ class NumpyMethods:
 
     # Shapes.
 
-    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Array:
+    def reshape(
+        self, *shape: int | Sequence[int], order: Literal["C", "F", "A"] = "C", copy: bool | None = None
+    ) -> Array:
         """These elements in another shape, one extent of which may be -1: `reshape(2, 3)` or `reshape((2, 3))`."""
         return of_numpy(np.reshape, self, _axes(shape), order=order)
 
-    def ravel(self, order: str = "C") -> Array:
+    def ravel(self, order: Order = "C") -> Array:
         """The elements along one axis, in row-major order."""
         return of_numpy(np.ravel, self, order)
 
-    def flatten(self, order: str = "C") -> Array:
+    def flatten(self, order: Order = "C") -> Array:
         """A copy of the elements along one axis, in row-major order."""
         made = of_numpy(np.ravel, self, order)
         made._views = ()
         return made
 
-    def transpose(self, *axes: Any) -> Array:
+    def transpose(self, *axes: int | Sequence[int] | None) -> Array:
         """The axes in another order, reversed by default: `x.transpose(1, 0)` or `x.transpose((1, 0))`."""
         return of_numpy(np.transpose, self, _axes(axes) if axes else None)
 
@@ -130,25 +145,33 @@ class NumpyMethods:
         """The array with two axes exchanged."""
         return of_numpy(np.swapaxes, self, axis1, axis2)
 
-    def squeeze(self, axis: Any = None) -> Array:
+    def squeeze(self, axis: int | tuple[int, ...] | None = None) -> Array:
         """The array without axes of extent 1: all of them, or only those in `axis`."""
         return of_numpy(np.squeeze, self, axis)
 
-    def repeat(self, repeats: Any, axis: int | None = None) -> Array:
+    def repeat(self, repeats: int | Array, axis: int | None = None) -> Array:
         """Every element several times, as by `numpy.repeat`."""
         return of_numpy(np.repeat, self, repeats, axis)
 
     # Functions that NumPy computes.
 
-    def take(self, indices: Any, axis: int | None = None, out: Any = None, mode: Any = "raise") -> Array:
+    def take(
+        self,
+        indices: int | Array,
+        axis: int | None = None,
+        out: Array | np.ndarray | None = None,
+        mode: Literal["raise", "wrap", "clip"] = "raise",
+    ) -> Array:
         """The elements at indices along `axis`; computed by NumPy, unless there is one index."""
         return of_numpy(np.take, self, indices, axis, out, mode)
 
-    def dot(self, b: Any, out: Any = None) -> Array:
+    def dot(self, b: Array | Number, out: Array | np.ndarray | None = None) -> Array:
         """`numpy.dot`; computed by NumPy."""
         return of_numpy(np.dot, self, b, out=out)
 
-    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None) -> None:
+    def sort(
+        self, axis: int = -1, kind: SortKind | None = None, order: None = None, *, stable: bool | None = None
+    ) -> None:
         """Sorts this array: its values are evaluated, sorted by NumPy, and replace the expression."""
         # Without an axis, `numpy.sort` would return an array of another shape.
         axis = operator.index(axis)
@@ -156,12 +179,14 @@ class NumpyMethods:
         self._overwrite(made._operand())
 
     def argsort(
-        self, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None
+        self, axis: int | None = -1, kind: SortKind | None = None, order: None = None, *, stable: bool | None = None
     ) -> Array:
         """The indices that sort the array; computed by NumPy."""
         return of_numpy(np.argsort, self, axis, kind=kind, order=order, stable=stable)
 
-    def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Array:
+    def searchsorted(
+        self, v: Array | Number, side: Literal["left", "right"] = "left", sorter: Array | None = None
+    ) -> Array:
         """Where values belong in this sorted array; computed by NumPy."""
         return of_numpy(np.searchsorted, self, v, side, sorter)
 
@@ -174,21 +199,28 @@ class NumpyMethods:
         """The elements of diagonals; computed by NumPy."""
         return of_numpy(np.diagonal, self, offset, axis1, axis2)
 
-    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Array:
+    def trace(
+        self,
+        offset: int = 0,
+        axis1: int = 0,
+        axis2: int = 1,
+        dtype: DTypeLike | None = None,
+        out: Array | np.ndarray | None = None,
+    ) -> Array:
         """The sum of a diagonal; computed by NumPy."""
         return of_numpy(np.trace, self, offset, axis1, axis2, dtype, out)
 
     # Values.
 
-    def copy(self, order: str = "C") -> Array:
+    def copy(self, order: Order = "C") -> Array:
         """A copy of the current values, which later writes to shared memory do not change."""
         return of_numpy(np.copy, self)
 
-    def fill(self, value: Any) -> None:
+    def fill(self, value: Array | Number) -> None:
         """Makes every element the same value."""
         self._overwrite(of_numpy(np.full_like, self, value)._operand())
 
-    def item(self, *args: Any) -> bool | int | float:
+    def item(self, *args: int | tuple[int, ...]) -> bool | int | float:
         """One element as a Python bool, int or float: the only one, or the one at an index in row-major order, or at an
         index per axis. No other element is computed. TypeError without an index if there is not exactly one element.
 
@@ -208,7 +240,7 @@ class NumpyMethods:
         one: bool | int | float = x._operand().slice([operator.index(i) for i in index]).item()
         return one
 
-    def view(self, dtype: Any = None) -> Any:
+    def view(self, dtype: DTypeLike | None = None) -> Any:
         """The bytes of the values interpreted as another dtype: an array over the memory of this one, which is
         evaluated. The result is a NumPy array if `dtype` is a class of NumPy arrays, or an unsupported dtype.
 
@@ -218,7 +250,7 @@ class NumpyMethods:
         """
         return found("view")(self, dtype)
 
-    def tobytes(self, order: Any = "C") -> bytes:
+    def tobytes(self, order: Literal["C", "F", "A"] | None = "C") -> bytes:
         """The bytes of the values, in row-major order."""
         return np.asarray(self).tobytes(order)
 

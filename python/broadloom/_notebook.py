@@ -183,6 +183,7 @@ def explain(x: Any, *, code: bool = False, **options: Any) -> Explanation:
 _OPTIONAL = ("numexpr", "pandas", "dask", "xarray", "scipy", "numba", "jax", "tqdm")
 
 
+@shows_users_lines
 def show_versions(as_dict: bool = False) -> dict[str, Any] | None:
     """Prints what a report of a problem should contain: versions, the CPU, threads, and whether there is a compiler.
 

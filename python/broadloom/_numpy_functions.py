@@ -12,6 +12,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from broadloom import _core, _numpy_reductions, _options
 from broadloom._array import Array
 from broadloom._core import Handle
+from broadloom._elementwise import clip_by
 from broadloom._generated import numpy_reductions
 from broadloom._numpy_handlers import FUNCTIONS, array, as_handle, lazy, operand
 from broadloom._numpy_reductions import NO_VALUE, given, only_axis, reduction
@@ -20,7 +21,9 @@ from broadloom._ufuncs import (
     BOOL,
     Number,
     Operand,
+    Parameter,
     Unsupported,
+    as_dtype,
     call,
     common_dtype,
     converted,
@@ -97,8 +100,11 @@ def _clip(
     a: Any, a_min: Any = NO_VALUE, a_max: Any = NO_VALUE, out: Any = None, *, min: Any = NO_VALUE, max: Any = NO_VALUE
 ) -> Handle:
     low, high = (new if given(new) else old if given(old) else None for new, old in ((min, a_min), (max, a_max)))
+    handle = array(a)
     bounds = [None if bound is None else operand(bound) for bound in (low, high)]
-    return _numpy_reductions.clip(array(a), *bounds)
+    weak = (as_dtype(y, common_dtype(handle, y)) if isinstance(y, Parameter) else y for y in bounds)
+    function, *operands = clip_by(handle.dtype, handle, *weak)
+    return _core.apply(function, *operands, numpy_promotion=True)
 
 
 @lazy(np.round, np.around)
@@ -142,17 +148,20 @@ def _isneginf(x: Any, out: Any = None) -> Handle:
 
 
 @lazy(np.nan_to_num)
-def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Handle:
+def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     made = array(x)
-    if not copy:
-        raise Unsupported
     if made.dtype.kind != "f":
-        return made
+        return made if copy else x
     limits = np.finfo(made.dtype)
     values = (nan, limits.max if posinf is None else posinf, limits.min if neginf is None else neginf)
     for value, is_it in zip(values, (None, float("inf"), float("-inf")), strict=True):
         at = _core.apply("isnan", made) if is_it is None else _core.apply("equal", made, is_it)
         made = _core.apply("where", at, number_as(float(value), made.dtype), made)
+    if not copy:
+        if not isinstance(x, Array):
+            raise Unsupported
+        x._overwrite(made)
+        return x
     return made
 
 

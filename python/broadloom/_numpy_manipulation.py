@@ -19,8 +19,8 @@ from broadloom._core import Handle
 from broadloom._numpy_functions import FUNCTIONS
 from broadloom._numpy_handlers import array, lazy
 from broadloom._numpy_reductions import NO_VALUE, along_axis, axes_of, axis_number
-from broadloom._tracing import known
 from broadloom._ufuncs import Casting, Unsupported, call, common_dtype, converted, lend, own_dtype
+from broadloom._views import view_of
 
 __all__ = ["FUNCTIONS"]
 
@@ -39,10 +39,9 @@ def _broadcast_to(array_: Any, shape: Any, subok: bool = False) -> Handle:
 
 
 @lazy(np.broadcast_arrays)
-def _broadcast_arrays(*args: Any, subok: bool = False) -> list[Handle]:
-    handles = [array(x) for x in args]
-    shape = np.broadcast_shapes(*(known(x.shape) for x in handles))
-    return [x.broadcast_to(shape) for x in handles]
+def _broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Array, ...]:
+    operands = [x if isinstance(x, Array) else Array._of(array(x)) for x in args]
+    return _manipulation.broadcast_arrays(*operands)
 
 
 @lazy(np.reshape)
@@ -166,7 +165,7 @@ def _at_least(x: Handle, rank: int) -> Handle:
 
 def _add_at_least(function: Any, rank: int) -> None:
     def at_least(*arys: Any) -> Any:
-        made = [_at_least(array(x), rank) for x in arys]
+        made = [view_of(x, Array._of(_at_least(array(x), rank)), function) for x in arys]
         return made[0] if len(made) == 1 else tuple(made)
 
     FUNCTIONS[function] = at_least

@@ -27,7 +27,7 @@ from broadloom._operands import has_mask
 from broadloom._registry import registered
 from broadloom._tracing import known, refuse
 from broadloom._ufuncs import BOOL, DTYPES, Casting, Unsupported, converted
-from broadloom._views import view_by
+from broadloom._views import read_only, view_by, view_of
 
 _ACCUMULATED: dict[np.ufunc, str] = {np.add: "cumulative_sum", np.multiply: "cumulative_prod"}
 
@@ -38,11 +38,14 @@ _CHANGING = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal
 _VIEWS = frozenset(
     getattr(np, name)
     for name in (
-        "array_split diagonal dsplit expand_dims flip fliplr flipud hsplit matrix_transpose moveaxis ravel real reshape rollaxis "
-        "rot90 split squeeze swapaxes transpose unstack vsplit"
+        "array_split dsplit expand_dims flip fliplr flipud hsplit matrix_transpose moveaxis ravel real real_if_close reshape "
+        "rollaxis rot90 split squeeze swapaxes transpose unstack vsplit"
     ).split()
     if hasattr(np, name)
 )
+
+#: Functions whose result can't be set in NumPy, or only so that several elements change.
+_READ_ONLY = frozenset({np.broadcast_to, np.imag, np.lib.stride_tricks.sliding_window_view})
 
 #: The maximum number of items in a list of arguments that are searched for arrays with NumPy's promotion.
 _LOOKED_INTO = 1024
@@ -65,25 +68,30 @@ def to_numpy(value: Any, depth: int = 0) -> Any:
     return value
 
 
-def from_numpy(value: Any) -> Any:
-    """Converts a result of NumPy: arrays and numbers of supported dtypes become our arrays, and everything else is
-    kept."""
+def from_numpy(value: Any, name: str, operands: list[np.ndarray]) -> Any:
+    """Converts a result of a NumPy function: arrays and numbers of supported dtypes become our arrays, and everything else is
+    kept. A view of an operand can't be set, since the place of its elements in the operand is not known."""
     if isinstance(value, np.ndarray | np.generic):
         is_plain = isinstance(value, np.generic) or type(value) is np.ndarray
         if not is_plain or value.dtype not in DTYPES:
             return value
         values = np.asarray(value)
-        return Array._of(_options.evaluated(_ufuncs.lend(values)) if values.base is not None else _ufuncs.lend(values))
+        if values.base is None:
+            return Array._of(_ufuncs.lend(values))
+        made = Array._of(_options.evaluated(_ufuncs.lend(values)))
+        return read_only(made, name) if any(np.may_share_memory(values, x) for x in operands) else made
     if isinstance(value, tuple | list):
-        made = [from_numpy(item) for item in value]
-        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+        several = [from_numpy(item, name, operands) for item in value]
+        return type(value)(*several) if hasattr(value, "_fields") else type(value)(several)
     return value
 
 
 def _by_numpy(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if any(isinstance(x, Array) and x._handle.is_symbolic for x in (*args, *kwargs.values())):
         refuse(f"`numpy.{function.__name__}`, which computes at once,", advice="call it outside of the function")
-    return from_numpy(function(*to_numpy(args), **to_numpy(kwargs)))
+    given = to_numpy(args)
+    operands = [x for x, old in zip(given, args, strict=True) if isinstance(old, Array)]
+    return from_numpy(function(*given, **to_numpy(kwargs)), function.__name__, operands)
 
 
 # Results that are written to `out`.
@@ -323,6 +331,8 @@ def array_function(function: Callable[..., Any], types: Any, args: tuple[Any, ..
     made = _made_by(function, types, args, kwargs)
     if function in _VIEWS and args and isinstance(args[0], Array) and made is not args[0]:
         made = view_by(function, args, kwargs, made)
+    elif function in _READ_ONLY and isinstance(made, Array):
+        read_only(made, function.__name__)
     is_given = made is kwargs.get("out") or any(made is x for x in args)
     return made if is_given or not _has_rule(args) else _with_rule(made)
 
@@ -391,7 +401,11 @@ def view(x: Array, dtype: Any) -> Any:
     values = np.asarray(x)
     made = values.view() if dtype is None else values.view(dtype)
     is_class = isinstance(dtype, type) and issubclass(dtype, np.ndarray)
-    return made if is_class or made.dtype not in DTYPES else array_over(made)
+    if is_class or made.dtype not in DTYPES:
+        return made
+    if made.dtype.itemsize != values.dtype.itemsize:
+        return read_only(array_over(made), "view")
+    return view_of(x, array_over(made), lambda memory: memory.view(made.dtype))
 
 
 def _wrapped_all(made: Any) -> Any:

@@ -16,7 +16,13 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from broadloom import _core
 from broadloom._core import Handle
 from broadloom._generated.tables import EXTREMES, IDENTITIES, MOMENTS
-from broadloom._ufuncs import BOOL, Operand, Unsupported, as_dtype, common_dtype, converted, number_as, own_dtype
+from broadloom._ufuncs import (
+    BOOL,
+    Unsupported,
+    converted,
+    number_as,
+    own_dtype,
+)
 
 #: The function that combines an initial value with a result.
 COMBINED = {
@@ -176,32 +182,6 @@ def cumulative(name: str, x: Handle, axis: Any = None, dtype: Any = None, includ
     if x.dtype == BOOL:
         x = converted(x, np.dtype(np.int64))
     return x.cumulative(name, axis, to, include_initial)
-
-
-def bounds_of(dtype: np.dtype[Any], low: Any, high: Any) -> tuple[Any, Any]:
-    """The bounds that affect elements of a dtype. As in NumPy, a Python integer that no element exceeds becomes None,
-    since the dtype may not be able to represent it."""
-    if dtype.kind not in "iu":
-        return low, high
-    limits = np.iinfo(dtype)
-    return (
-        None if type(low) is int and low <= limits.min else low,
-        None if type(high) is int and high >= limits.max else high,
-    )
-
-
-def clip(x: Handle, low: Operand | None, high: Operand | None) -> Handle:
-    """`x` clipped to bounds, either of which may be missing, in the common dtype of all operands."""
-    low, high = bounds_of(x.dtype, low, high)
-    bounds = [bound for bound in (low, high) if bound is not None]
-    dtype = common_dtype(x, *bounds)
-    if dtype == BOOL:
-        raise Unsupported
-    made = converted(x, dtype)
-    for op, bound in (("maximum", low), ("minimum", high)):
-        if bound is not None:
-            made = _core.apply(op, made, as_dtype(bound, dtype))
-    return made
 
 
 def rounded(x: Handle, decimals: int = 0) -> Handle:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from broadloom._array import Array, of_numpy
-from broadloom._tracebacks import shorten, shows_users_lines
+from broadloom._tracebacks import refuse, shorten, shows_users_lines, without_frames
 
 
 def take_numpys_arguments(namespace: dict[str, Any], names: Sequence[str], of: ModuleType = np) -> None:
@@ -36,11 +36,21 @@ def _extended(function: Callable[..., Any], of_numpys: Callable[..., Any]) -> Ca
             # If the arguments fit the signature, the function itself raised the error.
             is_ours = _fits(function, args, kwargs) and not _is_numpys_axis(function, kwargs)
             if is_ours or not isinstance(error, TypeError | ValueError) or not _fits(of_numpys, args, kwargs):
+                try:
+                    refuse(error, function, args, kwargs, of_numpys)
+                except Exception as said:
+                    without_frames(said)
+                    raise
                 shorten(error)
                 raise
         try:
             made = of_numpys(*args, **kwargs)
         except Exception as error:
+            try:
+                refuse(error, function, args, kwargs, of_numpys)
+            except Exception as said:
+                without_frames(said)
+                raise
             shorten(error)
             raise
         return made if kwargs.get("out") is not None else _ours(made)

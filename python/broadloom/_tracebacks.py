@@ -11,11 +11,13 @@ from __future__ import annotations
 import dis
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
 from broadloom._errors import Error, InternalError
+from broadloom._registry import found
 from broadloom._tracing import PACKAGE, TracerError, tracing
 
 _RAISE = dis.opmap["RAISE_VARARGS"]
@@ -62,6 +64,30 @@ def _is_answer(error: BaseException, place: TracebackType) -> bool:
     return code.co_filename.startswith(PACKAGE) and code.co_code[place.tb_lasti] == _RAISE
 
 
+def refuse(
+    error: Exception,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    of_numpys: Callable[..., Any] | None = None,
+) -> None:
+    """Raises an error that names the function and the argument, if an argument is to blame for the error of a failed call.
+    For handlers in the public function that the user called."""
+    outside = sys._getframe(1).f_back
+    is_inner = outside is not None and outside.f_code.co_filename.startswith(PACKAGE)
+    if is_inner or function.__name__.startswith("_"):
+        return
+    said = found("refusal")(error, function, args, kwargs, of_numpys)
+    if said is not error:
+        raise said from None
+
+
+def without_frames(error: Exception) -> None:
+    """Removes all frames from the traceback of an error that `refuse` raised, unless a function is traced."""
+    if not tracing.depth:
+        error.__traceback__ = None
+
+
 def shows_users_lines(function: F) -> F:
     """A decorator for functions and methods: the tracebacks of their errors show the user's lines only."""
 
@@ -69,6 +95,11 @@ def shows_users_lines(function: F) -> F:
         try:
             return function(*args, **kwargs)
         except Exception as error:
+            try:
+                refuse(error, function, args, kwargs)
+            except Exception as said:
+                without_frames(said)
+                raise
             shorten(error)
             raise
 

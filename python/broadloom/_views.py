@@ -7,13 +7,32 @@ assignment to the view is an error, since its user would change other elements t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from broadloom._array import Array, Steps
+from broadloom._array import Array, Step, Steps
 from broadloom._tracing import refuse
+
+
+class ReadOnly:
+    """Stands in the place of a reference to an array, in the views of an array whose elements can't be set: several of them
+    may be one element in memory, or NumPy computed where they are."""
+
+    def __init__(self, function: str) -> None:
+        self.message = (
+            f"elements of what `{function}` returned can't be set: set elements of the array that it was taken from, "
+            "`x[key] = value`, or those of a copy, `x.copy()`"
+        )
+
+    def __call__(self) -> ReadOnly:
+        return self
+
+
+def read_only(made: Array, function: str) -> Array:
+    """Marks an array as the result of a function whose elements can't be set."""
+    made._views = ((ReadOnly(function), 0, None),)
+    return made
 
 
 def located(memory: np.ndarray, steps: Steps) -> np.ndarray:
@@ -35,13 +54,16 @@ def located(memory: np.ndarray, steps: Steps) -> np.ndarray:
 def parents(array: Array) -> list[tuple[Array, Steps]]:
     """The live arrays that an assignment to a view is passed on to, nearest first, each with the steps to the view.
 
-    ValueError if the elements of one of them differ from the view's now; TracerError if one is traced.
+    ValueError if the elements of one of them differ from the view's now, or if the view is read-only; TracerError if one is
+    traced.
     """
     found: list[tuple[Array, Steps]] = []
     for reference, version, steps in array._views:
         parent = reference()
         if parent is None:
             continue
+        if isinstance(parent, ReadOnly):
+            raise ValueError(parent.message)
         if parent._handle.is_symbolic:
             refuse(
                 "setting elements of a view",
@@ -63,7 +85,7 @@ def _has_elements(parent: Array, steps: Steps, view: Array) -> bool:
     return bool(there.shape == here.shape and there.dtype == here.dtype and there.tobytes() == here.tobytes())
 
 
-def view_of(x: Any, made: Array, step: Callable[[np.ndarray], np.ndarray]) -> Array:
+def view_of(x: Any, made: Array, step: Step) -> Array:
     """Marks an array as a view of another one, if that is one of our arrays."""
     return x._taken(made, step) if isinstance(x, Array) else made
 

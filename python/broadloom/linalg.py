@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import index
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from broadloom._operators import handle_of
 from broadloom._reductions import vecdot
 from broadloom._signatures import take_numpys_arguments
 from broadloom._through_numpy import matmul, tensordot, values_of
+from broadloom._views import read_only
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 __all__ = [
     "cholesky",
@@ -135,7 +139,8 @@ def diagonal(x: Array, /, *, offset: int = 0) -> Array:
     >>> bl.linalg.diagonal(bl.asarray([[1, 2], [3, 4]]))
     Array([1, 4], dtype=int64)
     """
-    return array_over(np.linalg.diagonal(_matrices("diagonal", x), offset=index(offset)), x)
+    made = array_over(np.linalg.diagonal(_matrices("diagonal", x), offset=index(offset)), x)
+    return read_only(made, "diagonal")
 
 
 def eig(x: Array, /) -> NoReturn:
@@ -326,7 +331,7 @@ def svdvals(x: Array, /) -> Array:
     return _through(np.linalg.svdvals, x)
 
 
-def trace(x: Array, /, *, offset: int = 0, dtype: Any = None) -> Array:
+def trace(x: Array, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The sums of the diagonals of matrices, `offset` places above the main one. Integers are summed as int64 or
     uint64, unless a dtype is given. Evaluates its operand; its diagonal is a view by NumPy, whose sum stays lazy.
 

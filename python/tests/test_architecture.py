@@ -42,6 +42,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_jit",
         "_methods",
         "_operators",
+        "_refusals",
         "_scalars",
         "_shared_work",
         "_threadpools",

@@ -178,6 +178,7 @@ def test_filled_arrays() -> None:
     assert same(bl.full(2, -0.0, dtype=bl.float32), np.full(2, -0.0, dtype=np.float32))
     assert same(bl.full(2, 2**64 - 1, dtype=bl.uint64), np.full(2, 2**64 - 1, dtype=np.uint64))
     assert same(bl.full(2, 10**30, dtype=bl.float64), np.full(2, 1e30))
+    assert same(bl.full(2, [1, 2]), np.full(2, [1, 2]))  # type: ignore[arg-type]
     assert [bl.full(1, value).dtype for value in (True, 1, 1.0)] == [bl.bool, bl.int64, bl.float64]
     assert same(bl.full((2,), bl.asarray(3, dtype=bl.int8)), np.full(2, 3, dtype=np.int8))
     x = bl.ones((2, 1), dtype=bl.int16)
@@ -191,8 +192,8 @@ def test_filled_arrays() -> None:
             bl.full(1, value, dtype=dtype)
     assert bl.full(1, bl.inf, dtype=bl.float16).tolist() == [bl.inf]
     assert bl.zeros(np.array([1, 2])).shape == (1, 2)
-    with pytest.raises(TypeError, match="list"):
-        bl.full(2, [1, 2])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="full: `fill_value` is {1, 2}, expected"):
+        bl.full(2, {1, 2})  # type: ignore[arg-type]
     with pytest.raises(NotImplementedError, match="complex"):
         bl.full(2, 1j)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="300"):

@@ -477,3 +477,12 @@ def test_refusals_of_a_text_name_the_keyword() -> None:
         bl.Kernel.parse("x: int64[n]; return x * 2.5")
     kernel = bl.Kernel.parse("x: int64[n]; return x * 2.5", promotion="numpy")
     assert kernel(np.array([2])).tolist() == [5.0]
+
+
+@pytest.mark.usefixtures("strict")
+def test_a_number_beyond_a_float_dtype_names_the_option() -> None:
+    for number in (2**70, 1e9, -(10**30)):
+        with pytest.raises(bl.LiteralError, match=r'represented as float16; .*promotion="numpy"'):
+            bl.asarray(np.float16([1.0])) * number
+    with bl.set_options(promotion="numpy"):
+        assert (bl.asarray(np.float16([1.0])) * 2**70).tolist() == [np.inf]

@@ -45,8 +45,26 @@ def test_results_are_written_to_out() -> None:
 
 def test_an_argument_that_nobody_takes_is_refused_by_name() -> None:
     x = bl.asarray(MEMORY)
-    for call in (lambda: bl.sum(x, along=0), lambda: bl.exp(x, base=2), lambda: bl.add(x), lambda: bl.zeros()):  # type: ignore[call-arg]
-        with pytest.raises(TypeError, match=r"(sum|exp|add|zeros)\(\)"):
+    calls: dict[str, Any] = {
+        "sum: there is no argument `along`; the arguments are x, axis, dtype, keepdims, out, initial, where": lambda: (
+            bl.sum(
+                x,
+                along=0,  # type: ignore[call-arg]
+            )
+        ),
+        "sum: there is no argument `along`; the arguments are axis, dtype, out, keepdims, initial, where": lambda: (
+            x.sum(
+                along=0  # type: ignore[call-arg]
+            )
+        ),
+        "exp: there is no argument `base`; the arguments are x, out, where": lambda: bl.exp(x, base=2),  # type: ignore[call-arg]
+        "add: the argument `x2` is missing; the arguments are x1, x2": lambda: bl.add(x),  # type: ignore[call-arg]
+        "zeros: the argument `shape` is missing": lambda: bl.zeros(),  # type: ignore[call-arg]
+        "reshape: the argument `x` is passed by its position": lambda: bl.reshape(x=x, shape=(6,)),  # type: ignore[call-arg]
+        "item: there is no argument `index`; the arguments are args": lambda: x.item(index=0),  # type: ignore[call-arg]
+    }
+    for words, call in calls.items():
+        with pytest.raises(TypeError, match=f"^{words}"):
             call()
 
 

@@ -94,6 +94,13 @@ WRITES: dict[str, Callable[[Any], None]] = {
     "np.split": lambda x: np.split(x, 2, axis=1)[1].__setitem__(0, 5),
     "np.rot90": lambda x: np.rot90(x).__setitem__(0, 5),
     "np.expand_dims": lambda x: np.expand_dims(x, 1)[0].__setitem__(0, 5),
+    "np.atleast_3d": lambda x: np.atleast_3d(x).__setitem__(0, 5),
+    "several of np.atleast_2d": lambda x: np.atleast_2d(x[0], x[1])[1].__setitem__((0, 1), 99),
+    "np.real_if_close": lambda x: np.real_if_close(x).__setitem__(0, 5),
+    "np.nan_to_num": lambda x: (x.__setitem__(0, np.nan), np.nan_to_num(x, copy=False, nan=5))[-1],
+    "view": lambda x: x.T.view().__setitem__(0, 5),
+    "view as another dtype": lambda x: x[1:].view(np.int64).__setitem__(0, 5),
+    "broadcast_arrays, of this shape": lambda x: np.broadcast_arrays(x, np.zeros(4))[0].__setitem__(0, 5),
     "augmented item": lambda x: x.T.__setitem__(1, x.T[1] + 1),
 }
 
@@ -122,6 +129,11 @@ NAMESPACE: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = [
     (lambda x: bl.expand_dims(x, axis=0)[0], lambda x: x),
     (lambda x: bl.squeeze(bl.expand_dims(x, axis=0), axis=0), lambda x: x),
     (lambda x: bl.unstack(x, axis=1)[2:], lambda x: x.T[2:]),
+    (lambda x: bl.real(x), lambda x: x),
+    (lambda x: bl.from_dlpack(x), lambda x: x),
+    (lambda x: bl.broadcast_arrays(x, bl.zeros(4))[0], lambda x: x),
+    (lambda x: bl.atleast_3d(x)[:, :, 0], lambda x: x),
+    (lambda x: x.promoting_by_numpy(), lambda x: x),
 ]
 
 
@@ -156,6 +168,53 @@ def test_copies_are_no_views() -> None:
     ):
         copied[...] = -1
     assert np.asarray(x).tolist() == grid().tolist()
+
+
+READ_ONLY: dict[str, Callable[[Any], Any]] = {
+    "broadcast_to": lambda x: bl.broadcast_to(x, (2, 3, 4)),
+    "broadcast_to, of numpy": lambda x: np.broadcast_to(x, (2, 3, 4)),
+    "broadcast_to, of a row": lambda x: np.broadcast_to(x[0], (3, 4)),
+    "broadcast_to, a view of it": lambda x: bl.broadcast_to(x, (2, 3, 4))[1].T,
+    "broadcast_arrays": lambda x: bl.broadcast_arrays(x, bl.zeros((2, 3, 4)))[0],
+    "broadcast_arrays, of numpy": lambda x: np.broadcast_arrays(x, np.zeros((2, 3, 4)))[0],
+    "imag": lambda x: bl.imag(x),
+    "imag, a property": lambda x: x.imag,
+    "diagonal": lambda x: x.diagonal(),
+    "diagonal, of linalg": lambda x: bl.linalg.diagonal(x),
+    "diag": lambda x: np.diag(x),
+    "sliding_window_view": lambda x: np.lib.stride_tricks.sliding_window_view(x, 2, axis=1),
+    "sliding_window_view, writeable": lambda x: np.lib.stride_tricks.sliding_window_view(x, 2, axis=1, writeable=True),
+    "meshgrid": lambda x: np.meshgrid(x[0], x[1], copy=False)[0],
+    "trim_zeros": lambda x: np.trim_zeros(x[0]),
+    "einsum": lambda x: np.einsum("ij->ji", x),
+    "view": lambda x: x.view(np.float32),
+}
+
+
+@pytest.mark.parametrize("name", READ_ONLY)
+def test_what_cannot_be_written_through_says_what_to_write(name: str) -> None:
+    for x in (bl.asarray(grid()), bl.asarray(grid()) + 0):
+        view = READ_ONLY[name](x)
+        values = np.array(view)
+        words = rf"what `{name.split(',')[0]}` returned can't be set.*x\[key\] = value.*x\.copy\(\)"
+        with pytest.raises(ValueError, match=words):
+            view[0] = 99
+        with pytest.raises(ValueError, match=words):
+            np.copyto(view, 99)
+        assert np.array_equal(np.asarray(x), grid()) and np.array_equal(np.asarray(view), values)
+        copied = view.copy()
+        copied[0] = 99
+        view *= 2
+        view[0] = 98
+        assert (copied[0] == 99).all() and (view[0] == 98).all() and np.array_equal(np.asarray(x), grid())
+
+
+def test_a_view_is_written_if_only_other_elements_of_its_array_changed() -> None:
+    x = bl.asarray(grid())
+    y = x[1:]
+    x[0] = 7
+    y[0] = 3
+    assert x.tolist() == [[7.0] * 4, [3.0] * 4, [8.0, 9.0, 10.0, 11.0]]
 
 
 def test_in_place_operators_rebind_a_name() -> None:

@@ -1,0 +1,206 @@
+"""Messages about arguments that a function does not take: they name the function, the argument, and what it takes.
+
+Nothing is checked beforehand. When a call has failed, its arguments are compared with the annotations of the function's
+signature. If one does not fit, the error that the user sees is about that argument. It would otherwise be about a step
+inside the function, such as `'str' object cannot be interpreted as an integer`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from broadloom._array import Array
+from broadloom._errors import Error, InternalError, NoValuesError
+from broadloom._operators import OverArrays, accepted
+from broadloom._registry import registered
+from broadloom._tracing import TracerError
+
+#: How errors print whose text is their only argument.
+_PLAIN = (BaseException.__str__, AttributeError.__str__)
+
+#: The types of arguments that only NumPy's function of a name takes, and of results.
+_NUMPYS = {
+    "axis": "int | tuple[int, ...] | None",
+    "decimals": "int",
+    "dtype": "DTypeLike | None",
+    "initial": "Number | None",
+    "keepdims": "bool",
+    "out": "Out | None",
+    "where": "Array | bool",
+}
+
+
+def _is_int(value: Any) -> bool:
+    try:
+        index(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, complex, np.generic)) or getattr(value, "ndim", None) == 0
+
+
+def _is_operand(value: Any) -> bool:
+    try:
+        return isinstance(value, OverArrays) or accepted(value) is not NotImplemented
+    except (TypeError, ValueError):
+        return isinstance(value, (np.ndarray, np.generic))
+
+
+def _is_dtype(value: Any) -> bool:
+    if value is None or isinstance(value, (dict, list, tuple)):
+        return False
+    try:
+        return np.dtype(value).kind in "biufc"
+    except TypeError:
+        return False
+
+
+#: For each part of an annotation: the words for it, and a function that tells whether it describes a value. Parts that are
+#: not in the table describe every value.
+_PARTS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "Array": ("an array", _is_operand),
+    "DTypeLike": ("a dtype of numbers", _is_dtype),
+    "NoValue": ("", lambda value: value is np._NoValue),
+    "None": ("None", lambda value: value is None),
+    "Number": ("a number", _is_number),
+    "Out": ("an array", lambda value: isinstance(value[0] if type(value) is tuple else value, (Array, np.ndarray))),
+    "bool": ("True or False", lambda value: isinstance(value, (bool, int, np.bool))),
+    "float": ("a number", _is_number),
+    "int": ("an int", _is_int),
+    "ndarray": ("an array", lambda value: isinstance(value, np.ndarray)),
+    "str": ("a str", lambda value: isinstance(value, str)),
+    "tuple": ("a tuple", lambda value: isinstance(value, (tuple, list))),
+}
+#: The words for several values of a part.
+_SEVERAL = {"int": "ints", "Array": "arrays", "float": "numbers"}
+
+
+def _parts(annotation: str, names: dict[str, Any]) -> list[tuple[str, Callable[[Any], bool]]]:
+    """The parts of an annotation, with their words and functions. `names` contains the module's names for types."""
+    found = []
+    parts = re.split(r" \| (?![^\[]*\])", re.sub(r"\b\w+\.(?=\w)", "", annotation))
+    for part in parts:
+        of_several = re.fullmatch(r"(tuple|Sequence)\[(\w+)(?:, \.\.\.)?\]", part)
+        if part == "Array" and "int" in parts:
+            found.append(("an array", lambda value: _is_operand(value) and not isinstance(value, float)))
+        elif part in _PARTS:
+            found.append(_PARTS[part])
+        elif of_several and of_several[2] in _SEVERAL:
+            found.append(_several(*of_several.groups()))
+        elif part.startswith("tuple["):
+            found.append(_PARTS["tuple"])
+        elif part.startswith("Literal["):
+            values = re.findall(r"[\"']([^\"']+)[\"']", part)
+            found.append((_listed(map(repr, values)), values.__contains__))
+        elif part in names and not isinstance(names[part], type):
+            found += _parts(str(names[part]), names)
+        elif part in names and names[part].__name__ in _PARTS:
+            found.append(_PARTS[names[part].__name__])
+        else:
+            found.append(("", lambda value: True))
+    return found
+
+
+def _several(kind: str, part: str) -> tuple[str, Callable[[Any], bool]]:
+    each = _PARTS[part][1]
+
+    def fits(value: Any) -> bool:
+        is_several = isinstance(value, Iterable) and not isinstance(value, (str, bytes, dict))
+        return is_several and not (isinstance(value, Array) and value.ndim == 0) and all(map(each, value))
+
+    return f"a {kind.lower()} of {_SEVERAL[part]}", fits
+
+
+def _listed(words: Iterable[str]) -> str:
+    *rest, last = dict.fromkeys(filter(None, words))
+    return f"{', '.join(rest)} or {last}" if rest else last
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, (Array, np.ndarray)):
+        return f"an array of {value.dtype} with {value.ndim} axes"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def _unfitting(parameter: inspect.Parameter, value: Any, names: dict[str, Any]) -> str | None:
+    """What is wrong with an argument; None if it fits its annotation."""
+    annotation = parameter.annotation
+    if annotation is parameter.empty or parameter.name == "out":
+        annotation = _NUMPYS.get(parameter.name, "Any")
+    parts = _parts(str(annotation), names)
+    for one in value if parameter.kind is parameter.VAR_POSITIONAL else (value,):
+        if one is not parameter.default and not any(fits(one) for _, fits in parts):
+            advice = "; see asarray" if "Array" in annotation else ""
+            return f"`{parameter.name}` is {_shown(one)}, expected {_listed(words for words, _ in parts)}{advice}"
+    return None
+
+
+def _unbound(signature: inspect.Signature, names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """What is wrong with a call that does not fit a signature. `names` are those of all arguments that are taken."""
+    listed = f"the arguments are {', '.join(names)}"
+    for name in kwargs:
+        if name not in names:
+            return f"there is no argument `{name}`; {listed}"
+    parameters = list(signature.parameters.values())
+    missing = [p.name for p in parameters[len(args) :] if p.default is p.empty and p.name not in kwargs]
+    if missing:
+        return f"the argument `{missing[0]}` is missing; {listed}"
+    by_position = [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY and p.name in kwargs]
+    if by_position:
+        return f"the argument `{by_position[0]}` is passed by its position, without its name"
+    return f"the call has more arguments by position than the function takes, or an argument twice; {listed}"
+
+
+@registered("refusal")
+def refusal(
+    error: Exception,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    of_numpys: Callable[..., Any] | None = None,
+) -> Exception:
+    """The error of a failed call, or one about an argument that the function does not take. `of_numpys` is a function of
+    NumPy whose arguments are taken too."""
+    is_about_values = isinstance(error, (TracerError, InternalError, NoValuesError))
+    if is_about_values or not isinstance(error, (TypeError, ValueError, AttributeError, LookupError)):
+        return error
+    name, own = function.__name__, inspect.signature(function)
+    signatures = [own]
+    if of_numpys is not None:
+        try:
+            signatures.append(inspect.signature(of_numpys))
+        except ValueError:
+            return error
+    wrong = None
+    for signature in signatures:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError:
+            continue
+        for argument, value in bound.arguments.items():
+            parameter = own.parameters.get(argument, signature.parameters[argument])
+            wrong = wrong or _unfitting(parameter, value, function.__globals__)
+        break
+    else:
+        if any(p.kind is p.VAR_KEYWORD for p in own.parameters.values()):
+            return error
+        # The names of NumPy's operands differ from the standard's.
+        of_numpy = [name for name, p in signatures[-1].parameters.items() if p.default is not p.empty]
+        taken = [argument for argument in (*own.parameters, *of_numpy) if argument != "self"]
+        wrong = _unbound(own, list(dict.fromkeys(taken)), args, kwargs)
+    if wrong is not None:
+        return (ValueError if isinstance(error, ValueError) else TypeError)(f"{name}: {wrong}")
+    is_named = re.search(rf"\b{name}\b", str(error)) or (isinstance(error, Error) and error.operation is not None)
+    if not is_named and type(error).__str__ in _PLAIN and len(error.args) == 1:
+        error.args = (f"{name}: {error}",)
+    return error

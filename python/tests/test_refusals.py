@@ -1,0 +1,184 @@
+"""Tests arguments of a wrong type: each parameter of each function and method takes a value, or an error names the function,
+the argument and what it takes, and nothing inside the package."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import broadloom as bl
+
+MATRIX = np.arange(1.0, 10.0).reshape(3, 3) + 9 * np.eye(3)
+
+
+class Odd:
+    """An object that no function takes."""
+
+    def __repr__(self) -> str:
+        return "Odd()"
+
+
+#: Arguments with which each function works, by the names of parameters. For other names, it is an array.
+ARGUMENTS: dict[str, Any] = {
+    "arrays": [bl.asarray(MATRIX)] * 2,
+    "axes": (1, 0),
+    "axis": 0,
+    "axis1": 0,
+    "axis2": 1,
+    "device": "cpu",
+    "destination": 1,
+    "dtype": np.float64,
+    "fill_value": 1,
+    "from_": np.int8,
+    "function": abs,
+    "indices": bl.asarray([0]),
+    "kind": "integral",
+    "n": 1,
+    "n_cols": 2,
+    "n_rows": 2,
+    "num": 3,
+    "obj": [1.0],
+    "repeats": 2,
+    "repetitions": (2,),
+    "shape": (9,),
+    "shift": 1,
+    "source": 0,
+    "start": 0,
+    "stop": 3,
+    "to": np.float64,
+    "type": np.float64,
+    "v": 1.0,
+    "value": 1.0,
+}
+#: In these functions the names have other meanings.
+OTHERS: dict[str, dict[str, Any]] = {
+    "iinfo": {"type": np.int8},
+    "shape": {"shape": (9,)},
+    "searchsorted": {"x1": bl.asarray([1.0, 2.0])},
+    "outer": {"x1": bl.asarray([1.0, 2.0]), "x2": bl.asarray([1.0, 2.0])},
+    "tensordot": {"axes": 1},
+    "fftn": {"axes": (0, 1)},
+}
+#: Names from inside the package.
+INTERNAL = re.compile(
+    r"_core|Handle|NumpyMethods|Reductions\.|Array\.|NoValue|\b_[a-z]|argument must be|interpreted as an integer"
+)
+
+
+def functions() -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
+    for module in (bl, bl.linalg, bl.fft):
+        for name in module.__all__:
+            function = getattr(module, name)
+            if inspect.isfunction(function) and name not in ("explain", "set_options", "eig", "eigvals"):
+                yield f"{module.__name__}.{name}", function, ()
+    for name, method in inspect.getmembers(bl.Array, inspect.isfunction):
+        if not name.startswith("_"):
+            yield f"Array.{name}", method, (bl.asarray([1.0, 2.0] if name == "searchsorted" else MATRIX),)
+
+
+FUNCTIONS = {name: (function, first) for name, function, first in functions()}
+
+
+def operand(name: str) -> Any:
+    if "bitwise" in name:
+        return bl.asarray([1, 2])
+    return bl.asarray([True, False]) if "logical" in name else bl.asarray(MATRIX)
+
+
+def calls(name: str) -> Iterator[tuple[str, Any, tuple[Any, ...], dict[str, Any]]]:
+    """Calls with one wrong argument each: the parameter's name, the argument, and the arguments of the call."""
+    function, first = FUNCTIONS[name]
+    parameters = list(inspect.signature(function).parameters.values())[len(first) :]
+    good = ARGUMENTS | OTHERS.get(name.rpartition(".")[2], {})
+    for place, parameter in enumerate(parameters):
+        if parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        annotation = str(parameter.annotation)
+        takes_floats = re.search("float|Number|Array|Any|Shape", annotation)
+        for wrong in (Odd(), {"a": 1}, "wrong", *(() if takes_floats else (0.5,))):
+            before = [p for p in parameters[:place] if p.kind is not p.KEYWORD_ONLY]
+            before = [p for p in before if p.default is p.empty or p.kind is p.POSITIONAL_ONLY]
+            after = [p for p in parameters[place + 1 :] if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+            args = [good.get(p.name, operand(name)) for p in before if p.kind is not p.VAR_POSITIONAL]
+            kwargs = {p.name: good.get(p.name, operand(name)) for p in after}
+            args += [
+                good.get(p.name, operand(name))
+                for p in parameters[place + 1 :]
+                if p.default is p.empty and p.kind is p.POSITIONAL_ONLY
+            ]
+            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
+                args.insert(len(before), wrong)
+            else:
+                kwargs[parameter.name] = wrong
+            yield parameter.name, wrong, (*first, *args), kwargs
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_wrong_argument_is_refused_by_name(name: str) -> None:
+    function, short = FUNCTIONS[name][0], name.rpartition(".")[2]
+    for argument, wrong, args, kwargs in calls(name):
+        try:
+            function(*args, **kwargs)
+        except Exception as error:
+            said = str(error)
+            assert re.search(rf"\b{short}\b", said), (argument, wrong, said)
+            assert re.search(rf"\b{argument}\b", said), (argument, wrong, said)
+            assert not INTERNAL.search(said), (argument, wrong, said)
+            frames = traceback.extract_tb(error.__traceback__)
+            assert {frame.filename for frame in frames} == {__file__}, (argument, wrong, said)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_an_unknown_keyword_lists_those_that_exist(name: str) -> None:
+    function, first = FUNCTIONS[name]
+    parameters = list(inspect.signature(function).parameters.values())[len(first) :]
+    if not parameters:
+        pytest.skip("it has no keywords")
+    args = (bl.asarray(MATRIX) + 1,) if name == "broadloom.evaluate" else first
+    with pytest.raises(TypeError) as caught:
+        function(*args, unknown=1)
+    said = str(caught.value)
+    assert re.search(r"no (argument|option) `unknown`; (there are|the arguments are) ", said), said
+    listed = said.partition("; ")[2]
+    for parameter in parameters:
+        if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
+            assert re.search(rf"\b{parameter.name}\b", listed) or "no option" in said, (parameter.name, said)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x: x.sum(axis=0.5), "sum: `axis` is 0.5, expected an int, a tuple of ints or None"),
+        (lambda x: x.sum(axis="a"), "sum: `axis` is 'a', expected an int, a tuple of ints or None"),
+        (lambda x: bl.sum(x, axis="a"), "sum: `axis` is 'a', expected an int, a tuple of ints or None"),
+        (lambda x: bl.sum(x, initial="a"), "sum: `initial` is 'a', expected a number or None"),
+        (lambda x: x.reshape("a"), "reshape: `shape` is 'a', expected an int or a sequence of ints"),
+        (lambda x: x.max(out=1), "max: `out` is 1, expected an array or None"),
+        (lambda x: bl.add(x, "a"), "add: `x2` is 'a', expected an array or a number"),
+        (lambda x: bl.zeros(2, dtype="wrong"), "zeros: `dtype` is 'wrong', expected a dtype of numbers or None"),
+        (lambda x: bl.concat(3), "concat: `arrays` is 3, expected a sequence of arrays"),
+        (lambda x: bl.fft.fft(x, norm="a"), "fft: `norm` is 'a', expected 'backward', 'ortho' or 'forward'"),
+        (lambda x: bl.jit(len, static_argnames=3), "jit: `static_argnames` is 3"),
+        (lambda x: bl.evaluate(x + 1, progress=0.5), "evaluate: `progress` is 0.5"),
+    ],
+)
+def test_messages(call: Callable[[Any], Any], words: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as caught:
+        call(bl.asarray(MATRIX))
+    assert str(caught.value).startswith(words)
+
+
+def test_an_error_that_is_not_about_an_argument_stays() -> None:
+    x = bl.asarray(MATRIX)
+    with pytest.raises(bl.ShapeError, match="^sum: "):
+        bl.sum(x, axis=7)
+    with pytest.raises(bl.TracerError, match="asks for the values|a branch"):
+        bl.jit(lambda x: bl.sort(x) if x > 0 else x)(MATRIX)
+    with pytest.raises(ValueError, match="^there is no device|^zeros: there is no device 'gpu'"):
+        bl.zeros(3, device="gpu")
