@@ -132,11 +132,13 @@ def elementwise(functions):
 
 
 def tables(functions, table):
-    """Tables for hand-written modules: NumPy's universal functions that are in the op table, and the kinds of
-    reductions."""
+    """Tables for hand-written modules: Python's operators, NumPy's universal functions that are in the op table, and the
+    kinds of reductions."""
     names = {row["name"]: row["name"] for row in functions if isinstance(getattr(np, row["name"], None), np.ufunc)}
     rows = [row for row in table if row["name"] not in DATA["by_hand"] and not row["is_scan"]]
+    operators = [(name, op) for rows in DATA["operators"].values() for name, op in rows.items()]
     made = {
+        "OPERATORS: dict[str, str]": {f'"{name}"': f'"{op}"' for name, op in operators},
         "OPS: dict[np.ufunc, str]": {f"np.{name}": f'"{op}"' for name, op in sorted((names | DATA["ufuncs"]).items())},
         "IDENTITIES: dict[str, int]": {
             f'"{row["name"]}"': int(row["identity"]) for row in rows if row["identity"] in (0, 1)

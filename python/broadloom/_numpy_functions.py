@@ -44,43 +44,31 @@ def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE) ->
     return call(np.subtract, (high, low))[0]
 
 
-def _without_nan(x: Handle, instead: int) -> Handle:
-    return _core.apply("where", _core.apply("isnan", x), instead, x) if x.dtype.kind == "f" else x
+def _add_cumulative(name: str, of_nan: int) -> None:
+    """Adds the functions of the engine's cumulative function: one that replaces NaN by a number, and the standard's, which
+    the oldest supported version of NumPy lacks."""
+
+    def without_nan(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Handle:
+        x = array(a)
+        x = _core.apply("where", _core.apply("isnan", x), of_nan, x) if x.dtype.kind == "f" else x
+        return _numpy_reductions.cumulative(name, x, axis, dtype)
+
+    def of_the_standard(
+        x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+    ) -> Handle:
+        given = array(x)
+        if axis is None and given.ndim > 1:
+            raise ValueError(f"{name}: an axis is needed for an array of {given.ndim} axes")
+        given = given.reshape([1]) if given.ndim == 0 else given
+        return _numpy_reductions.cumulative(name, given, only_axis(name, axis, given.ndim), dtype, include_initial)
+
+    FUNCTIONS[getattr(np, f"nancum{name.removeprefix('cumulative_')}")] = without_nan
+    if hasattr(np, name):
+        FUNCTIONS[getattr(np, name)] = of_the_standard
 
 
-@lazy(np.nancumsum)
-def _nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Handle:
-    return _numpy_reductions.cumulative("cumulative_sum", _without_nan(array(a), 0), axis, dtype)
-
-
-@lazy(np.nancumprod)
-def _nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Handle:
-    return _numpy_reductions.cumulative("cumulative_prod", _without_nan(array(a), 1), axis, dtype)
-
-
-def _along_the_only_axis(name: str, x: Handle, axis: Any, dtype: Any, include_initial: bool) -> Handle:
-    if axis is None and x.ndim > 1:
-        raise ValueError(f"{name}: an axis is needed for an array of {x.ndim} axes")
-    x = x.reshape([1]) if x.ndim == 0 else x
-    return _numpy_reductions.cumulative(name, x, only_axis(name, axis, x.ndim), dtype, include_initial)
-
-
-def _cumulative_sum(
-    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-) -> Handle:
-    return _along_the_only_axis("cumulative_sum", array(x), axis, dtype, include_initial)
-
-
-def _cumulative_prod(
-    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-) -> Handle:
-    return _along_the_only_axis("cumulative_prod", array(x), axis, dtype, include_initial)
-
-
-# Functions that are missing in the oldest supported version of NumPy.
-for _name, _function in (("cumulative_sum", _cumulative_sum), ("cumulative_prod", _cumulative_prod)):
-    if hasattr(np, _name):
-        FUNCTIONS[getattr(np, _name)] = _function
+_add_cumulative("cumulative_sum", 0)
+_add_cumulative("cumulative_prod", 1)
 
 
 # Element by element.

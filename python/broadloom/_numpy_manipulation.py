@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from broadloom import _core, _joining, _manipulation
+from broadloom import _joining, _manipulation, _reductions
 from broadloom._array import Array
 from broadloom._core import Handle
 from broadloom._numpy_functions import FUNCTIONS
 from broadloom._numpy_handlers import array, lazy
 from broadloom._numpy_reductions import NO_VALUE, along_axis, axes_of, axis_number
-from broadloom._ufuncs import Casting, Unsupported, call, common_dtype, converted, lend, own_dtype
+from broadloom._ufuncs import Casting, Unsupported, common_dtype, converted, lend, own_dtype
 from broadloom._views import view_of
 
 __all__ = ["FUNCTIONS"]
@@ -97,23 +97,14 @@ if hasattr(np, "matrix_transpose"):
 
 
 @lazy(np.moveaxis)
-def _moveaxis(a: Any, source: Any, destination: Any) -> Handle:
-    x = array(a)
-    sources = normalize_axis_tuple(source, x.ndim, "source")
-    targets = normalize_axis_tuple(destination, x.ndim, "destination")
-    if len(sources) != len(targets):
-        raise ValueError("`source` and `destination` arguments must have the same number of elements")
-    axes = [axis for axis in range(x.ndim) if axis not in sources]
-    for target, axis in sorted(zip(targets, sources, strict=True)):
-        axes.insert(target, axis)
-    return x.permute_dims(axes)
+def _moveaxis(a: Any, source: Any, destination: Any) -> Array:
+    return _manipulation.moveaxis(Array._of(array(a)), source, destination)
 
 
 @lazy(np.rollaxis)
-def _rollaxis(a: Any, axis: int, start: int = 0) -> Handle:
-    x = array(a)
-    axis = normalize_axis_index(axis, x.ndim)
-    start = normalize_axis_index(start, x.ndim + 1)
+def _rollaxis(a: Any, axis: int, start: int = 0) -> Array:
+    rank = array(a).ndim
+    axis, start = normalize_axis_index(axis, rank), normalize_axis_index(start, rank + 1)
     return _moveaxis(a, axis, start - 1 if axis < start else start)
 
 
@@ -130,29 +121,22 @@ def _squeeze(a: Any, axis: Any = None) -> Handle:
 
 
 @lazy(np.expand_dims)
-def _expand_dims(a: Any, axis: Any) -> Handle:
-    x = array(a)
-    axes = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
-    for along in sorted(normalize_axis_tuple(axes, x.ndim + len(axes))):
-        x = x.expand_dims(along)
-    return x
+def _expand_dims(a: Any, axis: Any) -> Array:
+    return _manipulation.expand_dims(Array._of(array(a)), tuple(axis) if isinstance(axis, list) else axis)
 
 
 @lazy(np.flip)
-def _flip(m: Any, axis: Any = None) -> Handle:
-    x = array(m)
-    for along in range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim):
-        x = x.flip(along)
-    return x
+def _flip(m: Any, axis: Any = None) -> Array:
+    return _manipulation.flip(Array._of(array(m)), axis=axis)
 
 
 @lazy(np.flipud)
-def _flipud(m: Any) -> Handle:
+def _flipud(m: Any) -> Array:
     return _flip(m, 0)
 
 
 @lazy(np.fliplr)
-def _fliplr(m: Any) -> Handle:
+def _fliplr(m: Any) -> Array:
     return _flip(m, 1)
 
 
@@ -277,12 +261,8 @@ def _take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: 
 
 
 @lazy(np.diff)
-def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NO_VALUE, append: Any = NO_VALUE) -> Handle:
+def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NO_VALUE, append: Any = NO_VALUE) -> Array:
     x = array(a)
-    if n != 1 or prepend is not NO_VALUE or append is not NO_VALUE or x.ndim == 0:
+    if n < 0 or prepend is not NO_VALUE or append is not NO_VALUE or x.ndim == 0:
         raise Unsupported
-    before = [slice(None)] * normalize_axis_index(axis, x.ndim)
-    later, earlier = x.slice([*before, slice(1, None)]), x.slice([*before, slice(None, -1)])
-    if x.dtype == np.dtype(bool):
-        return _core.apply("not_equal", later, earlier)
-    return call(np.subtract, (later, earlier))[0]
+    return _reductions.diff(Array._of(x), axis=normalize_axis_index(axis, x.ndim), n=n)

@@ -1,14 +1,38 @@
 # Written by `python scripts/generate_python.py` from the engine's tables and from scripts/generate_python.toml.
 
-"""Tables for other modules: the engine's function for each of NumPy's universal functions (`OPS`), and of reductions
-the results for no elements that are numbers (`IDENTITIES`), those that have no such result (`EXTREMES`), and means and
-what is built of them (`MOMENTS`).
+"""Tables for other modules: the engine's function for each of Python's operators (`OPERATORS`) and of NumPy's universal
+functions (`OPS`); and of reductions the results for no elements that are numbers (`IDENTITIES`), those that have no
+such result (`EXTREMES`), and means and what is built of them (`MOMENTS`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+OPERATORS: dict[str, str] = {
+    "abs": "abs",
+    "neg": "negative",
+    "pos": "positive",
+    "invert": "bitwise_invert",
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "divide",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "pow": "pow",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+    "eq": "equal",
+    "ne": "not_equal",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+}
 OPS: dict[np.ufunc, str] = {
     np.abs: "abs",
     np.acos: "acos",

@@ -91,18 +91,9 @@ def converted(value: Any, kind: Kind) -> bool | int | float:
 
     Raises `OverflowError` for an integer that the kind can't represent.
     """
-    match kind:
-        case "bool":
-            return bool(value)
-        case "int":
-            return int(np.int32(value))
-        case "long":
-            return int(np.int64(value))
-        case "float":
-            with np.errstate(over="ignore"):
-                return float(np.float32(value))
-        case _:
-            return float(value)
+    with np.errstate(over="ignore"):
+        made: bool | int | float = DTYPES[kind].type(value).item()
+    return made
 
 
 def highest(kinds: list[Kind]) -> Kind:

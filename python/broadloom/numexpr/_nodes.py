@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator
+from keyword import iskeyword
 from typing import Any, Final
 
 import numpy as np
 
 from broadloom import LimitError
+from broadloom._generated.tables import OPERATORS
 from broadloom._registry import found
 from broadloom.numexpr import _kinds
 from broadloom.numexpr._functions import FUNCTIONS, REDUCTIONS, UNSUPPORTED
@@ -34,28 +36,10 @@ def _inverted(value: Any) -> Any:
     return ~(int(value) if type(value) is bool else value)
 
 
+#: Python's function for each operator, by its name in messages, which is `div` for true division.
 _PYTHON: Final[dict[str, Callable[..., Any]]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "div": operator.truediv,
-    "floordiv": operator.floordiv,
-    "mod": operator.mod,
-    "pow": operator.pow,
-    "lshift": operator.lshift,
-    "rshift": operator.rshift,
-    "and": operator.and_,
-    "or": operator.or_,
-    "xor": operator.xor,
-    "gt": operator.gt,
-    "ge": operator.ge,
-    "lt": operator.lt,
-    "le": operator.le,
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "neg": operator.neg,
-    "invert": _inverted,
-}
+    name: getattr(operator, f"{name}_" if iskeyword(name) else name) for name in OPERATORS if name != "truediv"
+} | {"div": operator.truediv, "invert": _inverted}
 
 
 class ExpressionNode(NodeOperators):

@@ -15,6 +15,7 @@ import numpy as np
 
 from broadloom import _core
 from broadloom._core import Handle
+from broadloom._generated.tables import OPERATORS
 from broadloom._registry import registered
 from broadloom.numexpr import _kinds
 from broadloom.numexpr._functions import FUNCTIONS, REDUCTIONS
@@ -24,28 +25,8 @@ from broadloom.numexpr._nodes import ExpressionNode, postorder, variables
 #: The maximum constant exponent for which a power becomes a product, as in numexpr.
 MAX_EXPONENT: Final = 50
 
-_OPS: Final = {
-    "add": "add",
-    "sub": "subtract",
-    "mul": "multiply",
-    "div": "divide",
-    "floordiv": "floor_divide",
-    "mod": "remainder",
-    "pow": "pow",
-    "lshift": "bitwise_left_shift",
-    "rshift": "bitwise_right_shift",
-    "and": "bitwise_and",
-    "or": "bitwise_or",
-    "xor": "bitwise_xor",
-    "gt": "greater",
-    "ge": "greater_equal",
-    "lt": "less",
-    "le": "less_equal",
-    "eq": "equal",
-    "ne": "not_equal",
-    "neg": "negative",
-    "invert": "bitwise_invert",
-}
+#: The engine's function for each operator.
+_OPS: Final = OPERATORS | {"div": OPERATORS["truediv"]}
 
 _BITWISE: Final = ("and", "or", "xor")
 _COMPARISONS: Final = ("gt", "ge", "lt", "le", "eq", "ne")
