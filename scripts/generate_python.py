@@ -10,6 +10,7 @@ build --workspace --lib`. What the tables do not contain, such as examples and t
 
 import importlib.machinery
 import importlib.util
+import re
 import sys
 import textwrap
 import tomllib
@@ -315,6 +316,19 @@ def files(core):
     )
 
 
+def names_of_numpy():
+    """The stub with NumPy's functions that the namespace contains under their own names and does not replace, for type
+    checkers and editors: `broadloom.median` is `numpy.median`. A test compares the names with those that the namespace
+    finds, and not the text, since other versions of NumPy have other functions."""
+    modules = [*PACKAGE.glob("_*.py"), *(PACKAGE / "_generated").glob("*.py")]
+    listed = re.findall(r"^__all__ = \[(.*?)\]", "".join(path.read_text() for path in modules), re.M | re.S)
+    own = {*re.findall(r'"(\w+)"', "".join(listed)), "lib"}
+    kinds = (np.ufunc, type(np.sum))
+    names = sorted(name for name in np.__all__ if isinstance(getattr(np, name), kinds) and name not in own)
+    rows = "".join(f"    {name} as {name},\n" for name in names)
+    return f"{HEAD}\nfrom numpy import (\n{rows})\nfrom numpy import lib as lib\n"
+
+
 def read_core(path):
     """The extension module, without the package around it, whose generated modules may be missing."""
     loader = importlib.machinery.ExtensionFileLoader("broadloom._core", str(path))
@@ -328,6 +342,7 @@ def main():
     for path, text in files(core).items():
         (PACKAGE / path).parent.mkdir(exist_ok=True)
         (PACKAGE / path).write_text(text, encoding="utf-8")
+    (PACKAGE / "_generated" / "numpy_names.pyi").write_text(names_of_numpy(), encoding="utf-8")
 
 
 if __name__ == "__main__":

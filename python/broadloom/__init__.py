@@ -48,8 +48,8 @@ from broadloom._tracing import TracerError
 if TYPE_CHECKING:
     from broadloom import arrow
     from broadloom import dask as dask
+    from broadloom._generated.numpy_names import *
     from broadloom._notebook import Explanation, explain, show_versions
-    from broadloom._numpy_names import *
     from broadloom.arrow import from_arrow
 
 # pandas looks for this attribute on the object passed as `engine`.

@@ -57,7 +57,7 @@ def test_functions_of_other_libraries_are_hinted_at() -> None:
 
 
 def test_functions_of_numpy_are_known_to_type_checkers() -> None:
-    stub = ast.parse((Path(bl.__file__).parent / "_numpy_names.pyi").read_text())
+    stub = ast.parse((Path(bl.__file__).parent / "_generated" / "numpy_names.pyi").read_text())
     typed = {name.asname for node in stub.body if isinstance(node, ast.ImportFrom) for name in node.names}
     numpys = {name for name in dir(bl) if name[0] != "_" and getattr(bl, name) is getattr(np, name, None)} - {
         *bl.__all__

@@ -1,7 +1,4 @@
-"""NumPy's functions that the namespace contains under their own names and does not replace, for type checkers and
-editors: `broadloom.median` is `numpy.median`. A test compares the names with those that the namespace finds when the
-program runs.
-"""
+# Written by `python scripts/generate_python.py` from the engine's tables and from scripts/generate_python.toml.
 
 from numpy import (
     absolute as absolute,
