@@ -6,7 +6,7 @@ Where NumPy differs from the standard, the standard is followed. Results are in 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any, Literal, NamedTuple
 
@@ -57,6 +57,35 @@ class UniqueInverseResult(NamedTuple):
 
     values: Array
     inverse_indices: Array
+
+
+class EighResult(NamedTuple):
+    """The result of `eigh`."""
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class QRResult(NamedTuple):
+    """The result of `qr`."""
+
+    Q: Array
+    R: Array
+
+
+class SlogdetResult(NamedTuple):
+    """The result of `slogdet`."""
+
+    sign: Array
+    logabsdet: Array
+
+
+class SVDResult(NamedTuple):
+    """The result of `svd`."""
+
+    U: Array
+    S: Array
+    Vh: Array
 
 
 def values_of(x: Array) -> np.ndarray:
@@ -322,6 +351,46 @@ def _promoted_values(name: str, x1: Any, x2: Any) -> tuple[np.ndarray, np.ndarra
         instead = 'write astype(x, int64), or promote as NumPy does (set_options(promotion="numpy"))'
         raise TypeError(f"{name}: the arrays are bool, expected numbers; {instead}")
     return a, b
+
+
+def computable(values: np.ndarray) -> np.ndarray:
+    """The values in a dtype that LAPACK supports."""
+    return values.astype(np.float32) if values.dtype == np.float16 else values
+
+
+def several(function: Callable[..., Any], *operands: Array, **options: Any) -> tuple[Array, ...]:
+    """The results of a function of `numpy.linalg`. If it computed float16 operands as float32, they are converted to
+    float16."""
+    given = [values_of(x) for x in operands]
+    results = function(*map(computable, given), **options)
+    is_half = all(values.dtype == np.float16 for values in given)
+    made = (np.asarray(result).astype(np.float16) if is_half else result for result in results)
+    return tuple(array_over(result, *operands) for result in made)
+
+
+def through(function: Callable[..., Any], *operands: Array, **options: Any) -> Array:
+    """The result of a function of `numpy.linalg` that has a single one."""
+    return several(lambda *given: (function(*given, **options),), *operands)[0]
+
+
+def transformed(function: Callable[..., Any], x: Any, **options: Any) -> np.ndarray:
+    """The result of a function of `numpy.fft`, whose names are the standard's. If extents are given without axes, they are
+    those of the last axes."""
+    name = function.__name__
+    if not isinstance(x, (Array, np.ndarray)):
+        raise TypeError(f"{name}: expected an array, not {type(x).__name__}")
+    values = np.asarray(x)
+    if values.dtype.kind not in "iufc":
+        raise TypeError(f"{name}: does not take {values.dtype}")
+    if options.get("s") is not None and options["axes"] is None:
+        options["axes"] = range(-len(options["s"]), 0)
+    made: np.ndarray = function(values, **options)
+    return made
+
+
+def transformed_to_real(function: Callable[..., Any], x: Any, **options: Any) -> Array:
+    """The result of a function of `numpy.fft` whose results are real."""
+    return array_over(transformed(function, x, **options), x)
 
 
 take_numpys_arguments(globals(), __all__)
