@@ -28,7 +28,7 @@ from broadloom._introductions import introduce
 from broadloom._registry import found
 from broadloom._structure import mapped
 from broadloom._tracebacks import shows_users_lines
-from broadloom._traces import Signature, Traced, shown, trace
+from broadloom._traces import Conditions, Signature, Traced, shown, trace
 
 #: The maximum time, in seconds, that a thread waits for another thread's trace to finish before it traces concurrently.
 #: It ends a deadlock between traces that wait for other threads.
@@ -112,7 +112,7 @@ class JitFunction(_core.Dispatch):
         lock = self._lock
         held = lock.acquire(timeout=_PATIENCE)
         try:
-            traced = self._trace_of(form, by_numpy, signature, shapes, by_shape)
+            traced = self._trace_of(Conditions(form, by_numpy, signature, tuple(shapes)), by_shape)
         finally:
             if held:
                 lock.release()
@@ -198,25 +198,23 @@ class JitFunction(_core.Dispatch):
         last = () if self._last is None else (self._last,)
         return [*cast("list[Traced]", self.entries()), *self._shipped, *last]
 
-    def _trace_of(
-        self, form: Form, by_numpy: bool, signature: Signature, shapes: list[tuple[int, ...]], by_shape: bool
-    ) -> Traced:
+    def _trace_of(self, wanted: Conditions, by_shape: bool) -> Traced:
         # A pickled function's kernels for the standard's promotion can be used for NumPy's too, since they have the
         # same results.
-        rules = (True, False) if self._function is None and by_numpy else (by_numpy,)
-        of_shapes = (tuple(shapes),) if by_shape and self._function is not None else (None, tuple(shapes))
+        rules = (True, False) if self._function is None and wanted.by_numpy else (wanted.by_numpy,)
+        of_shapes = (wanted.shapes,) if by_shape and self._function is not None else (None, wanted.shapes)
+        fitting = [wanted._replace(by_numpy=rule, shapes=shapes) for rule in rules for shapes in of_shapes]
         known = self._known()
         for traced in known:
-            fits = traced.form == form and traced.signature == signature and traced.shapes in of_shapes
-            if fits and traced.by_numpy in rules:
+            if traced.conditions in fitting:
                 return traced
         if self._function is None:
-            there = "; ".join(dict.fromkeys(shown(traced.signature) for traced in known))
+            there = "; ".join(dict.fromkeys(shown(traced.conditions.signature) for traced in known))
             raise TypeError(
                 f"{self.__name__} was pickled without its function, with the kernels for {there}; there is none for "
-                f"{shown(signature)}"
+                f"{shown(wanted.signature)}"
             )
-        made = trace(self._function, self._signature, form, by_numpy, signature, shapes, self._options, by_shape)
+        made = trace(self._function, self._signature, wanted, self._options, by_shape)
         self._last = made
         return made
 
