@@ -6,7 +6,6 @@ namespace's own functions with operands converted to the dtype of NumPy's result
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,15 +18,11 @@ from broadloom._core import Handle
 from broadloom._numpy_functions import FUNCTIONS
 from broadloom._numpy_handlers import array, lazy
 from broadloom._numpy_reductions import NO_VALUE, along_axis, axes_of, axis_number
+from broadloom._operands import shape_of
 from broadloom._ufuncs import Casting, Unsupported, common_dtype, converted, lend, own_dtype
 from broadloom._views import view_of
 
 __all__ = ["FUNCTIONS"]
-
-
-def _extents(shape: Any) -> list[int]:
-    extents = (shape,) if isinstance(shape, int | np.integer) else shape
-    return [operator.index(extent) for extent in extents]
 
 
 # Views.
@@ -35,7 +30,7 @@ def _extents(shape: Any) -> list[int]:
 
 @lazy(np.broadcast_to)
 def _broadcast_to(array_: Any, shape: Any, subok: bool = False) -> Handle:
-    return array(array_).broadcast_to(_extents(shape))
+    return array(array_).broadcast_to(shape_of("broadcast_to", shape))
 
 
 @lazy(np.broadcast_arrays)
@@ -55,10 +50,10 @@ def _reshape(
     x = array(a)
     if order == "F":
         reverse = list(range(x.ndim))[::-1]
-        extents = _extents(shape)
+        extents = shape_of("reshape", shape, -1)
         flat = x.permute_dims(reverse).reshape(extents[::-1])
         return flat.permute_dims(list(range(len(extents)))[::-1])
-    return x.reshape(_extents(shape))
+    return x.reshape(shape_of("reshape", shape, -1))
 
 
 @lazy(np.ravel)
@@ -240,7 +235,7 @@ def _sliding_window_view(
 
 @lazy(np.tile)
 def _tile(A: Any, reps: Any) -> Handle:
-    return _manipulation.tile(Array._of(array(A)), tuple(_extents(reps)))._operand()
+    return _manipulation.tile(Array._of(array(A)), reps)._operand()
 
 
 @lazy(np.repeat)

@@ -104,12 +104,7 @@ def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool 
     >>> bl.sort(bl.asarray([2, 3, 1]), descending=True)
     Array([3, 2, 1], dtype=int64)
     """
-    values = values_of(x)
-    axis = one_axis("sort", axis, values.ndim)
-    if not descending:
-        return array_over(np.sort(values, axis=axis, stable=stable), x)
-    # Sorting the reversed array stably and reversing the result gives a stable descending order.
-    return array_over(np.flip(np.sort(np.flip(values, axis), axis=axis, stable=stable), axis), x)
+    return array_over(_in_order("sort", np.sort, x, axis, descending, stable)[0], x)
 
 
 def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
@@ -121,12 +116,20 @@ def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bo
     >>> bl.argsort(bl.asarray([1, 2, 1, 2]), descending=True)
     Array([1, 3, 0, 2], dtype=int64)
     """
+    made, extent = _in_order("argsort", np.argsort, x, axis, descending, stable)
+    return array_over(_indices(extent - 1 - made if descending else made), x)
+
+
+def _in_order(
+    name: str, function: Callable[..., np.ndarray], x: Array, axis: int, descending: bool, stable: bool
+) -> tuple[np.ndarray, int]:
+    """The result of a function that sorts along an axis, and the extent of the axis. For a stable descending order, the
+    reversed array is sorted, and the result reversed."""
     values = values_of(x)
-    axis = one_axis("argsort", axis, values.ndim)
+    axis = one_axis(name, axis, values.ndim)
     if not descending:
-        return array_over(_indices(np.argsort(values, axis=axis, stable=stable)), x)
-    reverse = np.flip(np.argsort(np.flip(values, axis), axis=axis, stable=stable), axis)
-    return array_over(_indices(values.shape[axis] - 1 - reverse), x)
+        return function(values, axis=axis, stable=stable), values.shape[axis]
+    return np.flip(function(np.flip(values, axis), axis=axis, stable=stable), axis), values.shape[axis]
 
 
 def searchsorted(
