@@ -69,6 +69,7 @@ def _is_dtype(value: Any) -> bool:
 _PARTS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "Array": ("an array", _is_operand),
     "DTypeLike": ("a dtype of numbers", _is_dtype),
+    "NullableArray": ("", lambda value: isinstance(value, OverArrays) or hasattr(value, "__arrow_c_stream__")),
     "NoValue": ("", lambda value: value is np._NoValue),
     "None": ("None", lambda value: value is None),
     "Number": ("a number", _is_number),
