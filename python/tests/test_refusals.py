@@ -180,6 +180,22 @@ def test_messages(call: Callable[[Any], Any], words: str) -> None:
 
 def test_an_error_that_is_not_about_an_argument_stays() -> None:
     x = bl.asarray(MATRIX)
+    stop = ValueError("stop")
+
+    def progress(done: int, total: int) -> None:
+        raise stop
+
+    class Raising:
+        def __array__(self, *_: object, **__: object) -> np.ndarray:
+            raise stop
+
+    for call in (lambda: bl.evaluate(x + 1, progress=progress), lambda: bl.asarray(Raising())):
+        with pytest.raises(ValueError, match="^stop$") as caught:
+            call()
+        assert caught.value is stop and stop.args == ("stop",)
+    for out in ([np.zeros(2)], np.zeros(2), (np.zeros(2),)):
+        with pytest.raises(ValueError, match="shape"):
+            bl.evaluate(x + 1, out=out)  # type: ignore[call-overload]
     with pytest.raises(bl.ShapeError, match="^sum: "):
         bl.sum(x, axis=7)
     with pytest.raises(bl.TracerError, match="asks for the values|a branch"):
