@@ -42,18 +42,17 @@ def _broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Array, ...]:
 @lazy(np.reshape)
 def _reshape(
     a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: bool | None = None
-) -> Handle:
+) -> Handle | Array:
     if shape is None:
         shape = newshape
-    if shape is None or order == "A":
+    if shape is None or order == "A" or (copy and order == "F"):
         raise Unsupported
     x = array(a)
     if order == "F":
-        reverse = list(range(x.ndim))[::-1]
         extents = shape_of("reshape", shape, -1)
-        flat = x.permute_dims(reverse).reshape(extents[::-1])
-        return flat.permute_dims(list(range(len(extents)))[::-1])
-    return x.reshape(shape_of("reshape", shape, -1))
+        x = x.permute_dims(list(range(x.ndim))[::-1]).reshape(extents[::-1])
+        return x.permute_dims(list(range(len(extents)))[::-1])
+    return _manipulation.reshape(Array._of(x), shape, copy=copy)
 
 
 @lazy(np.ravel)
@@ -83,12 +82,11 @@ def _swapaxes(a: Any, axis1: int, axis2: int) -> Handle:
     return x.permute_dims(axes)
 
 
-def _matrix_transpose(x: Any, /) -> Handle:
-    return _swapaxes(x, -1, -2)
-
-
 if hasattr(np, "matrix_transpose"):
-    FUNCTIONS[np.matrix_transpose] = _matrix_transpose
+
+    @lazy(np.matrix_transpose)
+    def _matrix_transpose(x: Any, /) -> Handle:
+        return _swapaxes(x, -1, -2)
 
 
 @lazy(np.moveaxis)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from broadloom import _core, _elementwise, _options, _ufuncs
-from broadloom._array import ELSEWHERE, Array
+from broadloom._array import ELSEWHERE, Array, check_device
 from broadloom._buffer import array_over
 from broadloom._core import Handle
 from broadloom._generated import elementwise
@@ -319,7 +319,8 @@ def _built(build: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
 def array_function(function: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Implements `Array.__array_function__`. The results use NumPy's promotion if an argument does."""
     made = _made_by(function, types, args, kwargs)
-    if function in _VIEWS and args and isinstance(args[0], Array) and made is not args[0]:
+    is_view = function in _VIEWS and not kwargs.get("copy")
+    if is_view and args and isinstance(args[0], Array) and made is not args[0]:
         made = view_by(function, args, kwargs, made)
     elif function in _READ_ONLY and isinstance(made, Array):
         read_only(made, function.__name__)
@@ -374,8 +375,9 @@ def _made_by(function: Callable[..., Any], types: Any, args: tuple[Any, ...], kw
 
 
 @registered("astype")
-def astype(x: Array, dtype: np.dtype[Any], casting: Any, copy: bool) -> Any:
+def astype(x: Array, dtype: np.dtype[Any], casting: Any, copy: bool, device: str | None) -> Any:
     """Implements `Array.astype`."""
+    check_device(device)
     if not np.can_cast(x.dtype, dtype, casting):
         raise TypeError(f"Cannot cast array data from {x.dtype!r} to {dtype!r} according to the rule '{casting}'")
     if dtype not in DTYPES:
