@@ -14,6 +14,8 @@ own code is one. A cycle is a strongly connected component of more than one modu
 among folders: modules with the same parent, each taken together with all modules below it. Methods are not followed.
 The test `architecture` applies the same rules.
 
+Lines of Python are those of the package that are written by hand, and of the generator of the others, with its data.
+
 The last list contains the names that more than two files of the workspace, tests included, define as types.
 """
 
@@ -342,10 +344,23 @@ def main():
                 for name, to in sorted(edges.items()):
                     print(f"{root.relative_to(base)}: {written(name)} -> {', '.join(map(written, sorted(to)))}")
     report(rows, long, found_cycles)
+    print(f"\nPython by hand: {', '.join(f'{lines} {what}' for what, lines in python_lines(base).items())}")
     names = {name: sorted(files) for name, files in type_names(base).items() if len(files) > 2}
     print(f"\nnames of more than two types: {len(names)}")
     for name, files in sorted(names.items(), key=lambda entry: (-len(entry[1]), entry[0])):
         print(f"  {name}: {', '.join(files)}")
+
+
+def python_lines(base):
+    """The lines of the Python package's sources."""
+    package = [path.read_text(encoding="utf-8") for path in (base / "python" / "broadloom").rglob("*.py")]
+    generator = base / "scripts" / "generate_python.py"
+    return {
+        "in the package": sum(text.count("\n") for text in package if not text.startswith("# Written by")),
+        "in the generator": generator.read_text(encoding="utf-8").count("\n"),
+        "in its data": generator.with_suffix(".toml").read_text(encoding="utf-8").count("\n"),
+        "of Rust": sum(path.read_text(encoding="utf-8").count("\n") for path in (base / "python" / "src").rglob("*.rs")),
+    }
 
 
 def type_names(base):

@@ -71,10 +71,12 @@ def definition(name, parameters, result, body, indent="", note=""):
 
 
 def docstring(text, example=(), indent=""):
-    """The lines of a docstring: sentences, and an example, which is a list of statements and the value that the last
-    one shows."""
-    width = WIDTH - len(indent) - 4
-    lines = textwrap.wrap(f'"""{text}', width, break_long_words=False, break_on_hyphens=False)
+    """The lines of a docstring: paragraphs of sentences, and an example, which is a list of statements and the value that
+    the last one shows."""
+    width, lines = WIDTH - len(indent) - 4, []
+    for paragraph in f'"""{text}'.split("\n\n"):
+        lines += ["", *textwrap.wrap(paragraph, width, break_long_words=False, break_on_hyphens=False)]
+    del lines[0]
     if not example:
         return [*lines[:-1], f'{lines[-1]}"""'] if len(lines[-1]) + 3 <= width else [*lines, '"""']
     *statements, value = example
@@ -238,6 +240,28 @@ def handlers(table):
     return module("numpy_reductions", *parts)
 
 
+# Functions that NumPy computes.
+
+
+def through_numpy(name, calls):
+    """The functions of an extension of the standard that NumPy's module of its name computes. `calls` are the functions to
+    call, by the type of the result."""
+    parts = []
+    for function, row in DATA["through_numpy"][name].items():
+        operands, result = row.get("operands", ["x"]), row.get("result", "Array")
+        options = [x.partition(":")[0] for x in row.get("options", ())]
+        call = calls.get(result, f"{result}(*several(")
+        words = [f"np.{name}.{function}", *operands, *(f"{x}={x}" for x in options)]
+        text = DATA["modules"][name]["of_each"].get(result, DATA["modules"][name]["of_each"]["all"])
+        text = f"{row['doc']} {text}".strip() + (f"\n\nRaises {row['raises']}." if "raises" in row else "")
+        statement = bracketed(f"return {call}", words, ")" * call.count("("), "    ").strip()
+        kind = row.get("takes", "Array")
+        typed = [*(f"{x}: {kind}" for x in operands), "/", *(["*", *row["options"]] if options else ())]
+        parts.append(definition(function, typed, result, [*docstring(text, row["example"]), statement]))
+    rows = [{"name": function} for function in DATA["through_numpy"][name]]
+    return module(name, names_of(rows), *parts, TAKE.replace("__all__", f"__all__, np.{name}"))
+
+
 # Operators.
 
 
@@ -313,6 +337,8 @@ def files(core):
         | class_of("operators", operators("Array", of_arrays, is_in_place=True, handler=SHORTEN))
         | class_of("nullable", [*with_nulls, *nullable_methods(table)])
         | nodes()
+        | through_numpy("linalg", {"Array": "through("})
+        | through_numpy("fft", {"Array": "transformed_to_real(", "Complex": "transformed("})
     )
 
 

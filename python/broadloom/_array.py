@@ -407,8 +407,8 @@ class Array(Buffered, Reductions, NumpyMethods, ArrayOperators):
         return found("dlpack")(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self, /) -> tuple[Any, int]:
-        device: tuple[Any, int] = found("dlpack_device")(self)
-        return device
+        # The CPU, as NumPy's arrays have it.
+        return np.empty(0).__dlpack_device__()
 
     # Arrow: `_arrow_interface` exports the memory.
 

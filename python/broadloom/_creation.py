@@ -20,7 +20,7 @@ from broadloom._core import Handle
 from broadloom._dtypes import dtype_of
 from broadloom._errors import LimitError
 from broadloom._introductions import introduce
-from broadloom._operands import has_mask
+from broadloom._operands import has_mask, shape_of
 from broadloom._operators import Number, float_of, handle_of
 from broadloom._registry import found
 from broadloom._signatures import take_numpys_arguments
@@ -138,19 +138,9 @@ def _of_values(obj: Any, dtype: np.dtype[Any] | None, copy: bool | None) -> Arra
     return of_numpy(values, copy if copy is False else None)
 
 
-def _extents(shape: Any) -> list[int]:
-    try:
-        extents = [index(shape)]
-    except TypeError:
-        extents = [index(extent) for extent in shape]
-    if any(extent < 0 for extent in extents):
-        raise ValueError(f"the shape {tuple(extents)} has a negative extent")
-    return extents
-
-
-def _filled(shape: Shape, value: Number, dtype: DTypeLike | None, device: str | None) -> Array:
+def _filled(name: str, shape: Shape, value: Number, dtype: DTypeLike | None, device: str | None) -> Array:
     check_device(device)
-    return Array._of(Handle.full(_extents(shape), value, np.float64 if dtype is None else dtype_of(dtype)))
+    return Array._of(Handle.full(shape_of(name, shape), value, np.float64 if dtype is None else dtype_of(dtype)))
 
 
 def _filled_like(x: Array, value: Number | Array, dtype: DTypeLike | None, device: str | None) -> Array:
@@ -172,7 +162,7 @@ def zeros(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = 
     Array([[0., 0.],
            [0., 0.]], dtype=float64)
     """
-    return _filled(shape, 0, dtype, device)
+    return _filled("zeros", shape, 0, dtype, device)
 
 
 def ones(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
@@ -181,7 +171,7 @@ def ones(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = N
     >>> bl.ones(3, dtype=bl.int8)
     Array([1, 1, 1], dtype=int8)
     """
-    return _filled(shape, 1, dtype, device)
+    return _filled("ones", shape, 1, dtype, device)
 
 
 def empty(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
@@ -190,7 +180,7 @@ def empty(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = 
     >>> bl.empty((2, 3)).shape
     (2, 3)
     """
-    return _filled(shape, 0, dtype, device)
+    return _filled("empty", shape, 0, dtype, device)
 
 
 def full(
@@ -208,16 +198,16 @@ def full(
     check_device(device)
     if isinstance(fill_value, (Array, np.ndarray, np.generic, list, tuple)):
         value = asarray(fill_value, dtype=dtype)
-        return Array._of(value._operand().broadcast_to(_extents(shape)))
+        return Array._of(value._operand().broadcast_to(shape_of("full", shape)))
     if isinstance(fill_value, complex):
         raise NotImplementedError("full: there are no complex numbers in broadloom")
     if not isinstance(fill_value, (int, float)):
         raise TypeError(f"full: `fill_value` is {type(fill_value).__name__}, expected a number")
     wanted = np.asarray(fill_value).dtype if dtype is None else dtype_of(dtype)
-    return Array._of(_full(_extents(shape), fill_value, dtype_of(wanted)))
+    return Array._of(_full(shape_of("full", shape), fill_value, dtype_of(wanted)))
 
 
-def _full(shape: list[int], value: Number, dtype: np.dtype[Any]) -> Handle:
+def _full(shape: tuple[int, ...], value: Number, dtype: np.dtype[Any]) -> Handle:
     if dtype.kind == "f":
         number = float_of(value)
         if isfinite(number):
@@ -400,7 +390,7 @@ def eye(
            [0., 0., 1.]], dtype=float64)
     """
     check_device(device)
-    rows, columns = _extents([n_rows, n_rows if n_cols is None else n_cols])
+    rows, columns = shape_of("eye", (n_rows, n_rows if n_cols is None else n_cols))
     diagonal = max(-rows, min(index(k), columns))
     return Array._of(Handle.eye(rows, columns, diagonal, np.float64 if dtype is None else dtype_of(dtype)))
 

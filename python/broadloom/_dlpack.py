@@ -50,16 +50,6 @@ def dlpack(
     return values.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
 
-@registered("dlpack_device")
-def dlpack_device(array: Array, /) -> tuple[Any, int]:
-    """The device of the memory in DLPack's numbering: `Array.__dlpack_device__`. It is always the CPU, (1, 0).
-
-    >>> tuple(map(int, bl.asarray([1, 2]).__dlpack_device__()))
-    (1, 0)
-    """
-    return np.empty(0).__dlpack_device__()
-
-
 @shows_users_lines
 def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = None) -> Array:
     """An array over the memory of another library's array, which has a method `__dlpack__`.

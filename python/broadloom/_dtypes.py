@@ -5,7 +5,7 @@ is only one table of it.
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -182,38 +182,24 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[Any, ...]) -> builti
     return builtins.bool(found == np.dtype(kind))
 
 
-class FloatInfo:
-    """The result of `finfo`: bits, eps (the distance from 1 to the next number), max, min, smallest_normal, dtype."""
+class FloatInfo(NamedTuple):
+    """The result of `finfo`. `eps` is the distance from 1 to the next number."""
 
-    __slots__ = ("bits", "dtype", "eps", "max", "min", "smallest_normal")
-
-    def __init__(self, dtype: DType) -> None:
-        info = np.finfo(dtype)
-        self.bits = int(info.bits)
-        self.eps = float(info.eps)
-        self.max = float(info.max)
-        self.min = float(info.min)
-        self.smallest_normal = float(info.smallest_normal)
-        self.dtype = dtype
-
-    def __repr__(self) -> str:
-        return f"finfo({', '.join(f'{name}={getattr(self, name)}' for name in self.__slots__)})"
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: DType
 
 
-class IntInfo:
-    """The result of `iinfo`: bits, max, min, dtype."""
+class IntInfo(NamedTuple):
+    """The result of `iinfo`."""
 
-    __slots__ = ("bits", "dtype", "max", "min")
-
-    def __init__(self, dtype: DType) -> None:
-        info = np.iinfo(dtype)
-        self.bits = int(info.bits)
-        self.max = int(info.max)
-        self.min = int(info.min)
-        self.dtype = dtype
-
-    def __repr__(self) -> str:
-        return f"iinfo({', '.join(f'{name}={getattr(self, name)}' for name in self.__slots__)})"
+    bits: int
+    max: int
+    min: int
+    dtype: DType
 
 
 def _asked(of: DTypeLike | Array, name: str, kind: tuple[DType, ...]) -> DType:
@@ -230,7 +216,10 @@ def finfo(type: DTypeLike | Array, /) -> FloatInfo:
     >>> bl.finfo(bl.float32).eps == 2.0 ** -23
     True
     """
-    return FloatInfo(_asked(type, "finfo", FLOATS))
+    dtype = _asked(type, "finfo", FLOATS)
+    info = np.finfo(dtype)
+    eps, most, least, smallest = map(float, (info.eps, info.max, info.min, info.smallest_normal))
+    return FloatInfo(int(info.bits), eps, most, least, smallest, dtype)
 
 
 @shows_users_lines
@@ -240,4 +229,6 @@ def iinfo(type: DTypeLike | Array, /) -> IntInfo:
     >>> bl.iinfo(bl.int8).max
     127
     """
-    return IntInfo(_asked(type, "iinfo", SIGNED + UNSIGNED))
+    dtype = _asked(type, "iinfo", SIGNED + UNSIGNED)
+    info = np.iinfo(dtype)
+    return IntInfo(int(info.bits), int(info.max), int(info.min), dtype)

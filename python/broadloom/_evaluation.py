@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 
 from broadloom import _core, _options
 from broadloom._array import Array
 from broadloom._operators import OverArrays
+from broadloom._options import EvaluationOptions
 from broadloom._shared_work import sharing
 from broadloom._tracebacks import shows_users_lines
 
@@ -18,18 +19,29 @@ Progress = Callable[[int, int], object]
 
 
 @overload
-def evaluate(x: Array, /, *, out: None = None, progress: bool | Progress | None = None, **options: Any) -> Array: ...
+def evaluate(
+    x: Array, /, *, out: None = None, progress: bool | Progress | None = None, **options: Unpack[EvaluationOptions]
+) -> Array: ...
 @overload
 def evaluate(
-    x: Array, /, *, out: np.ndarray, progress: bool | Progress | None = None, **options: Any
+    x: Array, /, *, out: np.ndarray, progress: bool | Progress | None = None, **options: Unpack[EvaluationOptions]
 ) -> np.ndarray: ...
 @overload
 def evaluate(
-    x: Array, y: Array, /, *more: Array, out: None = None, progress: bool | Progress | None = None, **options: Any
+    x: Array,
+    y: Array,
+    /,
+    *more: Array,
+    out: None = None,
+    progress: bool | Progress | None = None,
+    **options: Unpack[EvaluationOptions],
 ) -> tuple[Array, ...]: ...
 @overload
 def evaluate(
-    *arrays: Array, out: Sequence[np.ndarray], progress: bool | Progress | None = None, **options: Any
+    *arrays: Array,
+    out: Sequence[np.ndarray],
+    progress: bool | Progress | None = None,
+    **options: Unpack[EvaluationOptions],
 ) -> tuple[np.ndarray, ...]: ...
 @shows_users_lines
 def evaluate(

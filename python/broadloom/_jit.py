@@ -15,7 +15,7 @@ import threading
 import types
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any, cast, overload
+from typing import Any, Unpack, cast, overload
 
 import numpy as np
 
@@ -25,10 +25,11 @@ from broadloom._array import Array
 from broadloom._bounded import Bounded
 from broadloom._core import Entry, Handle, Kernel
 from broadloom._introductions import introduce
+from broadloom._options import EvaluationOptions
 from broadloom._registry import found
 from broadloom._structure import mapped
 from broadloom._tracebacks import shows_users_lines
-from broadloom._traces import Signature, Traced, shown, trace
+from broadloom._traces import Conditions, Signature, Traced, shown, trace
 
 #: The maximum time, in seconds, that a thread waits for another thread's trace to finish before it traces concurrently.
 #: It ends a deadlock between traces that wait for other threads.
@@ -112,7 +113,7 @@ class JitFunction(_core.Dispatch):
         lock = self._lock
         held = lock.acquire(timeout=_PATIENCE)
         try:
-            traced = self._trace_of(form, by_numpy, signature, shapes, by_shape)
+            traced = self._trace_of(Conditions(form, by_numpy, signature, tuple(shapes)), by_shape)
         finally:
             if held:
                 lock.release()
@@ -198,25 +199,23 @@ class JitFunction(_core.Dispatch):
         last = () if self._last is None else (self._last,)
         return [*cast("list[Traced]", self.entries()), *self._shipped, *last]
 
-    def _trace_of(
-        self, form: Form, by_numpy: bool, signature: Signature, shapes: list[tuple[int, ...]], by_shape: bool
-    ) -> Traced:
+    def _trace_of(self, wanted: Conditions, by_shape: bool) -> Traced:
         # A pickled function's kernels for the standard's promotion can be used for NumPy's too, since they have the
         # same results.
-        rules = (True, False) if self._function is None and by_numpy else (by_numpy,)
-        of_shapes = (tuple(shapes),) if by_shape and self._function is not None else (None, tuple(shapes))
+        rules = (True, False) if self._function is None and wanted.by_numpy else (wanted.by_numpy,)
+        of_shapes = (wanted.shapes,) if by_shape and self._function is not None else (None, wanted.shapes)
+        fitting = [wanted._replace(by_numpy=rule, shapes=shapes) for rule in rules for shapes in of_shapes]
         known = self._known()
         for traced in known:
-            fits = traced.form == form and traced.signature == signature and traced.shapes in of_shapes
-            if fits and traced.by_numpy in rules:
+            if traced.conditions in fitting:
                 return traced
         if self._function is None:
-            there = "; ".join(dict.fromkeys(shown(traced.signature) for traced in known))
+            there = "; ".join(dict.fromkeys(shown(traced.conditions.signature) for traced in known))
             raise TypeError(
                 f"{self.__name__} was pickled without its function, with the kernels for {there}; there is none for "
-                f"{shown(signature)}"
+                f"{shown(wanted.signature)}"
             )
-        made = trace(self._function, self._signature, form, by_numpy, signature, shapes, self._options, by_shape)
+        made = trace(self._function, self._signature, wanted, self._options, by_shape)
         self._last = made
         return made
 
@@ -267,27 +266,13 @@ def jit(
     /,
     *,
     static_argnames: str | Iterable[str] = (),
-    threads: int | None = None,
-    int_division: str | None = None,
-    accuracy: str | None = None,
-    contract: bool | None = None,
-    executor: str | None = None,
-    vector_width: int | None = None,
-    max_bytes: int | None = None,
-    max_time: float | None = None,
+    **options: Unpack[EvaluationOptions],
 ) -> JitFunction: ...
 @overload
 def jit(
     *,
     static_argnames: str | Iterable[str] = (),
-    threads: int | None = None,
-    int_division: str | None = None,
-    accuracy: str | None = None,
-    contract: bool | None = None,
-    executor: str | None = None,
-    vector_width: int | None = None,
-    max_bytes: int | None = None,
-    max_time: float | None = None,
+    **options: Unpack[EvaluationOptions],
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 @shows_users_lines
 def jit(
@@ -295,15 +280,7 @@ def jit(
     /,
     *,
     static_argnames: str | Iterable[str] = (),
-    threads: int | None = None,
-    int_division: str | None = None,
-    accuracy: str | None = None,
-    contract: bool | None = None,
-    executor: str | None = None,
-    vector_width: int | None = None,
-    max_bytes: int | None = None,
-    max_time: float | None = None,
-    **others: Any,
+    **options: Unpack[EvaluationOptions],
 ) -> JitFunction | Callable[[Callable[..., Any]], JitFunction]:
     """Compiles a function over arrays: `jit(f)`, or `@jit`, or `@jit(threads=1)`.
 
@@ -333,10 +310,7 @@ def jit(
     Dtypes promote by the rule that applies when the function is called (see `set_options`), or by NumPy's if an
     argument is an Array that requires it; each rule has its own kernels.
 
-    The options of each run are `threads` (by default as set by `set_options`; 1 in a Dask task), `int_division` ("zero"
-    or "error"), `accuracy` ("fast" or "nearest"), `contract` (whether a product that is added is rounded once, together
-    with the sum), `executor` ("auto", "interp" or "jit"), `vector_width`, `max_bytes` and `max_time` (in seconds, after
-    which a run raises TimeLimitError). Raises TypeError or ValueError for invalid options, for a name in
+    The options of each run are those of `evaluate`. Raises TypeError or ValueError for invalid options, for a name in
     `static_argnames` that is not a parameter, and for a parameter named `out`. For a method, `static_argnames="self"`
     compiles a kernel for each instance.
 
@@ -352,32 +326,23 @@ def jit(
     ...
     broadloom.LiteralError: 1000 cannot be represented as int8
     """
-    named = {
-        "threads": threads,
-        "int_division": int_division,
-        "accuracy": accuracy,
-        "contract": contract,
-        "executor": executor,
-        "vector_width": vector_width,
-        "max_bytes": max_bytes,
-        "max_time": max_time,
-    }
-    if others:
-        known = ", ".join(("static_argnames", *named))
-        raise TypeError(f"jit: there is no option `{next(iter(others))}`; there are {known}")
-    options = {name: value for name, value in named.items() if value is not None}
+    known = ("static_argnames", *EvaluationOptions.__annotations__)
+    unknown = next((name for name in options if name not in known), None)
+    if unknown is not None:
+        raise TypeError(f"jit: there is no option `{unknown}`; there are {', '.join(known)}")
+    given = {name: value for name, value in options.items() if value is not None}
     if not isinstance(static_argnames, Iterable):
         raise TypeError(f"jit: `static_argnames` is {static_argnames!r}, expected a name, or several")
     static = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     if function is None:
 
         def decorate(function: Callable[..., Any]) -> JitFunction:
-            return _made(function, static, options)
+            return _made(function, static, given)
 
         # The decorator with options is also an engine for pandas.
         vars(decorate).update(vars(jit))
         return decorate
-    return _made(function, static, options)
+    return _made(function, static, given)
 
 
 def _made(function: Callable[..., Any], static: tuple[str, ...], options: dict[str, Any]) -> JitFunction:

@@ -15,7 +15,7 @@ from numpy.exceptions import AxisError
 from broadloom import _options
 from broadloom._array import Array
 from broadloom._buffer import array_over
-from broadloom._operands import as_array, extents, one_axis, several_axes
+from broadloom._operands import as_array, extents, one_axis, several_axes, shape_of
 from broadloom._operators import handle_of
 from broadloom._signatures import take_numpys_arguments
 from broadloom._views import read_only, view_of
@@ -86,7 +86,7 @@ def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
     >>> bl.broadcast_to(bl.asarray([1, 2]), (3, 2)).shape
     (3, 2)
     """
-    return read_only(Array._of(handle_of(x).broadcast_to(_shape("broadcast_to", shape))), "broadcast_to")
+    return read_only(Array._of(handle_of(x).broadcast_to(shape_of("broadcast_to", shape))), "broadcast_to")
 
 
 def expand_dims(x: Array, /, axis: Axes) -> Array:
@@ -216,7 +216,7 @@ def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) ->
     Array([[1, 2],
            [3, 4]], dtype=int64)
     """
-    handle = handle_of(x).reshape(_shape("reshape", shape, inferred=True))
+    handle = handle_of(x).reshape(shape_of("reshape", shape, least=-1))
     if copy:
         return Array._of(_options.evaluated(handle))
     return view_of(x, Array._of(handle), lambda memory: memory.reshape(shape))
@@ -247,7 +247,7 @@ def tile(x: Array, repetitions: tuple[int, ...], /) -> Array:
            [1, 2, 1, 2]], dtype=int64)
     """
     handle = handle_of(x)
-    times = _shape("tile", repetitions)
+    times = shape_of("tile", repetitions)
     extra = len(times) - handle.ndim
     shape = (1,) * extra + extents("tile", handle)
     times = (1,) * -extra + times
@@ -277,16 +277,6 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
         return view_of(x, Array._of(handle.slice([*before, at])), lambda memory: memory[key])
 
     return tuple(map(part, range(extents("unstack", handle)[axis])))
-
-
-def _shape(name: str, shape: tuple[int, ...], inferred: bool = False) -> tuple[int, ...]:
-    """A shape, or other numbers that must not be negative. If `inferred` is set, one may be -1. A single number becomes
-    a tuple."""
-    numbers = tuple(index(extent) for extent in (shape if isinstance(shape, (tuple, list)) else (shape,)))
-    least = -1 if inferred else 0
-    if any(extent < least for extent in numbers):
-        raise ValueError(f"{name}: there is a negative number in {numbers}")
-    return numbers
 
 
 take_numpys_arguments(globals(), __all__)

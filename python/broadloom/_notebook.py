@@ -12,12 +12,13 @@ import platform
 import re
 from html import escape
 from importlib import metadata
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from broadloom import _core, _options
 from broadloom._array import Array
+from broadloom._options import EvaluationOptions
 from broadloom._printing import blocks, corners
 from broadloom._registry import registered
 from broadloom._tracebacks import shows_users_lines
@@ -157,7 +158,7 @@ class Explanation:
 
 
 @shows_users_lines
-def explain(x: Any, *, code: bool = False, **options: Any) -> Explanation:
+def explain(x: Any, *, code: bool = False, **options: Unpack[EvaluationOptions]) -> Explanation:
     """Describes how an expression would be computed: its graph, the rewriting, the kernels and their estimated times.
 
     Nothing is computed. `code` adds the machine code of each kernel. The options are those of `evaluate`, and the

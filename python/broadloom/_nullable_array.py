@@ -5,7 +5,7 @@ methods are short calls of `_nullable` and `_nullable_reductions`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from broadloom._nullable import Masks
 from broadloom._nullable_printing import nullable as printed
 from broadloom._nullable_reductions import Axis, counted, reduced
 from broadloom._operands import has_mask
-from broadloom._operators import OverArrays
+from broadloom._operators import Number, OverArrays
 from broadloom._tracebacks import methods_show_users_lines
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class NullableArray(NullableMethods):
         """`tolist`, by pyarrow's name."""
         return self.tolist()
 
-    def to_numpy(self, fill_value: Any = None) -> np.ndarray:
+    def to_numpy(self, fill_value: Number | None = None) -> np.ndarray:
         """The elements as a NumPy array, without a copy if none is null.
 
         Nulls become `fill_value`. Without it, as in pyarrow, they become NaN, for which integers are converted to
@@ -234,7 +234,9 @@ class NullableArray(NullableMethods):
             self._computed()
         return NullableArray._of(self.values[key], () if mask is None else (mask[key],))
 
-    def filter(self, mask: Any, null_selection_behavior: str = "drop") -> NullableArray:
+    def filter(
+        self, mask: Array | NullableArray, null_selection_behavior: Literal["drop", "emit_null"] = "drop"
+    ) -> NullableArray:
         """The elements where a mask of bools is true. Where the mask is null, nothing is selected ("drop"), or a null
         ("emit_null")."""
         if null_selection_behavior not in ("drop", "emit_null"):
@@ -251,7 +253,7 @@ class NullableArray(NullableMethods):
         made = self[selected]
         return NullableArray._of(made.values, _nullable.united(made._masks, (known[selected],)))
 
-    def take(self, indices: Any) -> NullableArray:
+    def take(self, indices: Array | NullableArray) -> NullableArray:
         """The elements at indices; null where an index is null. IndexError for an index that is out of range."""
         given = NullableArray(indices)
         if given.dtype.kind not in "iu":
@@ -271,7 +273,7 @@ class NullableArray(NullableMethods):
             return self.validity & ~elementwise.isnan(self.values)
         return self.validity
 
-    def fill_null(self, value: Any) -> Any:
+    def fill_null(self, value: Array | NullableArray | Number) -> Any:
         """The elements, with each null replaced by a number or by the element of an array; the result is an Array. If
         the value is a NullableArray, elements that are null in both stay null, and the result is a NullableArray.
 
@@ -287,7 +289,7 @@ class NullableArray(NullableMethods):
         _, valid = self._computed()
         return self.values if valid is None or valid.all() else self.values[valid]
 
-    def astype(self, dtype: Any) -> NullableArray:
+    def astype(self, dtype: DTypeLike) -> NullableArray:
         """The elements converted as by `bl.astype`; nulls stay."""
         return NullableArray._of(astype(self.values, dtype), self._masks)
 
@@ -316,7 +318,13 @@ class NullableArray(NullableMethods):
         # The promotion rule is that of the reductions from which this one is composed.
         return NullableArray._of(*reduced(self.values, self._validity(), name, axis, keepdims, **options))
 
-    def count(self, mode: str = "only_valid", axis: Axis = None, *, keepdims: bool = False) -> Array:
+    def count(
+        self,
+        mode: Literal["only_valid", "only_null", "all"] = "only_valid",
+        axis: Axis = None,
+        *,
+        keepdims: bool = False,
+    ) -> Array:
         """The number of valid elements, of nulls with the mode "only_null", or of all elements with "all". ValueError
         for another mode."""
         return counted(self.values, self._validity(), mode, axis, keepdims)

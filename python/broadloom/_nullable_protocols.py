@@ -7,6 +7,7 @@ that names it.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -38,19 +39,6 @@ _OF_ELEMENTS: dict[Any, int] = {
 if hasattr(np, "astype"):
     _OF_ELEMENTS[np.astype] = 1
 _PROPERTIES: dict[Any, str] = {np.shape: "shape", np.ndim: "ndim"}
-
-#: The names of positional arguments, for reductions and for functions whose operands may be keywords.
-_PLACES = {
-    "sum": ("a", "axis", "dtype", "out", "keepdims", "initial", "where"),
-    "prod": ("a", "axis", "dtype", "out", "keepdims", "initial", "where"),
-    "max": ("a", "axis", "out", "keepdims", "initial", "where"),
-    "min": ("a", "axis", "out", "keepdims", "initial", "where"),
-    "mean": ("a", "axis", "dtype", "out", "keepdims"),
-    "any": ("a", "axis", "out", "keepdims"),
-    "all": ("a", "axis", "out", "keepdims"),
-    "var": ("a", "axis", "dtype", "out", "ddof", "keepdims"),
-    "std": ("a", "axis", "dtype", "out", "ddof", "keepdims"),
-}
 
 
 def _refuse(name: str) -> TypeError:
@@ -84,12 +72,11 @@ def of_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ma
     if function in _PROPERTIES and len(args) == 1 and not kwargs:
         return getattr(args[0], _PROPERTIES[function])
     if function in _REDUCTIONS:
-        bare = _REDUCTIONS[function]
-        places = _PLACES[bare]
-        if len(args) > len(places):
-            raise TypeError(f"{name}: {len(args)} arguments by position, of which there are {len(places)}")
-        named = dict(zip(places, args, strict=False)) | kwargs
-        return _reduced(name, bare, named.pop("a"), **named)
+        try:
+            named = inspect.signature(function).bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise TypeError(f"{name}: {error}") from None
+        return _reduced(name, _REDUCTIONS[function], named.pop("a"), **named)
     if function is np.where and len(args) == 3:
         return make(*_nullable.of_elements("where", args))
     count = _OF_ELEMENTS.get(function)

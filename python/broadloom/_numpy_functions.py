@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from broadloom import _core, _numpy_reductions, _options
-from broadloom._array import Array
+from broadloom._array import Array, check_device
 from broadloom._core import Handle
 from broadloom._elementwise import clip_by
 from broadloom._generated import numpy_reductions
@@ -257,6 +257,7 @@ def _filled_like(x: Handle, value: Number, dtype: Any = None, shape: Any = None)
 def _zeros_like(
     a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Handle:
+    check_device(device)
     return _filled_like(array(a), 0, dtype, shape)
 
 
@@ -264,6 +265,7 @@ def _zeros_like(
 def _ones_like(
     a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Handle:
+    check_device(device)
     return _filled_like(array(a), 1, dtype, shape)
 
 
@@ -278,6 +280,7 @@ def _full_like(
     *,
     device: Any = None,
 ) -> Handle:
+    check_device(device)
     x = array(a)
     if type(fill_value) in (bool, int, float):
         return _filled_like(x, fill_value, dtype, shape)
@@ -293,6 +296,7 @@ def _copy(a: Any, order: str = "K", subok: bool = False) -> Handle:
 
 
 def _astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Handle:
+    check_device(device)
     return converted(array(x), own_dtype(dtype))
 
 

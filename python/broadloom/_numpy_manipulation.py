@@ -6,7 +6,6 @@ namespace's own functions with operands converted to the dtype of NumPy's result
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,15 +18,11 @@ from broadloom._core import Handle
 from broadloom._numpy_functions import FUNCTIONS
 from broadloom._numpy_handlers import array, lazy
 from broadloom._numpy_reductions import NO_VALUE, along_axis, axes_of, axis_number
+from broadloom._operands import shape_of
 from broadloom._ufuncs import Casting, Unsupported, common_dtype, converted, lend, own_dtype
 from broadloom._views import view_of
 
 __all__ = ["FUNCTIONS"]
-
-
-def _extents(shape: Any) -> list[int]:
-    extents = (shape,) if isinstance(shape, int | np.integer) else shape
-    return [operator.index(extent) for extent in extents]
 
 
 # Views.
@@ -35,7 +30,7 @@ def _extents(shape: Any) -> list[int]:
 
 @lazy(np.broadcast_to)
 def _broadcast_to(array_: Any, shape: Any, subok: bool = False) -> Handle:
-    return array(array_).broadcast_to(_extents(shape))
+    return array(array_).broadcast_to(shape_of("broadcast_to", shape))
 
 
 @lazy(np.broadcast_arrays)
@@ -47,18 +42,17 @@ def _broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Array, ...]:
 @lazy(np.reshape)
 def _reshape(
     a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: bool | None = None
-) -> Handle:
+) -> Handle | Array:
     if shape is None:
         shape = newshape
-    if shape is None or order == "A":
+    if shape is None or order == "A" or (copy and order == "F"):
         raise Unsupported
     x = array(a)
     if order == "F":
-        reverse = list(range(x.ndim))[::-1]
-        extents = _extents(shape)
-        flat = x.permute_dims(reverse).reshape(extents[::-1])
-        return flat.permute_dims(list(range(len(extents)))[::-1])
-    return x.reshape(_extents(shape))
+        extents = shape_of("reshape", shape, -1)
+        x = x.permute_dims(list(range(x.ndim))[::-1]).reshape(extents[::-1])
+        return x.permute_dims(list(range(len(extents)))[::-1])
+    return _manipulation.reshape(Array._of(x), shape, copy=copy)
 
 
 @lazy(np.ravel)
@@ -88,12 +82,11 @@ def _swapaxes(a: Any, axis1: int, axis2: int) -> Handle:
     return x.permute_dims(axes)
 
 
-def _matrix_transpose(x: Any, /) -> Handle:
-    return _swapaxes(x, -1, -2)
-
-
 if hasattr(np, "matrix_transpose"):
-    FUNCTIONS[np.matrix_transpose] = _matrix_transpose
+
+    @lazy(np.matrix_transpose)
+    def _matrix_transpose(x: Any, /) -> Handle:
+        return _swapaxes(x, -1, -2)
 
 
 @lazy(np.moveaxis)
@@ -240,7 +233,7 @@ def _sliding_window_view(
 
 @lazy(np.tile)
 def _tile(A: Any, reps: Any) -> Handle:
-    return _manipulation.tile(Array._of(array(A)), tuple(_extents(reps)))._operand()
+    return _manipulation.tile(Array._of(array(A)), reps)._operand()
 
 
 @lazy(np.repeat)

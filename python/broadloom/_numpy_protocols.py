@@ -7,7 +7,6 @@ again if the engine supports their dtype.
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from broadloom import _core, _elementwise, _options, _ufuncs
-from broadloom._array import ELSEWHERE, Array
+from broadloom._array import ELSEWHERE, Array, check_device
 from broadloom._buffer import array_over
 from broadloom._core import Handle
 from broadloom._generated import elementwise
@@ -25,6 +24,7 @@ from broadloom._numpy_manipulation import FUNCTIONS
 from broadloom._numpy_reductions import REDUCED, cumulative, only_axis, reduction
 from broadloom._operands import has_mask
 from broadloom._registry import registered
+from broadloom._signatures import fits, signature_of
 from broadloom._tracing import known, refuse
 from broadloom._ufuncs import BOOL, DTYPES, Casting, Unsupported, converted
 from broadloom._views import read_only, view_by, view_of
@@ -288,48 +288,39 @@ _METHODS: dict[str, Callable[..., Any]] = {
 
 
 @cache
-def _signature(function: Callable[..., Any]) -> tuple[inspect.Signature, int]:
-    """The signature of a function in the table, and the number of positional arguments that may be passed before `out`."""
-    signature = inspect.signature(function)
-    names = list(signature.parameters)
-    return signature, names.index("out") if "out" in names else sys.maxsize
+def _before_out(function: Callable[..., Any]) -> int:
+    """The number of positional arguments that a function in the table takes before `out`."""
+    names = list(signature_of(function).parameters)
+    return names.index("out") if "out" in names else sys.maxsize
 
 
 def _built(build: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
     """The result of a function in the table, and the argument `out`. Raises `Unsupported` also for arguments that the
     function in the table lacks."""
-    signature, before_out = _signature(build)
     try:
         # PERF: binding the arguments takes longer than the function itself.
-        if "out" not in kwargs and len(args) <= before_out:
+        if "out" not in kwargs and len(args) <= _before_out(build):
             return build(*args, **kwargs), None
     except TypeError:
         # The TypeError is due to arguments that the function lacks, or to dtypes that NumPy rejects as well.
-        if _binds(signature, args, kwargs):
+        if fits(build, args, kwargs):
             raise
         raise Unsupported from None
-    if not _binds(signature, args, kwargs):
+    if not fits(build, args, kwargs):
         raise Unsupported
-    bound = signature.bind(*args, **kwargs)
+    bound = signature_of(build).bind(*args, **kwargs)
     out = bound.arguments.pop("out", None)
     if isinstance(out, tuple):
         (out,) = out
     return build(*bound.args, **bound.kwargs), out
 
 
-def _binds(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    try:
-        signature.bind(*args, **kwargs)
-    except TypeError:
-        return False
-    return True
-
-
 @registered("array_function")
 def array_function(function: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Implements `Array.__array_function__`. The results use NumPy's promotion if an argument does."""
     made = _made_by(function, types, args, kwargs)
-    if function in _VIEWS and args and isinstance(args[0], Array) and made is not args[0]:
+    is_view = function in _VIEWS and not kwargs.get("copy")
+    if is_view and args and isinstance(args[0], Array) and made is not args[0]:
         made = view_by(function, args, kwargs, made)
     elif function in _READ_ONLY and isinstance(made, Array):
         read_only(made, function.__name__)
@@ -384,8 +375,9 @@ def _made_by(function: Callable[..., Any], types: Any, args: tuple[Any, ...], kw
 
 
 @registered("astype")
-def astype(x: Array, dtype: np.dtype[Any], casting: Any, copy: bool) -> Any:
+def astype(x: Array, dtype: np.dtype[Any], casting: Any, copy: bool, device: str | None) -> Any:
     """Implements `Array.astype`."""
+    check_device(device)
     if not np.can_cast(x.dtype, dtype, casting):
         raise TypeError(f"Cannot cast array data from {x.dtype!r} to {dtype!r} according to the rule '{casting}'")
     if dtype not in DTYPES:

@@ -7,12 +7,12 @@ Axes are checked here and not by the engine, since the standard and NumPy's user
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from operator import index
 from typing import Any
 
 import numpy as np
-from numpy.exceptions import AxisError
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from broadloom._array import Array, of_numpy
 from broadloom._core import Handle
@@ -37,19 +37,24 @@ def has_mask(kind: type) -> bool:
 
 def one_axis(name: str, axis: Any, rank: int) -> int:
     """The axis counted from the first; `AxisError` if it does not exist."""
-    number = index(axis)
-    if not -rank <= number < rank:
-        raise AxisError(number, rank, name)
-    return number % rank
+    return normalize_axis_index(index(axis), rank, name)
 
 
 def several_axes(name: str, axes: Any, rank: int) -> tuple[int, ...]:
     """One axis or a tuple of axes, counted from the first; ValueError for duplicates."""
-    given: Iterable[Any] = axes if isinstance(axes, (tuple, list)) else (axes,)
-    found = tuple(one_axis(name, axis, rank) for axis in given)
-    if len(set(found)) != len(found):
-        raise ValueError(f"{name}: an axis comes twice in {axes}")
-    return found
+    return normalize_axis_tuple(axes, rank, name)
+
+
+def shape_of(name: str, shape: Any, least: int = 0) -> tuple[int, ...]:
+    """The extents of a shape, or similar numbers; a single one becomes a tuple. ValueError for a number below `least`."""
+    numbers: tuple[int, ...]
+    try:
+        numbers = (index(shape),)
+    except TypeError:
+        numbers = tuple(map(index, shape))
+    if any(number < least for number in numbers):
+        raise ValueError(f"{name}: there is a negative number in {numbers}")
+    return numbers
 
 
 def extents(name: str, handle: Handle) -> tuple[int, ...]:

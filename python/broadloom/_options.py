@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from contextvars import ContextVar
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 
@@ -22,6 +22,21 @@ from broadloom._core import Context, Handle
 from broadloom._tracebacks import shows_users_lines
 
 Rule = Literal["strict", "numpy"]
+Accuracy = Literal["fast", "nearest"]
+
+
+class EvaluationOptions(TypedDict, total=False):
+    """The options of an evaluation, which `evaluate` describes. None is the default of each."""
+
+    threads: int | None
+    executor: Literal["auto", "interp", "jit"] | None
+    vector_width: Literal[128, 256, 512] | None
+    int_division: Literal["zero", "error"] | None
+    accuracy: Accuracy | None
+    contract: bool | None
+    max_bytes: int | None
+    max_time: float | None
+
 
 _context: ContextVar[Context | None] = ContextVar("broadloom", default=None)
 _core.set_context_variable(_context)
@@ -130,7 +145,7 @@ class set_options:  # noqa: N801  a function to its callers, and a context
         self,
         *,
         promotion: Rule | None = None,
-        accuracy: Literal["fast", "nearest"] | None = None,
+        accuracy: Accuracy | None = None,
         contract: bool | None = None,
         threads: int | None = None,
         **others: Any,

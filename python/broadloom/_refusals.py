@@ -8,6 +8,7 @@ inside the function, such as `'str' object cannot be interpreted as an integer`.
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Callable, Iterable
 from operator import index
@@ -19,7 +20,9 @@ from broadloom._array import Array
 from broadloom._errors import Error, InternalError, NoValuesError
 from broadloom._operators import OverArrays, accepted
 from broadloom._registry import registered
-from broadloom._tracing import TracerError
+from broadloom._tracing import PACKAGE, TracerError
+
+_NUMPY = os.path.dirname(np.__file__)
 
 #: How errors print whose text is their only argument.
 _PLAIN = (BaseException.__str__, AttributeError.__str__)
@@ -64,15 +67,21 @@ def _is_dtype(value: Any) -> bool:
         return False
 
 
+def _is_out(value: Any) -> bool:
+    several = value if isinstance(value, (list, tuple)) else (value,)
+    return all(one is None or isinstance(one, (Array, np.ndarray)) for one in several)
+
+
 #: For each part of an annotation: the words for it, and a function that tells whether it describes a value. Parts that are
 #: not in the table describe every value.
 _PARTS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "Array": ("an array", _is_operand),
     "DTypeLike": ("a dtype of numbers", _is_dtype),
+    "NullableArray": ("", lambda value: isinstance(value, OverArrays) or hasattr(value, "__arrow_c_stream__")),
     "NoValue": ("", lambda value: value is np._NoValue),
     "None": ("None", lambda value: value is None),
     "Number": ("a number", _is_number),
-    "Out": ("an array", lambda value: isinstance(value[0] if type(value) is tuple else value, (Array, np.ndarray))),
+    "Out": ("an array", _is_out),
     "bool": ("True or False", lambda value: isinstance(value, (bool, int, np.bool))),
     "float": ("a number", _is_number),
     "int": ("an int", _is_int),
@@ -161,6 +170,16 @@ def _unbound(signature: inspect.Signature, names: list[str], args: tuple[Any, ..
     return f"the call has more arguments by position than the function takes, or an argument twice; {listed}"
 
 
+def _is_of_others(error: Exception) -> bool:
+    """Whether code of others raised an error, which a function called, such as a callback or a method of an operand."""
+    at = error.__traceback__
+    while at is not None:
+        if not at.tb_frame.f_code.co_filename.startswith((PACKAGE, _NUMPY)):
+            return True
+        at = at.tb_next
+    return False
+
+
 @registered("refusal")
 def refusal(
     error: Exception,
@@ -172,7 +191,8 @@ def refusal(
     """The error of a failed call, or one about an argument that the function does not take. `of_numpys` is a function of
     NumPy whose arguments are taken too."""
     is_about_values = isinstance(error, (TracerError, InternalError, NoValuesError))
-    if is_about_values or not isinstance(error, (TypeError, ValueError, AttributeError, LookupError)):
+    is_about_arguments = isinstance(error, (TypeError, ValueError, AttributeError, LookupError))
+    if is_about_values or not is_about_arguments or _is_of_others(error):
         return error
     name, own = function.__name__, inspect.signature(function)
     signatures = [own]

@@ -52,7 +52,7 @@ def _found(module: str | None, name: str) -> Any:
 
 def _traces(function: JitFunction) -> list[Traced]:
     """The traces of a function, one for each signature and form of its calls."""
-    return list({(x.form, x.by_numpy, x.signature, x.shapes): x for x in function._known()}.values())
+    return list({x.conditions: x for x in function._known()}.values())
 
 
 @registered("pickled function")

@@ -31,20 +31,15 @@ def take_numpys_arguments(namespace: dict[str, Any], names: Sequence[str], of: M
 def _extended(function: Callable[..., Any], of_numpys: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            return function(*args, **kwargs)
-        except Exception as error:
-            # If the arguments fit the signature, the function itself raised the error.
-            is_ours = _fits(function, args, kwargs) and not _is_numpys_axis(function, kwargs)
-            if is_ours or not isinstance(error, TypeError | ValueError) or not _fits(of_numpys, args, kwargs):
-                try:
-                    refuse(error, function, args, kwargs, of_numpys)
-                except Exception as said:
-                    without_frames(said)
+            try:
+                return function(*args, **kwargs)
+            except (TypeError, ValueError):
+                # If the arguments fit the signature, the function itself raised the error.
+                is_ours = fits(function, args, kwargs) and not _is_numpys_axis(function, kwargs)
+                if is_ours or not fits(of_numpys, args, kwargs):
                     raise
-                shorten(error)
-                raise
-        try:
             made = of_numpys(*args, **kwargs)
+            return made if kwargs.get("out") is not None else _ours(made)
         except Exception as error:
             try:
                 refuse(error, function, args, kwargs, of_numpys)
@@ -53,17 +48,16 @@ def _extended(function: Callable[..., Any], of_numpys: Callable[..., Any]) -> Ca
                 raise
             shorten(error)
             raise
-        return made if kwargs.get("out") is not None else _ours(made)
 
     # Error messages should name the function that the user called.
     call.__code__ = call.__code__.replace(co_name=function.__name__)
     return functools.wraps(function)(call)
 
 
-def _fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether arguments fit a function's signature."""
     try:
-        _signature(function).bind(*args, **kwargs)
+        signature_of(function).bind(*args, **kwargs)
     except TypeError:
         return False
     except ValueError:
@@ -75,11 +69,12 @@ def _fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
 def _is_numpys_axis(function: Callable[..., Any], kwargs: dict[str, Any]) -> bool:
     """Whether None is passed as the axis of a function that requires an axis; NumPy's function then uses the elements
     in row-major order."""
-    return kwargs.get("axis", 0) is None and _signature(function).parameters["axis"].default is not None
+    return kwargs.get("axis", 0) is None and signature_of(function).parameters["axis"].default is not None
 
 
 @functools.cache
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a function; ValueError for a function of NumPy that has none."""
     return inspect.signature(function)
 
 

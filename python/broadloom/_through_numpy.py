@@ -6,7 +6,7 @@ Where NumPy differs from the standard, the standard is followed. Results are in 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any, Literal, NamedTuple
 
@@ -59,6 +59,35 @@ class UniqueInverseResult(NamedTuple):
     inverse_indices: Array
 
 
+class EighResult(NamedTuple):
+    """The result of `eigh`."""
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class QRResult(NamedTuple):
+    """The result of `qr`."""
+
+    Q: Array
+    R: Array
+
+
+class SlogdetResult(NamedTuple):
+    """The result of `slogdet`."""
+
+    sign: Array
+    logabsdet: Array
+
+
+class SVDResult(NamedTuple):
+    """The result of `svd`."""
+
+    U: Array
+    S: Array
+    Vh: Array
+
+
 def values_of(x: Array) -> np.ndarray:
     """The values of an operand, computed, as a NumPy array that must not be written to."""
     return np.asarray(as_array(x))
@@ -75,12 +104,7 @@ def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool 
     >>> bl.sort(bl.asarray([2, 3, 1]), descending=True)
     Array([3, 2, 1], dtype=int64)
     """
-    values = values_of(x)
-    axis = one_axis("sort", axis, values.ndim)
-    if not descending:
-        return array_over(np.sort(values, axis=axis, stable=stable), x)
-    # Sorting the reversed array stably and reversing the result gives a stable descending order.
-    return array_over(np.flip(np.sort(np.flip(values, axis), axis=axis, stable=stable), axis), x)
+    return array_over(_in_order("sort", np.sort, x, axis, descending, stable)[0], x)
 
 
 def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
@@ -92,12 +116,20 @@ def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bo
     >>> bl.argsort(bl.asarray([1, 2, 1, 2]), descending=True)
     Array([1, 3, 0, 2], dtype=int64)
     """
+    made, extent = _in_order("argsort", np.argsort, x, axis, descending, stable)
+    return array_over(_indices(extent - 1 - made if descending else made), x)
+
+
+def _in_order(
+    name: str, function: Callable[..., np.ndarray], x: Array, axis: int, descending: bool, stable: bool
+) -> tuple[np.ndarray, int]:
+    """The result of a function that sorts along an axis, and the extent of the axis. For a stable descending order, the
+    reversed array is sorted, and the result reversed."""
     values = values_of(x)
-    axis = one_axis("argsort", axis, values.ndim)
+    axis = one_axis(name, axis, values.ndim)
     if not descending:
-        return array_over(_indices(np.argsort(values, axis=axis, stable=stable)), x)
-    reverse = np.flip(np.argsort(np.flip(values, axis), axis=axis, stable=stable), axis)
-    return array_over(_indices(values.shape[axis] - 1 - reverse), x)
+        return function(values, axis=axis, stable=stable), values.shape[axis]
+    return np.flip(function(np.flip(values, axis), axis=axis, stable=stable), axis), values.shape[axis]
 
 
 def searchsorted(
@@ -322,6 +354,46 @@ def _promoted_values(name: str, x1: Any, x2: Any) -> tuple[np.ndarray, np.ndarra
         instead = 'write astype(x, int64), or promote as NumPy does (set_options(promotion="numpy"))'
         raise TypeError(f"{name}: the arrays are bool, expected numbers; {instead}")
     return a, b
+
+
+def computable(values: np.ndarray) -> np.ndarray:
+    """The values in a dtype that LAPACK supports."""
+    return values.astype(np.float32) if values.dtype == np.float16 else values
+
+
+def several(function: Callable[..., Any], *operands: Array, **options: Any) -> tuple[Array, ...]:
+    """The results of a function of `numpy.linalg`. If it computed float16 operands as float32, they are converted to
+    float16."""
+    given = [values_of(x) for x in operands]
+    results = function(*map(computable, given), **options)
+    is_half = all(values.dtype == np.float16 for values in given)
+    made = (np.asarray(result).astype(np.float16) if is_half else result for result in results)
+    return tuple(array_over(result, *operands) for result in made)
+
+
+def through(function: Callable[..., Any], *operands: Array, **options: Any) -> Array:
+    """The result of a function of `numpy.linalg` that has a single one."""
+    return several(lambda *given: (function(*given, **options),), *operands)[0]
+
+
+def transformed(function: Callable[..., Any], x: Any, **options: Any) -> np.ndarray:
+    """The result of a function of `numpy.fft`, whose names are the standard's. If extents are given without axes, they are
+    those of the last axes."""
+    name = function.__name__
+    if not isinstance(x, (Array, np.ndarray)):
+        raise TypeError(f"{name}: expected an array, not {type(x).__name__}")
+    values = np.asarray(x)
+    if values.dtype.kind not in "iufc":
+        raise TypeError(f"{name}: does not take {values.dtype}")
+    if options.get("s") is not None and options["axes"] is None:
+        options["axes"] = range(-len(options["s"]), 0)
+    made: np.ndarray = function(values, **options)
+    return made
+
+
+def transformed_to_real(function: Callable[..., Any], x: Any, **options: Any) -> Array:
+    """The result of a function of `numpy.fft` whose results are real."""
+    return array_over(transformed(function, x, **options), x)
 
 
 take_numpys_arguments(globals(), __all__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,25 +20,28 @@ from broadloom._tracing import ExtentNeeded, TracerError, converted, is_own, tra
 Signature = tuple[tuple[Any, ...], ...]
 
 
-class Traced(Entry):
-    """The result of a trace: an entry, and the conditions that it was traced for."""
+class Conditions(NamedTuple):
+    """The calls that a trace holds for."""
 
     form: Form
-    #: Whether NumPy's promotion was used.
+    #: Whether NumPy's promotion is used.
     by_numpy: bool
     signature: Signature
     #: The shapes that the trace is restricted to; None if it holds for all shapes of the signature.
     shapes: tuple[tuple[int, ...], ...] | None
+
+
+class Traced(Entry):
+    """The result of a trace: an entry, and the conditions that it was traced for."""
+
+    conditions: Conditions
     #: The kernel's number of threads, if the context of a call determined it.
     threads: int | None
     _parts: tuple[list[int | Recorded], Structure, list[np.ndarray]]
 
     def __new__(
         cls,
-        form: Form,
-        by_numpy: bool,
-        signature: Signature,
-        shapes: tuple[tuple[int, ...], ...] | None,
+        conditions: Conditions,
         kernel: Kernel,
         sources: list[int | Recorded],
         structure: Structure,
@@ -46,18 +49,17 @@ class Traced(Entry):
         threads: int | None = None,
     ) -> Traced:
         rebuild = None if structure.is_one_leaf else structure
-        made = super().__new__(cls, kernel, sources, rebuild, shapes is not None, captured)
-        made.form, made.by_numpy, made.signature, made.shapes = form, by_numpy, signature, shapes
-        made.threads = threads
+        made = super().__new__(cls, kernel, sources, rebuild, conditions.shapes is not None, captured)
+        made.conditions, made.threads = conditions, threads
         made._parts = sources, structure, captured
         return made
 
     def with_kernel(self, kernel: Kernel, threads: int | None) -> Traced:
         """The same trace with a kernel of other options."""
-        return Traced(self.form, self.by_numpy, self.signature, self.shapes, kernel, *self._parts, threads)
+        return Traced(self.conditions, kernel, *self._parts, threads)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Traced, (self.form, self.by_numpy, self.signature, self.shapes, self.kernel, *self._parts, self.threads)
+        return Traced, (self.conditions, self.kernel, *self._parts, self.threads)
 
 
 def shown(signature: Signature) -> str:
@@ -68,18 +70,16 @@ def shown(signature: Signature) -> str:
 def trace(
     function: Callable[..., Any],
     parameters: inspect.Signature | None,
-    form: Form,
-    by_numpy: bool,
-    signature: Signature,
-    shapes: list[tuple[int, ...]],
+    conditions: Conditions,
     options: dict[str, Any],
     by_shape: bool,
 ) -> Traced:
     """Traces the function with dynamic extents. If it needs the values of extents, or `by_shape` is true, traces it with
-    these shapes."""
-    if not by_shape and any(isinstance(dim, str) for part in signature if part[0] == "array" for dim in part[2]):
+    the shapes of the conditions."""
+    arrays = [part for part in conditions.signature if part[0] == "array"]
+    if not by_shape and any(isinstance(dim, str) for part in arrays for dim in part[2]):
         try:
-            return _trace_once(function, parameters, form, by_numpy, signature, None, options)
+            return _trace_once(function, parameters, conditions._replace(shapes=None), options)
         except ExtentNeeded:
             pass
         except Exception as error:
@@ -87,18 +87,16 @@ def trace(
             # to the caller.
             if isinstance(error, TracerError) or not is_own(error):
                 raise
-    return _trace_once(function, parameters, form, by_numpy, signature, tuple(shapes), options)
+    return _trace_once(function, parameters, conditions, options)
 
 
 def _trace_once(
     function: Callable[..., Any],
     parameters: inspect.Signature | None,
-    form: Form,
-    by_numpy: bool,
-    signature: Signature,
-    shapes: tuple[tuple[int, ...], ...] | None,
+    conditions: Conditions,
     options: dict[str, Any],
 ) -> Traced:
+    form, by_numpy, signature, shapes = conditions
     names = names_of(parameters, form)
     tape = Tape(names)
     # An option set by `set_options` also applies inside the function, which may set another one.
@@ -161,4 +159,4 @@ def _trace_once(
         kernel = Kernel(roots, kernel_inputs, **options)
     except ValueError as error:
         raise converted(error) or error from None
-    return Traced(form, by_numpy, signature, shapes, kernel, sources, structure, [values for _, values in captured])
+    return Traced(conditions, kernel, sources, structure, [values for _, values in captured])

@@ -15,13 +15,16 @@ from broadloom import _nullable
 from broadloom._array import Array, of_numpy
 from broadloom._arrow_interface import taken
 from broadloom._nullable_array import NullableArray
+from broadloom._operators import Number
 from broadloom._registry import registered
-from broadloom._tracebacks import shows_users_lines
+from broadloom._signatures import take_numpys_arguments
+
+#: Arrays, and what can be converted to one of either class.
+Arrays = Array | NullableArray
 
 __all__ = ["NullableArray", "drop_null", "fill_null", "from_arrow", "if_else", "is_null", "is_valid"]
 
 
-@shows_users_lines
 def from_arrow(obj: Any, /, *, nullable: bool | None = None) -> Any:
     """Imports an object that has a method of Arrow's PyCapsule interface: a pyarrow array or chunked array, a column of
     a pyarrow table, or a Polars or pandas series.
@@ -78,7 +81,7 @@ def _refuse_nulls(name: str, nulls: int) -> NoReturn:
     )
 
 
-def is_null(x: Any, /, *, nan_is_null: bool = False) -> Array:
+def is_null(x: Arrays, /, *, nan_is_null: bool = False) -> Array:
     """Where elements are null, or NaN if that is to count as null, as bools. Takes arrays with nulls and without.
 
     >>> bl.arrow.is_null(bl.arrow.NullableArray([1, 2], [True, False]))
@@ -87,7 +90,7 @@ def is_null(x: Any, /, *, nan_is_null: bool = False) -> Array:
     return NullableArray(x).is_null(nan_is_null)
 
 
-def is_valid(x: Any, /, *, nan_is_null: bool = False) -> Array:
+def is_valid(x: Arrays, /, *, nan_is_null: bool = False) -> Array:
     """Where elements are not null, as bools. Takes arrays with nulls and without.
 
     >>> bl.arrow.is_valid(bl.arrow.NullableArray([1, 2], [True, False]))
@@ -96,7 +99,7 @@ def is_valid(x: Any, /, *, nan_is_null: bool = False) -> Array:
     return NullableArray(x).is_valid(nan_is_null)
 
 
-def fill_null(x: Any, value: Any, /) -> Any:
+def fill_null(x: Arrays, value: Arrays | Number, /) -> Any:
     """The elements, with each null replaced by a value: `NullableArray.fill_null`. Takes arrays with nulls and without.
 
     >>> bl.arrow.fill_null(bl.arrow.NullableArray([1, 2], [True, False]), 0)
@@ -105,7 +108,7 @@ def fill_null(x: Any, value: Any, /) -> Any:
     return NullableArray(x).fill_null(value)
 
 
-def drop_null(x: Any, /) -> Array:
+def drop_null(x: Arrays, /) -> Array:
     """The elements that are not null. Takes arrays with nulls and without.
 
     >>> bl.arrow.drop_null(bl.arrow.NullableArray([1, 2], [True, False]))
@@ -114,7 +117,7 @@ def drop_null(x: Any, /) -> Array:
     return NullableArray(x).drop_null()
 
 
-def if_else(condition: Any, x: Any, y: Any, /) -> NullableArray:
+def if_else(condition: Arrays, x: Arrays | Number | None, y: Arrays | Number | None, /) -> NullableArray:
     """`x` where the condition is true, else `y`. The result is null where the condition or the selected element is
     null. None is a null.
 
@@ -123,3 +126,6 @@ def if_else(condition: Any, x: Any, y: Any, /) -> NullableArray:
     NullableArray([1.0, null, 3.0], dtype=float64)
     """
     return NullableArray._of(*_nullable.of_elements("where", (condition, x, y)))
+
+
+take_numpys_arguments(globals(), __all__)

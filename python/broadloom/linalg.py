@@ -8,94 +8,44 @@ is a stack of matrices in the last two axes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import index
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 
 from broadloom._array import Array, apply
 from broadloom._buffer import array_over
+from broadloom._generated import linalg as _generated
+from broadloom._generated.linalg import *
 from broadloom._manipulation import matrix_transpose
 from broadloom._operands import as_array, extents, promoted, several_axes
 from broadloom._operators import handle_of
 from broadloom._reductions import vecdot
 from broadloom._signatures import take_numpys_arguments
-from broadloom._through_numpy import matmul, tensordot, values_of
+from broadloom._through_numpy import QRResult, computable, matmul, several, tensordot, through, values_of
 from broadloom._views import read_only
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 __all__ = [
-    "cholesky",
     "cross",
-    "det",
     "diagonal",
     "eig",
-    "eigh",
     "eigvals",
-    "eigvalsh",
-    "inv",
     "matmul",
-    "matrix_norm",
     "matrix_power",
     "matrix_rank",
     "matrix_transpose",
     "outer",
     "pinv",
     "qr",
-    "slogdet",
-    "solve",
-    "svd",
-    "svdvals",
     "tensordot",
     "trace",
     "vecdot",
     "vector_norm",
 ]
-
-
-class EighResult(NamedTuple):
-    """The result of `eigh`."""
-
-    eigenvalues: Array
-    eigenvectors: Array
-
-
-class QRResult(NamedTuple):
-    """The result of `qr`."""
-
-    Q: Array
-    R: Array
-
-
-class SlogdetResult(NamedTuple):
-    """The result of `slogdet`."""
-
-    sign: Array
-    logabsdet: Array
-
-
-class SVDResult(NamedTuple):
-    """The result of `svd`."""
-
-    U: Array
-    S: Array
-    Vh: Array
-
-
-def cholesky(x: Array, /, *, upper: bool = False) -> Array:
-    """The triangular factor of symmetric positive-definite matrices: L with L @ L.mT == x, or U with U.mT @ U == x if
-    `upper` is true. Evaluates its operand and is computed by NumPy.
-
-    Raises `numpy.linalg.LinAlgError` for a matrix that isn't positive-definite, or not square.
-
-    >>> bl.linalg.cholesky(bl.asarray([[4.0, 2.0], [2.0, 2.0]]))
-    Array([[2., 0.],
-           [1., 1.]], dtype=float64)
-    """
-    return _through(lambda a: np.linalg.cholesky(a, upper=upper), x)
+__all__ += _generated.__all__
 
 
 def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
@@ -117,17 +67,6 @@ def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     if promoted("cross", [a.dtype, b.dtype]) == np.bool_:
         raise TypeError("cross: the arrays are bool, expected numbers")
     return array_over(np.linalg.cross(a, b, axis=place), x1, x2)
-
-
-def det(x: Array, /) -> Array:
-    """The determinants of square matrices. Evaluates its operand and is computed by NumPy.
-
-    Raises `numpy.linalg.LinAlgError` for a matrix that isn't square.
-
-    >>> round(float(bl.linalg.det(bl.asarray([[1.0, 2.0], [3.0, 4.0]]))), 12)
-    -2.0
-    """
-    return _through(np.linalg.det, x)
 
 
 def diagonal(x: Array, /, *, offset: int = 0) -> Array:
@@ -160,55 +99,6 @@ def _refuse_complex(name: str, of_symmetric: str) -> NoReturn:
     )
 
 
-def eigh(x: Array, /) -> EighResult:
-    """The eigenvalues, in ascending order, and eigenvectors, in columns, of symmetric matrices: `(eigenvalues,
-    eigenvectors)`. Evaluates its operand and is computed by NumPy, which reads the lower triangle.
-
-    Raises `numpy.linalg.LinAlgError` for a matrix that isn't square.
-
-    >>> bl.linalg.eigh(bl.asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
-    Array([1., 2.], dtype=float64)
-    """
-    return EighResult(*_several(np.linalg.eigh, x))
-
-
-def eigvalsh(x: Array, /) -> Array:
-    """The eigenvalues of symmetric matrices in ascending order. Evaluates its operand and is computed by NumPy,
-    which reads the lower triangle.
-
-    Raises `numpy.linalg.LinAlgError` for a matrix that isn't square.
-
-    >>> bl.linalg.eigvalsh(bl.asarray([[2.0, 0.0], [0.0, 1.0]]))
-    Array([1., 2.], dtype=float64)
-    """
-    return _through(np.linalg.eigvalsh, x)
-
-
-def inv(x: Array, /) -> Array:
-    """The inverses of square matrices. Evaluates its operand and is computed by NumPy.
-
-    Raises `numpy.linalg.LinAlgError` for a matrix that is singular, or not square.
-
-    >>> bl.linalg.inv(bl.asarray([[2.0, 0.0], [0.0, 4.0]]))
-    Array([[0.5 , 0.  ],
-           [0.  , 0.25]], dtype=float64)
-    """
-    return _through(np.linalg.inv, x)
-
-
-def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] | None = "fro") -> Array:
-    """The norms of matrices: the Frobenius norm by default, the nuclear norm, or the norm for an `ord` of 1, -1, 2, -2,
-    inf or -inf. Evaluates its operand and is computed by NumPy.
-
-    Raises ValueError for another `ord`, and for an array of fewer than two axes.
-
-    >>> float(bl.linalg.matrix_norm(bl.asarray([[3.0, 0.0], [0.0, 4.0]])))
-    5.0
-    """
-    order = "fro" if ord is None else ord
-    return _through(lambda a: np.linalg.matrix_norm(a, keepdims=keepdims, ord=order), x)
-
-
 def matrix_power(x: Array, n: int, /) -> Array:
     """Square matrices raised to the power n. For a negative n, their inverses are raised to the power -n; for 0, the
     result is the identity. Evaluates its operand and is computed by NumPy.
@@ -219,7 +109,7 @@ def matrix_power(x: Array, n: int, /) -> Array:
     Array([[1., 3.],
            [0., 1.]], dtype=float64)
     """
-    return _through(lambda a: np.linalg.matrix_power(a, index(n)), x)
+    return through(np.linalg.matrix_power, x, n=index(n))
 
 
 def matrix_rank(x: Array, /, *, rtol: float | Array | None = None) -> Array:
@@ -232,7 +122,7 @@ def matrix_rank(x: Array, /, *, rtol: float | Array | None = None) -> Array:
     1
     """
     tolerance = _tolerance(rtol, x)
-    ranks = np.linalg.matrix_rank(_computable(_matrices("matrix_rank", x)), rtol=tolerance)
+    ranks = np.linalg.matrix_rank(computable(_matrices("matrix_rank", x)), rtol=tolerance)
     return array_over(np.asarray(ranks).astype(np.int64, copy=False), x)
 
 
@@ -263,7 +153,7 @@ def pinv(x: Array, /, *, rtol: float | Array | None = None) -> Array:
            [0. , 0. ]], dtype=float64)
     """
     tolerance = _tolerance(rtol, x)
-    return _through(lambda a: np.linalg.pinv(a, rtol=tolerance), x)
+    return through(np.linalg.pinv, x, rtol=tolerance)
 
 
 def qr(x: Array, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
@@ -278,57 +168,7 @@ def qr(x: Array, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRRe
     """
     if mode not in ("reduced", "complete"):
         raise ValueError(f'qr: mode is {mode!r}, expected "reduced" or "complete"')
-    return QRResult(*_several(lambda a: np.linalg.qr(a, mode=mode), x))
-
-
-def slogdet(x: Array, /) -> SlogdetResult:
-    """The determinants of square matrices as sign and logarithm of the absolute value, `(sign, logabsdet)`: for a
-    determinant of 0, they are 0 and -inf. Evaluates its operand and is computed by NumPy.
-
-    Raises `numpy.linalg.LinAlgError` for a matrix that isn't square.
-
-    >>> sign, logabsdet = bl.linalg.slogdet(bl.asarray([[0.0, 1.0], [1.0, 0.0]]))
-    >>> float(sign), float(logabsdet)
-    (-1.0, 0.0)
-    """
-    return SlogdetResult(*_several(np.linalg.slogdet, x))
-
-
-def solve(x1: Array, x2: Array, /) -> Array:
-    """The solutions X of x1 @ X == x2, for square matrices `x1`; an `x2` of one axis is a single column, which is used
-    for all of them. Evaluates its operands and is computed by NumPy.
-
-    Raises `numpy.linalg.LinAlgError` for a matrix that is singular, or not square; ValueError for shapes that don't
-    fit.
-
-    >>> bl.linalg.solve(bl.asarray([[2.0, 0.0], [0.0, 4.0]]), bl.asarray([2.0, 2.0]))
-    Array([1. , 0.5], dtype=float64)
-    """
-    return _through(np.linalg.solve, x1, x2)
-
-
-def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
-    """The singular value decomposition of matrices, `(U, S, Vh)`: x == U[..., :K] * S[..., None, :] @ Vh[..., :K, :]
-    for K singular values, in descending order. U and Vh are square. If `full_matrices` is false, U has K columns and Vh
-    has K rows. Evaluates its operand and is computed by NumPy.
-
-    Raises `numpy.linalg.LinAlgError` for an array of fewer than two axes, or if there is no convergence.
-
-    >>> bl.linalg.svd(bl.asarray([[3.0, 0.0], [0.0, 4.0]])).S
-    Array([4., 3.], dtype=float64)
-    """
-    return SVDResult(*_several(lambda a: np.linalg.svd(a, full_matrices=full_matrices), x))
-
-
-def svdvals(x: Array, /) -> Array:
-    """The singular values of matrices in descending order. Evaluates its operand and is computed by NumPy.
-
-    Raises `numpy.linalg.LinAlgError` for an array of fewer than two axes, or if there is no convergence.
-
-    >>> bl.linalg.svdvals(bl.asarray([[3.0, 0.0], [0.0, 4.0]]))
-    Array([4., 3.], dtype=float64)
-    """
-    return _through(np.linalg.svdvals, x)
+    return QRResult(*several(np.linalg.qr, x, mode=mode))
 
 
 def trace(x: Array, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
@@ -366,11 +206,6 @@ def _matrices(name: str, x: Array) -> np.ndarray:
     return values
 
 
-def _computable(values: np.ndarray) -> np.ndarray:
-    """The values in a dtype that LAPACK supports."""
-    return values.astype(np.float32) if values.dtype == np.float16 else values
-
-
 def _tolerance(rtol: float | Array | None, x: Array) -> Any:
     """A tolerance for NumPy. The default depends on the operand's own dtype, which may be narrower than the dtype of
     the computation."""
@@ -380,21 +215,6 @@ def _tolerance(rtol: float | Array | None, x: Array) -> Any:
     if handle.dtype != np.float16:
         return None
     return max(extents("linalg", handle)[-2:], default=0) * float(np.finfo(np.float16).eps)
-
-
-def _several(function: Callable[..., Any], *operands: Array) -> tuple[Array, ...]:
-    """The results of a function of `numpy.linalg`. If it computed float16 operands as float32, they are converted to
-    float16."""
-    given = [values_of(x) for x in operands]
-    results = function(*map(_computable, given))
-    is_half = all(values.dtype == np.float16 for values in given)
-    made = (np.asarray(result).astype(np.float16) if is_half else result for result in results)
-    return tuple(array_over(result, *operands) for result in made)
-
-
-def _through(function: Callable[..., Any], *operands: Array) -> Array:
-    """The result of a function of `numpy.linalg` that has a single one."""
-    return _several(lambda *given: (function(*given),), *operands)[0]
 
 
 take_numpys_arguments(globals(), __all__, np.linalg)

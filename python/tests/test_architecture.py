@@ -54,6 +54,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_dtypes",
         "_elementwise",
         "_generated.elementwise",
+        "_generated.fft",
+        "_generated.linalg",
         "_generated.reductions",
         "_indexing",
         "_inspection",

@@ -671,3 +671,18 @@ def test_any_and_all_take_out_as_numpy_does() -> None:
     out = np.zeros(2, bool)
     assert bl.all(x, axis=1, out=out) is out and out.tolist() == [False, True]
     assert bl.any(x, axis=0, out=None).tolist() == [True, True]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.zeros_like(x, device="gpu"),
+        lambda x: np.ones_like(x, device="gpu"),
+        lambda x: np.full_like(x, 1, device="gpu"),
+        lambda x: np.astype(x, np.float32, device="gpu"),
+        lambda x: x.astype(np.float32, device="gpu"),
+    ],
+)
+def test_a_device_that_there_is_not_is_refused(call: Any) -> None:
+    with pytest.raises(ValueError, match="device"):
+        call(bl.asarray(X))

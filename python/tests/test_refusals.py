@@ -55,6 +55,7 @@ ARGUMENTS: dict[str, Any] = {
     "type": np.float64,
     "v": 1.0,
     "value": 1.0,
+    "y": 1.0,
 }
 #: In these functions the names have other meanings.
 OTHERS: dict[str, dict[str, Any]] = {
@@ -72,7 +73,7 @@ INTERNAL = re.compile(
 
 
 def functions() -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
-    for module in (bl, bl.linalg, bl.fft):
+    for module in (bl, bl.linalg, bl.fft, bl.arrow):
         for name in module.__all__:
             function = getattr(module, name)
             if inspect.isfunction(function) and name not in ("explain", "set_options", "eig", "eigvals"):
@@ -80,6 +81,9 @@ def functions() -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
     for name, method in inspect.getmembers(bl.Array, inspect.isfunction):
         if not name.startswith("_"):
             yield f"Array.{name}", method, (bl.asarray([1.0, 2.0] if name == "searchsorted" else MATRIX),)
+    for name, method in inspect.getmembers(bl.arrow.NullableArray, inspect.isfunction):
+        if not name.startswith("_"):
+            yield f"NullableArray.{name}", method, (bl.arrow.NullableArray([1.0, 2.0], [True, False]),)
 
 
 FUNCTIONS = {name: (function, first) for name, function, first in functions()}
@@ -176,6 +180,22 @@ def test_messages(call: Callable[[Any], Any], words: str) -> None:
 
 def test_an_error_that_is_not_about_an_argument_stays() -> None:
     x = bl.asarray(MATRIX)
+    stop = ValueError("stop")
+
+    def progress(done: int, total: int) -> None:
+        raise stop
+
+    class Raising:
+        def __array__(self, *_: object, **__: object) -> np.ndarray:
+            raise stop
+
+    for call in (lambda: bl.evaluate(x + 1, progress=progress), lambda: bl.asarray(Raising())):
+        with pytest.raises(ValueError, match="^stop$") as caught:
+            call()
+        assert caught.value is stop and stop.args == ("stop",)
+    for out in ([np.zeros(2)], np.zeros(2), (np.zeros(2),)):
+        with pytest.raises(ValueError, match="shape"):
+            bl.evaluate(x + 1, out=out)  # type: ignore[call-overload]
     with pytest.raises(bl.ShapeError, match="^sum: "):
         bl.sum(x, axis=7)
     with pytest.raises(bl.TracerError, match="asks for the values|a branch"):

@@ -26,19 +26,7 @@ from broadloom.numexpr._install import install, uninstall
 if TYPE_CHECKING:
     from broadloom.numexpr._compiled import NumExpr
     from broadloom.numexpr._nodes import E
-    from broadloom.numexpr._threads import (
-        MAX_THREADS,
-        _init_num_threads,  # noqa: F401  (numexpr's callers know it)
-        detect_number_of_cores,
-        detect_number_of_threads,
-        get_num_threads,
-        get_vml_version,
-        ncores,
-        nthreads,
-        set_num_threads,
-        set_vml_accuracy_mode,
-        set_vml_num_threads,
-    )
+    from broadloom.numexpr._threads import *
     from broadloom.numexpr._versions import print_versions
     from broadloom.numexpr.necompiler import disassemble
 
@@ -72,28 +60,11 @@ __version__ = version.version
 use_vml: Final = False
 is_cpu_amd_intel: Final = False
 
-# Names that are imported on first use, so that `install` is cheap and environment variables are read at the same time
-# as numexpr reads them.
-_LAZY: Final = {
-    "NumExpr": "_compiled",
-    "E": "_nodes",
-    "disassemble": "necompiler",
-    "expressions": "",
-    "necompiler": "",
-    "utils": "",
-    "MAX_THREADS": "_threads",
-    "_init_num_threads": "_threads",
-    "detect_number_of_cores": "_threads",
-    "detect_number_of_threads": "_threads",
-    "get_num_threads": "_threads",
-    "get_vml_version": "_threads",
-    "ncores": "_threads",
-    "nthreads": "_threads",
-    "print_versions": "_versions",
-    "set_num_threads": "_threads",
-    "set_vml_accuracy_mode": "_threads",
-    "set_vml_num_threads": "_threads",
-}
+#: The modules in which names are looked up on first use, so that `install` is cheap and environment variables are read at
+#: the same time as numexpr reads them.
+_LATER: Final = ("_compiled", "_nodes", "necompiler", "_versions", "_threads")
+#: The modules that numexpr's callers import.
+_MODULES: Final = ("expressions", "necompiler", "utils")
 
 say_where({"numexpr kind": "broadloom.numexpr._translate"})
 
@@ -103,9 +74,12 @@ del _function
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
+    if name in _MODULES:
+        value: Any = importlib.import_module(f"{__name__}.{name}")
+    elif name in __all__ or name == "_init_num_threads":
+        modules = (importlib.import_module(f"{__name__}.{module}") for module in _LATER)
+        value = next(getattr(module, name) for module in modules if hasattr(module, name))
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(f"{__name__}.{_LAZY[name] or name}")
-    value = getattr(module, name) if _LAZY[name] else module
     globals()[name] = value
     return value

@@ -12,7 +12,24 @@ from typing import Final, SupportsIndex
 
 from broadloom._core import numexpr_threads
 
+__all__ = [
+    "MAX_THREADS",
+    "_init_num_threads",
+    "detect_number_of_cores",
+    "detect_number_of_threads",
+    "get_num_threads",
+    "get_vml_num_threads",
+    "get_vml_version",
+    "ncores",
+    "nthreads",
+    "set_num_threads",
+    "set_vml_accuracy_mode",
+    "set_vml_num_threads",
+]
+
 _DEFAULT_MAX = 64
+#: The environment variables that set the number of threads; the first that is set counts.
+_VARIABLES = ("NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS")
 #: The maximum number of threads without a setting.
 _SAFE = 16
 
@@ -61,19 +78,16 @@ def set_num_threads(nthreads: SupportsIndex) -> int:
 
 def _init_num_threads() -> int:
     """Sets the number of threads that the environment requests, and returns it."""
-    for name in ("NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS"):
-        if os.environ.get(name):
-            requested = int(os.environ[name])
-            break
-    else:
-        requested = MAX_THREADS if os.environ.get("NUMEXPR_MAX_THREADS") else min(detect_number_of_cores(), _SAFE)
+    requests = filter(None, map(os.environ.get, _VARIABLES))
+    default = MAX_THREADS if os.environ.get("NUMEXPR_MAX_THREADS") else min(detect_number_of_cores(), _SAFE)
+    requested = int(next(requests, default))
     set_num_threads(min(max(requested, 1), MAX_THREADS))
     return requested
 
 
 def detect_number_of_threads() -> int:
     """The number of threads that the environment requests, or else the number of processors."""
-    for name in ("NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS"):
+    for name in _VARIABLES:
         try:
             return min(int(os.environ.get(name, "")), MAX_THREADS)
         except ValueError:

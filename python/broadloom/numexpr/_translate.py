@@ -192,22 +192,19 @@ def _function(name: str, operands: list[Value]) -> Value:
     match function.op:
         case "(copy)":
             return Value(kind, _handle(operands[0], kind))
-        case "(zeros_like)":
-            return _filled(operands[0], kind, False)
-        case "(ones_like)":
-            if kind == "bool":
+        case "(zeros_like)" | "(ones_like)":
+            is_one = function.op == "(ones_like)"
+            if is_one and kind == "bool":
                 raise no_operation("ones_like", kind, kind)
-            return _filled(operands[0], kind, True)
+            return Value(kind, _filled(_handle(operands[0], operands[0].kind), is_one).astype(DTYPES[kind]))
         case "(fmod)":
             return _fmod(kind, _as(operands[0], kind), _as(operands[1], kind))
     return _whole(kind, function.op, *(_as(operand, kind) for operand in operands))
 
 
-def _filled(like: Value, kind: Kind, one: bool) -> Value:
-    """Ones or zeros in the shape of a value."""
-    truth = _handle(like, like.kind).astype(DTYPES["bool"])
-    made = _core.apply("logical_or" if one else "logical_and", truth, one)
-    return Value(kind, made.astype(DTYPES[kind]))
+def _filled(like: Handle, one: bool) -> Handle:
+    """Whether the elements are one or zero, as bools, for ones or zeros in the shape of a handle."""
+    return _core.apply("logical_or" if one else "logical_and", like.astype(DTYPES["bool"]), one)
 
 
 def _fmod(kind: Kind, x1: Handle | bool | int | float, x2: Handle | bool | int | float) -> Value:
@@ -255,10 +252,8 @@ class KeptDtypes(Translation):
         match op:
             case "(copy)":
                 return first
-            case "(zeros_like)":
-                return _core.apply("logical_and", first.astype(DTYPES["bool"]), False).astype(first.dtype)
-            case "(ones_like)":
-                return _core.apply("logical_or", first.astype(DTYPES["bool"]), True).astype(first.dtype)
+            case "(zeros_like)" | "(ones_like)":
+                return _filled(first, op == "(ones_like)").astype(first.dtype)
             case "(fmod)":
                 magnitudes = [self._apply("abs", operand) for operand in of]
                 return self._apply("copysign", self._apply("remainder", *magnitudes), of[0])

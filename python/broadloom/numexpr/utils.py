@@ -1,27 +1,7 @@
 """numexpr's module of this name, for callers that import it: threads."""
 
-from broadloom.numexpr._threads import (
-    MAX_THREADS,
-    _init_num_threads,
-    detect_number_of_cores,
-    detect_number_of_threads,
-    get_num_threads,
-    get_vml_num_threads,
-    get_vml_version,
-    set_num_threads,
-    set_vml_accuracy_mode,
-    set_vml_num_threads,
-)
+from broadloom.numexpr import _threads
+from broadloom.numexpr._threads import *
 
-__all__ = [
-    "MAX_THREADS",
-    "_init_num_threads",
-    "detect_number_of_cores",
-    "detect_number_of_threads",
-    "get_num_threads",
-    "get_vml_num_threads",
-    "get_vml_version",
-    "set_num_threads",
-    "set_vml_accuracy_mode",
-    "set_vml_num_threads",
-]
+__all__: list[str] = []
+__all__ += _threads.__all__

@@ -5,34 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from onnx import AttributeProto, NodeProto
+from onnx import AttributeProto, NodeProto, helper
 
-_FIELDS = {
-    AttributeProto.FLOAT: "f",
-    AttributeProto.INT: "i",
-    AttributeProto.TENSOR: "t",
-    AttributeProto.SPARSE_TENSOR: "sparse_tensor",
-    AttributeProto.GRAPH: "g",
-    AttributeProto.TYPE_PROTO: "tp",
-}
 #: The attributes of a node by name.
 Attributes = Mapping[str, AttributeProto]
-
-_LISTS = {AttributeProto.FLOATS: "floats", AttributeProto.INTS: "ints"}
 
 
 def value_of(attribute: AttributeProto) -> Any:
     """The value of an attribute: a number, a text, a list of these, or an ONNX message."""
-    kind = attribute.type
-    if kind in _FIELDS:
-        return getattr(attribute, _FIELDS[kind])
-    if kind in _LISTS:
-        return list(getattr(attribute, _LISTS[kind]))
-    if kind == AttributeProto.STRING:
-        return attribute.s.decode("utf-8", "replace")
-    if kind == AttributeProto.STRINGS:
-        return [text.decode("utf-8", "replace") for text in attribute.strings]
-    return attribute
+    if attribute.type == AttributeProto.UNDEFINED:
+        return attribute
+    value = helper.get_attribute_value(attribute)
+    if attribute.type == AttributeProto.STRING:
+        return value.decode("utf-8", "replace")
+    if attribute.type == AttributeProto.STRINGS:
+        return [text.decode("utf-8", "replace") for text in value]
+    return value
 
 
 class Values:

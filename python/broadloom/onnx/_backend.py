@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,14 +11,12 @@ from onnx import ModelProto, NodeProto, defs
 from onnx.backend import base
 
 from broadloom import Array
+from broadloom._bounded import Bounded
 from broadloom._core import Kernel
 from broadloom.onnx._errors import InvalidModelError, Unsupported, UnsupportedModelError, printable
 from broadloom.onnx._plan import Plan, Tracer, ValuesNeeded
 from broadloom.onnx._program import Input, Program, of_model, of_node
 from broadloom.onnx._types import DTYPES
-
-#: The maximum number of cached plans. The least recently run are evicted.
-KEPT = 64
 
 #: The maximum size, in bytes, of arguments whose values decide a shape and which are therefore part of a plan's cache
 #: key. With larger arguments, a plan is used for one run only.
@@ -40,9 +36,8 @@ class Prepared(base.BackendRep):
         """A prepared program that runs with these options of `broadloom.evaluate`."""
         self._program = program
         self._options = dict(options)
-        self._plans: OrderedDict[tuple[Any, ...], Plan] = OrderedDict()
+        self._plans: Bounded[tuple[Any, ...], Plan] = Bounded()
         self._known: frozenset[str] = frozenset()
-        self._lock = threading.Lock()
         self._results = base.namedtupledict("Outputs", list(program.outputs))
 
     @property
@@ -82,21 +77,16 @@ class Prepared(base.BackendRep):
                 tuple(shapes.get(entry.name) for entry in self._program.inputs),
                 tuple((name, array.tobytes()) for name, array in sorted(known.items())),
             )
-            with self._lock:
-                plan = self._plans.get(key)
-                if plan is not None:
-                    self._plans.move_to_end(key)
-                    return plan
+            plan = self._plans.get(key)
+            if plan is not None:
+                return plan
             known = {name: array.copy() for name, array in known.items()}
             try:
                 plan = Tracer(self._program, shapes, known, self._options).plan()
             except ValuesNeeded as needed:
                 self._known |= needed.names
                 continue
-            with self._lock:
-                self._plans[key] = plan
-                while len(self._plans) > KEPT:
-                    self._plans.popitem(last=False)
+            self._plans[key] = plan
             return plan
         return Tracer(self._program, shapes, values, self._options).plan()
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
-from broadloom import arange
+from broadloom import arange, eye
 from broadloom._core import Handle
 from broadloom.onnx._row import Call, Node, Row
 from broadloom.onnx._shapes import extents
@@ -99,8 +99,7 @@ def _eye_like(call: Call, x: Handle) -> Handle:
     shape = extents(x)
     if len(shape) != 2:
         raise ValueError(f"the shape of a matrix is asked for, and there is {shape}")
-    diagonal = max(-shape[0], min(call.attribute("k", 0), shape[1]))
-    return Handle.eye(shape[0], shape[1], diagonal, call.result_dtype())
+    return eye(*shape, k=call.attribute("k", 0), dtype=call.result_dtype())._handle
 
 
 def _type_of_eye(node: Node, types: Sequence[str | None]) -> list[str | None]:

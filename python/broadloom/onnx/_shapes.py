@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from broadloom import Array, tril, triu
 from broadloom._core import Handle
-from broadloom.onnx._literals import BOOL, INT64, apply, like, literal, select
+from broadloom.onnx._literals import INT64, literal
 from broadloom.onnx._row import Call, Node, Row
 
 
@@ -185,15 +186,8 @@ def _size(call: Call, x: Handle) -> Handle:
 
 
 def _trilu(call: Call, x: Handle, _: Handle | None = None) -> Handle:
-    if x.ndim < 2:
-        raise ValueError(f"an array of rank {x.ndim} has no diagonals")
-    given = call.integers(1) or [0]
-    bound = 2**62
-    diagonal = max(-bound, min(given[0], bound))
-    offset = apply("subtract", x.indices(x.ndim - 1), x.indices(x.ndim - 2))
-    upper = call.attribute("upper", 1)
-    kept = apply("greater_equal" if upper else "less_equal", offset, like(offset, diagonal))
-    return select(kept, x, literal(False, BOOL) if x.dtype == BOOL else like(x, 0))
+    triangle = triu if call.attribute("upper", 1) else tril
+    return triangle(Array._of(x), k=(call.integers(1) or [0])[0])._handle
 
 
 def concat_axis(call: Call, shapes: Sequence[Sequence[int]]) -> tuple[int, list[int]]:
