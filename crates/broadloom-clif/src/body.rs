@@ -296,6 +296,8 @@ impl Body {
                 let code = Code::Host(callee.function as usize);
                 Ok(self.append(code, dtype, args, dtype.size() as u8, level))
             }
+            // The compiler has refused such a kernel.
+            kernel::Code::Loop(_) | kernel::Code::Item { .. } => Err(undefined()),
         }
     }
 

@@ -344,6 +344,9 @@ fn read_at(width: VectorWidth, access: &[Access]) -> Vec<Access> {
 /// whatever the dtype of the output.
 fn check(kernel: &Kernel, access: &[Access]) -> Result<()> {
     verify::kernel(kernel)?;
+    if !kernel.loops.is_empty() {
+        return Err(Error::new(ErrorKind::Limit, "kernels with loops are not compiled, but interpreted"));
+    }
     if access.len() != kernel.inputs.len() {
         return Err(Error::new(ErrorKind::Internal, "not one access class per input"));
     }

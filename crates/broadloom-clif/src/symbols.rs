@@ -53,6 +53,8 @@ pub(crate) fn name(kernel: &Kernel) -> String {
             Code::Apply { op, accuracy, .. } => op.name_at(accuracy),
             Code::Cast(..) => "astype",
             Code::Host(_) => "host",
+            Code::Loop(_) => "while",
+            Code::Item { .. } => continue,
         };
         if !ops.contains(&op) && ops.len() < OPS {
             ops.push(op);

@@ -100,7 +100,7 @@ pub struct Node {
     pub dtype: DType,
     /// The node's shape.
     pub shape: Shape,
-    /// Whether evaluating the node itself may fail because of a division by zero.
+    /// Whether evaluating the node itself may fail because of a division by zero, or of a loop that does not end.
     pub faults: bool,
 }
 
@@ -136,6 +136,9 @@ pub struct Graph {
     semantics: Semantics,
     depends_on_values: bool,
 }
+
+/// The name of loops, in errors and in texts.
+pub const WHILE: &str = "while_loop";
 
 /// The maximum number of nodes of a graph.
 pub const MAX_NODES: usize = 1 << 28;
@@ -181,6 +184,11 @@ impl Graph {
     /// All ids, operands before their users.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
         (0..self.nodes.len()).map(NodeId::new)
+    }
+
+    /// Records that a graph which has become part of this one depends on the values of constants.
+    pub(crate) fn depend_on_values_of(&mut self, part: &Graph) {
+        self.depends_on_values |= part.depends_on_values;
     }
 
     /// Whether a constant with a slot was folded, so that the graph is valid only for that value.
@@ -247,11 +255,12 @@ impl Graph {
                 let result = args.last().and_then(|&arg| op.result_at(*accuracy, self.node(arg).dtype));
                 let wrong =
                     || Error::new(ErrorKind::Internal, format!("{op} of operands that it does not take"));
-                (result.ok_or_else(wrong)?, self.broadcast(op.name(), args)?)
+                (result.ok_or_else(wrong)?, self.broadcast(op.name(), args.iter())?)
             }
             NodeKind::Host { function, args } => {
-                (function.signature().result(), self.broadcast(function.name(), args)?)
+                (function.signature().result(), self.broadcast(function.name(), args.iter())?)
             }
+            NodeKind::Loop(of) => (of.dtype(), self.broadcast(WHILE, of.args.iter())?),
             NodeKind::Cast { arg, to } => (*to, self.node(*arg).shape.clone()),
             NodeKind::View { arg, view } => {
                 let Node { dtype, shape, .. } = self.node(*arg);
@@ -283,15 +292,15 @@ impl Graph {
         self.insert(kind, dtype, shape)
     }
 
-    fn broadcast(&self, name: &str, args: &Args<NodeId>) -> Result<Shape> {
-        let mut shapes = args.iter().map(|&arg| &self.node(arg).shape);
+    fn broadcast<'a>(&self, name: &str, args: impl Iterator<Item = &'a NodeId> + Clone) -> Result<Shape> {
+        let mut shapes = args.clone().map(|&arg| &self.node(arg).shape);
         // PERF: in the common case all operands have one shape.
         if let Some(first) = shapes.next()
             && shapes.all(|shape| shape == first)
         {
             return Ok(first.clone());
         }
-        let operands: SmallVec<[Operand<'_>; 3]> = args.iter().map(|&arg| self.operand(arg)).collect();
+        let operands: SmallVec<[Operand<'_>; 3]> = args.map(|&arg| self.operand(arg)).collect();
         infer::broadcast(name, &operands).map(|(shape, _)| shape)
     }
 
@@ -358,7 +367,11 @@ impl Graph {
             {
                 return Ok(*arg);
             }
-            NodeKind::Leaf(_) | NodeKind::Host { .. } | NodeKind::Reduce { .. } | NodeKind::Scan { .. } => {}
+            NodeKind::Leaf(_)
+            | NodeKind::Host { .. }
+            | NodeKind::Reduce { .. }
+            | NodeKind::Scan { .. }
+            | NodeKind::Loop(_) => {}
         }
         self.intern(kind, dtype, shape)
     }
@@ -398,7 +411,15 @@ impl Graph {
         if self.nodes.len() >= MAX_NODES {
             return Err(Error::new(ErrorKind::Limit, format!("more than {MAX_NODES} nodes in one graph")));
         }
-        let own = matches!(&kind, NodeKind::Apply { op, args, .. } if self.faults(*op, args));
+        let own = match &kind {
+            NodeKind::Apply { op, args, .. } => self.faults(*op, args),
+            // Without a limit, an element that does not end is an error.
+            NodeKind::Loop(of) => {
+                let is_checked = self.semantics.int_division == IntDivision::Error;
+                of.region.is_numbered || is_checked && of.region.divides()
+            }
+            _ => false,
+        };
         let faults = own || kind.operands().any(|&arg| self.node(arg).faults);
         let id = NodeId::new(self.nodes.len());
         self.nodes.push(Node { kind, dtype, shape, faults });

@@ -546,7 +546,7 @@ fn list(operands: &[Operand<'_>], keep: impl Fn(&Operand<'_>) -> bool) -> String
 
 /// The shape to which operands broadcast. If some of its dimensions are symbolic, also its [`Dims`]; the shape is then
 /// the [`Dims::least_shape`].
-pub(crate) fn broadcast(op: &str, operands: &[Operand<'_>]) -> Result<(Shape, Option<Dims>)> {
+pub fn broadcast(op: &str, operands: &[Operand<'_>]) -> Result<(Shape, Option<Dims>)> {
     let mut shapes: SmallVec<[&Shape; 3]> = SmallVec::new();
     for operand in operands {
         match operand {

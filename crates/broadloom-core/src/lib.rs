@@ -17,6 +17,7 @@ pub mod listing;
 pub mod node;
 pub mod parameter;
 pub mod reductions;
+pub mod region;
 pub mod rewrite;
 pub mod shape;
 pub mod structure;

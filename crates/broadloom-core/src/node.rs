@@ -3,13 +3,16 @@
 //! A handle of the application, an entry of a cache key ([`structure`](crate::structure)) and a node of the
 //! [`graph`](crate::graph) are the same [`NodeKind`] with different types of operands and leaves. Mapping operands and
 //! leaves converts one into another, and a new kind of node is one more variant here. A node that computes is typed:
-//! its operands have exactly the dtypes that it takes, and their shapes broadcast to its shape.
+//! its operands have exactly the dtypes that it takes, and their shapes broadcast to its shape. The body of a loop is a
+//! [`Region`], a list of nodes of its own. Each value that a loop carries is a node, so that every node has one value.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use broadloom_ir::{Accuracy, Axes, DType, HostDeclaration, Op, Reduction, Scan};
+use rustc_hash::FxHashSet;
 
 use crate::indices::DynamicView;
 use crate::layout::View;
@@ -180,6 +183,9 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
         /// The dtype of the result.
         to: DType,
     },
+    /// A value that a loop carries, after the loop. The nodes of one loop have equal regions and operands, and are
+    /// computed together.
+    Loop(Box<LoopNode<A, F>>),
     /// The index of each element along an axis, as int64, for operands of symbolic extents. Graphs have generated
     /// numbers instead.
     Index {
@@ -188,6 +194,177 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
         /// The axis of the indices.
         axis: u8,
     },
+}
+
+/// A value that a loop carries, after the loop.
+///
+/// Each element repeats the region while its condition holds, as a scalar program would, and keeps its values once it
+/// is done. The operands broadcast to the shape of the node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LoopNode<A, F> {
+    /// The condition and the body.
+    pub region: Arc<Region>,
+    /// The host functions that the region calls.
+    pub functions: Vec<F>,
+    /// The operands: the initial state and the captured values, one for each parameter of the region.
+    pub args: Vec<A>,
+    /// The index of the value among the carried ones.
+    pub item: u32,
+}
+
+impl<A, F> LoopNode<A, F> {
+    /// The dtype of the value.
+    pub fn dtype(&self) -> DType {
+        self.region.params[self.item as usize]
+    }
+}
+
+/// The condition and the body of a loop: typed nodes without shapes, which are computed for each element.
+///
+/// The nodes of one loop in the region share its region. What recurses along loops visits it once for all of them, and takes
+/// time linear in the size of the regions.
+#[derive(Clone, Debug, Eq)]
+pub struct Region {
+    /// The dtypes of the parameters: the carried values, then the captured ones, which are the same in each iteration.
+    pub params: Vec<DType>,
+    /// The maximum number of iterations of an element, after which it is done; `None` if the evaluation gives a number,
+    /// and reaching it is an error.
+    pub limit: Option<u64>,
+    /// Whether the last parameter is the number of the element, int64, by which an error names it: the loop, or one in
+    /// its body, has no limit.
+    pub is_numbered: bool,
+    /// The nodes, operands first. A leaf is the parameter with this number.
+    pub nodes: Vec<RegionNode>,
+    /// Whether an element performs another iteration.
+    pub condition: NodeId,
+    /// The next value of each carried one.
+    pub next: Vec<NodeId>,
+}
+
+impl PartialEq for Region {
+    fn eq(&self, other: &Region) -> bool {
+        let Region { params, limit, is_numbered, nodes, condition, next } = self;
+        if (params, limit, is_numbered) != (&other.params, &other.limit, &other.is_numbered)
+            || (condition, next, nodes.len()) != (&other.condition, &other.next, other.nodes.len())
+        {
+            return false;
+        }
+        // The regions of the last loop that was compared.
+        let mut equal: Option<(&Arc<Region>, &Arc<Region>)> = None;
+        for (a, b) in nodes.iter().zip(&other.nodes) {
+            let (NodeKind::Loop(a), NodeKind::Loop(b)) = (a, b) else {
+                if a == b {
+                    continue;
+                }
+                return false;
+            };
+            let is_known = equal.is_some_and(|(x, y)| Arc::ptr_eq(x, &a.region) && Arc::ptr_eq(y, &b.region));
+            if (a.item, &a.functions, &a.args) != (b.item, &b.functions, &b.args)
+                || !is_known && a.region != b.region
+            {
+                return false;
+            }
+            equal = Some((&a.region, &b.region));
+        }
+        true
+    }
+}
+
+impl Hash for Region {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Region { params, limit, is_numbered, nodes, condition, next } = self;
+        (params, limit, is_numbered, condition, next, nodes.len()).hash(state);
+        for node in nodes {
+            match node {
+                // Regions that differ only in the nodes of a loop in them are rare.
+                NodeKind::Loop(of) => (of.item, &of.args, &of.region.params, of.region.limit).hash(state),
+                node => node.hash(state),
+            }
+        }
+    }
+}
+
+/// A node of a region.
+pub type RegionNode = NodeKind<NodeId, u32>;
+
+impl Region {
+    /// The number of carried values.
+    pub fn carried(&self) -> usize {
+        self.next.len()
+    }
+
+    /// The dtype of each node; `None` for one that is ill-typed.
+    pub fn dtypes(&self) -> Vec<Option<DType>> {
+        let mut dtypes: Vec<Option<DType>> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let of = |id: &NodeId| dtypes.get(id.index()).copied().flatten();
+            dtypes.push(match node {
+                NodeKind::Leaf(param) => self.params.get(*param as usize).copied(),
+                NodeKind::Apply { op, accuracy, args } => {
+                    args.last().and_then(of).and_then(|dtype| op.result_at(*accuracy, dtype))
+                }
+                NodeKind::Host { function, .. } => Some(function.signature().result()),
+                NodeKind::Cast { to, .. } => Some(*to),
+                NodeKind::Loop(inner) => inner.region.params.get(inner.item as usize).copied(),
+                NodeKind::View { .. }
+                | NodeKind::DynamicView { .. }
+                | NodeKind::Reduce { .. }
+                | NodeKind::Scan { .. }
+                | NodeKind::Count { .. }
+                | NodeKind::Index { .. } => None,
+            });
+        }
+        dtypes
+    }
+
+    /// The regions of the loops in this one, each once.
+    pub fn regions(&self) -> impl Iterator<Item = &Arc<Region>> {
+        let mut known = FxHashSet::default();
+        self.nodes.iter().filter_map(move |node| match node {
+            NodeKind::Loop(of) => known.insert(Arc::as_ptr(&of.region)).then_some(&of.region),
+            _ => None,
+        })
+    }
+
+    /// The host functions that the region calls, including the loops in it, each once, in the order of their first call.
+    pub fn functions(&self) -> Vec<&HostDeclaration> {
+        let mut known = FxHashSet::default();
+        let called = self.nodes.iter().flat_map(|node| match node {
+            NodeKind::Host { function, .. } => vec![function],
+            NodeKind::Loop(of) if known.insert(Arc::as_ptr(&of.region)) => of.region.functions(),
+            _ => Vec::new(),
+        });
+        let mut found: Vec<&HostDeclaration> = Vec::new();
+        for function in called {
+            if !found.contains(&function) {
+                found.push(function);
+            }
+        }
+        found
+    }
+
+    /// The number of nodes, including those of the loops in it.
+    pub fn size(&self) -> usize {
+        self.regions().fold(self.nodes.len(), |size, region| size.saturating_add(region.size()))
+    }
+
+    /// The number of loops that contain each other, including this one.
+    pub fn depth(&self) -> usize {
+        1 + self.regions().map(|region| region.depth()).max().unwrap_or(0)
+    }
+
+    /// Whether the region may divide integers by zero.
+    pub fn divides(&self) -> bool {
+        let dtypes = self.dtypes();
+        let divides = |node: &NodeKind<NodeId, u32>| match node {
+            NodeKind::Apply { op, args, .. } => {
+                let divisor = args.last().and_then(|arg| dtypes[arg.index()]);
+                divisor.is_some_and(|dtype| op.faults(dtype))
+            }
+            _ => false,
+        };
+        self.nodes.iter().any(divides) || self.regions().any(|region| region.divides())
+    }
 }
 
 /// The elements that precede those of a scan, as blocks of 2^`level` elements.
@@ -214,8 +391,13 @@ impl<A, L, F> NodeKind<A, L, F> {
     /// The operands in order; none for a leaf.
     #[inline]
     pub fn operands(&self) -> impl DoubleEndedIterator<Item = &A> + Clone {
+        let mut more: &[A] = &[];
         let operands = match self {
             NodeKind::Leaf(_) => [None; 3],
+            NodeKind::Loop(of) => {
+                more = &of.args;
+                [None; 3]
+            }
             NodeKind::Apply { args, .. } | NodeKind::Host { args, .. } => {
                 args.0.each_ref().map(Option::as_ref)
             }
@@ -229,7 +411,7 @@ impl<A, L, F> NodeKind<A, L, F> {
                 [Some(arg), before.as_ref().map(|before| &before.totals), None]
             }
         };
-        operands.into_iter().flatten()
+        operands.into_iter().flatten().chain(more)
     }
 
     /// The number of operands.
@@ -245,6 +427,7 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::Count { .. }
             | NodeKind::Index { .. } => 1,
             NodeKind::Scan { before, .. } => 1 + usize::from(before.is_some()),
+            NodeKind::Loop(of) => of.args.len(),
         }
     }
 
@@ -267,13 +450,19 @@ impl<A, L, F> NodeKind<A, L, F> {
                 1 => before.as_ref().map(|before| &before.totals),
                 _ => None,
             },
+            NodeKind::Loop(of) => of.args.get(i),
         }
     }
 
     /// Converts the node into its operands, in order.
     pub fn into_operands(self) -> impl Iterator<Item = A> {
+        let mut more = Vec::new();
         let operands = match self {
             NodeKind::Leaf(_) => [None, None, None],
+            NodeKind::Loop(of) => {
+                more = of.args;
+                [None, None, None]
+            }
             NodeKind::Apply { args, .. } | NodeKind::Host { args, .. } => args.0,
             NodeKind::Cast { arg, .. }
             | NodeKind::View { arg, .. }
@@ -283,10 +472,10 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::Index { arg, .. } => [Some(arg), None, None],
             NodeKind::Scan { arg, before, .. } => [Some(arg), before.map(|before| before.totals), None],
         };
-        operands.into_iter().flatten()
+        operands.into_iter().flatten().chain(more)
     }
 
-    /// Converts a node by mapping its operands, its leaf, and its host function.
+    /// Converts a node by mapping its operands, its leaf, and its host functions.
     ///
     /// # Errors
     /// The first error of `operand` or `leaf`.
@@ -295,7 +484,7 @@ impl<A, L, F> NodeKind<A, L, F> {
         &'n self,
         mut operand: impl FnMut(&'n A) -> Result<B, E>,
         leaf: impl FnOnce(&'n L) -> Result<M, E>,
-        function: impl FnOnce(&'n F) -> G,
+        mut function: impl FnMut(&'n F) -> G,
     ) -> Result<NodeKind<B, M, G>, E> {
         Ok(match self {
             NodeKind::Leaf(of) => NodeKind::Leaf(leaf(of)?),
@@ -326,6 +515,12 @@ impl<A, L, F> NodeKind<A, L, F> {
             }
             NodeKind::Count { arg, axes, to } => NodeKind::Count { arg: operand(arg)?, axes: *axes, to: *to },
             NodeKind::Index { arg, axis } => NodeKind::Index { arg: operand(arg)?, axis: *axis },
+            NodeKind::Loop(of) => NodeKind::Loop(Box::new(LoopNode {
+                region: of.region.clone(),
+                functions: of.functions.iter().map(function).collect(),
+                args: of.args.iter().map(operand).collect::<Result<_, E>>()?,
+                item: of.item,
+            })),
         })
     }
 
@@ -333,7 +528,11 @@ impl<A, L, F> NodeKind<A, L, F> {
     pub fn is_element_wise(&self) -> bool {
         matches!(
             self,
-            NodeKind::Leaf(_) | NodeKind::Apply { .. } | NodeKind::Host { .. } | NodeKind::Cast { .. }
+            NodeKind::Leaf(_)
+                | NodeKind::Apply { .. }
+                | NodeKind::Host { .. }
+                | NodeKind::Cast { .. }
+                | NodeKind::Loop(_)
         )
     }
 

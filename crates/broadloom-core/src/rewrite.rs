@@ -4,11 +4,13 @@
 //! wrapping) and never drops a node that may fail. A computed NaN whose bits can be read is made canonical even if no
 //! rules apply, so a rule need not preserve the bits of a NaN. Rebuilding keeps the types of nodes; only nodes that a
 //! rule creates are typed. Options that change the meaning are applied here as well, whether rules apply or not.
-//! [`contract`] runs before the rules. The accuracy is applied after the rules: their patterns match functions of the
-//! default accuracy, and applying the accuracy replaces such a function by a more accurate one of the same name.
+//! The region of a loop is rewritten as a graph of its own. [`contract`] runs before the rules. The accuracy is applied
+//! after the rules: their patterns match functions of the default accuracy, and applying the accuracy replaces such a
+//! function by a more accurate one of the same name.
 
 mod accuracy;
 pub mod contract;
+mod looped;
 mod nan;
 
 use broadloom_math::{DType, Kind};
@@ -85,14 +87,33 @@ fn rewrite(
     rules: Rules,
     mut note: impl FnMut(Firing),
 ) -> Result<(Graph, Vec<NodeId>)> {
-    let marks = nan::Marks::of(graph, roots);
+    let read: Vec<(NodeId, bool)> = roots.iter().map(|&root| (root, true)).collect();
+    marked(graph, roots, &nan::Marks::of(graph, &read), rules, &mut note)
+}
+
+/// Rewrites the nodes that the roots need, with what is known about them.
+fn marked(
+    graph: &Graph,
+    roots: &[NodeId],
+    marks: &nan::Marks,
+    rules: Rules,
+    note: &mut dyn FnMut(Firing),
+) -> Result<(Graph, Vec<NodeId>)> {
+    let mut loops = looped::RewrittenLoops::default();
+    let region =
+        |graph: &Graph, roots: &[NodeId], marks: &nan::Marks| marked(graph, roots, marks, rules, &mut |_| ());
+    let region: looped::Rewrite<'_> = (graph.semantics(), &region);
     let mut out = graph.successor();
     let mut new: Vec<Option<NodeId>> = vec![None; graph.nodes().len()];
     for id in graph.ids().filter(|id| marks.needed[id.index()]) {
         let contraction = contraction(graph, id);
-        let mut rebuilt = match &contraction {
-            Some(found) => contracted(found, &new, &mut out)?,
-            None => rebuild(graph, id, &new, &mut out)?,
+        let mut rebuilt = match (&contraction, &graph.node(id).kind) {
+            (Some(found), _) => contracted(found, &new, &mut out)?,
+            (None, NodeKind::Loop(of)) => {
+                let (kind, node) = (loops.rewritten(of, marks, &new, &mut out, &region)?, graph.node(id));
+                out.insert(kind, node.dtype, node.shape.clone())?
+            }
+            (None, _) => rebuild(graph, id, &new, &mut out)?,
         };
         let mut note = |rule, gives| note(Firing { rule, at: id, gives });
         contraction.iter().for_each(|found| note(found.rule, rebuilt));

@@ -144,6 +144,10 @@ impl Hash for Structure<'_> {
                     10 << 8 | *to as u64
                 }
                 NodeKind::Index { axis, .. } => 12 << 8 | u64::from(*axis),
+                NodeKind::Loop(of) => {
+                    of.hash(state);
+                    14 << 8
+                }
             };
             let operand = |word: u64, i| match entry.operand(i) {
                 Some(arg) => word.rotate_left(20) ^ arg.index() as u64,
@@ -341,7 +345,7 @@ mod tests {
     use super::*;
     use crate::indices::{DynamicView, Indices};
     use crate::layout::{Slice, View};
-    use crate::node::Args;
+    use crate::node::{Args, LoopNode, Region};
     use broadloom_ir::HostDeclaration;
     use smallvec::smallvec;
 
@@ -356,6 +360,10 @@ mod tests {
 
     fn written(nodes: &[Entry<'_>], roots: &[NodeId]) -> String {
         Structure { nodes, roots }.to_string()
+    }
+
+    fn apply_in(op: Op) -> NodeKind<NodeId, u32> {
+        NodeKind::Apply { op, accuracy: Accuracy::Fast, args: args(&[0]) }
     }
 
     /// Structures of which any two differ in at least one property.
@@ -380,6 +388,18 @@ mod tests {
         let slice = |start| View::Slice(smallvec![Slice { start, step: 1, len: 1 }; 2]);
         let first = || [0].into_iter().collect();
         let arg = NodeId::new(0);
+        let looped = |limit, item, args: &[usize]| {
+            let region = Region {
+                params: vec![DType::Float32; args.len()],
+                limit,
+                is_numbered: false,
+                nodes: vec![NodeKind::Leaf(0), apply_in(Op::IsFinite), apply_in(Op::Square)],
+                condition: NodeId::new(1),
+                next: vec![NodeId::new(2); args.len()],
+            };
+            let args = args.iter().map(|&i| NodeId::new(i)).collect();
+            NodeKind::Loop(Box::new(LoopNode { region: Arc::new(region), functions: Vec::new(), args, item }))
+        };
         vec![
             vec![x.clone()],
             vec![memory(0, &[3, 2])],
@@ -416,6 +436,11 @@ mod tests {
             vec![x.clone(), NodeKind::Index { arg, axis: 1 }],
             vec![x.clone(), host(&g, 0)],
             vec![x.clone(), host(&f("other"), 0)],
+            vec![x.clone(), looped(Some(9), 0, &[0])],
+            vec![x.clone(), looped(Some(8), 0, &[0])],
+            vec![x.clone(), y.clone(), looped(Some(9), 0, &[1])],
+            vec![x.clone(), looped(Some(9), 0, &[0, 0])],
+            vec![x.clone(), looped(Some(9), 1, &[0, 0])],
             vec![x.clone(), host(&g, 0), host(&g, 1)],
             vec![x, host(&g, 0), host(&h, 1)],
         ]

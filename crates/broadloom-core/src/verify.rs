@@ -4,6 +4,8 @@
 //! - the operands of an op have the dtype that it takes at its accuracy, and the node has the dtype of its result
 //! - the shapes of an op's operands broadcast to the node's shape
 //! - the operands of a host function have the dtypes of its signature, and the node has the dtype of its result
+//! - the operands of a loop have the dtypes of its region's parameters, and the node has the dtype of a carried value; the
+//!   region is well-typed
 //! - a conversion has the shape of its operand, and another dtype
 //! - a view applies to its operand's shape and results in the node's shape
 //! - a reduction or scan accepts the dtype of its operand; the node has the dtype of its result, and a shape that
@@ -13,8 +15,8 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, Leaf, NodeId, NodeKind};
 use crate::infer::{self, Operand};
-use crate::node::Args;
 use crate::op::Arity;
+use crate::region;
 use crate::shape::Shape;
 use broadloom_math::DType;
 
@@ -54,14 +56,22 @@ fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
                 expect(graph.node(arg).dtype == wanted, "operands of different dtypes")?;
             }
             expect(op.result_at(*accuracy, operand) == Some(node.dtype), "wrong result dtype")?;
-            expect(broadcasts(graph, args, &node.shape), "wrong result shape")
+            expect(broadcasts(graph, args.iter(), &node.shape), "wrong result shape")
         }
         NodeKind::Host { function, args } => {
             let signature = function.signature();
             let dtypes = args.iter().map(|&a| graph.node(a).dtype);
             expect(dtypes.eq(signature.operands().iter().copied()), "operands of other dtypes")?;
             expect(node.dtype == signature.result(), "wrong result dtype")?;
-            expect(broadcasts(graph, args, &node.shape), "wrong result shape")
+            expect(broadcasts(graph, args.iter(), &node.shape), "wrong result shape")
+        }
+        NodeKind::Loop(of) => {
+            region::check(&of.region)?;
+            let dtypes = of.args.iter().map(|&a| graph.node(a).dtype);
+            expect(dtypes.eq(of.region.params.iter().copied()), "operands of other dtypes")?;
+            expect((of.item as usize) < of.region.carried(), "a value that the loop does not carry")?;
+            expect(node.dtype == of.dtype(), "wrong result dtype")?;
+            expect(broadcasts(graph, of.args.iter(), &node.shape), "wrong result shape")
         }
         NodeKind::Cast { arg, to } => {
             let arg = graph.node(*arg);
@@ -98,8 +108,8 @@ fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
     }
 }
 
-fn broadcasts(graph: &Graph, args: &Args<NodeId>, to: &Shape) -> bool {
-    let shapes: Vec<&Shape> = args.iter().map(|&a| &graph.node(a).shape).collect();
+fn broadcasts<'a>(graph: &Graph, args: impl Iterator<Item = &'a NodeId>, to: &Shape) -> bool {
+    let shapes: Vec<&Shape> = args.map(|&a| &graph.node(a).shape).collect();
     Shape::broadcast(&shapes).as_ref() == Ok(to)
 }
 
@@ -115,6 +125,7 @@ fn internal(message: String) -> Error {
 mod tests {
     use super::*;
     use crate::layout::{Layout, View};
+    use crate::node::Args;
     use crate::node::NodeKind::{Apply, Cast};
     use crate::{Accuracy, HostDeclaration, Op, Scalar};
     use std::sync::Arc;

@@ -4,12 +4,12 @@
 //! A value that is the same for a whole row or block is computed once per row or block. A result that is stored to exactly one
 //! output, and that no later step reads, is written directly to the output.
 
-use broadloom_ir::kernel::{Depth, Kernel, ValueId};
+use broadloom_ir::kernel::{Code, Depth, Kernel, KernelLoop, ValueId};
 use broadloom_ir::{Error, ErrorKind, Result, VectorWidth, verify};
 use broadloom_mem::{Access, HostFunction};
 
 use crate::loops::{OPERANDS, arch_of};
-use crate::program::{Destination, Level, Location, Program, TileStep};
+use crate::program::{Destination, Level, Location, LoopPart, LoopStep, Program, TileStep, Work};
 use crate::scratch::Scratch;
 use crate::select::{self, Selected};
 
@@ -27,15 +27,23 @@ impl Program {
         let selected = select::loops(kernel, functions, &depths)?;
         let lifetimes = Lifetimes::new(kernel, &selected);
         let scratch = Scratch::new(kernel);
-        Ok(KernelCompiler { kernel, depths, lifetimes, scratch, levels: Default::default() }
-            .build(access, selected))
+        let levels = Default::default();
+        KernelCompiler { kernel, functions, depths, lifetimes, scratch, levels, loops: Vec::new() }
+            .build(access, selected)
     }
 
     /// Limits the vectors of the program's loops to this width. On x86-64 the narrowest loops are for AVX2, and conversions of
     /// float16 always use the CPU's widest vectors. The width does not change the bits of results.
     #[must_use]
     pub fn up_to(self, width: VectorWidth) -> Program {
-        Program { width, arch: arch_of(width), ..self }
+        let narrowed = |part: LoopPart| LoopPart { program: part.program.up_to(width), ..part };
+        let of_loop = |step: LoopStep| LoopStep {
+            condition: narrowed(step.condition),
+            body: narrowed(step.body),
+            ..step
+        };
+        let loops = self.loops.into_iter().map(of_loop).collect();
+        Program { width, arch: arch_of(width), loops, ..self }
     }
 }
 
@@ -53,6 +61,9 @@ impl Lifetimes {
         for (i, selected) in selected.iter().enumerate() {
             let operands = selected.iter().flat_map(Selected::operands);
             operands.for_each(|(a, _)| last_read[a.index()] = i);
+            if let Code::Loop(_) = kernel.body[i].code {
+                kernel.args(&kernel.body[i]).iter().for_each(|a| last_read[a.index()] = i);
+            }
         }
         let mut last_use = last_read.clone();
         kernel.outputs.iter().for_each(|output| last_use[output.value.index()] = usize::MAX);
@@ -62,15 +73,18 @@ impl Lifetimes {
 
 struct KernelCompiler<'k> {
     kernel: &'k Kernel,
+    functions: &'k [HostFunction],
     /// The loop level of each value.
     depths: Vec<Depth>,
     lifetimes: Lifetimes,
     scratch: Scratch<'k>,
     levels: [Level; 3],
+    /// The loops so far, each with its level.
+    loops: Vec<(LoopStep, Depth)>,
 }
 
 impl KernelCompiler<'_> {
-    fn build(mut self, access: &[Access], selected: Vec<Option<Selected>>) -> Program {
+    fn build(mut self, access: &[Access], selected: Vec<Option<Selected>>) -> Result<Program> {
         let kernel = self.kernel;
         let param_slots: Vec<usize> =
             (0..kernel.params.len()).map(|i| self.scratch.slot(kernel.param(i))).collect();
@@ -87,7 +101,11 @@ impl KernelCompiler<'_> {
             let checked = kernel.checks_division && inst.code.faults();
             let check = checked.then(|| (fault_sites, inst.code.operand(1).size()));
             fault_sites += usize::from(checked);
-            if let Some(selected) = selected {
+            if let Code::Loop(number) = inst.code {
+                let of = &kernel.loops[number as usize];
+                self.looped(i, of, fault_sites)?;
+                fault_sites += if kernel.checks_division { of.body.divisions().len() } else { 0 };
+            } else if let Some(selected) = selected {
                 self.step(i, selected, check);
             }
         }
@@ -98,7 +116,13 @@ impl KernelCompiler<'_> {
             level.fills.iter_mut().for_each(|fill| layout.resolve_fill(fill));
         }
         copies.iter_mut().for_each(|(_, location)| layout.resolve(location));
-        Program {
+        let mut loops = Vec::with_capacity(self.loops.len());
+        for (mut step, depth) in self.loops {
+            layout.resolve_loop(&mut step, depth);
+            loops.push(step.sized(layout.tile));
+        }
+        let area = loops.iter().map(LoopStep::bytes).max().unwrap_or(0);
+        Ok(Program {
             width: VectorWidth::W512,
             arch: arch_of(VectorWidth::W512),
             inputs: kernel.inputs.iter().copied().zip(access.iter().map(|access| access.packed())).collect(),
@@ -109,9 +133,57 @@ impl KernelCompiler<'_> {
             copies,
             stage: layout.stage,
             tile: layout.tile,
-            bytes: layout.bytes,
+            bytes: layout.bytes + area,
+            loops,
+            area: layout.bytes,
             fault_sites,
+        })
+    }
+
+    /// Adds the step that runs a loop, which is instruction `i`. `first_site` is the number of its first checked division.
+    fn looped(&mut self, i: usize, of: &KernelLoop, first_site: usize) -> Result<()> {
+        let kernel = self.kernel;
+        let id = kernel.value(i);
+        let depth = self.depths[id.index()];
+        let is_uniform = |arg: &ValueId| self.depths[arg.index()] != Depth::Element;
+        let uniform: Vec<bool> = of.args.iter().map(is_uniform).collect();
+        let args =
+            of.args.iter().map(|&arg| (self.scratch.location(arg), kernel.dtype(arg).size())).collect();
+        let mut results = vec![None; of.carried()];
+        for (j, inst) in kernel.body.iter().enumerate().skip(i) {
+            if let Code::Item { item, .. } = inst.code
+                && inst.args[0] == id
+            {
+                let value = kernel.value(j);
+                results[item as usize] = Some(match depth {
+                    Depth::Element => self.scratch.tile(value),
+                    Depth::Row | Depth::Call => self.scratch.slot(value),
+                });
+            }
         }
+        // Operands are released after the results have their tiles, since results are written before all operands are read.
+        for (j, arg) in of.args.iter().enumerate() {
+            if self.lifetimes.last_use[arg.index()] == i && !of.args[..j].contains(arg) {
+                self.scratch.release(*arg);
+            }
+        }
+        let step =
+            LoopStep::new(of, self.functions, kernel.checks_division, &uniform, args, results, first_site)?;
+        self.scratch.reserve(step.bytes_of_element());
+        let work = Work::While(self.loops.len());
+        self.loops.push((step, depth));
+        let args = [(Location::Uniform(0), 0); OPERANDS];
+        // Its results go where the step of the loop has them.
+        let out = Destination::Output(usize::MAX);
+        self.levels[depth as usize].steps.push(TileStep {
+            work,
+            args,
+            operands: 0,
+            out,
+            size: 0,
+            check: None,
+        });
+        Ok(())
     }
 
     /// Adds the step that computes instruction `i`. If the instruction is a division that is checked for

@@ -10,6 +10,7 @@
 mod compile;
 mod fused;
 mod halves;
+mod looped;
 mod loops;
 mod program;
 mod run;

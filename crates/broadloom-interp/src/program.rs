@@ -31,12 +31,14 @@ pub(crate) enum Destination {
     Output(usize),
 }
 
-/// The code that a step runs: a precompiled loop or a host function.
+/// The code that a step runs: a precompiled loop, a host function, or a loop of the kernel.
 #[derive(Clone)]
 pub(crate) enum Work {
     Loop(TileLoop),
     /// A host function, which is called for as many elements as the result has.
     Host(HostFunction),
+    /// The loop of the kernel with this index in [`Program::loops`], which has its own operands and results.
+    While(usize),
 }
 
 /// A step of a program: one loop over a tile or, at the outer loop levels, over a single element.
@@ -71,6 +73,46 @@ pub(crate) struct Level {
     pub fills: Vec<Fill>,
 }
 
+/// A loop as a step of a program.
+pub(crate) struct LoopStep {
+    /// The locations of the initial state and the captured values, each with the size of an element in bytes.
+    pub args: Vec<(Location, usize)>,
+    /// For each carried value, the byte offset of its tile or slot in the working memory; `None` for one that nothing reads.
+    pub results: Vec<Option<usize>>,
+    pub limit: Option<u64>,
+    pub is_numbered: bool,
+    pub condition: LoopPart,
+    pub body: LoopPart,
+    /// For each captured value, its use.
+    pub captured: Vec<CapturedUse>,
+    /// Whether the loop calls host functions, which may fail and whose cost is unknown.
+    pub calls: bool,
+    /// The number of the first checked division among those of the program.
+    pub first_site: usize,
+    /// The approximate number of vector instructions of an iteration.
+    pub cost: u64,
+    /// The maximum number of elements of a tile.
+    pub tile: usize,
+}
+
+/// The use of a captured value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CapturedUse {
+    /// Neither the condition nor the body reads it.
+    Unread,
+    /// It is one element, which is the same for the whole tile.
+    Uniform,
+    /// It has an element per column, which is packed as the states are.
+    Packed,
+}
+
+/// The condition or the body of a loop.
+pub(crate) struct LoopPart {
+    pub program: Program,
+    /// For each checked division of the program, its number among those of the loop.
+    pub sites: Vec<usize>,
+}
+
 /// A kernel as a list of precompiled loops, ready to be run by the interpreter.
 pub struct Program {
     pub(crate) width: VectorWidth,
@@ -89,6 +131,10 @@ pub struct Program {
     pub(crate) copies: Vec<(usize, Location)>,
     /// The byte offset of the tile into which results are computed before a non-temporal store.
     pub(crate) stage: usize,
+    /// The loops of the kernel.
+    pub(crate) loops: Vec<LoopStep>,
+    /// The byte offset of the working memory of loops, one of which runs at a time.
+    pub(crate) area: usize,
     /// The maximum number of elements of a tile.
     pub(crate) tile: usize,
     /// The size of the working memory in bytes.

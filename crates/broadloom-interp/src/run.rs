@@ -3,17 +3,20 @@
 //! Once the working memory exists, a run allocates nothing. If a checked division has a zero divisor, the fault byte of the
 //! division is set, and the run continues.
 
+use std::marker::PhantomData;
+
 use broadloom_ir::kernel::Depth;
 use broadloom_ir::{DType, Error, ErrorKind, Result, VectorWidth};
 use broadloom_math::Elem;
 use broadloom_mem::{
-    Access, AliasPolicy, Block, ExecutableKernel, Inputs, KernelRun, Outputs, Stores, Stream, typed,
+    Access, AliasPolicy, Block, ExecutableKernel, Inputs, KernelRun, LoopRun, Outputs, Stores, Stream, typed,
     typed_mut,
 };
 use pulp::Arch;
 
+use crate::looped::{LoopArgs, Surroundings, absent};
 use crate::loops::{OPERANDS, any_zero};
-use crate::program::{Destination, Fill, Level, Location, Program, TileStep, Work};
+use crate::program::{Destination, Fill, Level, Location, LoopStep, Program, TileStep, Work};
 
 /// The maximum number of elements of a tile if outputs are written by non-temporal stores. Tiles of 512 and 1024 elements took up
 /// to a third longer at 1e7 float64, on a processor with 48 KiB of L1.
@@ -28,11 +31,15 @@ struct BlockRun<'p> {
     program: &'p Program,
     faults: &'p mut [u8],
     memory: &'p mut [u8],
+    /// The properties of the run that the program's loops need.
+    loops: Option<&'p LoopRun<'p>>,
+    /// Why a loop has ended before it was done.
+    stopped: Option<Error>,
 }
 
 impl ExecutableKernel for Program {
     fn run(&self, block: &mut Block<'_>, run: &mut KernelRun<'_>) -> Result<()> {
-        let KernelRun { params, faults, stores, memory } = run;
+        let KernelRun { params, faults, stores, memory, loops } = run;
         let matches = block.level() == 0
             && block.matches(
                 self.inputs.iter().map(|&(d, a)| (d.size(), a)),
@@ -45,7 +52,7 @@ impl ExecutableKernel for Program {
         for (&slot, bits) in self.param_slots.iter().zip(*params) {
             memory[slot..slot + 8].copy_from_slice(&bits.to_le_bytes());
         }
-        let mut run = BlockRun { program: self, faults, memory };
+        let mut run = BlockRun { program: self, faults, memory, loops: *loops, stopped: None };
         let streamed = match stores {
             Stores::Streaming => run.streamed(block),
             Stores::Cached => false,
@@ -53,7 +60,7 @@ impl ExecutableKernel for Program {
         if !streamed {
             run.block(block);
         }
-        Ok(())
+        run.stopped.map_or(Ok(()), Err)
     }
 
     /// The interpreter accesses inputs and outputs as slices, which must not alias, so an input that is also an output is copied.
@@ -66,6 +73,48 @@ impl ExecutableKernel for Program {
     }
 }
 
+impl Program {
+    /// Computes `n` elements of a program without parameters from tiles, one for each input, to tiles, one for each output.
+    /// `memory` has the program's [`bytes`](Program::bytes), and `faults` a byte for each of its checked divisions.
+    ///
+    /// # Errors
+    /// The errors of [`LoopRun::go_on`].
+    pub(crate) fn run_tiles(
+        &self,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+        n: usize,
+        memory: &mut [u8],
+        faults: &mut [u8],
+        loops: &LoopRun<'_>,
+    ) -> Result<()> {
+        let mut run = BlockRun { program: self, faults, memory, loops: Some(loops), stopped: None };
+        run.uniform(Depth::Call, n);
+        run.row(inputs, &mut RowTarget::Tiles(outputs), n);
+        run.stopped.map_or(Ok(()), Err)
+    }
+}
+
+/// The inputs of a row.
+trait RowInputs<'r>: Copy {
+    /// The elements of an input, a single one if it is uniform.
+    fn bytes(&self, input: usize) -> &'r [u8];
+}
+
+impl<'r> RowInputs<'r> for Inputs<'r> {
+    #[inline(always)]
+    fn bytes(&self, input: usize) -> &'r [u8] {
+        Inputs::bytes(self, input)
+    }
+}
+
+impl<'r> RowInputs<'r> for &'r [&'r [u8]] {
+    #[inline(always)]
+    fn bytes(&self, input: usize) -> &'r [u8] {
+        self[input]
+    }
+}
+
 /// The memory to which the results of a row are written.
 enum RowTarget<'o, 's, 'b> {
     /// Results are written to working memory only.
@@ -75,6 +124,8 @@ enum RowTarget<'o, 's, 'b> {
     /// Results of outputs are written to their memory by non-temporal stores, through this writer, to the row
     /// with this index.
     Stream(&'o Stream<'s, 'b>, usize),
+    /// Results of outputs are written to these tiles.
+    Tiles(&'o mut [&'s mut [u8]]),
 }
 
 impl BlockRun<'_> {
@@ -103,21 +154,21 @@ impl BlockRun<'_> {
     /// tiles with them. The row or block has `cols` columns.
     fn uniform(&mut self, depth: Depth, cols: usize) {
         let Level { steps, fills } = &self.program.levels[depth as usize];
-        let element = ColumnRange { inputs: None, start: 0, n: 1 };
+        let element = ColumnRange { inputs: None::<Inputs<'_>>, start: 0, n: 1 };
         for step in steps {
             self.step(step, element, &mut RowTarget::Scratch);
         }
         fills.iter().for_each(|fill| fill.run(self.memory, cols.min(self.program.tile)));
     }
 
-    fn row(&mut self, inputs: Inputs<'_>, sink: &mut RowTarget<'_, '_, '_>, cols: usize) {
+    fn row<'r>(&mut self, inputs: impl RowInputs<'r>, sink: &mut RowTarget<'_, '_, '_>, cols: usize) {
         for &(input, slot) in &self.program.uniform_slots {
             let element = inputs.bytes(input);
             self.memory[slot..slot + element.len()].copy_from_slice(element);
         }
         self.uniform(Depth::Row, cols);
         let mut start = 0;
-        while start < cols {
+        while start < cols && self.stopped.is_none() {
             let mut n = self.program.tile.min(cols - start);
             if let RowTarget::Stream(stream, row) = *sink {
                 n = n.min(if start == 0 { self.first(stream, row) } else { STREAMED });
@@ -140,6 +191,9 @@ impl BlockRun<'_> {
                         stream.copy(output, *row, start, &bools[..n]);
                     }
                     RowTarget::Stream(stream, row) => stream.copy(output, *row, start * dtype.size(), from),
+                    RowTarget::Tiles(tiles) => {
+                        copy(from, columns.part(tiles[output], dtype.size()), dtype);
+                    }
                     RowTarget::Scratch => {}
                 }
             }
@@ -158,7 +212,7 @@ impl BlockRun<'_> {
     }
 
     /// Prefetches up to `n` elements of each input, beginning at column `start` of the row.
-    fn fetch(&self, stream: &Stream<'_, '_>, inputs: Inputs<'_>, start: usize, n: usize) {
+    fn fetch<'r>(&self, stream: &Stream<'_, '_>, inputs: impl RowInputs<'r>, start: usize, n: usize) {
         let inputs_read = self.program.inputs.iter().enumerate().filter(|(_, i)| i.1 == Access::Contiguous);
         for (input, (dtype, _)) in inputs_read {
             let row = inputs.bytes(input);
@@ -168,7 +222,15 @@ impl BlockRun<'_> {
     }
 
     #[inline(always)]
-    fn step(&mut self, step: &TileStep, columns: ColumnRange<'_>, sink: &mut RowTarget<'_, '_, '_>) {
+    fn step<'r, I: RowInputs<'r>>(
+        &mut self,
+        step: &TileStep,
+        columns: ColumnRange<I>,
+        sink: &mut RowTarget<'_, '_, '_>,
+    ) {
+        if let Work::While(number) = step.work {
+            return self.looped(number, columns);
+        }
         let arch = self.program.arch;
         let bytes = columns.n * step.size;
         let to = match (step.out, &*sink) {
@@ -193,12 +255,45 @@ impl BlockRun<'_> {
             (Destination::Output(output), RowTarget::Rows(outputs)) => {
                 step.run(arch, &args, columns.output(outputs, output, step.size));
             }
+            (Destination::Output(output), RowTarget::Tiles(tiles)) => {
+                step.run(arch, &args, columns.part(tiles[output], step.size));
+            }
             (Destination::Output(output), RowTarget::Stream(stream, row)) => {
                 step.run(arch, &args, tile);
                 stream.copy(output, *row, columns.start * step.size, tile);
             }
             _ => step.run(arch, &args, tile),
         }
+    }
+
+    /// Runs a loop of the kernel in these columns, unless one has stopped the run.
+    #[cold]
+    fn looped<'r, I: RowInputs<'r>>(&mut self, number: usize, columns: ColumnRange<I>) {
+        if self.stopped.is_some() {
+            return;
+        }
+        let Some(run) = self.loops else {
+            self.stopped = Some(absent());
+            return;
+        };
+        let step = &self.program.loops[number];
+        let (front, area) = self.memory.split_at_mut(self.program.area);
+        let operands = LoopOperands { step, columns, row: PhantomData };
+        let with = Surroundings { run, faults: self.faults };
+        self.stopped = step.run(columns.n, front, area, &operands, with).err();
+    }
+}
+
+/// The operands of a loop in a range of columns.
+struct LoopOperands<'s, 'r, I> {
+    step: &'s LoopStep,
+    columns: ColumnRange<I>,
+    row: PhantomData<&'r [u8]>,
+}
+
+impl<'r, I: RowInputs<'r>> LoopArgs for LoopOperands<'_, 'r, I> {
+    fn elements<'t>(&'t self, operand: usize, front: &'t [u8]) -> &'t [u8] {
+        self.columns.operand(self.step.args[operand], front, &[], usize::MAX)
     }
 }
 
@@ -208,6 +303,8 @@ impl TileStep {
         match &self.work {
             Work::Loop(run) => run(arch, args, out),
             Work::Host(function) => function.call(&args[..self.operands], out),
+            // Loops have their own operands, and do not come here.
+            Work::While(_) => {}
         }
     }
 }
@@ -215,17 +312,17 @@ impl TileStep {
 /// A range of `n` columns of a row, beginning at column `start`. At outer loop levels, which read no inputs, it is a single
 /// element.
 #[derive(Clone, Copy)]
-struct ColumnRange<'r> {
-    inputs: Option<Inputs<'r>>,
+struct ColumnRange<I> {
+    inputs: Option<I>,
     start: usize,
     n: usize,
 }
 
-impl<'r> ColumnRange<'r> {
+impl<I> ColumnRange<I> {
     /// The bytes of an operand in these columns. The working memory is passed in two parts, `before` and `after`, without the
     /// result's tile between them; `after` begins at the byte offset `skipped`.
     #[inline(always)]
-    fn operand<'t>(
+    fn operand<'r, 't>(
         &self,
         (location, size): (Location, usize),
         before: &'t [u8],
@@ -234,6 +331,7 @@ impl<'r> ColumnRange<'r> {
     ) -> &'t [u8]
     where
         'r: 't,
+        I: RowInputs<'r>,
     {
         let (at, bytes) = match location {
             Location::Tile(at) => (at, self.n * size),
@@ -252,7 +350,13 @@ impl<'r> ColumnRange<'r> {
 
     #[inline]
     fn output<'o>(&self, outputs: &'o mut Outputs<'_>, output: usize, size: usize) -> &'o mut [u8] {
-        &mut outputs.bytes(output)[self.start * size..(self.start + self.n) * size]
+        self.part(outputs.bytes(output), size)
+    }
+
+    /// The bytes of these columns in a row of elements of `size` bytes.
+    #[inline]
+    fn part<'o>(&self, row: &'o mut [u8], size: usize) -> &'o mut [u8] {
+        &mut row[self.start * size..(self.start + self.n) * size]
     }
 }
 

@@ -10,7 +10,7 @@ use broadloom_ir::tuning::tiles::{SHORTEST, WORKING_SET};
 use broadloom_mem::ALIGN;
 
 use crate::loops::TILE;
-use crate::program::{Destination, Fill, Location, TileStep};
+use crate::program::{Destination, Fill, Location, LoopStep, TileStep};
 
 /// The size of a slot in bytes.
 const SLOT: usize = 8;
@@ -28,6 +28,8 @@ pub(crate) struct Scratch<'k> {
     tiles: Vec<usize>,
     slots: usize,
     free: Vec<usize>,
+    /// The bytes per element that a loop of the kernel takes beside the tiles.
+    beside: usize,
 }
 
 impl<'k> Scratch<'k> {
@@ -39,7 +41,13 @@ impl<'k> Scratch<'k> {
             tiles: Vec::new(),
             slots: 0,
             free: Vec::new(),
+            beside: 0,
         }
+    }
+
+    /// Makes tiles small enough that this many bytes per element beside them stay in the cache as well.
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        self.beside = self.beside.max(bytes);
     }
 
     /// Records that an input is read in place.
@@ -101,7 +109,8 @@ impl<'k> Scratch<'k> {
     /// Assigns byte offsets to all tiles and slots. No others may be allocated afterwards.
     pub(crate) fn layout(&self) -> ScratchLayout {
         let rows = self.kernel.inputs.iter().copied().chain(self.kernel.output_dtypes());
-        let tile = tile_length(rows.map(|dtype| dtype.size()).chain(self.tiles.iter().copied()).sum());
+        let tiles: usize = rows.map(|dtype| dtype.size()).chain(self.tiles.iter().copied()).sum();
+        let tile = tile_length(tiles + self.beside);
         let mut end = (self.slots * SLOT).next_multiple_of(ALIGN);
         let mut place = |&size: &usize| {
             let start = end;
@@ -141,6 +150,14 @@ impl ScratchLayout {
             Location::Input(_) => {}
             Location::Tile(tile) => *tile = self.tiles[*tile],
             Location::Uniform(slot) => *slot = self.slot(*slot),
+        }
+    }
+
+    /// Replaces the numbers of tiles and slots in a loop of the level `depth` by byte offsets.
+    pub(crate) fn resolve_loop(&self, step: &mut LoopStep, depth: Depth) {
+        step.args.iter_mut().for_each(|(location, _)| self.resolve(location));
+        for to in step.results.iter_mut().flatten() {
+            *to = if depth == Depth::Element { self.tiles[*to] } else { self.slot(*to) };
         }
     }
 

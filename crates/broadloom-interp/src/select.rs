@@ -50,7 +50,8 @@ impl Selected {
 }
 
 /// Selects the loops of a kernel. The result has one entry per instruction, which is `None` if the instruction is computed
-/// together with its reader. `depths` contains the loop level of each value.
+/// together with its reader, or is an item of a loop, which is computed with the loop. `depths` contains the loop level of each
+/// value.
 ///
 /// # Errors
 /// [`ErrorKind::Internal`] if a host function of the kernel is not among `functions`, or the kernel is not verified.
@@ -60,7 +61,7 @@ pub(crate) fn loops(
     depths: &[Depth],
 ) -> Result<Vec<Option<Selected>>> {
     let mut uses = vec![0u32; kernel.values()];
-    let read = kernel.body.iter().flat_map(Inst::args).copied();
+    let read = kernel.body.iter().flat_map(|inst| kernel.args(inst)).copied();
     let read = read.chain(kernel.outputs.iter().map(|output| output.value));
     read.for_each(|v| uses[v.index()] += 1);
     let mut closes = vec![None; kernel.body.len()];
@@ -73,6 +74,23 @@ pub(crate) fn loops(
     }
     let mut selection = Selection { kernel, functions, depths, uses, nan, selected: Vec::new() };
     for (i, inst) in kernel.body.iter().enumerate() {
+        let whole = |number| Selected {
+            work: Work::While(number),
+            args: [(ValueId(0), false); OPERANDS],
+            operands: 0,
+            inner: None,
+        };
+        match inst.code {
+            Code::Loop(number) => {
+                selection.selected.push(Some(whole(number as usize)));
+                continue;
+            }
+            Code::Item { .. } => {
+                selection.selected.push(None);
+                continue;
+            }
+            Code::Apply { .. } | Code::Cast(..) | Code::Host(_) => {}
+        }
         let selected = match closes[i] {
             Some(inner) => selection.selected[inner].take(),
             None => None,

@@ -5,7 +5,7 @@
 //! code. The emitter, the callers of the code and the cost estimates all read it, so that each threshold is defined once.
 
 use crate::canonical::LANES;
-use crate::kernel::{Code, Kernel, KernelOutput, Sink, ValueId};
+use crate::kernel::{Code, Definition, Kernel, KernelOutput, Sink, ValueId};
 use crate::loop_plan::Access;
 use crate::tuning::code::{
     CHEAP, LONG_CHAIN, MOST_UNROLLED, SHORT_BODY, SINGLE_PASS_ABOVE_COST, SINGLE_PASS_ABOVE_PRIMITIVES,
@@ -145,7 +145,12 @@ struct Sizes {
 
 impl Sizes {
     fn of(kernel: &Kernel) -> Sizes {
-        let computed = (0..kernel.values() as u32).map(|v| kernel.dtype(ValueId(v)));
+        let is_loop = |v: &ValueId| match kernel.definition(*v) {
+            Definition::Inst(i) => matches!(kernel.body[i].code, Code::Loop(_)),
+            Definition::Input(_) | Definition::Param(_) => false,
+        };
+        let values = (0..kernel.values() as u32).map(ValueId).filter(|v| !is_loop(v));
+        let computed = values.map(|v| kernel.dtype(v));
         let computed = computed.filter(|dtype| *dtype != DType::Bool).map(|dtype| dtype.size() as u32);
         let in_memory = kernel.inputs.iter().copied().chain(kernel.output_dtypes());
         let all = in_memory.map(|dtype| dtype.size() as u32).chain(computed.clone());
@@ -230,7 +235,7 @@ fn allocator(kernel: &Kernel, sizes: &Sizes) -> Allocator {
 fn primitives(kernel: &Kernel) -> usize {
     let of = |code: Code| match code.recording() {
         Some(body) => body.insts().len(),
-        None => code.instructions() as usize,
+        None => kernel.instructions(code) as usize,
     };
     kernel.body.iter().map(|inst| of(inst.code)).sum()
 }

@@ -13,6 +13,7 @@ use crate::host::{HostDeclaration, HostSignature};
 use crate::op::Op;
 use crate::recording::{self, Recording};
 use crate::reduction::{Reduction, Scan};
+use crate::tuning::loops::TRIPS;
 
 /// The id of a value in a kernel. Values are numbered from 0: first the inputs, then the parameters, then the results of the
 /// instructions.
@@ -48,6 +49,16 @@ pub enum Code {
     Cast(DType, DType),
     /// A call of one of the host functions in [`Kernel::functions`].
     Host(Callee),
+    /// One of the loops in [`Kernel::loops`], by its index. Its value is the list of its carried values after the loop, which
+    /// only [`Code::Item`] reads; it has no dtype.
+    Loop(u32),
+    /// A carried value of the loop that is the operand.
+    Item {
+        /// The index among the loop's carried values.
+        item: u32,
+        /// The dtype of the value.
+        dtype: DType,
+    },
 }
 
 /// The callee of a host function call.
@@ -75,33 +86,37 @@ impl Code {
         applied.filter(|code| code.result().is_some()).chain(casts)
     }
 
-    /// The number of operands.
+    /// The number of operands in [`Inst::args`]; none for a loop, whose operands are in [`KernelLoop::args`].
     pub fn operands(self) -> usize {
         match self {
             Code::Apply { op, .. } => op.operands(),
-            Code::Cast(..) => 1,
+            Code::Cast(..) | Code::Item { .. } => 1,
             Code::Host(callee) => callee.signature.operands().len(),
+            Code::Loop(_) => 0,
         }
     }
 
-    /// The result's dtype; `None` for an op without a definition of this accuracy for the dtype.
+    /// The result's dtype; `None` for an op without a definition of this accuracy for the dtype, and for a loop.
     pub fn result(self) -> Option<DType> {
         match self {
             Code::Apply { op, accuracy, dtype } => op.result_at(accuracy, dtype),
             Code::Cast(_, to) => Some(to),
             Code::Host(callee) => Some(callee.signature.result()),
+            Code::Loop(_) => None,
+            Code::Item { dtype, .. } => Some(dtype),
         }
     }
 
     /// The dtype of operand `i`.
     ///
     /// # Panics
-    /// If a host function has no such operand.
+    /// If a host function has no such operand, and for a loop and its carried values, whose operands depend on the kernel.
     pub fn operand(self, i: usize) -> DType {
         match self {
             Code::Apply { op: Op::Where, .. } if i == 0 => DType::Bool,
             Code::Apply { dtype, .. } | Code::Cast(dtype, _) => dtype,
             Code::Host(callee) => callee.signature.operands()[i],
+            Code::Loop(_) | Code::Item { .. } => panic!("{self:?} has no operand of a dtype of its own"),
         }
     }
 
@@ -119,20 +134,22 @@ impl Code {
             }
             Code::Cast(from, to) => from.is_float() && to.is_float() && from != to,
             Code::Host(callee) => callee.signature.result().is_float(),
+            // The values that a body returns are canonical already, if their bits are read.
+            Code::Loop(_) | Code::Item { .. } => false,
         }
     }
 
-    /// The primitives of the operation; `None` for a host function, and for an op that doesn't take the dtype.
+    /// The primitives of the operation; `None` for a host function, a loop and its values, and for an op that doesn't take the dtype.
     pub fn recording(self) -> Option<&'static Recording> {
         match self {
             Code::Apply { op, accuracy, dtype } => recording::of(op, accuracy, dtype),
             Code::Cast(from, to) => Some(recording::of_cast(from, to)),
-            Code::Host(_) => None,
+            Code::Host(_) | Code::Loop(_) | Code::Item { .. } => None,
         }
     }
 
     /// The approximate cost per element, counted from the [recording] of the op's primitives. The unit is the time of one vector
-    /// instruction.
+    /// instruction. That of a loop depends on its body ([`Kernel::instructions`]).
     pub fn cost(self) -> u32 {
         match self {
             Code::Host(callee) => callee.signature.cost(),
@@ -169,9 +186,79 @@ pub struct Inst {
 }
 
 impl Inst {
-    /// The operands that the instruction reads.
+    /// The operands that the instruction reads, except those of a loop ([`Kernel::args`]).
     pub fn args(&self) -> &[ValueId] {
         &self.args[..self.code.operands()]
+    }
+}
+
+/// A loop of a kernel: each element repeats the body while its condition holds, as a scalar program would, and keeps its values
+/// once it is done.
+///
+/// The condition is evaluated before each iteration; iterations that an element does not perform have no effect, such as a
+/// division by zero or a call of a host function.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct KernelLoop {
+    /// The body, as a kernel without parameters and memory, whose values are numbered on their own. Its inputs are the carried
+    /// values, then the captured ones, which are the same in each iteration. Its outputs are the condition, and the next value of
+    /// each carried one.
+    pub body: Kernel,
+    /// The maximum number of iterations of an element, after which it is done. `None` if the run gives a number, and reaching it
+    /// is an error.
+    pub limit: Option<u64>,
+    /// Whether the last captured value is the number of the element, int64, by which an error names it: the loop, or one in its
+    /// body, has no limit.
+    pub is_numbered: bool,
+    /// The initial state, and the captured values: one for each input of the body.
+    pub args: Vec<ValueId>,
+}
+
+/// The maximum number of loops that contain each other, so that algorithms may recurse along them.
+pub const MAX_NESTING: usize = 8;
+
+impl KernelLoop {
+    /// The number of carried values.
+    pub fn carried(&self) -> usize {
+        self.body.outputs.len().saturating_sub(1)
+    }
+
+    /// The kernel that computes only these outputs of the body, from all of its inputs; and for each division of that kernel, its
+    /// number among the [divisions](Kernel::divisions) of the body.
+    pub fn part(&self, outputs: std::ops::Range<usize>) -> (Kernel, Vec<usize>) {
+        let KernelLoop { body, .. } = self;
+        let mut is_needed = vec![false; body.values()];
+        let first = body.values() - body.body.len();
+        body.outputs[outputs.clone()].iter().for_each(|output| is_needed[output.value.index()] = true);
+        for (i, inst) in body.body.iter().enumerate().rev() {
+            if is_needed[first + i] {
+                body.args(inst).iter().for_each(|arg| is_needed[arg.index()] = true);
+            }
+        }
+        let divisions = body.divisions().into_iter().enumerate();
+        let divisions = divisions.filter(|(_, (inst, _))| is_needed[first + inst]).map(|(number, _)| number);
+        let mut part =
+            Kernel { inputs: body.inputs.clone(), functions: body.functions.clone(), ..Kernel::default() };
+        let mut new: Vec<ValueId> = (0..body.values() as u32).map(ValueId).collect();
+        for (i, inst) in body.body.iter().enumerate().filter(|(i, _)| is_needed[first + i]) {
+            let mut inst = *inst;
+            if let Code::Loop(number) = &mut inst.code {
+                let mut inner = body.loops[*number as usize].clone();
+                inner.args.iter_mut().for_each(|arg| *arg = new[arg.index()]);
+                *number = part.loops.len() as u32;
+                part.loops.push(inner);
+            }
+            let operands = inst.code.operands();
+            inst.args[..operands].iter_mut().for_each(|arg| *arg = new[arg.index()]);
+            new[first + i] = ValueId(part.values() as u32);
+            part.body.push(inst);
+        }
+        part.outputs = body.outputs[outputs].iter().map(|output| new[output.value.index()].into()).collect();
+        (part, divisions.collect())
+    }
+
+    /// The number of iterations that estimates assume.
+    pub fn trips(&self) -> u64 {
+        self.limit.map_or(TRIPS, |limit| limit.min(TRIPS))
     }
 }
 
@@ -216,6 +303,8 @@ pub struct Kernel {
     pub short_reciprocals: Vec<bool>,
     /// The host functions called by the body.
     pub functions: Vec<HostDeclaration>,
+    /// The loops of the body.
+    pub loops: Vec<KernelLoop>,
     /// The instructions.
     pub body: Vec<Inst>,
     /// The outputs, one for each array that the kernel computes.
@@ -228,6 +317,17 @@ impl Kernel {
     /// A kernel that copies its only input, an array of this dtype.
     pub fn copy(dtype: DType) -> Kernel {
         Kernel { inputs: vec![dtype], outputs: vec![ValueId(0).into()], ..Kernel::default() }
+    }
+
+    /// The operands that an instruction reads.
+    ///
+    /// # Panics
+    /// For a loop that is not among the kernel's.
+    pub fn args<'k>(&'k self, inst: &'k Inst) -> &'k [ValueId] {
+        match inst.code {
+            Code::Loop(number) => &self.loops[number as usize].args,
+            _ => inst.args(),
+        }
     }
 
     /// Whether a parameter is known to be a divisor with a short reciprocal.
@@ -268,7 +368,7 @@ impl Kernel {
     /// A value's dtype.
     ///
     /// # Panics
-    /// If the id is out of range or the kernel is not well typed.
+    /// If the id is out of range or that of a loop, or the kernel is not well typed.
     pub fn dtype(&self, id: ValueId) -> DType {
         match self.definition(id) {
             Definition::Input(i) => self.inputs[i],
@@ -287,7 +387,7 @@ impl Kernel {
                 Definition::Input(_) => Depth::Element,
                 Definition::Param(_) => Depth::Call,
                 Definition::Inst(i) => {
-                    let args = self.body[i].args().iter().map(|a| depths[a.index()]);
+                    let args = self.args(&self.body[i]).iter().map(|a| depths[a.index()]);
                     args.max().unwrap_or(Depth::Call)
                 }
             });
@@ -309,28 +409,61 @@ impl Kernel {
     }
 
     /// The instructions that can make the run fail because of a division by zero, in order: the index in the body, and the op.
-    /// Empty unless [`Kernel::checks_division`] is set.
+    /// Empty unless [`Kernel::checks_division`] is set. Divisions in the body of a loop have the index of the loop.
     pub fn fault_sites(&self) -> impl Iterator<Item = (usize, Op)> {
-        self.body.iter().enumerate().filter(|_| self.checks_division).filter_map(|(i, inst)| {
+        let sites = if self.checks_division { self.divisions() } else { Vec::new() };
+        sites.into_iter()
+    }
+
+    /// The instructions that can divide by zero, whether that is an error or not, each as its index in the body and its op.
+    ///
+    /// It recurses along the loops that contain each other, of which there are at most [`MAX_NESTING`].
+    pub fn divisions(&self) -> Vec<(usize, Op)> {
+        let mut found = Vec::new();
+        for (i, inst) in self.body.iter().enumerate() {
             match inst.code {
-                Code::Apply { op, .. } if inst.code.faults() => Some((i, op)),
-                _ => None,
+                Code::Apply { op, .. } if inst.code.faults() => found.push((i, op)),
+                Code::Loop(number) => {
+                    let inner = self.loops[number as usize].body.divisions();
+                    found.extend(inner.into_iter().map(|(_, op)| (i, op)));
+                }
+                _ => {}
             }
-        })
+        }
+        found
     }
 
     /// The approximate number of vector instructions per element that the body takes in machine code.
     pub fn cost(&self) -> u64 {
-        self.body.iter().map(|inst| u64::from(inst.code.instructions())).sum()
+        self.body.iter().fold(0, |sum, inst| u64::saturating_add(sum, self.instructions(inst.code)))
+    }
+
+    /// The approximate number of vector instructions per element that an instruction takes: for a loop, those of the iterations
+    /// that are expected.
+    pub fn instructions(&self, code: Code) -> u64 {
+        match code {
+            Code::Loop(number) => {
+                let of = &self.loops[number as usize];
+                of.trips().saturating_mul(of.body.cost())
+            }
+            code => code.instructions().into(),
+        }
     }
 
     /// The approximate latency of the body in machine code, in cycles: the length of the longest chain of dependent instructions.
     pub fn latency(&self) -> u64 {
-        let mut known_after = vec![0; self.values()];
+        let mut known_after = vec![0u64; self.values()];
         let first = known_after.len() - self.body.len();
         for (i, inst) in self.body.iter().enumerate() {
-            let begun = inst.args().iter().map(|a| known_after[a.index()]).max().unwrap_or(0);
-            known_after[first + i] = begun + u64::from(inst.code.latency());
+            let begun = self.args(inst).iter().map(|a| known_after[a.index()]).max().unwrap_or(0);
+            let own = match inst.code {
+                Code::Loop(number) => {
+                    let of = &self.loops[number as usize];
+                    of.trips().saturating_mul(of.body.latency())
+                }
+                code => code.latency().into(),
+            };
+            known_after[first + i] = begun.saturating_add(own);
         }
         known_after.into_iter().max().unwrap_or(0)
     }
@@ -381,6 +514,21 @@ impl Kernel {
                     word(callee.signature.operands().len());
                     callee.signature.operands().iter().for_each(|&d| word(d as usize));
                     word(callee.signature.result() as usize);
+                }
+                // The first words tell these from an op and a host call.
+                Code::Loop(number) => {
+                    word(u32::MAX as usize - 1);
+                    let of = &self.loops[number as usize];
+                    let limit = of.limit.map_or([0; 3], |limit| [1, limit as u32, (limit >> 32) as u32]);
+                    limit.into_iter().for_each(|part| word(part as usize));
+                    word(of.is_numbered as usize);
+                    word(of.args.len());
+                    of.args.iter().for_each(|arg| word(arg.index()));
+                    let body = of.body.content_hash().to_le_bytes();
+                    body.into_iter().for_each(|byte| word(byte.into()));
+                }
+                Code::Item { item, dtype } => {
+                    [u32::MAX as usize - 2, item as usize, dtype as usize].into_iter().for_each(&mut word);
                 }
             }
             inst.args.iter().for_each(|a| word(a.index()));
@@ -434,7 +582,8 @@ pub enum Definition {
     Inst(usize),
 }
 
-/// Prints the kernel: a line with its hash, inputs and parameters, a line for each instruction, and a line with the outputs.
+/// Prints the kernel: a line with its hash, inputs and parameters, a line for each instruction, and a line with the outputs. The
+/// body of a loop is indented.
 impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "kernel {:032x} (", self.content_hash())?;
@@ -442,22 +591,51 @@ impl fmt::Display for Kernel {
         let params = self.params.iter().enumerate().map(|(i, d)| format!("{:?}: scalar {d}", self.param(i)));
         let heads: Vec<String> = inputs.chain(params).collect();
         writeln!(f, "{}){}", heads.join(", "), if self.checks_division { " checks division" } else { "" })?;
+        self.write_body(f, "  ")?;
+        writeln!(f, "  return {}", listed(&self.outputs))
+    }
+}
+
+fn listed(outputs: &[KernelOutput]) -> String {
+    outputs.iter().map(ToString::to_string).collect::<Vec<String>>().join(", ")
+}
+
+impl Kernel {
+    fn write_body(&self, f: &mut fmt::Formatter<'_>, indent: &str) -> fmt::Result {
         for (i, inst) in self.body.iter().enumerate() {
-            let args: Vec<String> = inst.args().iter().map(|a| format!("{a:?}")).collect();
-            write!(f, "  {:?} = ", self.value(i))?;
+            let args: Vec<String> = self.args(inst).iter().map(|a| format!("{a:?}")).collect();
+            let args = args.join(", ");
+            write!(f, "{indent}{:?} = ", self.value(i))?;
             match inst.code {
                 Code::Apply { op, accuracy, dtype } => {
-                    writeln!(f, "{}.{dtype} {}", op.name_at(accuracy), args.join(", "))?
+                    writeln!(f, "{}.{dtype} {args}", op.name_at(accuracy))?
                 }
-                Code::Cast(from, to) => writeln!(f, "astype.{from}.{to} {}", args.join(", "))?,
+                Code::Cast(from, to) => writeln!(f, "astype.{from}.{to} {args}")?,
                 Code::Host(callee) => match self.functions.get(callee.function as usize) {
-                    Some(function) => writeln!(f, "host {function} {}", args.join(", "))?,
-                    None => writeln!(f, "host function {} {}", callee.function, args.join(", "))?,
+                    Some(function) => writeln!(f, "host {function} {args}")?,
+                    None => writeln!(f, "host function {} {args}", callee.function)?,
                 },
+                Code::Loop(number) => self.loops[number as usize].write(f, &args, indent)?,
+                Code::Item { item, dtype } => writeln!(f, "item.{dtype} {args}, {item}")?,
             }
         }
-        let outputs: Vec<String> = self.outputs.iter().map(ToString::to_string).collect();
-        writeln!(f, "  return {}", outputs.join(", "))
+        Ok(())
+    }
+}
+
+impl KernelLoop {
+    /// Prints the operands, the inputs of the body, the body, and its outputs.
+    fn write(&self, f: &mut fmt::Formatter<'_>, args: &str, indent: &str) -> fmt::Result {
+        let carried = self.carried();
+        let inputs = self.body.inputs.iter().enumerate().map(|(i, dtype)| {
+            format!("{:?}: {}{dtype}", self.body.input(i), if i < carried { "carried " } else { "" })
+        });
+        write!(f, "loop {args} ({})", inputs.collect::<Vec<String>>().join(", "))?;
+        self.limit.iter().try_for_each(|limit| write!(f, " limit {limit}"))?;
+        writeln!(f, " {{")?;
+        self.body.write_body(f, &format!("{indent}  "))?;
+        let (condition, next) = self.body.outputs.split_at(self.body.outputs.len().min(1));
+        writeln!(f, "{indent}  while {} next {}\n{indent}}}", listed(condition), listed(next))
     }
 }
 
@@ -537,6 +715,21 @@ mod tests {
             |k| k.body[0].code = host(k, "g", [DType::Float32; 2], DType::Float32),
             |k| k.body[0].code = host(k, "f", [DType::Float32, DType::Float64], DType::Float32),
             |k| k.body[0].code = host(k, "f", [DType::Float32; 2], DType::Float64),
+            |k| looped(k, |_| ()),
+            |k| looped(k, |of| of.limit = Some(9)),
+            |k| looped(k, |of| of.limit = Some(9 << 32)),
+            |k| looped(k, |of| of.is_numbered = true),
+            |k| looped(k, |of| of.args[1] = ValueId(0)),
+            |k| looped(k, |of| of.body.body[0].args[0] = ValueId(1)),
+            |k| looped(k, |of| of.body.outputs.swap(0, 1)),
+            |k| {
+                looped(k, |_| ());
+                k.body[3].code = Code::Item { item: 1, dtype: DType::Float32 };
+            },
+            |k| {
+                looped(k, |_| ());
+                k.body[3].code = Code::Item { item: 0, dtype: DType::Float64 };
+            },
         ];
         let hashes: std::collections::HashSet<u128> = changes
             .iter()
@@ -547,6 +740,46 @@ mod tests {
             })
             .collect();
         assert_eq!(hashes.len(), changes.len());
+    }
+
+    /// Adds a loop that doubles a value and ends once it is not less than a captured one, and the item that it carries.
+    fn looped(k: &mut Kernel, change: fn(&mut KernelLoop)) {
+        let inst = |code, args| Inst { code, args };
+        let mut of = KernelLoop {
+            body: Kernel {
+                inputs: vec![DType::Float32; 2],
+                body: vec![
+                    inst(Code::apply(Op::Less, DType::Float32), [ValueId(0), ValueId(1), ValueId(0)]),
+                    inst(Code::apply(Op::Add, DType::Float32), [ValueId(0); 3]),
+                ],
+                outputs: vec![ValueId(2).into(), ValueId(3).into()],
+                ..Kernel::default()
+            },
+            limit: None,
+            is_numbered: false,
+            args: vec![ValueId(3), ValueId(1)],
+        };
+        change(&mut of);
+        k.loops.push(of);
+        k.body.push(inst(Code::Loop(0), [ValueId(0); 3]));
+        let item = Code::Item { item: 0, dtype: DType::Float32 };
+        k.body.push(inst(item, [ValueId(5), ValueId(0), ValueId(0)]));
+        k.outputs[0].value = ValueId(6);
+    }
+
+    /// A loop is computed at the level of its operands, and costs as much as the iterations that are expected.
+    #[test]
+    fn a_loop_has_the_level_of_its_operands_and_the_cost_of_its_iterations() {
+        let mut k = triad();
+        let before = k.cost();
+        looped(&mut k, |of| of.limit = Some(7));
+        assert_eq!(k.cost(), before + 7 * k.loops[0].body.cost());
+        assert!(k.loops[0].body.cost() > 0);
+        let level = |k: &Kernel, per_row: [bool; 2]| k.depths(|input| per_row[input])[6];
+        assert_eq!(level(&k, [true, false]), Depth::Element);
+        assert_eq!(level(&k, [true, true]), Depth::Row);
+        k.loops[0].args = vec![ValueId(2), ValueId(2)];
+        assert_eq!(level(&k, [false, false]), Depth::Call);
     }
 
     /// Applications may store the hash, so it must be stable within a version of the crate.

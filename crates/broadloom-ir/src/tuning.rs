@@ -305,3 +305,13 @@ pub mod chunks {
     /// The fixed cost of computing one chunk, as the number of bytes that could be read in that time. Not measured.
     pub const CHUNK: f64 = 65536.0;
 }
+
+/// Loops in kernels.
+pub mod loops {
+    /// The number of iterations of an element that estimates assume, if the loop has no lower limit. Not measured.
+    pub const TRIPS: u64 = 32;
+
+    /// The vector instructions per element, times elements, after which the interpreter looks whether to go on. They take some
+    /// tenths of a millisecond.
+    pub const PAUSE: u64 = 1 << 20;
+}

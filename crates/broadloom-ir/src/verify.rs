@@ -3,25 +3,74 @@
 //! - each operand is an input, a parameter or the result of an earlier instruction
 //! - the operands of an instruction have the dtypes that its code takes, and the op takes that dtype
 //! - a call refers to one of the kernel's functions and has the signature of that function
+//! - a loop has an operand of the right dtype for each input of its body; its body returns a bool condition and values of the
+//!   dtypes that it carries; only items read it, each another one; loops contain each other at most [`MAX_NESTING`] times
 //! - each output is a value of the kernel, and its reduction or scan takes the value's dtype
 
 use broadloom_math::DType;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::kernel::{Code, Kernel, Sink};
+use crate::kernel::{Code, Definition, Kernel, KernelLoop, MAX_NESTING, Sink, ValueId};
 
 /// Verifies a kernel.
 ///
 /// # Errors
 /// [`ErrorKind::Internal`], whose message describes the first violation.
 pub fn kernel(kernel: &Kernel) -> Result<()> {
-    let mut dtypes: Vec<DType> = kernel.inputs.iter().chain(&kernel.params).copied().collect();
+    nested(kernel, 0)
+}
+
+/// Verifies a kernel, or the body of a loop in `depth` others.
+fn nested(kernel: &Kernel, depth: usize) -> Result<()> {
+    // The dtype of each value; a loop has none.
+    let mut dtypes: Vec<Option<DType>> =
+        kernel.inputs.iter().chain(&kernel.params).copied().map(Some).collect();
     for (i, inst) in kernel.body.iter().enumerate() {
         let fail = |why: &str| Err(internal(format!("{:?}: {why}", kernel.value(i))));
+        match inst.code {
+            Code::Loop(number) => {
+                let Some(of) = kernel.loops.get(number as usize) else {
+                    return fail("there is no such loop");
+                };
+                if depth >= MAX_NESTING {
+                    return fail("loops contain each other too often");
+                }
+                looped(of).or_else(&fail)?;
+                if of.args.iter().any(|arg| arg.index() >= dtypes.len()) {
+                    return fail("operand is not defined before");
+                }
+                if !of.args.iter().map(|arg| dtypes[arg.index()]).eq(of.body.inputs.iter().copied().map(Some))
+                {
+                    return fail("operand of another dtype");
+                }
+                nested(&of.body, depth + 1)?;
+                dtypes.push(None);
+                continue;
+            }
+            Code::Item { item, dtype } => {
+                let of = match kernel.definition(inst.args[0]) {
+                    Definition::Inst(from) if from < i => kernel.body[from].code,
+                    _ => return fail("operand is not defined before"),
+                };
+                let Code::Loop(number) = of else { return fail("an item of what is no loop") };
+                let of = &kernel.loops[number as usize];
+                if item as usize >= of.carried() || of.body.inputs[item as usize] != dtype {
+                    return fail("an item that the loop does not carry");
+                }
+                if kernel.body[..i].contains(inst) {
+                    return fail("an item twice");
+                }
+                dtypes.push(Some(dtype));
+                continue;
+            }
+            Code::Apply { .. } | Code::Cast(..) | Code::Host(_) => {}
+        }
         for (j, arg) in inst.args().iter().enumerate() {
             match dtypes.get(arg.index()) {
                 None => return fail("operand is not defined before"),
-                Some(&dtype) if dtype != inst.code.operand(j) => return fail("operand of another dtype"),
+                Some(dtype) if *dtype != Some(inst.code.operand(j)) => {
+                    return fail("operand of another dtype");
+                }
                 Some(_) => {}
             }
         }
@@ -31,12 +80,12 @@ pub fn kernel(kernel: &Kernel) -> Result<()> {
             return fail("a call of another function");
         }
         match inst.code.result() {
-            Some(dtype) => dtypes.push(dtype),
+            Some(dtype) => dtypes.push(Some(dtype)),
             None => return fail("the op does not take the dtype"),
         }
     }
     for output in &kernel.outputs {
-        let Some(&dtype) = dtypes.get(output.value.index()) else {
+        let Some(&Some(dtype)) = dtypes.get(output.value.index()) else {
             return Err(internal(format!("output {output} is not a value")));
         };
         let takes = match output.sink {
@@ -51,6 +100,45 @@ pub fn kernel(kernel: &Kernel) -> Result<()> {
     Ok(())
 }
 
+/// Verifies what a loop carries, except its operands and the instructions of its body.
+fn looped(of: &KernelLoop) -> std::result::Result<(), &'static str> {
+    let KernelLoop { body, limit, is_numbered, .. } = of;
+    let (carried, inputs) = (of.carried(), body.inputs.len());
+    if carried == 0 || carried > inputs {
+        return Err("a loop that carries nothing, or more than its body takes");
+    }
+    if !body.params.is_empty() || body.checks_division || body.outputs.iter().any(|o| o.sink != Sink::Store) {
+        return Err("a body with the properties of a kernel");
+    }
+    if body.outputs.iter().any(|output| output.value.index() >= body.values()) {
+        return Err("a body that returns no value");
+    }
+    if (limit.is_none() || body.loops.iter().any(|inner| inner.is_numbered)) && !is_numbered {
+        return Err("a loop without a limit whose elements have no numbers");
+    }
+    if *is_numbered && (inputs == carried || body.inputs.last() != Some(&DType::Int64)) {
+        return Err("numbers of another dtype");
+    }
+    let mut returned = body.outputs.iter().map(|output| typed(body, output.value));
+    let mut returns = |dtype| returned.next() == Some(Some(dtype));
+    if !returns(DType::Bool) {
+        return Err("a condition that is no bool");
+    }
+    match body.inputs[..carried].iter().all(|&dtype| returns(dtype)) {
+        true => Ok(()),
+        false => Err("a carried value changes its dtype"),
+    }
+}
+
+/// The dtype of a value; `None` for a loop, and for an op that does not take its operands.
+fn typed(kernel: &Kernel, value: ValueId) -> Option<DType> {
+    match kernel.definition(value) {
+        Definition::Input(i) => Some(kernel.inputs[i]),
+        Definition::Param(i) => Some(kernel.params[i]),
+        Definition::Inst(i) => kernel.body[i].code.result(),
+    }
+}
+
 fn internal(message: String) -> Error {
     Error::new(ErrorKind::Internal, format!("broken invariant, please report it: {message}"))
 }
@@ -59,7 +147,7 @@ fn internal(message: String) -> Error {
 mod tests {
     use super::*;
     use crate::host::HostDeclaration;
-    use crate::kernel::{Inst, ValueId};
+    use crate::kernel::Inst;
     use crate::op::Op;
     use crate::reduction::Reduction;
 
@@ -107,5 +195,80 @@ mod tests {
             broken(|k| k.body[0].code = Code::apply(Op::LogicalAnd, DType::Float32))
                 .contains("does not take")
         );
+    }
+
+    /// A loop that adds a captured value while the sum is less than another one.
+    fn looped() -> Kernel {
+        let less = Code::apply(Op::Less, DType::Float32);
+        let item = Code::Item { item: 0, dtype: DType::Float32 };
+        Kernel {
+            inputs: vec![DType::Float32, DType::Float32, DType::Int64],
+            loops: vec![KernelLoop {
+                body: Kernel {
+                    inputs: vec![DType::Float32, DType::Float32, DType::Int64],
+                    body: vec![Inst { code: less, args: [ValueId(0), ValueId(1), ValueId(0)] }, add(0, 1)],
+                    outputs: vec![ValueId(3).into(), ValueId(4).into()],
+                    ..Kernel::default()
+                },
+                limit: None,
+                is_numbered: true,
+                args: vec![ValueId(0), ValueId(1), ValueId(2)],
+            }],
+            body: vec![
+                Inst { code: Code::Loop(0), args: [ValueId(0); 3] },
+                Inst { code: item, args: [ValueId(3), ValueId(0), ValueId(0)] },
+            ],
+            outputs: vec![ValueId(4).into()],
+            ..Kernel::default()
+        }
+    }
+
+    #[test]
+    fn a_loop_must_carry_what_its_body_returns() {
+        assert_eq!(kernel(&looped()), Ok(()));
+        type Change = fn(&mut Kernel);
+        let broken: &[(&str, Change)] = &[
+            ("no such loop", |k| k.loops.clear()),
+            ("not defined before", |k| k.loops[0].args[0] = ValueId(3)),
+            ("another dtype", |k| k.loops[0].args.swap(1, 2)),
+            ("another dtype", |k| k.loops[0].args.truncate(2)),
+            ("condition that is no bool", |k| k.loops[0].body.outputs[0].value = ValueId(4)),
+            ("changes its dtype", |k| k.loops[0].body.outputs[1].value = ValueId(3)),
+            ("carries nothing", |k| k.loops[0].body.outputs.truncate(1)),
+            ("carries nothing", |k| k.loops[0].body.outputs = vec![ValueId(3).into(); 5]),
+            ("returns no value", |k| k.loops[0].body.outputs[1].value = ValueId(5)),
+            ("have no numbers", |k| k.loops[0].is_numbered = false),
+            ("numbers of another dtype", |k| k.loops[0].body.inputs[2] = DType::Int32),
+            ("properties of a kernel", |k| k.loops[0].body.checks_division = true),
+            ("properties of a kernel", |k| k.loops[0].body.params.push(DType::Int8)),
+            ("properties of a kernel", |k| k.loops[0].body.outputs[1].sink = Sink::Scan(crate::Scan::Sum)),
+            ("not defined before", |k| k.loops[0].body.body[1].args[0] = ValueId(9)),
+            ("item of what is no loop", |k| k.body.push(k.body[1])),
+            ("does not carry", |k| k.body[1].code = Code::Item { item: 1, dtype: DType::Float32 }),
+            ("does not carry", |k| k.body[1].code = Code::Item { item: 0, dtype: DType::Int8 }),
+            ("an item twice", |k| k.body.push(k.body[1])),
+            ("not a value", |k| k.outputs[0].value = ValueId(3)),
+            ("another dtype", |k| k.body[1] = add(3, 0)),
+            ("contain each other too often", |k| {
+                for _ in 0..MAX_NESTING {
+                    let body = Kernel { outputs: vec![ValueId(5).into(), ValueId(4).into()], ..k.clone() };
+                    let less = Code::apply(Op::Less, DType::Float32);
+                    k.loops[0].body = body;
+                    k.loops[0]
+                        .body
+                        .body
+                        .push(Inst { code: less, args: [ValueId(4), ValueId(1), ValueId(0)] });
+                }
+            }),
+        ];
+        for (i, (why, change)) in broken.iter().enumerate() {
+            let mut k = looped();
+            change(&mut k);
+            if *why == "item of what is no loop" {
+                k.body[2].args[0] = ValueId(4);
+            }
+            let error = kernel(&k).expect_err(why).to_string();
+            assert!(error.contains(why), "{i}: {error}");
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use broadloom_ir::loop_plan::Access;
 use broadloom_ir::{CodePlan, Error, ErrorKind, Kernel, Purpose, Result, VectorWidth};
@@ -63,17 +64,21 @@ pub trait ExecutableKernel: Send + Sync + UnwindSafe + RefUnwindSafe {
     /// # Errors
     /// [`ErrorKind::Internal`] if the block does not have the types, the access classes and the [level](Block::level) that the
     /// kernel was prepared for, or there are too few parameters or fault bytes; in these cases nothing is read or written.
-    /// [`ErrorKind::Limit`] if an allocation fails.
+    /// [`ErrorKind::Limit`] if an allocation fails; the errors of [`LoopRun::go_on`].
     fn run(&self, block: &mut Block<'_>, run: &mut KernelRun<'_>) -> Result<()>;
 
     /// Computes a block as [`ExecutableKernel::run`] does, with regular stores and with working memory that is allocated for this
     /// call.
     ///
     /// # Errors
-    /// The errors of [`ExecutableKernel::run`].
+    /// The errors of [`ExecutableKernel::run`]; [`ErrorKind::Limit`] for an element that repeats a loop without a limit
+    /// [`MAX_ITERATIONS`] times.
     fn run_alone(&self, block: &mut Block<'_>, params: &[u64], faults: &mut [u8]) -> Result<()> {
-        let mut memory = WorkingMemory::default();
-        self.run(block, &mut KernelRun { params, faults, stores: Stores::Cached, memory: &mut memory })
+        let (mut memory, endless) = (WorkingMemory::default(), AtomicU64::new(u64::MAX));
+        let loops = LoopRun { max_iterations: MAX_ITERATIONS, go_on: &|| Ok(()), endless: &endless };
+        let stores = Stores::Cached;
+        self.run(block, &mut KernelRun { params, faults, stores, memory: &mut memory, loops: Some(&loops) })?;
+        loops.check()
     }
 
     /// How blocks for this kernel must present inputs that are also outputs, and stepped inputs (reversed, or
@@ -109,6 +114,42 @@ pub struct KernelRun<'r> {
     pub stores: Stores,
     /// The memory for intermediate values.
     pub memory: &'r mut WorkingMemory,
+    /// The properties of the run that the kernel's loops need; may be absent for a kernel without loops.
+    pub loops: Option<&'r LoopRun<'r>>,
+}
+
+/// The number of iterations of an element after which a loop without a limit fails, by default.
+pub const MAX_ITERATIONS: u64 = 1_000_000;
+
+/// The properties of a run that the loops of a kernel need, and the outcome of these loops; shared by all threads of the run.
+pub struct LoopRun<'r> {
+    /// The number of iterations of an element after which a loop without a limit fails.
+    pub max_iterations: u64,
+    /// Returns an error once the run is to stop. A loop calls it at least every millisecond.
+    pub go_on: &'r (dyn Fn() -> Result<()> + 'r),
+    /// The lowest number of an element that has reached `max_iterations`; [`u64::MAX`] if there is none.
+    pub endless: &'r AtomicU64,
+}
+
+impl LoopRun<'_> {
+    /// The number of an element of a loop whose elements have no numbers, since its rank is not known.
+    pub const UNNUMBERED: u64 = i64::MAX as u64;
+
+    /// Checks whether all elements have ended.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`], which names the first element that has not.
+    pub fn check(&self) -> Result<()> {
+        let element = match self.endless.load(Ordering::Relaxed) {
+            u64::MAX => return Ok(()),
+            LoopRun::UNNUMBERED => "an element".to_owned(),
+            first => format!("element {first} (in row-major order)"),
+        };
+        let why = format!("while_loop: {element} has not ended after {} iterations", self.max_iterations);
+        Err(Error::new(ErrorKind::Limit, why).with_help(
+            "the option max_iterations sets the limit; a limit of the loop itself ends it without an error",
+        ))
+    }
 }
 
 /// Memory for the intermediate values of a kernel that is run op by op. It is reused from run to run.

@@ -68,7 +68,9 @@ pub use buffer::{ALIGN, AllocError, Buffer, SharedBytes, zeroed_vec};
 pub use bytes::{BoolBytes, bytes_of, bytes_of_mut, bytes_of_stores, typed, typed_mut, with_bools_as_bytes};
 pub use caches::Caches;
 pub use error::NestError;
-pub use executor::{ExecutableKernel, KernelExecutor, KernelRun, Listing, WorkingMemory};
+pub use executor::{
+    ExecutableKernel, KernelExecutor, KernelRun, Listing, LoopRun, MAX_ITERATIONS, WorkingMemory,
+};
 pub use float_env::FloatEnv;
 pub use halves::{
     Convert, HALVES, WithConversions, converts_halves, narrow_halves, widen_halves, with_conversions,

@@ -7,6 +7,7 @@
 mod affine;
 mod contraction;
 mod generate;
+mod loops;
 mod program;
 mod reference;
 mod shape;
@@ -15,7 +16,8 @@ mod text;
 mod typing;
 
 pub use generate::{Size, instance, program, with_other_values};
-pub use program::{Arg, Program, PySlice, Step, View};
+pub use loops::program_with_loops;
+pub use program::{Arg, Program, PySlice, Step, View, While};
 pub use reference::Outcome;
 pub use shrink::{shrink, shrink_while};
 pub use text::ProgramError;

@@ -64,7 +64,7 @@ impl Prepared {
     /// Runs the kernel on a block.
     fn run(&mut self, block: &mut Block<'_>) {
         let Prepared { kernel, stores, memory } = self;
-        let mut run = KernelRun { params: &[], faults: &mut [], stores: *stores, memory };
+        let mut run = KernelRun { params: &[], faults: &mut [], stores: *stores, memory, loops: None };
         kernel.run(block, &mut run).expect("a block of the kernel");
     }
 }
@@ -170,7 +170,7 @@ fn expected(code: Code, args: &[Scalar]) -> Scalar {
     match code {
         Code::Apply { op, accuracy, .. } => fold::apply_at(op, accuracy, args).expect("defined"),
         Code::Cast(_, to) => fold::cast(args[0], to),
-        Code::Host(callee) => panic!("{callee:?} has no scalar instance"),
+        Code::Host(_) | Code::Loop(_) | Code::Item { .. } => panic!("{code:?} has no scalar instance"),
     }
 }
 

@@ -138,6 +138,8 @@ pub(crate) enum Leaf<'a> {
     Input(Box<str>),
     /// The int64 numbers from 0 to this one, exclusive. They are generated, and take no memory.
     Index(usize),
+    /// A value that a loop carries, in its condition and body. It has no elements.
+    Carried,
     /// A 0-d number that has not been combined with an array yet. It is boxed, since it would be the largest variant and is rare.
     Number(Box<Number>),
     /// A 0-d number that has taken the dtype of an array.

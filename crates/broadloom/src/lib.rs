@@ -169,6 +169,7 @@ mod eval;
 pub mod explain;
 mod explain_arrays;
 mod expr;
+mod fori_loop;
 pub mod functions;
 mod generated;
 mod inspect;
@@ -195,6 +196,7 @@ mod storage;
 pub mod text;
 mod views;
 mod weak;
+mod while_loop;
 
 pub use array::{Array, Operand};
 pub use broadloom_core::Accuracy;
@@ -216,6 +218,7 @@ pub use engine::{Control, Engine, Executor, Limits, Options, Profiling, Progress
 pub use eval::{eval_many, eval_many_watched, eval_many_with};
 pub use explain::Explanation;
 pub use explain_arrays::explain_many;
+pub use fori_loop::{RangeBody, fori_loop, try_fori_loop};
 pub use inspect::{TypedGraph, typed_graph};
 #[cfg(feature = "ndarray")]
 pub use interop::{AssignLazy, Lazy, lazy};
@@ -226,6 +229,7 @@ pub use range::{Bound, IntoRanges, Range, Ranges};
 pub use reductions::Over;
 pub use storage::Element;
 pub use weak::Number;
+pub use while_loop::{try_while_loop, while_loop, while_loop_counts};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

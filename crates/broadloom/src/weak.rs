@@ -52,6 +52,16 @@ impl Number {
         Some(Number { value: literal, own: has_own.then_some(value.dtype), rounded_by })
     }
 
+    /// The number 1 of the same type.
+    pub(crate) fn one(self) -> Number {
+        let value = match self.value {
+            Literal::Bool(_) => Literal::Bool(true),
+            Literal::Int(_) => Literal::Int(1),
+            Literal::Float(_) => Literal::Float(1.0),
+        };
+        Number { value, rounded_by: None, ..self }
+    }
+
     /// An approximate op that was used to compute the number, if any.
     pub(crate) fn rounded_by(self) -> Option<Op> {
         self.rounded_by

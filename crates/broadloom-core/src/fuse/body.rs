@@ -18,12 +18,13 @@ use crate::fuse::decision::Cuts;
 use crate::fuse::draft::{Draft, DraftTarget, Origin};
 use crate::fuse::plan::{Beginning, ParamSource};
 use crate::graph::{Graph, IntDivision, Leaf, NodeId, NodeKind};
-use crate::kernel::{Inst, Kernel, ValueId};
+use crate::kernel::{Code, Inst, Kernel, ValueId};
 use crate::layout::{Layout, View};
+use crate::node::Region;
 use crate::shape::Shape;
 
 /// A value's definition while inputs, parameters and instructions are still numbered separately.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Early {
     Input(u32),
     Param(u32),
@@ -89,6 +90,10 @@ struct Builder<'a> {
     callees: FxHashMap<HostDeclaration, u32>,
     kernel: Kernel,
     early: Vec<[Early; 3]>,
+    /// The operands of each loop.
+    loop_args: Vec<Vec<Early>>,
+    /// The instruction of each loop.
+    loops: FxHashMap<(Arc<Region>, Vec<Early>), u32>,
     /// The graph node of each instruction.
     nodes: Vec<NodeId>,
 }
@@ -120,6 +125,8 @@ pub fn build(graph: &Graph, shape: Shape, members: &[Member], cuts: &Cuts, strai
         callees: FxHashMap::default(),
         kernel: Kernel::default(),
         early: Vec::new(),
+        loop_args: Vec::new(),
+        loops: FxHashMap::default(),
         nodes: Vec::new(),
     };
     let mut outputs = Vec::new();
@@ -252,6 +259,12 @@ impl Builder<'_> {
         let operands = self.operands(id, chain);
         let graph = self.graph;
         let node = graph.node(id);
+        if let NodeKind::Loop(of) = &node.kind {
+            let args = operands.iter().map(|&(arg, chain)| self.value(arg, chain)).collect();
+            let inst = self.looped(id, &of.region, args);
+            self.done.insert(id, chain, Early::Inst(inst + 1 + of.item));
+            return;
+        }
         let first = self.value(operands[0].0, operands[0].1);
         let Some(code) = code::of(graph, node, |function| self.place(function)) else {
             self.done.insert(id, chain, first);
@@ -266,6 +279,30 @@ impl Builder<'_> {
         self.early.push(args);
         self.nodes.push(id);
         self.done.insert(id, chain, Early::Inst(inst));
+    }
+
+    /// The instruction of a loop over these operands, which is emitted with all of its items if it is new. They follow it,
+    /// in the order of the values that it carries.
+    fn looped(&mut self, id: NodeId, region: &Arc<Region>, args: Vec<Early>) -> u32 {
+        let first = self.kernel.body.len() as u32;
+        let inst = *self.loops.entry((region.clone(), args.clone())).or_insert(first);
+        if inst < first {
+            return inst;
+        }
+        let of = code::looped(region);
+        for function in &of.body.functions {
+            self.place(function);
+        }
+        let items = region.params[..region.carried()].iter().enumerate();
+        let items = items.map(|(item, &dtype)| Code::Item { item: item as u32, dtype });
+        for code in [Code::Loop(self.kernel.loops.len() as u32)].into_iter().chain(items) {
+            self.kernel.body.push(Inst { code, args: [ValueId(0); 3] });
+            self.early.push([Early::Inst(first); 3]);
+            self.nodes.push(id);
+        }
+        self.kernel.loops.push(of);
+        self.loop_args.push(args);
+        first
     }
 
     /// The index of a host function in the kernel. A function that the kernel does not have yet is added to it.
@@ -294,12 +331,15 @@ impl Builder<'_> {
                 *arg = value(*early);
             }
         }
+        for (of, args) in self.kernel.loops.iter_mut().zip(&self.loop_args) {
+            of.args = args.iter().copied().map(value).collect();
+        }
         let sinks = members.iter().map(|member| member.sink);
         let outputs = outputs.into_iter().map(value).zip(sinks);
         self.kernel.outputs = outputs.map(|(value, sink)| KernelOutput { value, sink }).collect();
         self.kernel.checks_division = self.graph.semantics().int_division == IntDivision::Error
             && self.shape.elements() > 0
-            && self.kernel.body.iter().any(|inst| inst.code.faults());
+            && !self.kernel.divisions().is_empty();
         Draft {
             kernel: self.kernel,
             shape: self.shape,

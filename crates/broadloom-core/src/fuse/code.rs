@@ -1,15 +1,20 @@
 //! Maps a node to the instruction that computes it. No other module maps kinds of nodes to the kernel IR.
 
-use broadloom_ir::HostDeclaration;
+use std::sync::Arc;
 
-use crate::graph::{Graph, Node, NodeKind};
-use crate::kernel::{Callee, Code};
+use broadloom_ir::{DType, HostDeclaration};
+use rustc_hash::FxHashMap;
+
+use crate::graph::{Graph, Node};
+use crate::kernel::{Callee, Code, Inst, Kernel, KernelLoop, ValueId};
+use crate::node::{NodeId, NodeKind, Region};
 
 /// The code that computes the node's elements from those of its operands; `None` for a leaf or a view, for which
-/// nothing is computed. `place` returns the index of a host function in the kernel.
+/// nothing is computed, and for a value of a loop, which [`looped`] computes. `place` returns the index of a host function
+/// in the kernel.
 pub fn of(graph: &Graph, node: &Node, place: impl FnOnce(&HostDeclaration) -> u32) -> Option<Code> {
     match &node.kind {
-        NodeKind::Leaf(_) | NodeKind::View { .. } | NodeKind::DynamicView { .. } => None,
+        NodeKind::Leaf(_) | NodeKind::View { .. } | NodeKind::DynamicView { .. } | NodeKind::Loop(_) => None,
         // These nodes are stages of their own; a kernel computes only their operands.
         NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } | NodeKind::Index { .. } => {
             None
@@ -23,4 +28,68 @@ pub fn of(graph: &Graph, node: &Node, place: impl FnOnce(&HostDeclaration) -> u3
         }
         NodeKind::Cast { arg, to } => Some(Code::Cast(graph.node(*arg).dtype, *to)),
     }
+}
+
+/// The loop of a region, over operands that are not known yet.
+pub fn looped(region: &Region) -> KernelLoop {
+    let mut body = Kernel { inputs: region.params.clone(), ..Kernel::default() };
+    let dtypes = region.dtypes();
+    let mut values: Vec<ValueId> = Vec::with_capacity(region.nodes.len());
+    // The first item of each loop in the region.
+    let mut items: FxHashMap<(&Arc<Region>, &[NodeId]), ValueId> = FxHashMap::default();
+    for node in &region.nodes {
+        // A verified region has a dtype for each node.
+        let dtype = |id: &NodeId| dtypes[id.index()].unwrap_or(DType::Bool);
+        let code = match node {
+            NodeKind::Leaf(param) => {
+                values.push(body.input(*param as usize));
+                continue;
+            }
+            NodeKind::Loop(of) => {
+                let first = *items.entry((&of.region, &of.args)).or_insert_with(|| {
+                    let args = of.args.iter().map(|arg| values[arg.index()]).collect();
+                    push_loop(&mut body, KernelLoop { args, ..looped(&of.region) })
+                });
+                values.push(ValueId(first.0 + of.item));
+                continue;
+            }
+            NodeKind::Apply { op, accuracy, args } => {
+                let dtype = args.last().map_or(DType::Bool, dtype);
+                Code::Apply { op: *op, accuracy: *accuracy, dtype }
+            }
+            NodeKind::Host { function, .. } => body.callee(function),
+            NodeKind::Cast { arg, to } => Code::Cast(dtype(arg), *to),
+            NodeKind::View { .. }
+            | NodeKind::DynamicView { .. }
+            | NodeKind::Reduce { .. }
+            | NodeKind::Scan { .. }
+            | NodeKind::Count { .. }
+            | NodeKind::Index { .. } => continue,
+        };
+        let mut args = [ValueId(0); 3];
+        for (to, arg) in args.iter_mut().zip(node.operands()) {
+            *to = values[arg.index()];
+        }
+        values.push(ValueId(body.values() as u32));
+        body.body.push(Inst { code, args });
+    }
+    let returned = [&region.condition].into_iter().chain(&region.next);
+    body.outputs = returned.map(|id| values[id.index()].into()).collect();
+    KernelLoop { body, limit: region.limit, is_numbered: region.is_numbered, args: Vec::new() }
+}
+
+/// Adds a loop to a kernel, and an item for each value that it carries. Returns the first item, which the others follow.
+fn push_loop(kernel: &mut Kernel, of: KernelLoop) -> ValueId {
+    let (value, number) = (ValueId(kernel.values() as u32), kernel.loops.len() as u32);
+    let dtypes: Vec<_> = of.body.inputs[..of.carried()].to_vec();
+    for function in &of.body.functions {
+        kernel.callee(function);
+    }
+    kernel.loops.push(of);
+    kernel.body.push(Inst { code: Code::Loop(number), args: [ValueId(0); 3] });
+    for (item, dtype) in dtypes.into_iter().enumerate() {
+        let code = Code::Item { item: item as u32, dtype };
+        kernel.body.push(Inst { code, args: [value, ValueId(0), ValueId(0)] });
+    }
+    ValueId(value.0 + 1)
 }

@@ -3,8 +3,8 @@
 //! The constants come from measurements on one AVX-512 machine. They affect speed, never bits.
 
 use crate::fuse::code;
-use crate::graph::{Graph, Node, NodeId};
-use crate::kernel::Code;
+use crate::graph::{Graph, Node, NodeId, NodeKind};
+use crate::kernel::{Code, Kernel};
 use broadloom_ir::tuning::blocks::{KERNEL, TEMPORARY, TEMPORARY_IN_MEMORY};
 
 /// The maximum number of instructions of one kernel. A larger body is cut where the fewest values are live.
@@ -21,12 +21,16 @@ pub const MAX_COST: usize = 1 << 17;
 
 /// The cost of an instruction, as counted against [`MAX_COST`]. Its minimum is chosen so that a body of at most this
 /// cost has at most [`MAX_BODY`] instructions.
-pub fn of_inst(code: Code) -> usize {
-    (code.instructions() as usize).clamp(MAX_COST / MAX_BODY, MAX_COST)
+pub fn of_inst(kernel: &Kernel, code: Code) -> usize {
+    (kernel.instructions(code) as usize).clamp(MAX_COST / MAX_BODY, MAX_COST)
 }
 
 /// The cost per element of the node alone, without its operands.
 pub fn of_node(graph: &Graph, node: &Node) -> u64 {
+    if let NodeKind::Loop(of) = &node.kind {
+        let of = code::looped(&of.region);
+        return of.trips().saturating_mul(of.body.cost());
+    }
     code::of(graph, node, |_| 0).map_or(0, |code| code.cost().into())
 }
 

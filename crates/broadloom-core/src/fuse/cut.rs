@@ -45,7 +45,7 @@ pub fn find(graph: &Graph, roots: &[NodeId], log: &mut Log) -> Cuts {
         let mut found = look(graph, id, &leaves, &mut cuts, log);
         // A node that several operands share is counted once for each of them, but the total is at most the cost of all
         // nodes so far.
-        all += cost::of_node(graph, graph.node(id));
+        all = all.saturating_add(cost::of_node(graph, graph.node(id)));
         found.total = found.total.min(all);
         leaves.push(found);
     }
@@ -139,7 +139,7 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
             }
             Leaves { flat: true, layout: None, total: 0 }
         }
-        NodeKind::Apply { .. } | NodeKind::Host { .. } | NodeKind::Cast { .. } => {
+        NodeKind::Apply { .. } | NodeKind::Host { .. } | NodeKind::Cast { .. } | NodeKind::Loop(_) => {
             let mut flat = true;
             let mut total = cost::of_node(graph, node);
             for &arg in node.kind.operands() {

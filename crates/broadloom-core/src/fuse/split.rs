@@ -14,9 +14,10 @@ use crate::fuse::decision::{Decision, Log, Why};
 use crate::fuse::draft::{Draft, DraftTarget, Origin};
 use crate::fuse::plan::{Beginning, InputView, Plan, Source, Stage, Target, written_shape};
 use crate::graph::NodeId;
-use crate::kernel::{Code, Definition, Inst, Kernel, ValueId};
+use crate::kernel::{Code, Definition, Inst, Kernel, KernelLoop, ValueId};
 use crate::layout::Layout;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// The cut nodes that are already in the plan, each with the number of its temporary.
 pub type Placed = FxHashMap<NodeId, u32>;
@@ -51,7 +52,8 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
         .collect();
     let Draft { kernel, shape, params, axes, beginning, .. } = draft;
     let mut whole = Stage { kernel: Arc::new(kernel), shape, inputs, params, outputs, axes, beginning };
-    if whole.kernel.body.iter().map(|inst| cost::of_inst(inst.code)).sum::<usize>() <= MAX_COST {
+    if whole.kernel.body.iter().map(|inst| cost::of_inst(&whole.kernel, inst.code)).sum::<usize>() <= MAX_COST
+    {
         plan.stages.push(whole);
         if log.keeps() {
             plan.computes.push([draft.nodes, combined].concat());
@@ -113,7 +115,7 @@ fn cut(plan: &mut Plan, whole: &Stage, nodes: &[NodeId], log: &mut Log) {
     // The temporaries of values that a stage other than the computing one needs.
     let mut temps: FxHashMap<ValueId, u32> = FxHashMap::default();
     for (i, inst) in kernel.body.iter().enumerate() {
-        for &arg in inst.args() {
+        for &arg in kernel.args(inst) {
             if let Definition::Inst(from) = kernel.definition(arg)
                 && piece_of(from) != piece_of(i)
             {
@@ -164,7 +166,7 @@ fn pieces(kernel: &Kernel) -> Vec<usize> {
     let n = kernel.body.len();
     let mut last_use: Vec<usize> = (0..n).collect();
     for (i, inst) in kernel.body.iter().enumerate() {
-        for &arg in inst.args() {
+        for &arg in kernel.args(inst) {
             if let Definition::Inst(from) = kernel.definition(arg) {
                 last_use[from] = i;
             }
@@ -183,7 +185,7 @@ fn pieces(kernel: &Kernel) -> Vec<usize> {
     // The total cost of the instructions before each one.
     let mut before = vec![0; n + 1];
     for (i, inst) in kernel.body.iter().enumerate() {
-        before[i + 1] = before[i] + cost::of_inst(inst.code);
+        before[i + 1] = before[i] + cost::of_inst(kernel, inst.code);
     }
     let mut ends = Vec::new();
     let mut start = 0;
@@ -191,10 +193,16 @@ fn pieces(kernel: &Kernel) -> Vec<usize> {
         let within = |most: usize| before.partition_point(|&cost| cost <= before[start] + most) - 1;
         let last = within(MAX_COST).max(start + 1);
         let first = within(MAX_COST / 2).clamp(start + 1, last);
-        start = (first..=last).rev().min_by_key(|&i| live[i]).unwrap_or(last);
+        // The values of a loop are not separated from it.
+        let is_apart = |&i: &usize| i == n || !matches!(kernel.body[i].code, Code::Item { .. });
+        let best = (first..=last).rev().filter(is_apart).min_by_key(|&i| live[i]);
+        let found = best.or_else(|| (start + 1..first).rev().find(is_apart));
+        start = found.or_else(|| (last + 1..=n).find(is_apart)).unwrap_or(n);
         ends.push(start);
     }
-    ends.push(n);
+    if ends.last() != Some(&n) {
+        ends.push(n);
+    }
     ends
 }
 
@@ -231,14 +239,10 @@ impl Piece<'_> {
     fn build(mut self, range: std::ops::Range<usize>, writes: &[(ValueId, Target)]) -> Stage {
         let old = &*self.whole.kernel;
         let mut kernel = Kernel { checks_division: false, ..Kernel::default() };
-        let mut args: Vec<[Place; 3]> = Vec::with_capacity(range.len());
+        let mut args: Vec<SmallVec<[Place; 3]>> = Vec::with_capacity(range.len());
         for i in range.clone() {
             let inst = &old.body[i];
-            let mut places = [Place::Inst(0); 3];
-            for (place, &arg) in places.iter_mut().zip(inst.args()) {
-                *place = self.place(arg, &mut kernel);
-            }
-            args.push(places);
+            args.push(old.args(inst).iter().map(|&arg| self.place(arg, &mut kernel)).collect());
             self.places.insert(old.value(i), Place::Inst((i - range.start) as u32));
         }
         let outputs: Vec<Place> = writes.iter().map(|&(v, _)| self.place(v, &mut kernel)).collect();
@@ -251,18 +255,25 @@ impl Piece<'_> {
             })
         };
         for (i, places) in range.zip(&args) {
+            let mut places = places.iter().map(|&place| value(place));
             let code = match old.body[i].code {
                 Code::Host(callee) => kernel.callee(&old.functions[callee.function as usize]),
+                Code::Loop(number) => {
+                    let of = &old.loops[number as usize];
+                    for function in &of.body.functions {
+                        kernel.callee(function);
+                    }
+                    kernel.loops.push(KernelLoop { args: places.by_ref().collect(), ..of.clone() });
+                    Code::Loop(kernel.loops.len() as u32 - 1)
+                }
                 code => code,
             };
             let mut args = [ValueId(0); 3];
-            for j in 0..code.operands() {
-                args[j] = value(places[j]);
-            }
+            args.iter_mut().zip(places).for_each(|(to, from)| *to = from);
             kernel.body.push(Inst { code, args });
         }
         kernel.outputs = outputs.into_iter().map(|place| value(place).into()).collect();
-        kernel.checks_division = old.checks_division && kernel.body.iter().any(|inst| inst.code.faults());
+        kernel.checks_division = old.checks_division && !kernel.divisions().is_empty();
         self.stage.kernel = Arc::new(kernel);
         self.stage.outputs = writes.iter().map(|w| w.1).collect();
         self.stage

@@ -6,24 +6,45 @@
 //! only move elements. A NaN that was loaded and is only moved keeps every bit. Since this is decided before the rules
 //! apply, a rule need not preserve the bits of a computed NaN.
 
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
 use crate::error::Result;
-use crate::graph::{Graph, Leaf, NodeId, NodeKind};
+use crate::graph::{Graph, Leaf, NodeId, NodeKind, Semantics};
+use crate::node::Region;
 use crate::op::{Law, Op};
+use crate::region;
 
 /// The facts that rewriting needs about each node, indexed by id.
+#[derive(Default)]
 pub(super) struct Marks {
     /// Whether a root needs the node.
     pub(super) needed: Vec<bool>,
     /// Whether the bits of a NaN in the node's elements can be read.
     read: Vec<bool>,
+    /// For each loop, whether the bits of a NaN in each value that it carries can be read after it.
+    items: FxHashMap<(Arc<Region>, Vec<NodeId>), Vec<bool>>,
 }
 
 impl Marks {
-    /// Computes the facts. Users come after operands, so one pass from the last node to the first is enough.
-    pub(super) fn of(graph: &Graph, roots: &[NodeId]) -> Marks {
+    /// Computes the facts, given the roots, each with whether the bits of its NaNs can be read. Users come after operands,
+    /// so one pass from the last node to the first is enough.
+    pub(super) fn of(graph: &Graph, roots: &[(NodeId, bool)]) -> Marks {
+        Marks::find(graph, roots, false)
+    }
+
+    /// Computes the facts of a graph, which may be that of a region. A loop in a region is assumed to read the bits of all of
+    /// its operands, since the time to look into each loop is exponential in their nesting.
+    fn find(graph: &Graph, roots: &[(NodeId, bool)], is_region: bool) -> Marks {
         let mut needed = vec![false; graph.nodes().len()];
-        roots.iter().for_each(|r| needed[r.index()] = true);
         let mut read = needed.clone();
+        for (root, is_read) in roots {
+            needed[root.index()] = true;
+            read[root.index()] |= is_read;
+        }
+        let mut items: FxHashMap<(Arc<Region>, Vec<NodeId>), Vec<bool>> = FxHashMap::default();
         for id in graph.ids().rev() {
             if !needed[id.index()] {
                 continue;
@@ -44,10 +65,35 @@ impl Marks {
                 }
                 NodeKind::View { arg, .. } if is_read => reads(arg),
                 NodeKind::Host { args, .. } => args.iter().for_each(reads),
+                NodeKind::Loop(of) => {
+                    let known = items.entry((of.region.clone(), of.args.clone()));
+                    let is_new = matches!(known, Entry::Vacant(_));
+                    let known = known.or_insert_with(|| vec![false; of.region.carried()]);
+                    let has_changed = is_new || is_read && !known[of.item as usize];
+                    known[of.item as usize] |= is_read;
+                    if is_region {
+                        of.args.iter().for_each(reads);
+                    } else if has_changed {
+                        // The operands come before all values of the loop, the last of which finds all that is read.
+                        let params = params_read(&of.region, graph.semantics(), known);
+                        let read = of.args.iter().zip(params).filter(|(_, is_read)| *is_read);
+                        read.for_each(|(arg, _)| reads(arg));
+                    }
+                }
                 _ => {}
             }
         }
-        Marks { needed, read }
+        Marks { needed, read, items }
+    }
+
+    /// Whether the bits of a NaN in the node's elements can be read.
+    pub(super) fn is_read(&self, id: NodeId) -> bool {
+        self.read[id.index()]
+    }
+
+    /// Whether the bits of a NaN in each value that a loop carries can be read after it.
+    pub(super) fn items(&self, of: &(Arc<Region>, Vec<NodeId>)) -> &[bool] {
+        self.items.get(of).map_or(&[], Vec::as_slice)
     }
 
     /// Whether the node itself computes a NaN whose bits can be read.
@@ -64,8 +110,50 @@ impl Marks {
                 | NodeKind::Scan { .. }
                 | NodeKind::Count { .. }
                 | NodeKind::Index { .. } => false,
+                // A region makes the values that it computes canonical; the initial state is moved.
+                NodeKind::Loop(_) => false,
                 NodeKind::Leaf(_) | NodeKind::View { .. } | NodeKind::DynamicView { .. } => false,
             }
+    }
+}
+
+/// The values of a loop whose NaN bits can be read.
+pub(super) struct Reads {
+    /// The facts about the nodes of the region's graph.
+    pub marks: Marks,
+    /// For each parameter, whether the bits of its argument can be read.
+    pub params: Vec<bool>,
+}
+
+/// Finds for which parameters of a region the bits of the argument can be read, if `items` of its carried values are read after
+/// the loop.
+fn params_read(region: &Region, semantics: Semantics, items: &[bool]) -> Vec<bool> {
+    match region::graph(region, semantics, |_| None) {
+        Ok((graph, roots)) => reads(&graph, &roots, items).params,
+        // Only a region of too many nodes has no graph, and is not rewritten either.
+        Err(_) => vec![true; region.params.len()],
+    }
+}
+
+/// Finds what is read of the values of a region's graph, of whose carried values `items` are read after the loop. A carried
+/// NaN can be read in a later iteration, so this repeats until nothing changes.
+pub(super) fn reads(graph: &Graph, roots: &[NodeId], items: &[bool]) -> Reads {
+    let mut next = items.to_vec();
+    loop {
+        let read = [false].into_iter().chain(next.iter().copied());
+        let read: Vec<(NodeId, bool)> = roots.iter().copied().zip(read).collect();
+        let marks = Marks::find(graph, &read, true);
+        let mut params = next.clone();
+        for id in graph.ids().filter(|&id| marks.is_read(id)) {
+            if let NodeKind::Leaf(Leaf::Input { slot, .. }) = graph.node(id).kind {
+                params.resize(params.len().max(slot as usize + 1), false);
+                params[slot as usize] = true;
+            }
+        }
+        if params[..next.len()] == next[..] {
+            return Reads { marks, params };
+        }
+        next.copy_from_slice(&params[..items.len()]);
     }
 }
 
@@ -84,9 +172,11 @@ pub(super) fn canonical(graph: &mut Graph, id: NodeId) -> Result<NodeId> {
         NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } | NodeKind::Index { .. } => {
             true
         }
-        NodeKind::Leaf(_) | NodeKind::Host { .. } | NodeKind::View { .. } | NodeKind::DynamicView { .. } => {
-            false
-        }
+        NodeKind::Leaf(_)
+        | NodeKind::Host { .. }
+        | NodeKind::Loop(_)
+        | NodeKind::View { .. }
+        | NodeKind::DynamicView { .. } => false,
     };
     if is_canonical { Ok(id) } else { graph.push(NodeKind::apply(Op::CanonicalNan, [id])) }
 }

@@ -1,6 +1,7 @@
-//! The printed form of nodes, which handles and graphs share. The text language can parse it.
+//! The printed form of nodes, which handles and graphs share. The text language can parse it, except for loops.
 
 use std::fmt;
+use std::sync::Arc;
 
 use broadloom_ir::HostDeclaration;
 use rustc_hash::FxHashMap;
@@ -10,7 +11,7 @@ use super::parameters::{ARANGE, INDICES};
 use super::print;
 use crate::graph::{Graph, Leaf};
 use crate::layout::Layout;
-use crate::node::{NodeId, NodeKind};
+use crate::node::{NodeId, NodeKind, Region};
 use crate::structure::{KeyLeaf, Structure};
 
 /// Prints the computation of a node, given the names of its operands and of its host function. Returns `None` for a
@@ -31,7 +32,7 @@ use crate::structure::{KeyLeaf, Structure};
 pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
     kind: &'n NodeKind<A, L, F>,
     operand: impl FnMut(&'n A) -> S,
-    function: impl FnOnce(&'n F) -> T,
+    mut function: impl FnMut(&'n F) -> T,
 ) -> Option<String> {
     let operands: SmallVec<[S; 3]> = kind.operands().map(operand).collect();
     let first = operands.first().map_or("", AsRef::as_ref);
@@ -59,17 +60,39 @@ pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
         }
         NodeKind::Count { axes, to, .. } => format!("count({first}, axis={axes}, dtype={to})"),
         NodeKind::Index { axis, .. } => format!("{INDICES}({first}, axis={axis})"),
+        NodeKind::Loop(of) => {
+            let functions: Vec<T> = of.functions.iter().map(function).collect();
+            let functions: Vec<&str> = functions.iter().map(AsRef::as_ref).collect();
+            let operands: Vec<&str> = operands.iter().map(AsRef::as_ref).collect();
+            looped(&of.region, &operands, &functions, 0)
+        }
     })
 }
 
-/// Formats one line per node, in the [text language](crate::text): `n2: float32[3,4] = n0 * n1`.
+/// Formats one line per node, in the [text language](crate::text): `n2: float32[3,4] = n0 * n1`. All values of a loop are bound
+/// by the line of the first; those of the others are comments.
 ///
 /// Inputs are declared, with their slot and layout in a comment. The text has no `return`, since a graph does not know
 /// its roots. Ops that are not public, which rewriting adds, are printed by name as well; a text with them does not
-/// parse.
+/// parse, nor does one with loops.
 impl fmt::Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let loops = loops(self.nodes().iter().map(|node| &node.kind));
         for (id, node) in self.ids().zip(self.nodes()) {
+            if let NodeKind::Loop(_) = &node.kind {
+                // The first value binds all of them.
+                let Some(items) = loops.get(&id.index()) else {
+                    writeln!(f, "# {id:?}: {}{}, bound above", node.dtype, node.shape)?;
+                    continue;
+                };
+                let items = || items.iter().map(|item| item.map(NodeId::new));
+                let names = tuple(items().map(|id| id.map(|id| format!("{id:?}"))));
+                let types = items().flatten().map(|id| format!("{}{}", self.node(id).dtype, node.shape));
+                let types = types.collect::<Vec<String>>().join(", ");
+                let value = computation(&node.kind, |arg| format!("{arg:?}"), |function| function.name());
+                writeln!(f, "{names} = {}  # {types}", value.unwrap_or_default())?;
+                continue;
+            }
             write!(f, "{id:?}: {}{}", node.dtype, node.shape)?;
             match &node.kind {
                 NodeKind::Leaf(Leaf::Input { slot, layout, .. }) => {
@@ -88,6 +111,130 @@ impl fmt::Display for Graph {
             writeln!(f)?;
         }
         Ok(())
+    }
+}
+
+/// The positions of the values of each loop among nodes, in the order in which it carries them, by the position of the first.
+fn loops<'n, L: 'n>(
+    nodes: impl Iterator<Item = &'n NodeKind<NodeId, L>>,
+) -> FxHashMap<usize, Vec<Option<usize>>> {
+    let mut firsts: FxHashMap<(*const Region, &[NodeId]), usize> = FxHashMap::default();
+    let mut found: FxHashMap<usize, Vec<Option<usize>>> = FxHashMap::default();
+    for (i, node) in nodes.enumerate() {
+        if let NodeKind::Loop(of) = node {
+            let first = *firsts.entry((Arc::as_ptr(&of.region), &of.args)).or_insert(i);
+            let items = found.entry(first).or_insert_with(|| vec![None; of.region.carried()]);
+            items[of.item as usize] = Some(i);
+        }
+    }
+    found
+}
+
+/// The names to which the values of a loop are bound; `None` for one that is not used.
+fn tuple(names: impl Iterator<Item = Option<String>>) -> String {
+    names.map(|name| name.unwrap_or_else(|| "_".into())).collect::<Vec<String>>().join(", ")
+}
+
+/// A loop that is printed, with the names of its values.
+struct PrintedLoop<'r> {
+    region: &'r Region,
+    /// The name of each node, and its value; `None` for a leaf and for a value of a loop whose first value binds all.
+    names: Vec<String>,
+    values: Vec<Option<String>>,
+    /// The values of the loops in the region.
+    loops: FxHashMap<usize, Vec<Option<usize>>>,
+}
+
+/// The text of a loop, given the names of its operands and its host functions. `depth` is the number of loops around it.
+///
+/// Carried values are named by their numbers, captured ones as the operands. The values that the condition needs are
+/// bound before it, and the next values at the end of the body.
+fn looped(region: &Region, operands: &[&str], functions: &[&str], depth: usize) -> String {
+    let suffix = if depth > 0 { format!("_{depth}") } else { String::new() };
+    let carried: Vec<String> = (0..region.carried()).map(|i| format!("s{i}{suffix}")).collect();
+    let declared = region.functions();
+    let called = |function: &HostDeclaration| {
+        let place = declared.iter().position(|known| *known == function);
+        place.and_then(|place| functions.get(place)).copied().unwrap_or_default()
+    };
+    let loops = loops(region.nodes.iter());
+    let mut names: Vec<String> = Vec::with_capacity(region.nodes.len());
+    let mut values: Vec<Option<String>> = Vec::with_capacity(region.nodes.len());
+    for (i, node) in region.nodes.iter().enumerate() {
+        let (name, value) = match node {
+            NodeKind::Leaf(param) => {
+                let param = *param as usize;
+                let captured = || operands.get(param).copied().unwrap_or_default().to_owned();
+                (carried.get(param).cloned().unwrap_or_else(captured), None)
+            }
+            NodeKind::Loop(of) => {
+                let value = loops.contains_key(&i).then(|| {
+                    let args: Vec<&str> = of.args.iter().map(|arg| names[arg.index()].as_str()).collect();
+                    let functions: Vec<&str> = of.region.functions().into_iter().map(called).collect();
+                    looped(&of.region, &args, &functions, depth + 1)
+                });
+                (format!("v{i}{suffix}"), value)
+            }
+            _ => {
+                let value = computation(node, |arg| names[arg.index()].as_str(), &called);
+                (format!("v{i}{suffix}"), value)
+            }
+        };
+        names.push(name);
+        values.push(value);
+    }
+    let printed = PrintedLoop { region, names, values, loops };
+    let states = carried.iter().zip(operands).map(|(name, initial)| format!("{name} = {initial}"));
+    let states = states.collect::<Vec<String>>().join(", ");
+    let condition = printed.bindings(&[region.condition]) + &printed.names[region.condition.index()];
+    let limit = region.limit.map_or(String::new(), |limit| format!(" limit {limit}"));
+    let mut body = printed.bindings(&region.next);
+    // A former value that is carried on under another name is bound before the next values.
+    let is_former = |next: &NodeId| match region.nodes[next.index()] {
+        NodeKind::Leaf(param) => (param as usize) < carried.len(),
+        _ => false,
+    };
+    let name = |next: &NodeId| &printed.names[next.index()];
+    for (i, next) in region.next.iter().enumerate().filter(|(_, next)| is_former(next)) {
+        body += &format!("o{i}{suffix} = {}; ", name(next));
+    }
+    let next = region.next.iter().enumerate().map(|(i, next)| match is_former(next) {
+        true => format!("{} = o{i}{suffix}", carried[i]),
+        false => format!("{} = {}", carried[i], name(next)),
+    });
+    body += &next.collect::<Vec<String>>().join("; ");
+    format!("while ({states}; {condition}){limit} {{ {body} }}")
+}
+
+impl PrintedLoop<'_> {
+    /// The bindings of everything that the roots need.
+    fn bindings(&self, roots: &[NodeId]) -> String {
+        let PrintedLoop { region, names, values, loops } = self;
+        let mut is_needed = vec![false; region.nodes.len()];
+        roots.iter().for_each(|root| is_needed[root.index()] = true);
+        for (i, node) in region.nodes.iter().enumerate().rev() {
+            // A loop is bound where its first value is.
+            let is_bound = loops.get(&i).is_some_and(|items| items.iter().flatten().any(|&i| is_needed[i]));
+            if is_needed[i] || is_bound {
+                node.operands().for_each(|arg| is_needed[arg.index()] = true);
+            }
+        }
+        let mut text = String::new();
+        for (i, value) in values.iter().enumerate() {
+            let Some(value) = value else { continue };
+            let used = |i: usize| is_needed[i].then(|| names[i].clone());
+            let name = match loops.get(&i) {
+                Some(items) => {
+                    let used: Vec<Option<String>> = items.iter().map(|item| item.and_then(used)).collect();
+                    used.iter().any(Option::is_some).then(|| tuple(used.into_iter()))
+                }
+                None => used(i),
+            };
+            if let Some(name) = name {
+                text += &format!("{name} = {value}; ");
+            }
+        }
+        text
     }
 }
 
@@ -128,10 +275,15 @@ impl fmt::Display for Structure<'_> {
                     }
                 }?;
             }
-            let next = numbers.len();
-            let number = |function| format!("host{}", numbers.entry(function).or_insert(next));
+            let number = |function| {
+                let next = numbers.len();
+                format!("host{}", numbers.entry(function).or_insert(next))
+            };
             let value = computation(entry, |arg| format!("{arg:?}"), number);
             value.iter().try_for_each(|value| writeln!(f, "{value}"))?;
+            if let NodeKind::Loop(of) = entry {
+                writeln!(f, "  value {} of {:?}", of.item, of.args)?;
+            }
         }
         let mut functions: Vec<_> = numbers.into_iter().collect();
         functions.sort_unstable_by_key(|(_, number)| *number);

@@ -1,6 +1,6 @@
 //! Builds arrays from the steps of a random program.
 
-use broadloom::{Array, Range, Result, with_promotion};
+use broadloom::{Array, Range, Result, try_while_loop, with_promotion};
 
 use super::reductions;
 use crate::elements;
@@ -49,6 +49,24 @@ pub fn array(step: &Step, before: &[Array<'static>]) -> Result<Array<'static>> {
         Step::Reduce(arg, reduction) => reductions::reduce(&before[*arg], reduction),
         Step::Scan(arg, scan) => reductions::scan(&before[*arg], scan),
         Step::VecDot(x, y, dot) => before[*x].vecdot(&before[*y], dot.axis),
+        Step::While(of, item) => {
+            let of_steps = |steps: &[usize]| steps.iter().map(|&i| before[i].clone()).collect::<Vec<_>>();
+            let (state, captured) = (of_steps(&of.state), of_steps(&of.captured));
+            let values = |state: &[Array<'static>]| -> Result<Vec<Array<'static>>> {
+                let mut values = [state, &captured].concat();
+                for step in &of.body {
+                    let value = array(step, &values)?;
+                    values.push(value);
+                }
+                Ok(values)
+            };
+            let condition = |state: &[Array<'static>]| Ok(values(state)?.swap_remove(of.condition));
+            let body = |state: &[Array<'static>]| {
+                let values = values(state)?;
+                Ok(of.next.iter().map(|&next| values[next].clone()).collect())
+            };
+            Ok(try_while_loop(&condition, &body, &state, of.limit)?.swap_remove(*item))
+        }
     }
 }
 

@@ -6,13 +6,14 @@
 use std::ops::Range;
 
 use broadloom::{Array, Error, ErrorKind, Options, Result, typed_graph};
-use broadloom_core::graph::{Leaf, NodeKind, Semantics};
+use broadloom_core::graph::{Leaf, Semantics};
 use broadloom_core::layout::Slice;
+use broadloom_core::node::{NodeId, NodeKind, Region};
 use broadloom_core::{DType, Layout, layout};
 
 use super::{Finding, Search, Summary};
 use crate::elements;
-use crate::random::{Arg, Program, PySlice, Step, Tensor, View, instance};
+use crate::random::{Arg, Program, PySlice, Step, Tensor, View, While, instance};
 use crate::reduction::{Cumulative, Function, Reduction};
 
 /// Converts arrays to a program with the same values.
@@ -62,6 +63,10 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
             NodeKind::Count { .. } => return Err(unknown("count")),
             NodeKind::Index { .. } => return Err(unknown("index")),
             NodeKind::DynamicView { .. } => return Err(unknown("a view of open extents")),
+            NodeKind::Loop(of) => {
+                let args: Vec<usize> = of.args.iter().map(|arg| arg.index()).collect();
+                Step::While(Box::new(repeated(&of.region, &args)?), of.item as usize)
+            }
         });
     }
     Ok(Program {
@@ -70,6 +75,42 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
         // Conversions are separate steps, so operands of one step never have different kinds.
         promotion: broadloom::Promotion::Strict,
         semantics: Semantics::default(),
+    })
+}
+
+/// The loop of a region over the steps `args`.
+fn repeated(region: &Region, args: &[usize]) -> Result<While> {
+    let (state, captured) = args.split_at(region.carried());
+    let mut body = Vec::new();
+    // The number of each node among the values of the body.
+    let mut numbers: Vec<usize> = Vec::new();
+    for node in &region.nodes {
+        let of = |id: &NodeId| numbers[id.index()];
+        let step = match node {
+            NodeKind::Leaf(param) => {
+                numbers.push(*param as usize);
+                continue;
+            }
+            NodeKind::Apply { op, args, .. } => {
+                Step::Apply(*op, args.iter().map(|arg| Arg::Step(of(arg))).collect())
+            }
+            NodeKind::Cast { arg, to } => Step::Cast(of(arg), *to),
+            NodeKind::Loop(inner) => {
+                let args: Vec<usize> = inner.args.iter().map(of).collect();
+                Step::While(Box::new(repeated(&inner.region, &args)?), inner.item as usize)
+            }
+            _ => return Err(unknown("a host function in a loop")),
+        };
+        numbers.push(args.len() + body.len());
+        body.push(step);
+    }
+    Ok(While {
+        state: state.to_vec(),
+        captured: captured.to_vec(),
+        body,
+        condition: numbers[region.condition.index()],
+        next: region.next.iter().map(|next| numbers[next.index()]).collect(),
+        limit: region.limit,
     })
 }
 

@@ -80,6 +80,28 @@ pub enum Step {
     Scan(usize, Cumulative),
     /// A dot product along an axis.
     VecDot(usize, usize, VecDot),
+    /// A value that a loop carries, after the loop.
+    While(Box<While>, usize),
+}
+
+/// A loop: each element repeats the body while its condition holds.
+///
+/// The body is a list of steps without arrays, views and reductions, which refer to each other by numbers of their own: first
+/// the carried values, then the captured ones, then the steps of the body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct While {
+    /// The steps with the initial values.
+    pub state: Vec<usize>,
+    /// The steps whose values the body uses.
+    pub captured: Vec<usize>,
+    /// The steps of the body: functions, conversions, constants, and loops.
+    pub body: Vec<Step>,
+    /// The step of the body that is the condition.
+    pub condition: usize,
+    /// The step of the body that is the next value, for each carried value.
+    pub next: Vec<usize>,
+    /// The maximum number of iterations.
+    pub limit: Option<u64>,
 }
 
 impl Step {
@@ -97,6 +119,7 @@ impl Step {
             }
             Step::Cast(arg, _) | Step::View(arg, _) | Step::Reduce(arg, _) | Step::Scan(arg, _) => vec![*arg],
             Step::VecDot(x, y, _) => vec![*x, *y],
+            Step::While(of, _) => [&of.state[..], &of.captured].concat(),
         }
     }
 
@@ -113,6 +136,7 @@ impl Step {
                 *arg = to(*arg);
             }
             Step::VecDot(x, y, _) => (*x, *y) = (to(*x), to(*y)),
+            Step::While(of, _) => of.state.iter_mut().chain(&mut of.captured).for_each(|arg| *arg = to(*arg)),
         }
     }
 }

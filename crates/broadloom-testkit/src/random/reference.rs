@@ -12,7 +12,7 @@ use broadloom_core::{DType, Op, Scalar, fold};
 
 use super::affine::Affine;
 use super::contraction::{self, Signed};
-use super::program::{Arg, Program, Step, View};
+use super::program::{Arg, Program, Step, View, While};
 use super::typing::{self, Type};
 use crate::tensor::Tensor;
 use crate::{Value, oracle};
@@ -82,6 +82,7 @@ impl Program {
                 let dtype = typing::dot_dtype(*x, *y, types, self.promotion)?;
                 Ok(dot.run(&values[*x], &values[*y], dtype)?.bits)
             }
+            Step::While(of, item) => Ok(self.repeat(of, &t.shape, values)?.0.swap_remove(*item)),
             Step::Apply(op, args) => {
                 if let Some(operands) = contraction::fused(self, (*op, args), t.dtype, (values, types)) {
                     return fused(&operands, t, values);
@@ -107,6 +108,50 @@ impl Program {
         }
     }
 
+    /// Runs a loop element by element, as a scalar program. Returns the last elements of each carried value, and the functions
+    /// in which an integer division by zero fails, in the iterations that an element performs.
+    fn repeat(
+        &self,
+        of: &While,
+        shape: &[usize],
+        values: &[Tensor],
+    ) -> Result<(Vec<Vec<u64>>, BTreeSet<&'static str>), String> {
+        let args: Vec<usize> = of.state.iter().chain(&of.captured).copied().collect();
+        let mut columns = Vec::new();
+        for &arg in &args {
+            columns.push(column(Arg::Step(arg), values[arg].dtype, shape, values)?);
+        }
+        let scalar =
+            |arg: usize, bits: u64| Tensor { dtype: values[arg].dtype, shape: Vec::new(), bits: vec![bits] };
+        let mut results = vec![Vec::new(); of.state.len()];
+        let mut faults = BTreeSet::new();
+        for element in 0..shape.iter().product() {
+            let first = columns.iter().map(|(positions, bits)| bits[positions[element]]);
+            let inputs = args.iter().zip(first).map(|(&arg, bits)| Step::Input(scalar(arg, bits)));
+            let steps = inputs.chain(of.body.iter().cloned()).collect();
+            let mut body = Program { steps, roots: vec![of.condition], ..self.clone() };
+            for _ in 0..of.limit.unwrap_or(u64::MAX) {
+                body.roots = vec![of.condition];
+                let tested = body.run()?;
+                faults.extend(tested.faults);
+                if tested.values[of.condition].bits[0] == 0 {
+                    break;
+                }
+                body.roots.clone_from(&of.next);
+                let computed = body.run()?;
+                faults.extend(computed.faults);
+                for (i, &next) in of.next.iter().enumerate() {
+                    body.steps[i] = Step::Input(computed.values[next].clone());
+                }
+            }
+            for (result, step) in results.iter_mut().zip(&body.steps) {
+                let Step::Input(last) = step else { return Err("a state that is no input".to_owned()) };
+                result.push(last.bits[0]);
+            }
+        }
+        Ok((results, faults))
+    }
+
     /// Collects the divisions by zero in all steps that the roots depend on.
     fn faults(&self, values: &[Tensor], types: &[Type]) -> Result<BTreeSet<&'static str>, String> {
         let mut faults = BTreeSet::new();
@@ -117,6 +162,9 @@ impl Program {
                 continue;
             }
             step.args().iter().for_each(|&arg| is_needed[arg] = true);
+            if let Step::While(of, _) = step {
+                faults.extend(self.repeat(of, &types[number].shape, values)?.1);
+            }
             let Step::Apply(op, args) = step else { continue };
             let dtype = self.operand(*op, args, args.len() - 1, types)?;
             if !DIVIDE.contains(&op.name()) || !dtype.is_integer() {

@@ -39,7 +39,7 @@ pub fn shrink_while(
     let mut tried = 0;
     loop {
         let mut is_smaller = false;
-        for change in [alone, roots, bypasses, inputs, modes, extents, values] {
+        for change in [alone, roots, bypasses, inputs, modes, limits, extents, values] {
             let mut at = 0;
             // Changes are numbered. After an accepted change, the same number denotes the next change.
             while let Some(candidate) = change(&smallest, at) {
@@ -123,6 +123,16 @@ fn modes(p: &Program, at: usize) -> Candidate {
         3 => out.semantics.contract = false,
         _ => return None,
     }
+    Some(Some(out))
+}
+
+/// Lowers the limit of a loop: to none of its iterations, half of them, or all but one.
+fn limits(p: &Program, at: usize) -> Candidate {
+    let (step, how) = (at / 3, at % 3);
+    let mut out = p.clone();
+    let Step::While(of, _) = out.steps.get_mut(step)? else { return Some(None) };
+    let Some(limit) = of.limit.as_mut().filter(|limit| **limit > 0) else { return Some(None) };
+    *limit = [0, *limit / 2, *limit - 1][how];
     Some(Some(out))
 }
 

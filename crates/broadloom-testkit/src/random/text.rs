@@ -90,6 +90,15 @@ impl fmt::Display for Step {
             Step::Reduce(arg, reduction) => f.write_str(&reduction.text(&format!("s{arg}"))),
             Step::Scan(arg, scan) => f.write_str(&scan.text(&format!("s{arg}"))),
             Step::VecDot(x, y, dot) => f.write_str(&dot.text(&format!("s{x}"), &format!("s{y}"))),
+            // Within the body, numbers are its own.
+            Step::While(of, item) => {
+                let listed = |of: &[usize]| of.iter().map(|i| format!("s{i}")).collect::<Vec<_>>().join(", ");
+                write!(f, "while ({}; {}; s{})", listed(&of.state), listed(&of.captured), of.condition)?;
+                of.limit.iter().try_for_each(|limit| write!(f, " limit {limit}"))?;
+                let first = of.state.len() + of.captured.len();
+                let body = of.body.iter().enumerate().map(|(i, step)| format!("s{} = {step}; ", first + i));
+                write!(f, " {{ {}next {} }} value {item}", body.collect::<String>(), listed(&of.next))
+            }
         }
     }
 }

@@ -6,7 +6,7 @@
 use broadloom_core::{DType, Kind, Literal, Op, Promotion};
 
 use super::affine::Affine;
-use super::program::{Arg, Program, Step};
+use super::program::{Arg, Program, Step, While};
 use super::shape::{broadcast, elements};
 use crate::Value;
 use crate::oracle::{self, ModelSignature};
@@ -73,6 +73,16 @@ pub fn type_of(step: &Step, before: &[Type], promotion: Promotion) -> Result<Typ
             elements(&shape)?;
             Ok(Type { dtype, shape })
         }
+        Step::While(of, item) => {
+            let dtype = *carried(of, before, promotion)?.get(*item).ok_or("a value that is not carried")?;
+            let mut shape = Vec::new();
+            for arg in step.args() {
+                shape = broadcast(&shape, &before[arg].shape)
+                    .ok_or_else(|| format!("while: {shape:?} with {:?}", before[arg].shape))?;
+            }
+            elements(&shape)?;
+            Ok(Type { dtype, shape })
+        }
         Step::Apply(op, args) => {
             let operand = operand_dtype(*op, args, before, promotion)?;
             let mut shape = Vec::new();
@@ -84,6 +94,28 @@ pub fn type_of(step: &Step, before: &[Type], promotion: Promotion) -> Result<Typ
             let is_predicate = signature(*op)?.is_predicate;
             Ok(Type { dtype: if is_predicate { DType::Bool } else { operand }, shape })
         }
+    }
+}
+
+/// The dtypes of the values that a loop carries, given the types of the steps before it.
+fn carried(of: &While, before: &[Type], promotion: Promotion) -> Result<Vec<DType>, String> {
+    let params = of.state.iter().chain(&of.captured);
+    let mut types: Vec<Type> =
+        params.map(|&arg| Type { dtype: before[arg].dtype, shape: Vec::new() }).collect();
+    for step in &of.body {
+        if !matches!(step, Step::Apply(..) | Step::Cast(..) | Step::Constant(..) | Step::While(..)) {
+            return Err(format!("{step} in the body of a loop"));
+        }
+        types.push(type_of(step, &types, promotion)?);
+    }
+    if types.get(of.condition).map(|t| t.dtype) != Some(DType::Bool) {
+        return Err("the condition is no bool".to_owned());
+    }
+    let first: Vec<DType> = types[..of.state.len()].iter().map(|t| t.dtype).collect();
+    let next: Option<Vec<DType>> = of.next.iter().map(|&next| types.get(next).map(|t| t.dtype)).collect();
+    match next.as_ref() == Some(&first) {
+        true => Ok(first),
+        false => Err(format!("{first:?} becomes {next:?}")),
     }
 }
 

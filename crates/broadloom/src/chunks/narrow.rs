@@ -6,7 +6,6 @@
 //! elements needs no operands, so a reduction whose result is sliced to nothing is not computed.
 
 use broadloom_core::layout::Slice;
-use broadloom_core::node::Args;
 use broadloom_core::{Error, ErrorKind, Layout, Result, View};
 use broadloom_ir::Axes;
 use broadloom_mem::Buffer;
@@ -24,7 +23,7 @@ use crate::storage::Storage;
 /// The nodes of expressions, operands first, each once.
 pub(super) struct Nodes<'a> {
     list: Vec<Array<'a>>,
-    operands: Vec<Args<u32>>,
+    operands: Vec<SmallVec<[u32; 3]>>,
     /// For each node, how many times an evaluation may store it in a temporary.
     stored: Vec<u8>,
     roots: Vec<u32>,
@@ -65,7 +64,8 @@ impl<'a> Nodes<'a> {
                     pending.extend(operands.rev().map(|operand| (operand, false)));
                     continue;
                 }
-                let operands: Args<u32> = operands.filter_map(|x| known.get(&address(x)).copied()).collect();
+                let operands: SmallVec<[u32; 3]> =
+                    operands.filter_map(|x| known.get(&address(x)).copied()).collect();
                 known.insert(address(array), nodes.list.len() as u32);
                 nodes.push(array, operands);
             }
@@ -74,8 +74,8 @@ impl<'a> Nodes<'a> {
         Ok(nodes)
     }
 
-    fn push(&mut self, array: &Array<'a>, operands: Args<u32>) {
-        for &operand in operands.iter() {
+    fn push(&mut self, array: &Array<'a>, operands: SmallVec<[u32; 3]>) {
+        for &operand in &operands {
             let below = &self.list[operand as usize];
             let (is_computed, is_view) =
                 (below.0.kind.is_computed(), matches!(array.0.kind, Kind::View { .. }));
@@ -281,13 +281,17 @@ impl<'a> Nodes<'a> {
         Ok(self.roots.iter().map(|&root| made[root as usize].clone()).collect())
     }
 
-    /// The nodes that may divide by zero and are read only in part: by a slice, or by a node without elements.
+    /// The nodes that may divide by zero or exceed the limit of iterations, and are read only in part: by a slice, or by a node
+    /// without elements.
     pub(crate) fn partly_read(&self) -> Vec<&Array<'a>> {
         let mut faults = vec![false; self.list.len()];
         let mut found = vec![false; self.list.len()];
         for (node, array) in self.iter() {
-            faults[node] = matches!(&array.0.kind, Kind::Apply { op, args, .. } if
-                args.last().is_some_and(|divisor| op.faults(divisor.dtype())));
+            faults[node] = match &array.0.kind {
+                Kind::Apply { op, args, .. } => args.last().is_some_and(|divisor| op.faults(divisor.dtype())),
+                Kind::Loop(of) => of.region.is_numbered || of.region.divides(),
+                _ => false,
+            };
             let is_slice =
                 matches!(&array.0.kind, Kind::View { view, .. } if matches!(**view, View::Slice(_)));
             for (operand, below) in self.operands(node) {
@@ -357,7 +361,7 @@ impl<'a> Nodes<'a> {
                 window.0.first().map_or_else(|| Err(missing()), |slice| generated::of_slice(*slice))
             }
             Some(Leaf::Number(_) | Leaf::Const(_) | Leaf::Rounded(..)) => Ok(array.clone()),
-            Some(Leaf::Input(_)) | None => Err(missing()),
+            Some(Leaf::Input(_) | Leaf::Carried) | None => Err(missing()),
         }
     }
 }

@@ -190,6 +190,8 @@ pub(crate) enum Why<'a> {
     NoCompiler(&'a str),
     /// The kernel has more vector instructions (`cost`) than the options allow to be compiled (`limit`).
     TooLong { cost: usize, limit: usize },
+    /// The kernel has loops.
+    Looped,
     /// Machine code exists.
     Compiled,
     /// The interpreter's loops are faster than machine code for these ops.
@@ -233,6 +235,7 @@ impl fmt::Display for Why<'_> {
                     "its some {cost} vector instructions are more than are compiled ({limit}, the option max_compiled_cost)"
                 )
             }
+            Why::Looped => f.write_str("kernels with loops are interpreted, and never compiled"),
             Why::Compiled => f.write_str("its code is compiled already"),
             Why::Faster => f.write_str("its precompiled loops are faster here than machine code"),
             Why::Pays { compile, regret } => write!(

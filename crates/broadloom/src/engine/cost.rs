@@ -100,21 +100,25 @@ impl Estimate {
         // width.
         let (mut instructions, mut halves, mut others) = (0.0, 0.0, moved * MOVE);
         let converts = broadloom_mem::converts_halves();
-        for inst in &kernel.body {
-            if let Code::Host(callee) = inst.code {
-                // A host function itself takes the same time in either executor. Machine code calls it once for every
-                // `HOST_LANES` elements.
-                let time = f64::from(callee.signature.cost()) * MOVE;
-                others += time + CALL / f64::from(HOST_LANES);
-                passes += time + PASS;
-                continue;
-            }
-            let (cost, width) =
-                (f64::from(inst.code.cost()), inst.code.operand(inst.code.operands() - 1).size());
-            let half = match inst.code {
-                Code::Apply { dtype, .. } => dtype == DType::Float16,
+        let mut steps = 0.0;
+        each_code(kernel, 1.0, &mut |code, times| {
+            let operand = match code {
+                Code::Host(callee) => {
+                    // A host function itself takes the same time in either executor. Machine code calls it once for every
+                    // `HOST_LANES` elements.
+                    let time = f64::from(callee.signature.cost()) * MOVE;
+                    others += (time + CALL / f64::from(HOST_LANES)) * times;
+                    passes += (time + PASS) * times;
+                    steps += times;
+                    return;
+                }
+                Code::Apply { .. } | Code::Cast(..) => code.operand(code.operands() - 1),
+                Code::Loop(_) | Code::Item { .. } => return,
+            };
+            let (cost, width) = (f64::from(code.cost()), operand.size());
+            let half = match code {
                 Code::Cast(from, to) => from == DType::Float16 || to == DType::Float16,
-                Code::Host(_) => false,
+                _ => operand == DType::Float16,
             };
             let scale = (width as f64 / 4.0).max(if half { 1.0 } else { 0.0 });
             let lean = (cost - CONVERSIONS).max(1.0);
@@ -124,15 +128,15 @@ impl Estimate {
                 true if converts => (CONVERTED_HALF, lean),
                 true => (INTERPRETED_HALF, cost),
             };
-            instructions += if half { lean } else { cost } * scale;
-            halves += if half { 1.0 } else { 0.0 };
+            instructions += if half { lean } else { cost } * scale * times;
+            halves += if half { times } else { 0.0 };
             // The interpreter's loops are vectorised, but each op is a separate pass over a tile. Only `CanonicalNan` needs no
             // pass: the loop of the previous op applies it to the op's results.
-            let pass = if is_in_a_loop(inst.code) { 0.0 } else { pass };
-            passes += pass;
-            looped += shown * scale;
-        }
-        let steps = kernel.body.iter().filter(|inst| !is_in_a_loop(inst.code)).count();
+            let is_step = if is_in_a_loop(code) { 0.0 } else { times };
+            passes += pass * is_step;
+            steps += is_step;
+            looped += shown * scale * times;
+        });
         let at = VectorWidth::ALL.map(|width| {
             let copies = CodePlan::copies(kernel, width);
             let (rates, lanes) = (&RATES[width as usize], broadloom_interp::lanes(width) as f64);
@@ -142,7 +146,18 @@ impl Estimate {
                 compile: rates.compile + rates.compile_instruction * kernel.cost() as f64 * copies,
             }
         });
-        Estimate { dispatch: steps as f64 * DISPATCH, at }
+        Estimate { dispatch: steps * DISPATCH, at }
+    }
+}
+
+/// Visits the instructions of a kernel and of its loops, each with the number of times that an element is expected to perform it.
+fn each_code(kernel: &Kernel, times: f64, visit: &mut dyn FnMut(Code, f64)) {
+    for inst in &kernel.body {
+        visit(inst.code, times);
+        if let Code::Loop(number) = inst.code {
+            let of = &kernel.loops[number as usize];
+            each_code(&of.body, times * of.trips() as f64, visit);
+        }
     }
 }
 
@@ -209,8 +224,8 @@ pub(crate) fn pause(kernel: &Kernel) -> usize {
         code if code.cost() >= FUNCTION => SLOW_PATH,
         _ => FAST,
     };
-    let operands = (kernel.inputs.len() + kernel.outputs.len()) as f64;
-    let element = operands * MISS + kernel.body.iter().map(|inst| of_inst(inst.code)).sum::<f64>();
+    let mut element = (kernel.inputs.len() + kernel.outputs.len()) as f64 * MISS;
+    each_code(kernel, 1.0, &mut |code, times| element += of_inst(code) * times);
     (PAUSE / element).clamp(PAUSES.0, PAUSES.1) as usize
 }
 
@@ -218,9 +233,9 @@ pub(crate) fn pause(kernel: &Kernel) -> usize {
 const READ: f64 = 1.0;
 
 /// A high estimate of the nanoseconds of a run over this many elements on one thread; infinite with host functions, whose cost is
-/// unknown.
+/// unknown, and with loops, whose numbers of iterations are.
 pub(crate) fn work(kernel: &Kernel, estimate: &Estimate, elements: usize, traffic: Traffic) -> f64 {
-    if !kernel.functions.is_empty() {
+    if !kernel.functions.is_empty() || !kernel.loops.is_empty() {
         return f64::INFINITY;
     }
     let cost = RunCost::of(estimate, VectorWidth::target(), elements, traffic);

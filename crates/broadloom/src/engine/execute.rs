@@ -22,6 +22,7 @@ use smallvec::SmallVec;
 
 use crate::engine::choice::State;
 use crate::engine::loops::Loops;
+use crate::engine::options::Options;
 use crate::engine::outcome::{Outcome, failing};
 use crate::engine::prepared::PreparedStage;
 use crate::engine::runtime::{Accesses, Executable, Request};
@@ -99,7 +100,8 @@ impl PreparedStage {
         if self.sites > 0 {
             faults.resize(self.sites, 0);
         }
-        let mut run = KernelRun { params, faults: &mut faults, stores: Stores::Cached, memory };
+        // The compiler refuses kernels with loops.
+        let mut run = KernelRun { params, faults: &mut faults, stores: Stores::Cached, memory, loops: None };
         let run = || code(&mut run);
         let done = if self.can_fail { failing(run) } else { run() };
         if let Some(since) = since {
@@ -211,14 +213,21 @@ impl StageRun<'_> {
         done
     }
 
-    /// Ends the run: records its time if it belongs to a trial, and checks for divisions by zero.
+    /// The options of the run.
+    pub(crate) fn options(&self) -> &Options {
+        self.request.options
+    }
+
+    /// Ends the run: records its time if it belongs to a trial, and checks for loops that did not end and for divisions by zero.
     ///
-    /// Errors: a division by zero, if the options make it an error.
+    /// Errors: an element that has not ended a loop; a division by zero, if the options make it an error.
     pub(crate) fn end(&self) -> Result<()> {
         if let (Some(took), Some((kernel, _))) = (&self.took, &self.chosen) {
             let took = Duration::from_nanos(took.load(Ordering::Relaxed));
             self.prepared.note(&self.request, kernel.plan().is_some(), took);
         }
+        // An element that does not end hides divisions by zero after it.
+        self.outcome.loops(self.request.options, &|| Ok(())).check()?;
         self.prepared.check(self.outcome.faults())
     }
 
@@ -266,7 +275,9 @@ impl StageRun<'_> {
                 with_workspace(|scratch, memory| {
                     let mut faults: SmallVec<[u8; 8]> = SmallVec::from_elem(0, outcome.sites());
                     let stores = prepared.traffic.stores();
-                    let mut run = KernelRun { params, faults: &mut faults, stores, memory };
+                    let go_on = || outcome.go_on_looping();
+                    let loops = Some(&outcome.loops(self.request.options, &go_on));
+                    let mut run = KernelRun { params, faults: &mut faults, stores, memory, loops };
                     let done = run_blocks(part, kernel, prepared.can_fail, scratch, &mut run);
                     outcome.note_faults(&faults);
                     done

@@ -10,6 +10,7 @@ use broadloom_core::graph::{IntDivision, MAX_NODES, Semantics};
 use broadloom_core::rewrite::Rules;
 use broadloom_core::shape::MAX_RANK;
 use broadloom_ir::VectorWidth;
+use broadloom_mem::MAX_ITERATIONS;
 
 use crate::lower::SizeLimits;
 
@@ -99,6 +100,9 @@ pub struct Options {
     /// addition is one, a power about 140). A kernel with more instructions runs on the interpreter, with the same bits. 131072
     /// by default, which takes some tenths of a second to compile; 0 compiles nothing.
     pub max_compiled_cost: usize,
+    /// The maximum number of iterations of an element of a [`while_loop`](crate::while_loop) that has no limit of its own; one
+    /// million by default. Unlike the other limits, this one is found while elements are computed.
+    pub max_iterations: u64,
     /// Whether rewrite rules apply. Differential tests switch them off.
     #[doc(hidden)]
     pub rules: Rules,
@@ -120,6 +124,7 @@ impl Default for Options {
             max_depth: MAX_NODES,
             max_rank: MAX_RANK,
             max_compiled_cost: 1 << 17,
+            max_iterations: MAX_ITERATIONS,
             rules: Rules::On,
         }
     }

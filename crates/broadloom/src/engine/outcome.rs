@@ -5,13 +5,14 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use broadloom_core::{Error, ErrorKind, Result};
-use broadloom_mem::{FloatEnv, catch_failure};
+use broadloom_mem::{FloatEnv, LoopRun, catch_failure};
 use smallvec::SmallVec;
 
+use crate::engine::options::Options;
 use crate::engine::watch::Watch;
 use crate::engine::workers;
 
@@ -30,6 +31,8 @@ pub(crate) struct Outcome<'o> {
     counts: bool,
     /// Whether a host function may fail.
     can_fail: bool,
+    /// The lowest number of an element that has not ended a loop ([`LoopRun::endless`]).
+    endless: AtomicU64,
 }
 
 /// Counts the elements that a thread has processed, and checks after every `every` elements whether to continue.
@@ -52,6 +55,7 @@ impl<'o> Outcome<'o> {
             watch,
             counts: true,
             can_fail,
+            endless: AtomicU64::new(u64::MAX),
         }
     }
 
@@ -130,6 +134,24 @@ impl<'o> Outcome<'o> {
             return Err(Error::new(ErrorKind::Cancelled, "another part failed"));
         }
         watch.check()
+    }
+
+    /// Returns an error once the run was cancelled or another thread has failed, also if the run is not watched; for loops, whose
+    /// parts may take long.
+    pub(crate) fn go_on_looping(&self) -> Result<()> {
+        if self.has_stopped() {
+            return Err(Error::new(ErrorKind::Cancelled, "another part failed"));
+        }
+        self.go_on()
+    }
+
+    /// The properties of the run for the loops of its kernel; `go_on` is [`Outcome::go_on_looping`].
+    pub(crate) fn loops<'l>(
+        &'l self,
+        options: &Options,
+        go_on: &'l (dyn Fn() -> Result<()> + 'l),
+    ) -> LoopRun<'l> {
+        LoopRun { max_iterations: options.max_iterations, go_on, endless: &self.endless }
     }
 
     /// Reports finished elements to the watch, if this outcome counts them.

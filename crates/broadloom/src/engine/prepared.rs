@@ -141,6 +141,11 @@ impl PreparedStage {
         matches!(&self.loops, Ok(Loops::Store(plan)) if plan.is_linear())
     }
 
+    /// Whether the kernel has loops, which are always interpreted.
+    fn has_loops(&self) -> bool {
+        !self.stage.kernel.loops.is_empty()
+    }
+
     /// The access of each input. A reduction packs reversed rows and every second element into tiles; other stages may read them
     /// in place.
     pub(crate) fn access(&self) -> Accesses {
@@ -255,13 +260,12 @@ impl PreparedStage {
         let facts = Facts { cost, ledger: kept.ledger, has_code: code.is_some() };
         let choose = |no_compiler: Option<&'e str>| {
             let limit = options.max_compiled_cost;
-            let too_long = || (self.cost > limit).then_some(Why::TooLong { cost: self.cost, limit });
-            choice::choose(
-                options.executor,
-                no_compiler.map(Why::NoCompiler).or_else(too_long),
-                state,
-                &facts,
-            )
+            let obstacle = match no_compiler.map(Why::NoCompiler) {
+                _ if self.has_loops() => Some(Why::Looped),
+                None if self.cost > limit => Some(Why::TooLong { cost: self.cost, limit }),
+                obstacle => obstacle,
+            };
+            choice::choose(options.executor, obstacle, state, &facts)
         };
         // The compiler is created only if the choice is machine code that does not exist yet.
         let refused = kept.code[request.width as usize].refused.then_some("the compiler refuses this kernel");
@@ -355,7 +359,7 @@ impl PreparedStage {
     pub(crate) fn compile(&self, request: &Request<'_>) -> Result<()> {
         let options = request.options;
         let wanted = options.executor != Executor::Interp && self.cost <= options.max_compiled_cost;
-        if !self.is_linear() || !wanted {
+        if !self.is_linear() || self.has_loops() || !wanted {
             return Ok(());
         }
         // If another thread holds the mutex, only the engine's cache keeps the code.

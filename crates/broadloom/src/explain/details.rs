@@ -4,7 +4,7 @@
 //! operand.
 
 use broadloom_core::fuse::{Source, Target, describe};
-use broadloom_core::graph::{Graph, Leaf, NodeId, NodeKind};
+use broadloom_core::graph::{Graph, Leaf, NodeId, NodeKind, WHILE};
 use broadloom_core::rewrite::Firing;
 use broadloom_core::text::nodes::computation;
 use broadloom_core::{DType, Op};
@@ -264,9 +264,14 @@ impl Explanation {
             let node = self.graph.node(id);
             let type_name = format!("{}{}", node.dtype, node.shape);
             let operand = |arg: &NodeId| format!("{:?}", shown[arg.index()]);
-            let mut line = match computation(&node.kind, operand, |function| function.name()) {
-                Some(value) => format!("{id:?}: {type_name} = {value}"),
-                None => line,
+            let value = computation(&node.kind, operand, |function| function.name());
+            // Operands have the names of the nodes that are shown.
+            let mut line = match (value, line.split_once(" = "), line.rsplit_once("  # ")) {
+                (Some(value), Some((names, _)), Some((_, types))) if is_loop(&node.kind) => {
+                    format!("{names} = {value}  # {types}")
+                }
+                (Some(value), Some((names, _)), _) => format!("{names} = {value}"),
+                _ => line,
             };
             if has_one_nan[id.index()] {
                 line = format!("{line}  # {ONE_NAN}");
@@ -409,9 +414,14 @@ fn label(kind: &NodeKind) -> String {
         NodeKind::Cast { .. } => "astype".to_owned(),
         NodeKind::Count { .. } => "count".to_owned(),
         NodeKind::Index { .. } => "indices".to_owned(),
+        NodeKind::Loop(of) => format!("{WHILE}, value {}", of.item),
         // Not reached: `what` handles leaves before, and a dynamic view is resolved when it is added to a graph.
         NodeKind::Leaf(_) | NodeKind::DynamicView { .. } => String::new(),
     }
+}
+
+fn is_loop(kind: &NodeKind) -> bool {
+    matches!(kind, NodeKind::Loop(_))
 }
 
 fn explained_run(run: &Run, step: &Step) -> ExplainedRun {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use broadloom_core::graph::MAX_NODES;
+use broadloom_core::graph::{MAX_NODES, WHILE};
 use broadloom_core::node::{NodeId, NodeKind};
 use broadloom_core::scalar::Class;
 use broadloom_core::structure::{Entry, KeyLayout, KeyLeaf, Structure};
@@ -73,6 +73,8 @@ pub(super) struct Walker<'e, 'a> {
     pub meetings: Vec<(Box<str>, Meeting)>,
     /// Whether there may be integer divisions.
     divides: bool,
+    /// The number of nodes in the bodies of loops.
+    in_regions: usize,
     /// The ids of nodes with several references, by address.
     ids: Memo<usize, NodeId>,
     /// The stack of nodes to be visited, each with whether its operands have been visited.
@@ -90,6 +92,7 @@ impl<'e, 'a> Walker<'e, 'a> {
             functions: Functions { list: SmallVec::new(), known: Memo::new() },
             meetings: Vec::new(),
             divides: false,
+            in_regions: 0,
             ids: Memo::new(),
             pending: SmallVec::new(),
             done: SmallVec::new(),
@@ -138,7 +141,10 @@ impl<'e, 'a> Walker<'e, 'a> {
                 }
             }
             let entry = self.entry(array)?;
-            if self.nodes.len() >= max_nodes {
+            if let NodeKind::Loop(of) = &entry {
+                self.in_regions = self.in_regions.saturating_add(of.region.size());
+            }
+            if self.nodes.len().saturating_add(self.in_regions) >= max_nodes {
                 let why = format!("the expression has more nodes than the limit of {max_nodes}");
                 return Err(
                     Error::new(ErrorKind::Limit, why).with_help("the option max_nodes sets the limit")
@@ -157,8 +163,10 @@ impl<'e, 'a> Walker<'e, 'a> {
     /// The entry of a node. Its operands are the last nodes of the stack `done`, and are removed from it.
     fn entry(&mut self, array: &'e Array<'a>) -> Result<Entry<'e>> {
         let kind = &array.0.kind;
-        if let NodeKind::Apply { op, .. } = kind {
-            self.divides |= op.faults(DType::Int64);
+        match kind {
+            NodeKind::Apply { op, .. } => self.divides |= op.faults(DType::Int64),
+            NodeKind::Loop(of) => self.divides |= of.region.divides(),
+            _ => {}
         }
         if self.leaves.declared.is_some() {
             self.collect_meetings(kind);
@@ -184,6 +192,7 @@ impl<'a> Walker<'_, 'a> {
         let function = match kind {
             NodeKind::Apply { op, .. } => op.name(),
             NodeKind::Host { function, .. } => function.name(),
+            NodeKind::Loop(_) => WHILE,
             _ => return,
         };
         if kind.operands().all(|operand| operand.dims().is_none()) {
@@ -246,6 +255,10 @@ impl<'e, 'a> Leaves<'e, 'a> {
                 let (dtype, dims) = (array.dtype(), array.all_dims());
                 let why = format!("`{name}` ({dtype}{dims}) is an input of kernels: it has no values");
                 Err(Error::new(ErrorKind::Memory, why).with_help("build a Kernel, and run it on values"))
+            }
+            (Leaf::Carried, _) => {
+                let why = "while_loop: a carried value is used outside of the loop";
+                Err(Error::new(ErrorKind::Memory, why).with_help("use what the loop returns"))
             }
             (Leaf::Index(len), _) => Ok(KeyLeaf::Index { len: *len }),
             (Leaf::Const(value), _) => Ok(self.literal(*value, None)),

@@ -23,7 +23,7 @@ use crate::text::Library;
 ///
 /// # Errors
 /// [`ErrorKind::Name`] for a name that is not valid in a text or is given twice, for two different inputs or host functions with
-/// the same name, and for a host function with the name of a function of the language.
+/// the same name, for a host function with the name of a function of the language, and for a loop.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -85,6 +85,9 @@ impl<'a> Printed<'a> {
         let mut functions: HashMap<&str, u64> = HashMap::new();
         let mut library = Library::default();
         for array in &nodes.order {
+            if matches!(array.0.kind, Kind::Loop(_) | Kind::Leaf(Leaf::Carried)) {
+                return Err(Error::new(ErrorKind::Name, "print: a text has no loops"));
+            }
             if let Kind::Host { function, .. } = &array.0.kind {
                 match functions.insert(function.name(), function.id()) {
                     None => library.register(function)?,
@@ -232,6 +235,8 @@ impl<'a> Printer<'a> {
                 }
                 Some(Leaf::Const(x) | Leaf::Rounded(x, _)) => words::constant(*x).to_string(),
                 Some(Leaf::Index(len)) => words::index(*len).to_string(),
+                // Printing refuses loops.
+                Some(Leaf::Carried) => String::new(),
                 None => computation(&array.0.kind, name, |function| function.name()).unwrap_or_default(),
             };
             let name = match wanted.get(&address(array)) {

@@ -44,6 +44,13 @@ fn long_random_programs_give_the_references_bits() {
     check_all(seeds(2000), Size::Long);
 }
 
+/// The reference runs each element of a loop alone.
+#[test]
+fn random_programs_with_loops_give_the_references_bits() {
+    let found = Search::new(seeds(2)).of(&random::program_with_loops).run();
+    assert!(found.is_ok(), "{}", found.expect_err("a finding"));
+}
+
 /// Checks that the compiler works. If it did not, these tests would compare the interpreter with itself.
 #[cfg(feature = "jit")]
 #[test]

@@ -342,8 +342,16 @@ fn the_documented_defaults() {
         if is_power { format!("2^{}", n.ilog2()) } else { n.to_string() }
     };
     let broadloom::Limits { plans, plan_words, kernels, code_bytes, pool_bytes } = Default::default();
-    let Options { max_bytes, max_time, max_nodes, max_depth, max_rank, max_compiled_cost, .. } =
-        Options::default();
+    let Options {
+        max_bytes,
+        max_time,
+        max_nodes,
+        max_depth,
+        max_rank,
+        max_compiled_cost,
+        max_iterations,
+        ..
+    } = Options::default();
     let parse = broadloom::text::ParseOptions::default();
     assert_eq!((max_bytes, max_time), (isize::MAX as usize, None));
     let mut rows: Vec<(&str, String)> = vec![("max_bytes", "isize::MAX".into()), ("max_time", "none".into())];
@@ -353,6 +361,7 @@ fn the_documented_defaults() {
             ("max_depth", max_depth),
             ("max_rank", max_rank),
             ("max_compiled_cost", max_compiled_cost),
+            ("max_iterations", max_iterations as usize),
             ("plans", plans),
             ("plan_words", plan_words),
             ("kernels", kernels),

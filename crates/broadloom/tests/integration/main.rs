@@ -61,3 +61,4 @@ mod transcendental;
 mod vector_width;
 mod views;
 mod weak_scalars;
+mod while_loop;

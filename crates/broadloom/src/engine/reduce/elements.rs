@@ -141,7 +141,10 @@ impl<'f> Elements<'f> {
         };
         let level = kernel.as_ref().and_then(|kernel| kernel.plan()?.leaf_level());
         with_workspace(|scratch, memory| {
-            let run = KernelRun { params: fold.run.params, faults, stores: Stores::Cached, memory };
+            let go_on = || fold.run.outcome.go_on_looping();
+            let loops = fold.run.outcome.loops(fold.run.options(), &go_on);
+            let (params, stores, loops) = (fold.run.params, Stores::Cached, Some(&loops));
+            let run = KernelRun { params, faults, stores, memory, loops };
             let (kernel, first) = (kernel.as_ref(), cells.first);
             BoxRun { fold, kernel, level, run, tiles, pace, first, stored, stored_from }
                 .walk(&mut nest, scratch, take)

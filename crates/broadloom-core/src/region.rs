@@ -1,0 +1,188 @@
+//! Regions of loops: their check, and their form as graphs, in which they are rewritten.
+//!
+//! A region's graph has 0-d nodes; its inputs are the region's parameters, and its roots the condition and the next values.
+//! Captured values that are constants become constants of the graph, so that rules see them.
+
+use broadloom_ir::kernel::MAX_NESTING;
+use broadloom_ir::{DType, Error, ErrorKind, Result};
+
+use crate::graph::{Graph, Leaf, Semantics};
+use crate::layout::Layout;
+use crate::node::{NodeId, NodeKind, Region};
+use crate::op::Arity;
+use crate::shape::Shape;
+
+/// Checks that a region is well-typed.
+///
+/// # Errors
+/// The first property that does not hold.
+pub fn check(region: &Region) -> std::result::Result<(), String> {
+    let dtypes = region.dtypes();
+    let expect = |holds: bool, otherwise: &str| if holds { Ok(()) } else { Err(otherwise.to_owned()) };
+    for (i, node) in region.nodes.iter().enumerate() {
+        expect(node.operands().all(|arg| arg.index() < i), "an operand in a loop is not an earlier node")?;
+        let of = |arg: &NodeId| dtypes[arg.index()];
+        expect(dtypes[i].is_some(), "a node in a loop has no dtype")?;
+        let operands = node.operands().map(of);
+        match node {
+            NodeKind::Apply { op, args, .. } => {
+                let operand = args.last().and_then(of);
+                let is_choice = op.arity() == Arity::Choice;
+                let wanted = |i: usize| if is_choice && i == 0 { Some(DType::Bool) } else { operand };
+                let wanted = (0..op.operands()).map(wanted);
+                expect(operands.eq(wanted), "operands of different dtypes in a loop")?;
+            }
+            NodeKind::Host { function, .. } => {
+                let signature = function.signature();
+                let wanted = signature.operands().iter().copied().map(Some);
+                expect(operands.eq(wanted), "operands of other dtypes in a loop")?;
+            }
+            NodeKind::Loop(inner) => {
+                let wanted = inner.region.params.iter().copied().map(Some);
+                expect(operands.eq(wanted), "operands of other dtypes in a loop")?;
+                expect(
+                    (inner.item as usize) < inner.region.carried(),
+                    "a value that the loop does not carry",
+                )?;
+                expect(
+                    region.is_numbered || !inner.region.is_numbered,
+                    "elements of a loop have no numbers",
+                )?;
+            }
+            _ => {}
+        }
+    }
+    region.regions().try_for_each(|inner| check(inner))?;
+    let of = |id: &NodeId| dtypes.get(id.index()).copied().flatten();
+    expect(of(&region.condition) == Some(DType::Bool), "the condition of a loop is no bool")?;
+    let carried = region.params.iter().take(region.carried()).copied().map(Some);
+    expect(region.next.iter().map(of).eq(carried), "a carried value changes its dtype")?;
+    expect(region.limit.is_some() || region.is_numbered, "elements of a loop have no numbers")?;
+    let has_numbers = region.params.len() > region.carried() && region.params.last() == Some(&DType::Int64);
+    expect(!region.is_numbered || has_numbers, "numbers of elements of another dtype")
+}
+
+/// Checks the number of loops that contain each other.
+///
+/// # Errors
+/// [`ErrorKind::Limit`] if there are too many.
+pub fn check_depth(region: &Region) -> Result<()> {
+    match region.depth() {
+        ..=MAX_NESTING => Ok(()),
+        depth => {
+            let why = format!("while_loop: {depth} loops contain each other, the limit is {MAX_NESTING}");
+            Err(Error::new(ErrorKind::Limit, why))
+        }
+    }
+}
+
+/// The graph of a region. `constant` gives the constant of a captured value, by the number of its parameter, if it is one.
+///
+/// # Errors
+/// [`ErrorKind::Limit`] for too many nodes.
+pub fn graph(
+    region: &Region,
+    semantics: Semantics,
+    constant: impl Fn(usize) -> Option<Leaf>,
+) -> Result<(Graph, Vec<NodeId>)> {
+    let mut graph = Graph::new(semantics);
+    let mut ids: Vec<NodeId> = Vec::with_capacity(region.nodes.len());
+    for node in &region.nodes {
+        let kind = node.try_map(
+            |arg| Ok::<_, Error>(ids[arg.index()]),
+            |&param| {
+                let dtype = region.params[param as usize];
+                let constant = constant(param as usize).filter(|_| param as usize >= region.carried());
+                Ok(constant.unwrap_or_else(|| {
+                    let layout = Layout::contiguous(Shape::scalar()).into();
+                    Leaf::Input { slot: param, dtype, layout }
+                }))
+            },
+            Clone::clone,
+        );
+        ids.push(graph.push(kind?)?);
+    }
+    let roots = [&region.condition].into_iter().chain(&region.next).map(|root| ids[root.index()]);
+    Ok((graph, roots.collect()))
+}
+
+/// A captured value of a region that is made of a graph.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CapturedValue {
+    /// The value with this parameter of the former region.
+    Param(u32),
+    /// A constant.
+    Constant(Leaf),
+}
+
+/// The region of a graph that [`graph`] has made of a region and that was rewritten; and its captured values. Of the former
+/// ones it keeps those that are read and those for which `keeps` is true, by the number of the parameter.
+///
+/// # Errors
+/// [`ErrorKind::Internal`] for a graph that is not of this kind.
+pub fn of_graph(
+    former: &Region,
+    graph: &Graph,
+    roots: &[NodeId],
+    keeps: impl Fn(usize) -> bool,
+) -> Result<(Region, Vec<CapturedValue>)> {
+    let wrong = || Error::new(ErrorKind::Internal, "a graph that is no region");
+    let mut is_needed = vec![false; graph.nodes().len()];
+    roots.iter().for_each(|root| is_needed[root.index()] = true);
+    for id in graph.ids().rev() {
+        if is_needed[id.index()] {
+            graph.node(id).kind.operands().for_each(|arg| is_needed[arg.index()] = true);
+        }
+    }
+    let carried = former.carried();
+    let number = former.params.len().checked_sub(1).filter(|_| former.is_numbered);
+    let mut is_read: Vec<bool> = (0..former.params.len()).map(&keeps).collect();
+    let mut constants: Vec<&Leaf> = Vec::new();
+    for id in graph.ids().filter(|id| is_needed[id.index()]) {
+        match &graph.node(id).kind {
+            NodeKind::Leaf(Leaf::Input { slot, .. }) => is_read[*slot as usize] = true,
+            NodeKind::Leaf(leaf @ Leaf::Const { .. }) => constants.push(leaf),
+            _ => {}
+        }
+    }
+    let mut captured: Vec<CapturedValue> = (carried..former.params.len())
+        .filter(|&param| is_read[param] && Some(param) != number)
+        .map(|param| CapturedValue::Param(param as u32))
+        .collect();
+    captured.extend(constants.iter().map(|&leaf| CapturedValue::Constant(leaf.clone())));
+    captured.extend(number.map(|param| CapturedValue::Param(param as u32)));
+    let place =
+        |of: &CapturedValue| captured.iter().position(|known| known == of).map(|i| (carried + i) as u32);
+    let mut new: Vec<NodeId> = vec![NodeId::new(0); graph.nodes().len()];
+    let mut nodes = Vec::new();
+    for id in graph.ids().filter(|id| is_needed[id.index()]) {
+        let node = graph.node(id).kind.try_map(
+            |arg| Ok(new[arg.index()]),
+            |leaf| match leaf {
+                Leaf::Input { slot, .. } if (*slot as usize) < carried => Ok(*slot),
+                Leaf::Input { slot, .. } => place(&CapturedValue::Param(*slot)).ok_or_else(wrong),
+                Leaf::Const { .. } => place(&CapturedValue::Constant(leaf.clone())).ok_or_else(wrong),
+                Leaf::Index { .. } => Err(wrong()),
+            },
+            Clone::clone,
+        );
+        new[id.index()] = NodeId::new(nodes.len());
+        nodes.push(node?);
+    }
+    let dtype = |of: &CapturedValue| match of {
+        CapturedValue::Param(param) => Some(former.params[*param as usize]),
+        CapturedValue::Constant(Leaf::Const { value, .. }) => Some(value.dtype),
+        CapturedValue::Constant(_) => None,
+    };
+    let params = former.params[..carried].iter().copied().map(Some).chain(captured.iter().map(dtype));
+    let mut roots = roots.iter().map(|root| new[root.index()]);
+    let region = Region {
+        params: params.collect::<Option<_>>().ok_or_else(wrong)?,
+        limit: former.limit,
+        is_numbered: former.is_numbered,
+        nodes,
+        condition: roots.next().ok_or_else(wrong)?,
+        next: roots.collect(),
+    };
+    Ok((region, captured))
+}

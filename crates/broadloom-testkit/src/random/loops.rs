@@ -1,0 +1,206 @@
+//! Random programs that end with loops.
+
+use broadloom_core::{DType, Op, Promotion};
+
+use super::generate::{Size, program};
+use super::program::{Arg, Program, Step, While};
+use super::shape::broadcast;
+use super::typing::{self, Type};
+use crate::rng::Rng;
+
+/// The program of a seed, with loops over its values, and steps that use what they return.
+///
+/// ```
+/// use broadloom_testkit::random::{Step, program_with_loops};
+///
+/// let program = program_with_loops(7);
+/// assert!(program.steps.iter().any(|step| matches!(step, Step::While(..))), "{program}");
+/// assert!(program.run().is_ok(), "{program}");
+/// ```
+pub fn program_with_loops(seed: u64) -> Program {
+    let mut rng = Rng::new(seed ^ 0x1009);
+    let mut rng = Rng::new(rng.next());
+    (0..).find_map(|retry: u64| with_loops(seed.wrapping_add(retry << 40), &mut rng)).expect("one of many")
+}
+
+/// The maximum number of elements of a loop, since the reference runs each one alone.
+const MOST: usize = 60;
+
+fn with_loops(seed: u64, rng: &mut Rng) -> Option<Program> {
+    let mut p = program(seed, Size::Small);
+    let mut made = 0;
+    for _ in 0..8 {
+        let types = typing::types(&p);
+        let Some(of) = repeated(rng, &types, p.promotion, 0) else { continue };
+        let carried = of.state.len();
+        let first = p.steps.len();
+        for item in 0..carried {
+            let step = Step::While(Box::new(of.clone()), item);
+            let Ok(t) = typing::type_of(&step, &typing::types(&p), p.promotion) else { break };
+            if t.elements() > MOST {
+                break;
+            }
+            p.steps.push(step);
+        }
+        if p.steps.len() == first {
+            continue;
+        }
+        made += 1;
+        // A step after the loop, so that it is fused with others.
+        let last = p.steps.len() - 1;
+        let after = [Op::Negative, Op::Add, Op::SignBit, Op::Positive, Op::LogicalNot, Op::IsNan];
+        let op = *rng.pick(&after).expect("ops");
+        let args = vec![Arg::Step(last); if op == Op::Add { 2 } else { 1 }];
+        let step = Step::Apply(op, args);
+        if typing::type_of(&step, &typing::types(&p), p.promotion).is_ok() {
+            p.steps.push(step);
+        }
+        for _ in 0..1 + rng.below(2) {
+            p.roots.push(first + rng.below(p.steps.len() - first));
+        }
+        if rng.chance(1, 2) {
+            break;
+        }
+    }
+    let is_long = p.roots.len() > 6;
+    (made > 0 && !is_long).then_some(p)
+}
+
+/// A random loop over values of these types; `depth` is the number of loops around it.
+fn repeated(rng: &mut Rng, before: &[Type], promotion: Promotion, depth: usize) -> Option<While> {
+    let mut shape = Vec::new();
+    let mut pick = |rng: &mut Rng, most: usize| {
+        let mut picked = Vec::new();
+        for _ in 0..most {
+            let arg = rng.below(before.len());
+            if let Some(wider) = broadcast(&shape, &before[arg].shape)
+                && wider.iter().product::<usize>() <= MOST
+            {
+                shape = wider;
+                picked.push(arg);
+            }
+        }
+        picked
+    };
+    let (most_state, most_captured) = (1 + rng.below(3), rng.below(3));
+    let (state, captured) = (pick(rng, most_state), pick(rng, most_captured));
+    if state.is_empty() {
+        return None;
+    }
+    let params = state.iter().chain(&captured);
+    let mut body = LoopBody {
+        types: params.map(|&arg| Type { dtype: before[arg].dtype, shape: Vec::new() }).collect(),
+        depends: (0..state.len() + captured.len()).map(|i| i < state.len()).collect(),
+        steps: Vec::new(),
+        promotion,
+    };
+    for _ in 0..1 + rng.below(7) {
+        body.add(rng, depth);
+    }
+    let next: Vec<usize> =
+        (0..state.len()).map(|i| body.of_dtype(rng, before[state[i]].dtype)).collect::<Option<_>>()?;
+    let condition = body.condition(rng)?;
+    let limit = Some([0, 1, 2, 3, 5, 9][rng.below(6)]);
+    // An array that is captured but not needed would not be part of the shape.
+    let params = state.len() + captured.len();
+    let mut is_needed = vec![false; body.types.len()];
+    is_needed[condition] = true;
+    next.iter().for_each(|&next| is_needed[next] = true);
+    for value in (params..body.types.len()).rev() {
+        if is_needed[value] {
+            body.steps[value - params].args().into_iter().for_each(|arg| is_needed[arg] = true);
+        }
+    }
+    if is_needed[state.len()..params].contains(&false) {
+        return None;
+    }
+    Some(While { state, captured, body: body.steps, condition, next, limit })
+}
+
+/// The body of a loop that is generated.
+struct LoopBody {
+    types: Vec<Type>,
+    /// Whether each value depends on a carried one. What does not is computed before the loop, and is not contracted.
+    depends: Vec<bool>,
+    steps: Vec<Step>,
+    promotion: Promotion,
+}
+
+impl LoopBody {
+    fn push(&mut self, step: Step) -> Option<usize> {
+        let depends = step.args().iter().any(|&arg| self.depends[arg]);
+        if !depends && !matches!(step, Step::Constant(..)) {
+            return None;
+        }
+        let t = typing::type_of(&step, &self.types, self.promotion).ok()?;
+        self.types.push(t);
+        self.depends.push(depends);
+        self.steps.push(step);
+        Some(self.types.len() - 1)
+    }
+
+    /// Adds a random step, if it is well-typed.
+    fn add(&mut self, rng: &mut Rng, depth: usize) {
+        let any = |rng: &mut Rng| rng.below(self.types.len());
+        if rng.chance(1, 8) && depth < 2 {
+            if let Some(of) = repeated(rng, &self.types, self.promotion, depth + 1) {
+                for item in 0..of.state.len() {
+                    self.push(Step::While(Box::new(of.clone()), item));
+                }
+            }
+            return;
+        }
+        if rng.chance(1, 6) {
+            let dtype = *rng.pick(DType::ALL).expect("dtypes");
+            let arg = any(rng);
+            self.push(Step::Cast(arg, dtype));
+            return;
+        }
+        let ops: Vec<Op> = Op::public().collect();
+        let near = [Op::Add, Op::Multiply, Op::Subtract, Op::FloorDivide, Op::Remainder, Op::Where];
+        let op = match rng.chance(1, 2) {
+            true => *rng.pick(&near).expect("ops"),
+            false => *rng.pick(&ops).expect("ops"),
+        };
+        let mut args: Vec<usize> = (0..op.operands()).map(|_| any(rng)).collect();
+        // Operands are converted to the dtype of one of them, if they do not promote.
+        let step = |args: &[usize]| Step::Apply(op, args.iter().map(|&arg| Arg::Step(arg)).collect());
+        if typing::type_of(&step(&args), &self.types, self.promotion).is_err() {
+            let dtype = self.types[args[args.len() - 1]].dtype;
+            for (i, arg) in args.iter_mut().enumerate() {
+                let dtype = if op == Op::Where && i == 0 { DType::Bool } else { dtype };
+                if self.types[*arg].dtype != dtype {
+                    match self.push(Step::Cast(*arg, dtype)) {
+                        Some(cast) => *arg = cast,
+                        None => return,
+                    }
+                }
+            }
+        }
+        self.push(step(&args));
+    }
+
+    /// A random value of a dtype, to which it is converted if it has another one.
+    fn of_dtype(&mut self, rng: &mut Rng, dtype: DType) -> Option<usize> {
+        let is_usable = |&value: &usize| self.depends[value] || self.types[value].dtype == dtype;
+        let usable: Vec<usize> = (0..self.types.len()).filter(is_usable).collect();
+        let value = usable[usable.len() - 1 - rng.below(usable.len().min(5))];
+        match self.types[value].dtype == dtype {
+            true => Some(value),
+            false => self.push(Step::Cast(value, dtype)),
+        }
+    }
+
+    /// A random bool: a comparison of two values, or a value that is converted.
+    fn condition(&mut self, rng: &mut Rng) -> Option<usize> {
+        let value = (0..self.types.len()).rev().find(|&value| self.depends[value])?;
+        if rng.chance(1, 3) {
+            return self.of_dtype(rng, DType::Bool);
+        }
+        let op = *rng.pick(&[Op::Less, Op::Greater, Op::NotEqual, Op::LessEqual]).expect("ops");
+        let dtype = self.types[value].dtype;
+        let other = self.of_dtype(rng, dtype)?;
+        let compared = self.push(Step::Apply(op, vec![Arg::Step(value), Arg::Step(other)]));
+        compared.or_else(|| self.of_dtype(rng, DType::Bool))
+    }
+}

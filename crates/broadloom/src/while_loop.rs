@@ -1,0 +1,519 @@
+//! Loops: each element repeats a body while its condition holds.
+//!
+//! The condition and the body are functions of arrays, called with placeholders for the carried values; what they return is
+//! recorded as a [`Region`]. Everything in it that does not depend on a carried value is computed before the loop, and captured.
+
+use std::sync::Arc;
+
+use broadloom_core::graph::WHILE;
+use broadloom_core::node::{LoopNode, NodeId, NodeKind, Region};
+use broadloom_core::{DType, Dims, Error, ErrorKind, Result, Scalar, Shape, infer, region};
+use broadloom_ir::Axes;
+use broadloom_mem::{FloatEnv, HostFunction, LoopRun};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::array::{Array, Kind, Leaf};
+use crate::expr;
+use crate::promote::promotion;
+use crate::weak::Number;
+
+/// Repeats `body` for each element while `condition` holds, and returns the last state.
+///
+/// The functions take the carried values; `body` returns the next ones. The loop has the shape to which the initial state and the
+/// arrays used in the functions broadcast. Each element performs its own iterations, as a scalar program would: once its
+/// condition is false, which is tested before each iteration, its values do not change any more, and iterations that it does not
+/// perform have no effect. What does not depend on a carried value is computed once, before the loop. A number as an initial
+/// value takes the dtype that the body gives it; to find it, the functions are called several times, and must return the same
+/// each time.
+///
+/// An element ends after `limit` iterations. Without a limit, [`Options::max_iterations`](crate::Options::max_iterations) holds,
+/// and reaching it is an error of the evaluation.
+///
+/// # Errors
+/// [`ErrorKind::DType`] for a condition that is not bool, and for a carried value whose dtype changes; [`ErrorKind::Shape`] for one
+/// whose shape changes, and for operations that are not element-wise; [`ErrorKind::Limit`] for too many loops in each other.
+///
+/// ```
+/// use broadloom::prelude::*;
+/// use broadloom::while_loop;
+///
+/// // Heron's method, until the square of the result is near enough.
+/// let a = Array::from_vec(vec![4.0_f64, 9.0, 1e-6]);
+/// let state = [Array::scalar(1.0)];
+/// let [root] = while_loop(
+///     |[x]| ((x * x - &a) / &a).abs().greater(1e-15),
+///     |[x]| [(x + &a / x) / 2],
+///     state,
+///     100,
+/// )?;
+/// assert_eq!(root.to_vec::<f64>()?, [2.0, 3.0, 1e-3]);
+/// # Ok::<(), Error>(())
+/// ```
+pub fn while_loop<'a, const N: usize>(
+    condition: impl Fn(&[Array<'a>; N]) -> Array<'a>,
+    body: impl Fn(&[Array<'a>; N]) -> [Array<'a>; N],
+    state: [Array<'a>; N],
+    limit: impl Into<Option<u64>>,
+) -> Result<[Array<'a>; N]> {
+    let condition = |state: &[Array<'a>]| exactly(state).map(&condition);
+    let body = |state: &[Array<'a>]| exactly(state).map(|state| body(state).to_vec());
+    exact(try_while_loop(&condition, &body, &state, limit.into())?)
+}
+
+/// Repeats `body` like [`while_loop`], and also returns the number of iterations that each element has performed, as int64.
+///
+/// # Errors
+/// The errors of [`while_loop`].
+///
+/// ```
+/// use broadloom::prelude::*;
+/// use broadloom::while_loop_counts;
+///
+/// let n = Array::from_vec(vec![1_i32, 6, 27]);
+/// let next = |n: &Array<'static>| where_((n % 2).equal(0), n.floor_divide(2), n * 3 + 1);
+/// let ([_], steps) = while_loop_counts(|[n]| n.not_equal(1), |[n]| [next(n)], [n], None)?;
+/// assert_eq!(steps.to_vec::<i64>()?, [0, 8, 111]);
+/// # Ok::<(), Error>(())
+/// ```
+pub fn while_loop_counts<'a, const N: usize>(
+    condition: impl Fn(&[Array<'a>; N]) -> Array<'a>,
+    body: impl Fn(&[Array<'a>; N]) -> [Array<'a>; N],
+    state: [Array<'a>; N],
+    limit: impl Into<Option<u64>>,
+) -> Result<([Array<'a>; N], Array<'a>)> {
+    let count = Array::scalar(0_i64).astype(DType::Int64);
+    let state = [&state[..], &[count]].concat();
+    let condition = |state: &[Array<'a>]| exactly(&state[..N]).map(&condition);
+    let body = |state: &[Array<'a>]| {
+        let mut next = exactly(&state[..N]).map(|state| body(state).to_vec())?;
+        next.push(state[N].try_add(1)?);
+        Ok(next)
+    };
+    let mut results = try_while_loop(&condition, &body, &state, limit.into())?;
+    let counts = results.pop().ok_or_else(lost)?;
+    Ok((exact(results)?, counts))
+}
+
+pub(crate) fn exactly<'s, 'a, const N: usize>(state: &'s [Array<'a>]) -> Result<&'s [Array<'a>; N]> {
+    state.try_into().map_err(|_| lost())
+}
+
+pub(crate) fn exact<'a, const N: usize>(results: Vec<Array<'a>>) -> Result<[Array<'a>; N]> {
+    results.try_into().map_err(|_| lost())
+}
+
+fn lost() -> Error {
+    Error::new(ErrorKind::Internal, "a loop that has lost a carried value")
+}
+
+/// Repeats `body` like [`while_loop`], for any number of carried values and for functions that may fail, such as those of an
+/// interpreter of a language.
+///
+/// # Errors
+/// The errors of [`while_loop`] and of the functions; [`ErrorKind::Arity`] if there are no carried values, or `body` returns another
+/// number of them.
+///
+/// ```
+/// use broadloom::prelude::*;
+/// use broadloom::try_while_loop;
+///
+/// let x = Array::from_vec(vec![1_u8, 200]);
+/// let double = |state: &[Array<'static>]| Ok(vec![state[0].try_multiply(2)?]);
+/// let small = |state: &[Array<'static>]| state[0].try_less(100);
+/// assert_eq!(try_while_loop(&small, &double, &[x], None)?[0].to_vec::<u8>()?, [128, 200]);
+/// # Ok::<(), Error>(())
+/// ```
+pub fn try_while_loop<'a>(
+    condition: &dyn Fn(&[Array<'a>]) -> Result<Array<'a>>,
+    body: &dyn Fn(&[Array<'a>]) -> Result<Vec<Array<'a>>>,
+    state: &[Array<'a>],
+    limit: Option<u64>,
+) -> Result<Vec<Array<'a>>> {
+    let name = |i: usize| format!("carried value {i}");
+    LoopBuilder { function: WHILE, hidden: 0, condition, body, name: &name, limit }.build(state)
+}
+
+/// A loop that is built.
+pub(crate) struct LoopBuilder<'l, 'a> {
+    /// The name of the function in errors.
+    pub function: &'static str,
+    /// The number of carried values that the function adds to those of the caller.
+    pub hidden: usize,
+    pub condition: &'l dyn Fn(&[Array<'a>]) -> Result<Array<'a>>,
+    pub body: &'l dyn Fn(&[Array<'a>]) -> Result<Vec<Array<'a>>>,
+    /// The name of a carried value in errors.
+    pub name: &'l dyn Fn(usize) -> String,
+    pub limit: Option<u64>,
+}
+
+impl<'a> LoopBuilder<'_, 'a> {
+    /// Builds the arrays of the last state.
+    pub(crate) fn build(&self, state: &[Array<'a>]) -> Result<Vec<Array<'a>>> {
+        if state.is_empty() {
+            return Err(Error::new(
+                ErrorKind::Arity,
+                format!("{}: there is no carried value", self.function),
+            ));
+        }
+        let known: SmallVec<[infer::Operand<'_>; 3]> = state.iter().map(Array::known).collect();
+        let (shape, dims) = infer::broadcast(self.function, &known)?;
+        let dims = dims.map(Arc::new);
+        let dtypes = self.dtypes(state, &shape, dims.as_ref())?;
+        let mut args = Vec::with_capacity(state.len());
+        for (i, (x, &dtype)) in state.iter().zip(&dtypes).enumerate() {
+            args.push(self.typed(i, x, dtype)?);
+        }
+        let placeholders: Vec<Array<'a>> =
+            dtypes.iter().map(|&dtype| placeholder(dtype, &shape, dims.as_ref())).collect();
+        let condition = self.tested(&placeholders)?;
+        let mut next = self.next(&placeholders)?;
+        for (i, value) in next.iter_mut().enumerate() {
+            *value = self.typed(i, value, dtypes[i])?;
+            let both = [placeholders[i].known(), value.known()];
+            if infer::broadcast(self.function, &both).is_err() {
+                let [before, after] =
+                    [&placeholders[i], &*value].map(|x| format!("{}{}", x.dtype(), x.all_dims()));
+                let why = format!("{}: {} is {before}, but becomes {after}", self.function, (self.name)(i));
+                return Err(
+                    Error::new(ErrorKind::Shape, why).with_help("a body keeps the shapes of what it carries")
+                );
+            }
+        }
+        self.record(&placeholders, args, dtypes, &condition, &next)
+    }
+
+    /// The dtypes of the carried values. Numbers take those that the body gives them.
+    fn dtypes(&self, state: &[Array<'a>], shape: &Shape, dims: Option<&Arc<Dims>>) -> Result<Vec<DType>> {
+        let numbers: Vec<Option<Number>> = state.iter().map(Array::number).collect();
+        let mut dtypes: Vec<Option<DType>> =
+            state.iter().zip(&numbers).map(|(x, number)| number.is_none().then(|| x.dtype())).collect();
+        while dtypes.contains(&None) {
+            let probes: Vec<Array<'a>> = dtypes
+                .iter()
+                .zip(&numbers)
+                .map(|(dtype, number)| match (dtype, number) {
+                    (None, Some(number)) => Array::scalar(number.one()),
+                    (dtype, _) => placeholder(dtype.unwrap_or(DType::Bool), shape, dims),
+                })
+                .collect();
+            let next = self.next(&probes)?;
+            let is_open = |i: usize| dtypes[i].is_none();
+            let found: Vec<(usize, DType)> = next
+                .iter()
+                .enumerate()
+                .filter(|(i, x)| is_open(*i) && x.number().is_none())
+                .map(|(i, x)| (i, x.dtype()))
+                .collect();
+            for &(i, dtype) in &found {
+                dtypes[i] = Some(dtype);
+            }
+            if found.is_empty() {
+                // The rest is computed from numbers alone, and has the dtypes of these.
+                for (dtype, x) in dtypes.iter_mut().zip(&next) {
+                    dtype.get_or_insert(x.dtype());
+                }
+            }
+        }
+        Ok(dtypes.into_iter().flatten().collect())
+    }
+
+    /// The next values, whose number is checked.
+    fn next(&self, state: &[Array<'a>]) -> Result<Vec<Array<'a>>> {
+        let next = (self.body)(state)?;
+        if next.len() != state.len() {
+            let [carried, returned] = [state, &next[..]].map(|of| of.len() - self.hidden);
+            let why = format!("{}: the body of {carried} carried values returns {returned}", self.function);
+            return Err(Error::new(ErrorKind::Arity, why));
+        }
+        Ok(next)
+    }
+
+    /// The condition, whose dtype is checked.
+    fn tested(&self, state: &[Array<'a>]) -> Result<Array<'a>> {
+        let condition = (self.condition)(state)?;
+        if condition.dtype() != DType::Bool {
+            let why = format!(
+                "{}: the condition must be bool, not {}{}",
+                self.function,
+                condition.dtype(),
+                condition.all_dims()
+            );
+            return Err(Error::new(ErrorKind::DType, why).with_help("compare it with something"));
+        }
+        expr::typed(&condition)
+    }
+
+    /// An initial or next value of a carried one: a number as an element of the dtype, an array of this dtype.
+    fn typed(&self, i: usize, x: &Array<'a>, dtype: DType) -> Result<Array<'a>> {
+        let name = || (self.name)(i);
+        match x.number() {
+            Some(number) => literal(number, dtype, || format!("{}: {}", self.function, name())),
+            None if x.dtype() == dtype => Ok(x.clone()),
+            None => {
+                let why = format!("{}: {} is {dtype}, but becomes {}", self.function, name(), x.dtype());
+                Err(Error::new(ErrorKind::DType, why)
+                    .with_help(format!("write astype(x, {dtype}) in the body, or convert the initial value")))
+            }
+        }
+    }
+
+    /// Records the region, and makes the arrays of the loop over it.
+    fn record(
+        &self,
+        placeholders: &[Array<'a>],
+        mut args: Vec<Array<'a>>,
+        mut params: Vec<DType>,
+        condition: &Array<'a>,
+        next: &[Array<'a>],
+    ) -> Result<Vec<Array<'a>>> {
+        let carried = placeholders.len();
+        let mut recorder = Recorder::new(self.function, placeholders);
+        let roots = [condition].into_iter().chain(next);
+        let mut values = Vec::with_capacity(1 + carried);
+        for (i, root) in roots.enumerate() {
+            let what = || i.checked_sub(1).map_or_else(|| "the condition".to_owned(), self.name);
+            values.push(recorder.record(root, &what)?);
+        }
+        let Recorder { nodes, captured, functions, numbered, .. } = recorder;
+        params.extend(captured.iter().map(Array::dtype));
+        args.extend(captured);
+        let mut region = Region {
+            params,
+            limit: self.limit,
+            is_numbered: false,
+            nodes,
+            condition: values[0],
+            next: values[1..].to_vec(),
+        };
+        region::check_depth(&region)?;
+        if self.limit.is_none() || numbered.is_some() {
+            let number = number_of_elements(&whole(&args)?)?;
+            let param = region.params.len() as u32;
+            if let Some(leaf) = numbered {
+                region.nodes[leaf.index()] = NodeKind::Leaf(param);
+            }
+            region.params.push(DType::Int64);
+            region.is_numbered = true;
+            args.push(number);
+        }
+        items(&region, &functions, &args)
+    }
+}
+
+/// A number as an element of a dtype; `what` names it in errors.
+pub(crate) fn literal<'a>(number: Number, dtype: DType, what: impl Fn() -> String) -> Result<Array<'a>> {
+    let _ieee = FloatEnv::ieee();
+    let value = infer::literal(number.literal(), dtype, promotion());
+    let refused = |e: Error| Error::new(e.kind(), format!("{}: {}", what(), e.message()));
+    Ok(expr::constant(value.map_err(refused)?))
+}
+
+/// A carried value in the condition and the body.
+fn placeholder<'a>(dtype: DType, shape: &Shape, dims: Option<&Arc<Dims>>) -> Array<'a> {
+    Array::with_dims(Kind::Leaf(Leaf::Carried), dtype, shape.clone(), dims.cloned())
+}
+
+/// The number of each element of an array in row-major order, as int64; [`LoopRun::UNNUMBERED`] for all of them if the rank is
+/// open.
+fn number_of_elements<'a>(of: &Array<'a>) -> Result<Array<'a>> {
+    if of.all_dims().has_rest() {
+        return Ok(expr::constant(Scalar::of(LoopRun::UNNUMBERED as i64)));
+    }
+    expr::index(of, (0..of.rank()).collect::<Axes>())
+}
+
+/// An array of the shape to which arrays broadcast: the first value of a loop over them that has no iterations.
+fn whole<'a>(args: &[Array<'a>]) -> Result<Array<'a>> {
+    let ends = expr::constant(Scalar::of(false));
+    let args = [args, &[ends]].concat();
+    let leaf = |param: usize| NodeKind::Leaf(param as u32);
+    let last = args.len() - 1;
+    let region = Region {
+        params: args.iter().map(Array::dtype).collect(),
+        limit: Some(0),
+        is_numbered: false,
+        nodes: vec![leaf(0), leaf(last)],
+        condition: NodeId::new(1),
+        next: vec![NodeId::new(0)],
+    };
+    items(&region, &[], &args)?.pop().ok_or_else(lost)
+}
+
+/// The values that a loop carries, after it.
+fn items<'a>(region: &Region, functions: &[HostFunction], args: &[Array<'a>]) -> Result<Vec<Array<'a>>> {
+    let known: SmallVec<[infer::Operand<'_>; 3]> = args.iter().map(Array::known).collect();
+    let (shape, dims) = infer::broadcast(WHILE, &known)?;
+    let (region, dims) = (Arc::new(region.clone()), dims.map(Arc::new));
+    let item = |item: usize| {
+        let (region, args) = (region.clone(), args.to_vec());
+        let node = LoopNode { region, functions: functions.to_vec(), args, item: item as u32 };
+        let dtype = node.dtype();
+        Array::with_dims(Kind::Loop(Box::new(node)), dtype, shape.clone(), dims.clone())
+    };
+    Ok((0..region.carried()).map(item).collect())
+}
+
+/// Records the nodes of a loop's condition and body.
+struct Recorder<'r, 'a> {
+    function: &'static str,
+    placeholders: &'r [Array<'a>],
+    /// Whether each node depends on a carried value, by address.
+    depends: FxHashMap<*const (), bool>,
+    /// The recorded nodes, by address.
+    ids: FxHashMap<*const (), NodeId>,
+    /// The nodes that were visited, which must live as long as their addresses are keys.
+    visited: Vec<Array<'a>>,
+    nodes: Vec<NodeKind<NodeId, u32>>,
+    captured: Vec<Array<'a>>,
+    functions: Vec<HostFunction>,
+    /// The node of the elements' numbers, if a loop in the body needs them.
+    numbered: Option<NodeId>,
+}
+
+fn address(array: &Array<'_>) -> *const () {
+    Arc::as_ptr(&array.0).cast()
+}
+
+impl<'r, 'a> Recorder<'r, 'a> {
+    fn new(function: &'static str, placeholders: &'r [Array<'a>]) -> Recorder<'r, 'a> {
+        Recorder {
+            function,
+            placeholders,
+            depends: placeholders.iter().map(|x| (address(x), true)).collect(),
+            ids: FxHashMap::default(),
+            visited: Vec::new(),
+            nodes: Vec::new(),
+            captured: Vec::new(),
+            functions: Vec::new(),
+            numbered: None,
+        }
+    }
+
+    /// Records a value and everything in the region that it is computed from. `what` names it in errors.
+    fn record(&mut self, root: &Array<'a>, what: &dyn Fn() -> String) -> Result<NodeId> {
+        self.mark(root, what)?;
+        let mut pending = vec![(root.clone(), false)];
+        while let Some((array, operands_done)) = pending.pop() {
+            let at = address(&array);
+            if self.ids.contains_key(&at) {
+                continue;
+            }
+            let is_inside = self.depends[&at] && !matches!(array.0.kind, Kind::Leaf(_));
+            if is_inside && !operands_done {
+                pending.push((array.clone(), true));
+                let operands: Vec<_> = inner_operands(&array).map(|x| (x.clone(), false)).collect();
+                pending.extend(operands.into_iter().rev());
+                continue;
+            }
+            let node = if is_inside { self.computed(&array)? } else { NodeKind::Leaf(self.param(&array)?) };
+            self.ids.insert(at, NodeId::new(self.nodes.len()));
+            self.nodes.push(node);
+            self.visited.push(array);
+        }
+        self.ids.get(&address(root)).copied().ok_or_else(lost)
+    }
+
+    /// Finds out which nodes depend on a carried value.
+    ///
+    /// Errors: such a node that is not element-wise.
+    fn mark(&mut self, root: &Array<'a>, what: &dyn Fn() -> String) -> Result<()> {
+        let mut pending = vec![(root.clone(), false)];
+        while let Some((array, operands_done)) = pending.pop() {
+            if self.depends.contains_key(&address(&array)) {
+                continue;
+            }
+            if !operands_done && array.0.kind.arity() > 0 {
+                let operands: Vec<_> = inner_operands(&array).map(|x| (x.clone(), false)).collect();
+                pending.push((array, true));
+                pending.extend(operands);
+                continue;
+            }
+            let depends = inner_operands(&array).any(|x| self.depends[&address(x)]);
+            if depends && !array.0.kind.is_element_wise() {
+                let function = function(&array.0.kind);
+                let why = format!(
+                    "{}: {} is made by {function}, which does not work element by element",
+                    self.function,
+                    what()
+                );
+                return Err(Error::new(ErrorKind::Shape, why).with_help(
+                    "views, reductions and scans of carried values belong before or after the loop",
+                ));
+            }
+            self.depends.insert(address(&array), depends);
+            self.visited.push(array);
+        }
+        Ok(())
+    }
+
+    /// The parameter of a carried value, or of one that is captured now.
+    fn param(&mut self, array: &Array<'a>) -> Result<u32> {
+        if let Some(carried) = self.placeholders.iter().position(|x| x.is_same(array)) {
+            return Ok(carried as u32);
+        }
+        self.captured.push(expr::typed(array)?);
+        Ok((self.placeholders.len() + self.captured.len() - 1) as u32)
+    }
+
+    /// The recorded form of a node whose operands are recorded.
+    fn computed(&mut self, array: &Array<'a>) -> Result<NodeKind<NodeId, u32>> {
+        if let Kind::Loop(of) = &array.0.kind
+            && of.region.is_numbered
+            && self.numbered.is_none()
+        {
+            // The parameter is known when all values are captured.
+            self.numbered = Some(NodeId::new(self.nodes.len()));
+            self.nodes.push(NodeKind::Leaf(0));
+        }
+        let numbers = match &array.0.kind {
+            Kind::Loop(of) if of.region.is_numbered => self.numbered,
+            _ => None,
+        };
+        let mut operand = 0;
+        let arity = array.0.kind.arity();
+        let (ids, functions) = (&self.ids, &mut self.functions);
+        array.0.kind.try_map(
+            |x| {
+                operand += 1;
+                match numbers {
+                    Some(numbers) if operand == arity => Ok(numbers),
+                    _ => ids.get(&address(x)).copied().ok_or_else(lost),
+                }
+            },
+            |_| Err(lost()),
+            |function: &HostFunction| {
+                if !functions.iter().any(|known| known.id() == function.id()) {
+                    functions.push(function.clone());
+                }
+                function.declaration().clone()
+            },
+        )
+    }
+}
+
+/// The name of a function that is not element-wise.
+fn function(kind: &Kind<'_>) -> String {
+    match kind {
+        Kind::Reduce { reduction, .. } => reduction.name().to_owned(),
+        Kind::Scan { scan, .. } => scan.name().to_owned(),
+        Kind::View { view, .. } => view.to_string(),
+        Kind::Count { .. } => "count".to_owned(),
+        Kind::Index { .. } => "indices".to_owned(),
+        Kind::DynamicView { .. } => "a view".to_owned(),
+        // The others are element-wise.
+        Kind::Leaf(_) | Kind::Apply { .. } | Kind::Host { .. } | Kind::Cast { .. } | Kind::Loop(_) => {
+            String::new()
+        }
+    }
+}
+
+/// The operands of a node in a region, without the numbers of elements, for which those of the outer loop stand.
+fn inner_operands<'x, 'a>(array: &'x Array<'a>) -> impl Iterator<Item = &'x Array<'a>> {
+    let numbers = match &array.0.kind {
+        Kind::Loop(of) => usize::from(of.region.is_numbered),
+        _ => 0,
+    };
+    let kind = &array.0.kind;
+    kind.operands().take(kind.arity() - numbers)
+}
