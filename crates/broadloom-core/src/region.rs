@@ -12,6 +12,10 @@ use crate::node::{NodeId, NodeKind, Region};
 use crate::op::Arity;
 use crate::shape::Shape;
 
+/// The maximum number of values that a loop carries. Each of them is a node with all operands of the loop, so the time to build a
+/// loop is quadratic in their number.
+pub const MAX_CARRIED: usize = 64;
+
 /// Checks that a region is well-typed.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use crate::array::Array;
 use crate::expr;
 use crate::operand::IntoArray;
 use crate::promote::promotion;
-use crate::while_loop::{LoopBuilder, exact, exactly, literal};
+use crate::while_loop::{LoopBuilder, carried_value, exact, exactly, literal};
 
 const NAME: &str = "fori_loop";
 
@@ -85,7 +85,7 @@ pub fn try_fori_loop<'a>(
         Ok(next)
     };
     let name = |i: usize| match i.checked_sub(1) {
-        Some(i) => format!("carried value {i}"),
+        Some(i) => carried_value(i),
         None => "the integer".to_owned(),
     };
     let limit = Some(u64::MAX);

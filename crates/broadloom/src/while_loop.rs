@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use broadloom_core::graph::WHILE;
 use broadloom_core::node::{LoopNode, NodeId, NodeKind, Region};
+use broadloom_core::region::MAX_CARRIED;
 use broadloom_core::{DType, Dims, Error, ErrorKind, Result, Scalar, Shape, infer, region};
 use broadloom_ir::Axes;
 use broadloom_mem::{FloatEnv, HostFunction, LoopRun};
@@ -32,7 +33,8 @@ use crate::weak::Number;
 ///
 /// # Errors
 /// [`ErrorKind::DType`] for a condition that is not bool, and for a carried value whose dtype changes; [`ErrorKind::Shape`] for one
-/// whose shape changes, and for operations that are not element-wise; [`ErrorKind::Limit`] for too many loops in each other.
+/// whose shape changes, and for operations that are not element-wise; [`ErrorKind::Limit`] for more than 8 nested loops, and for more
+/// than 64 carried values.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -90,7 +92,10 @@ pub fn while_loop_counts<'a, const N: usize>(
         next.push(state[N].try_add(1)?);
         Ok(next)
     };
-    let mut results = try_while_loop(&condition, &body, &state, limit.into())?;
+    let name = |i: usize| if i < N { carried_value(i) } else { "the count".to_owned() };
+    let (condition, body, limit) = (&condition, &body, limit.into());
+    let of = LoopBuilder { function: WHILE, hidden: 1, condition, body, name: &name, limit };
+    let mut results = of.build(&state)?;
     let counts = results.pop().ok_or_else(lost)?;
     Ok((exact(results)?, counts))
 }
@@ -130,8 +135,12 @@ pub fn try_while_loop<'a>(
     state: &[Array<'a>],
     limit: Option<u64>,
 ) -> Result<Vec<Array<'a>>> {
-    let name = |i: usize| format!("carried value {i}");
-    LoopBuilder { function: WHILE, hidden: 0, condition, body, name: &name, limit }.build(state)
+    LoopBuilder { function: WHILE, hidden: 0, condition, body, name: &carried_value, limit }.build(state)
+}
+
+/// The name of a carried value in errors.
+pub(crate) fn carried_value(i: usize) -> String {
+    format!("carried value {i}")
 }
 
 /// A loop that is built.
@@ -155,6 +164,11 @@ impl<'a> LoopBuilder<'_, 'a> {
                 ErrorKind::Arity,
                 format!("{}: there is no carried value", self.function),
             ));
+        }
+        let carried = state.len() - self.hidden;
+        if carried > MAX_CARRIED {
+            let why = format!("{}: {carried} carried values, the limit is {MAX_CARRIED}", self.function);
+            return Err(Error::new(ErrorKind::Limit, why));
         }
         let known: SmallVec<[infer::Operand<'_>; 3]> = state.iter().map(Array::known).collect();
         let (shape, dims) = infer::broadcast(self.function, &known)?;

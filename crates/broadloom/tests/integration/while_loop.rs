@@ -408,6 +408,37 @@ fn what_can_not_be_a_loop_is_refused_when_it_is_built() -> Result<()> {
     Ok(())
 }
 
+/// The integer of a range and the count of iterations are not among the values whose number is limited.
+#[test]
+fn the_number_of_carried_values_is_limited() -> Result<()> {
+    type Values = Vec<Array<'static>>;
+    let state = |n: usize| (0..n).map(|i| Array::from_vec(vec![i as i16])).collect::<Values>();
+    let turn = |s: &[Array<'static>]| -> Values { s[1..].iter().chain(&s[..1]).cloned().collect() };
+    let condition = |s: &[Array<'static>]| s[0].try_less(4);
+    let last = try_while_loop(&condition, &|s| Ok(turn(s)), &state(64), None)?;
+    for (i, x) in last.iter().enumerate() {
+        assert_eq!(x.to_vec::<i16>()?, [(i as i16 + 4) % 64]);
+    }
+    let range = try_fori_loop(0, 3, &|_, s| Ok(turn(s)), &state(64))?;
+    assert_eq!(range[0].to_vec::<i16>()?, [3]);
+    let state64: [Array<'static>; 64] = state(64).try_into().map_err(|_| ()).expect("64 values");
+    let (_, counts) = while_loop_counts(|s| s[0].less(4), |s| s.clone(), state64, 2)?;
+    assert_eq!(counts.to_vec::<i64>()?, [2]);
+
+    let error =
+        try_while_loop(&condition, &|s| Ok(turn(s)), &state(65), None).map(drop).expect_err("one more");
+    assert_eq!(
+        (error.kind(), error.message()),
+        (ErrorKind::Limit, "while_loop: 65 carried values, the limit is 64")
+    );
+    let error = try_fori_loop(0, 3, &|_, s| Ok(turn(s)), &state(65)).map(drop).expect_err("one more");
+    assert_eq!(
+        (error.kind(), error.message()),
+        (ErrorKind::Limit, "fori_loop: 65 carried values, the limit is 64")
+    );
+    Ok(())
+}
+
 /// The nodes of a body count towards the limit of nodes.
 #[test]
 fn the_size_of_a_body_is_limited() -> Result<()> {
