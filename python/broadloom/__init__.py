@@ -16,6 +16,7 @@ from broadloom import (
     _elementwise,
     _errors,
     _joining,
+    _loops,
     _manipulation,
     _reductions,
     _through_numpy,
@@ -37,6 +38,7 @@ from broadloom._generated.reductions import *
 from broadloom._inspection import __array_namespace_info__
 from broadloom._jit import jit
 from broadloom._joining import *
+from broadloom._loops import *
 from broadloom._manipulation import *
 from broadloom._options import get_options, set_options
 from broadloom._pandas import Engine
@@ -98,6 +100,7 @@ __all__ += _errors.__all__
 __all__ += _generated_elementwise.__all__
 __all__ += _generated_reductions.__all__
 __all__ += _joining.__all__
+__all__ += _loops.__all__
 __all__ += _manipulation.__all__
 __all__ += _reductions.__all__
 __all__ += _through_numpy.__all__

@@ -14,6 +14,7 @@ mod error;
 mod generator;
 mod handle;
 mod kernel;
+mod loops;
 mod measure;
 mod memory;
 mod number;
@@ -47,6 +48,8 @@ mod _core {
     use super::handle::Handle;
     #[pymodule_export]
     use super::kernel::Kernel;
+    #[pymodule_export]
+    use super::loops::{fori_loop, while_loop};
     #[pymodule_export]
     use super::measure::engine_seconds;
     #[pymodule_export]

@@ -58,6 +58,11 @@ impl Parameter {
         Parameter { name, sample, inputs: Mutex::default() }
     }
 
+    /// A literal of the same kind, which has the dtype that the parameter would take in its place.
+    pub fn literal(&self) -> Array<'static> {
+        Array::scalar(self.sample)
+    }
+
     /// The input for this dtype, which is created if it does not exist.
     pub fn of(&self, dtype: DType) -> PyResult<Array<'static>> {
         let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -167,7 +172,7 @@ pub fn operands(op: Option<Op>, given: SmallVec<[HandleOperand; 3]>) -> PyResult
     let literals: SmallVec<[Array<'static>; 3]> = given
         .iter()
         .map(|operand| match &operand.origin {
-            HandleOrigin::Parameter(parameter) => Array::scalar(parameter.sample),
+            HandleOrigin::Parameter(parameter) => parameter.literal(),
             _ => operand.array.clone(),
         })
         .collect();

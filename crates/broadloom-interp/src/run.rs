@@ -78,7 +78,7 @@ impl Program {
     /// `memory` has the program's [`bytes`](Program::bytes), and `faults` a byte for each of its checked divisions.
     ///
     /// # Errors
-    /// Those of [`LoopRun::go_on`].
+    /// The errors of [`LoopRun::go_on`].
     pub(crate) fn run_tiles(
         &self,
         inputs: &[&[u8]],

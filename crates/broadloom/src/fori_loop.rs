@@ -70,14 +70,24 @@ pub fn try_fori_loop<'a>(
     body: &RangeBody<'_, 'a>,
     state: &[Array<'a>],
 ) -> Result<Vec<Array<'a>>> {
+    range_loop(NAME, &carried_value, [lower.into_array(), upper.into_array()], body, state)
+}
+
+/// Builds a loop over a range. In errors it has the name `function`, and its carried values have the names that `name` returns.
+pub(crate) fn range_loop<'a>(
+    function: &'static str,
+    name: &dyn Fn(usize) -> String,
+    bounds: [Array<'a>; 2],
+    body: &RangeBody<'_, 'a>,
+    state: &[Array<'a>],
+) -> Result<Vec<Array<'a>>> {
     if state.is_empty() {
-        return Err(Error::new(ErrorKind::Arity, format!("{NAME}: there is no carried value")));
+        return Err(Error::new(ErrorKind::Arity, format!("{function}: there is no carried value")));
     }
-    let bounds = [lower.into_array(), upper.into_array()];
-    let dtype = dtype(&bounds)?;
+    let dtype = dtype(function, &bounds)?;
     let [lower, upper] = bounds;
-    let state = [&[bound(lower, dtype)?], state].concat();
-    let upper = bound(upper, dtype)?;
+    let state = [&[bound(function, lower, dtype)?], state].concat();
+    let upper = bound(function, upper, dtype)?;
     let condition = |state: &[Array<'a>]| state[0].try_less(&upper);
     let body = |state: &[Array<'a>]| {
         let mut next = vec![state[0].try_add(1)?];
@@ -85,28 +95,27 @@ pub fn try_fori_loop<'a>(
         Ok(next)
     };
     let name = |i: usize| match i.checked_sub(1) {
-        Some(i) => carried_value(i),
+        Some(i) => name(i),
         None => "the integer".to_owned(),
     };
     let limit = Some(u64::MAX);
-    let of =
-        LoopBuilder { function: NAME, hidden: 1, condition: &condition, body: &body, name: &name, limit };
+    let of = LoopBuilder { function, hidden: 1, condition: &condition, body: &body, name: &name, limit };
     let mut results = of.build(&state)?;
     results.remove(0);
     Ok(results)
 }
 
 /// A bound as an array of this dtype. A number must fit it.
-fn bound<'a>(x: Array<'a>, dtype: DType) -> Result<Array<'a>> {
+fn bound<'a>(function: &str, x: Array<'a>, dtype: DType) -> Result<Array<'a>> {
     match x.number() {
-        Some(number) => literal(number, dtype, || format!("{NAME}: a bound")),
+        Some(number) => literal(number, dtype, || format!("{function}: a bound")),
         None if x.dtype() == dtype => Ok(x),
         None => Ok(expr::cast(x, dtype)),
     }
 }
 
 /// The dtype of the integer.
-fn dtype(bounds: &[Array<'_>; 2]) -> Result<DType> {
+fn dtype(function: &str, bounds: &[Array<'_>; 2]) -> Result<DType> {
     for (bound, name) in bounds.iter().zip(["lower", "upper"]) {
         let dtype = match bound.number() {
             Some(number) if matches!(number.literal(), Literal::Int(_)) => continue,
@@ -114,7 +123,7 @@ fn dtype(bounds: &[Array<'_>; 2]) -> Result<DType> {
             None => bound.dtype(),
         };
         if !dtype.is_integer() {
-            let why = format!("{NAME}: the {name} bound is {dtype}, but must be an integer");
+            let why = format!("{function}: the {name} bound is {dtype}, but must be an integer");
             return Err(Error::new(ErrorKind::DType, why));
         }
     }
@@ -124,7 +133,7 @@ fn dtype(bounds: &[Array<'_>; 2]) -> Result<DType> {
         (Some(dtype), None) | (None, Some(dtype)) => Ok(dtype),
         (Some(lower), Some(upper)) => {
             infer::pair(lower, upper, promotion()).filter(|dtype| dtype.is_integer()).ok_or_else(|| {
-                let why = format!("{NAME}: bounds of {lower} and {upper} have no common integer dtype");
+                let why = format!("{function}: bounds of {lower} and {upper} have no common integer dtype");
                 Error::new(ErrorKind::DType, why).with_help("convert one of them with `astype`")
             })
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use crate::array::{Array, Leaf};
+use crate::array::{Array, Kind, Leaf};
 use crate::lower::visit_leaves;
 
 impl<'a> Array<'a> {
@@ -57,6 +57,22 @@ impl<'a> Array<'a> {
         names
     }
 
+    /// Whether the array can be evaluated: it depends neither on inputs of kernels nor, in the functions of a loop, on values that
+    /// the loop carries.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let (x, y) = (Array::from([1.0, 2.0]), Array::input("y", DType::Float64, &[])?);
+    /// assert!((&x * 2.0).has_values() && !(x * y).has_values());
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn has_values(&self) -> bool {
+        let mut has_values = true;
+        visit_leaves(&[self], &mut |leaf| has_values &= !matches!(leaf, Leaf::Input(_) | Leaf::Carried));
+        has_values
+    }
+
     /// Whether each of the other arrays shares a computed node (a function, a conversion or a reduction) with this one, so that
     /// evaluating the arrays separately computes the node twice. Views and arrays in memory do not count, since they are not
     /// computed.
@@ -65,10 +81,16 @@ impl<'a> Array<'a> {
     ///
     /// ```
     /// use broadloom::prelude::*;
+    /// use broadloom::while_loop_counts;
     ///
     /// let x = Array::from([1.0, 2.0]);
     /// let y = x.exp();
     /// assert_eq!((&y + 1.0).shares_work(&[&(&y * 2.0), &(&x * 2.0)]), [true, false]);
+    ///
+    /// // The values of a loop are computed together.
+    /// let ([z], n) = while_loop_counts(|[z]| z.less(10.0), |[z]| [z * 2.0], [x], None)?;
+    /// assert_eq!(z.shares_work(&[&n]), [true]);
+    /// # Ok::<(), Error>(())
     /// ```
     pub fn shares_work(&self, others: &[&Array<'a>]) -> Vec<bool> {
         let mut own = FxHashSet::default();
@@ -78,7 +100,7 @@ impl<'a> Array<'a> {
         let mut shares = |other: &Array<'a>| {
             let mut visited = apart.clone();
             let found = other.find_node(&mut visited, |array| {
-                array.0.kind.is_computed() && own.contains(&Arc::as_ptr(&array.0).addr())
+                array.0.kind.is_computed() && own.contains(&computation(array))
             });
             if !found {
                 apart = visited;
@@ -96,7 +118,7 @@ impl<'a> Array<'a> {
     ) -> bool {
         let mut pending = vec![self];
         while let Some(array) = pending.pop() {
-            if !visited.insert(Arc::as_ptr(&array.0).addr()) {
+            if !visited.insert(computation(array)) {
                 continue;
             }
             if is_wanted(array) {
@@ -105,6 +127,14 @@ impl<'a> Array<'a> {
             pending.extend(array.0.kind.operands());
         }
         false
+    }
+}
+
+/// The address of what is computed for an array: its node or, since the values of a loop are computed together, their region.
+fn computation(array: &Array<'_>) -> usize {
+    match &array.0.kind {
+        Kind::Loop(of) => Arc::as_ptr(&of.region).addr(),
+        _ => Arc::as_ptr(&array.0).addr(),
     }
 }
 

@@ -523,7 +523,7 @@ fn function(kind: &Kind<'_>) -> String {
 }
 
 /// The operands of a node in a region, without the numbers of elements, for which those of the outer loop stand.
-fn inner_operands<'x, 'a>(array: &'x Array<'a>) -> impl Iterator<Item = &'x Array<'a>> {
+pub(crate) fn inner_operands<'x, 'a>(array: &'x Array<'a>) -> impl Iterator<Item = &'x Array<'a>> {
     let numbers = match &array.0.kind {
         Kind::Loop(of) => usize::from(of.region.is_numbered),
         _ => 0,

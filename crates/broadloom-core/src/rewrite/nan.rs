@@ -117,7 +117,7 @@ impl Marks {
     }
 }
 
-/// What is read of the NaN bits of a loop's values.
+/// The values of a loop whose NaN bits can be read.
 pub(super) struct Reads {
     /// The facts about the nodes of the region's graph.
     pub marks: Marks,

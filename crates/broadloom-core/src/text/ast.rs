@@ -154,6 +154,8 @@ pub enum Statement {
         /// The expression of the value.
         value: Body,
     },
+    /// Names that are bound to the values of a loop. The loop has this index in [`Ast::loops`].
+    Loop(u32),
     /// The definition of a function, `def name(parameter, …) = body`.
     Def {
         /// The name of the function.
@@ -172,6 +174,55 @@ pub enum Statement {
     },
 }
 
+/// A value that a loop carries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Carried {
+    /// The name of the value in the condition and the body.
+    pub name: Span,
+    /// The expression of the initial value.
+    pub first: Body,
+}
+
+/// The part of a loop that determines how often its body is repeated.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LoopHead {
+    /// `while (…; condition) limit …`
+    While {
+        /// The bindings before the condition.
+        bindings: Vec<Statement>,
+        /// The condition.
+        condition: Body,
+        /// The maximum number of iterations.
+        limit: Option<u64>,
+    },
+    /// `for (…; name in lower..upper)`
+    For {
+        /// The name of the integer.
+        name: Span,
+        /// The first integer.
+        lower: Body,
+        /// The integer at which the loop ends.
+        upper: Body,
+    },
+}
+
+/// A loop: `name, … = while (name = value, …; condition) limit … { … }`, or with `for (name = value, …; name in lower..upper)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoopStatement {
+    /// The names to which the values are bound after the loop, a range of [`Ast::parameters`]; `_` binds nothing.
+    pub names: Range<u32>,
+    /// The span of `while` or `for`.
+    pub at: Span,
+    /// The offset of the end of the loop.
+    pub end: u32,
+    /// The carried values, one for each name.
+    pub carried: Vec<Carried>,
+    /// The condition or the range of integers.
+    pub head: LoopHead,
+    /// The bindings of the body.
+    pub body: Vec<Statement>,
+}
+
 /// The syntax tree of a program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ast {
@@ -185,6 +236,7 @@ pub struct Ast {
     pub(super) parameters: Vec<Span>,
     pub(super) data: Vec<u64>,
     pub(super) statements: Vec<Statement>,
+    pub(super) loops: Vec<LoopStatement>,
 }
 
 impl Ast {
@@ -209,6 +261,11 @@ impl Ast {
     /// The statements, in the order of the text.
     pub fn statements(&self) -> &[Statement] {
         &self.statements
+    }
+
+    /// The loops, each after those in it.
+    pub fn loops(&self) -> &[LoopStatement] {
+        &self.loops
     }
 
     /// The operands of a node.
@@ -257,6 +314,22 @@ impl Ast {
     /// The bits of the elements of a [`Statement::Input`].
     pub fn data(&self, of: &Range<u32>) -> &[u64] {
         &self.data[of.start as usize..of.end as usize]
+    }
+
+    /// The span of a statement's name, or of its first name.
+    pub(super) fn place(&self, statement: &Statement) -> Span {
+        match statement {
+            Statement::Setting { name, .. }
+            | Statement::Input { name, .. }
+            | Statement::Binding { name, .. }
+            | Statement::Def { name, .. }
+            | Statement::Output { name: Some(name), .. } => name.clone(),
+            Statement::Output { name: None, .. } => 0..0,
+            Statement::Loop(number) => {
+                let names = self.parameters(&self.loops[*number as usize].names);
+                names.iter().find(|name| self.at(name) != "_").unwrap_or(&names[0]).clone()
+            }
+        }
     }
 
     /// The expression, if the program consists of a single expression.

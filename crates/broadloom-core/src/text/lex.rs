@@ -16,6 +16,7 @@ pub(super) enum Token {
     Semicolon,
     Colon,
     Rest,
+    Range,
     Def,
     Return,
     Open,
@@ -50,12 +51,15 @@ pub(super) enum Token {
     If,
     Bracket,
     BracketEnd,
+    Brace,
+    BraceEnd,
 }
 
 /// The longest punctuation token that matches the start of a text, and its length in bytes.
 fn mark(bytes: &[u8]) -> Option<(Token, usize)> {
     Some(match bytes {
         [b'.', b'.', b'.', ..] => (Token::Rest, 3),
+        [b'.', b'.', ..] => (Token::Range, 2),
         [b'*', b'*', ..] => (Token::StarStar, 2),
         [b'/', b'/', ..] => (Token::SlashSlash, 2),
         [b'<', b'<', ..] => (Token::ShiftLeft, 2),
@@ -87,6 +91,8 @@ fn mark(bytes: &[u8]) -> Option<(Token, usize)> {
         [b'!', ..] => (Token::Not, 1),
         [b'[', ..] => (Token::Bracket, 1),
         [b']', ..] => (Token::BracketEnd, 1),
+        [b'{', ..] => (Token::Brace, 1),
+        [b'}', ..] => (Token::BraceEnd, 1),
         _ => return None,
     })
 }
@@ -203,6 +209,12 @@ impl Token {
             Token::Or => Some("write `|`, with parentheses around comparisons: `(a < b) | (c < d)`"),
             Token::Not => Some("write `~`, with parentheses around a comparison: `~(a < b)`"),
             Token::Assign => Some("to compare, write `==`"),
+            Token::Brace | Token::BraceEnd => Some(
+                "only loops have blocks: `x = while (x = 0; x < 4) { x = x + 1 }`; group with parentheses",
+            ),
+            Token::Range => {
+                Some("a range of integers is written in a loop: `x = for (x = 0; i in 0..4) { x = x + i }`")
+            }
             Token::If => Some("to choose by element, write `where(condition, a, b)`"),
             _ => None,
         }
@@ -224,7 +236,6 @@ pub(super) fn instead_of(character: char) -> Option<&'static str> {
         }
         '?' => "to choose by element, write `where(condition, a, b)`",
         '@' => "there is no matrix product; of vectors it is `vecdot(x1, x2)`, or `sum(x1 * x2)`",
-        '{' | '}' => "there are no blocks: group with parentheses",
         '²' => "write `x ** 2`",
         '³' => "write `x ** 3`",
         '√' => "write `sqrt(x)`",

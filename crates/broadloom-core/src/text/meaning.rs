@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use super::Span;
-use super::ast::{Ast, AstId, AstKind, AstNode, Item, Statement, Type};
+use super::ast::{Ast, AstId, AstKind, AstNode, Carried, Item, LoopHead, LoopStatement, Statement, Type};
 use super::built_in::{built_in, constant};
 use super::call::{Call, GeneratorCall};
 use super::error::{TextError, limit};
@@ -42,6 +42,39 @@ pub enum View<'m> {
 
 /// The bits of the elements of an input that has values in the text, in row-major order.
 pub type Data<'m> = &'m [u64];
+
+/// A loop of a text.
+#[derive(Clone, Debug)]
+pub struct LoopCall<'m, V> {
+    /// The names of the carried values.
+    pub names: Vec<&'m str>,
+    /// The kind of the loop.
+    pub kind: LoopKind<V>,
+    /// The initial values of the carried ones.
+    pub state: Vec<V>,
+}
+
+/// The kind of a loop.
+#[derive(Clone, Debug)]
+pub enum LoopKind<V> {
+    /// `while`, with the maximum number of iterations.
+    While(Option<u64>),
+    /// `for`, with the bounds of the range.
+    For([V; 2]),
+}
+
+/// A part of a loop that [`Meaning::repeat`] evaluates for carried values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoopPart {
+    /// The condition of a `while`, which is one value.
+    Condition,
+    /// The next values. In a `for`, the integer comes before the carried values.
+    Body,
+}
+
+/// Evaluates a part of a loop for carried values.
+pub type LoopRun<'r, M> =
+    dyn FnMut(&mut M, LoopPart, &[<M as Meaning>::Value]) -> Result<Vec<<M as Meaning>::Value>> + 'r;
 
 /// An interpretation of programs: constructs a value for each part of a program.
 pub trait Meaning {
@@ -91,6 +124,22 @@ pub trait Meaning {
     /// # Errors
     /// If the function does not take these operands.
     fn host(&mut self, id: u32, args: &[Self::Value]) -> Result<Self::Value>;
+
+    /// Constructs the values that a loop carries, after the loop. `run` evaluates its parts, and its errors are returned.
+    ///
+    /// # Errors
+    /// If the parts of the loop do not fit each other. By default, a meaning has no loops.
+    fn repeat(
+        &mut self,
+        call: &LoopCall<'_, Self::Value>,
+        run: &mut LoopRun<'_, Self>,
+    ) -> Result<Vec<Self::Value>>
+    where
+        Self: Sized,
+    {
+        let _ = (call, run);
+        Err(crate::Error::new(ErrorKind::Syntax, "there are no loops here"))
+    }
 
     /// Constructs a declared input; `data` contains its values if they are in the text.
     ///
@@ -155,6 +204,7 @@ fn results<M: Meaning>(module: &Module, meaning: &mut M) -> std::result::Result<
                 }
                 machine.slots.push(value);
             }
+            Statement::Loop(number) => machine.repeated(*number)?,
             Statement::Def { .. } => {}
             Statement::Output { value, .. } => outputs.push(machine.body(value.ids())?.0),
         }
@@ -210,6 +260,82 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
             self.inlined().map_err(|inner| self.in_function(*inner, source, id))?;
         }
         self.values.pop().flatten().ok_or_else(internal)
+    }
+
+    /// Evaluates a loop, and adds the slots of its values.
+    fn repeated(&mut self, number: u32) -> std::result::Result<(), TextError> {
+        let ast = self.module.ast();
+        let of = ast.loops().get(number as usize).ok_or_else(internal)?;
+        let (mut state, mut uses_names) = (Vec::new(), false);
+        for Carried { first, .. } in &of.carried {
+            let (value, names) = self.body(first.ids())?;
+            state.push(value);
+            uses_names |= names;
+        }
+        let kind = match &of.head {
+            LoopHead::While { limit, .. } => LoopKind::While(*limit),
+            LoopHead::For { lower, upper, .. } => {
+                let bounds = [self.body(lower.ids())?, self.body(upper.ids())?];
+                uses_names |= bounds.iter().any(|bound| bound.1);
+                LoopKind::For(bounds.map(|bound| bound.0))
+            }
+        };
+        let call = LoopCall { names: of.carried.iter().map(|of| ast.at(&of.name)).collect(), kind, state };
+        let mut failed: Option<TextError> = None;
+        let Machine { module, meaning, slots, steps, .. } = self;
+        let height = slots.len();
+        let mut run = |meaning: &mut M, part: LoopPart, values: &[M::Value]| {
+            let mut all = std::mem::take(slots);
+            all.extend(values.iter().map(|value| (value.clone(), true)));
+            let (values, frames) = (Vec::new(), Vec::new());
+            let mut inner = Machine { module, meaning, values, slots: all, frames, steps: *steps };
+            let done = inner.part(number, of, part);
+            inner.slots.truncate(height);
+            *slots = inner.slots;
+            *steps = inner.steps;
+            done.map_err(|error| {
+                failed = Some(error);
+                crate::Error::new(ErrorKind::Internal, "a loop in a text was evaluated after an error")
+            })
+        };
+        let results = M::repeat(meaning, &call, &mut run);
+        match (results, failed) {
+            (_, Some(error)) => Err(error),
+            (Err(error), None) => Err(TextError { uses_names, ..TextError::of(&error, &of.at) }),
+            (Ok(results), None) => {
+                self.slots.extend(results.into_iter().map(|value| (value, true)));
+                Ok(())
+            }
+        }
+    }
+
+    /// Evaluates the condition or the body of a loop. The last slots are the values that it is given.
+    fn part(
+        &mut self,
+        number: u32,
+        of: &LoopStatement,
+        part: LoopPart,
+    ) -> std::result::Result<Vec<M::Value>, TextError> {
+        let (statements, condition) = match (part, &of.head) {
+            (LoopPart::Condition, LoopHead::While { bindings, condition, .. }) => (bindings, Some(condition)),
+            _ => (&of.body, None),
+        };
+        for statement in statements {
+            match statement {
+                Statement::Binding { value, .. } => {
+                    let value = self.body(value.ids())?;
+                    self.slots.push(value);
+                }
+                Statement::Loop(number) => self.repeated(*number)?,
+                _ => return Err(internal()),
+            }
+        }
+        if let Some(condition) = condition {
+            return Ok(vec![self.body(condition.ids())?.0]);
+        }
+        let next = self.module.source.next.get(number as usize).ok_or_else(internal)?;
+        let value = |slot: &u32| self.slots.get(*slot as usize).map(|(value, _)| value.clone());
+        next.iter().map(value).collect::<Option<_>>().ok_or_else(internal)
     }
 
     /// Evaluates the bodies of the functions that have been entered, to their ends. An error names the function and the
@@ -455,15 +581,20 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
     fn unknown_name(&self, node: &AstNode, name: &str) -> TextError {
         let known = self.meaning.names();
         let inputs = self.module.inputs().filter(|input| input.dtype().is_some()).map(|input| input.name());
-        let bound = self.module.ast().statements().iter().filter_map(|statement| match statement {
-            // A name is not bound within its own value.
-            Statement::Binding { name, value, .. }
-                if self.module.ast()[value.root()].span.end <= node.span.start =>
-            {
-                Some(self.module.ast().at(name))
+        let ast = self.module.ast();
+        // A name is not bound within its own value.
+        let bound = ast.statements().iter().flat_map(|statement| match statement {
+            Statement::Binding { name, value, .. } if ast[value.root()].span.end <= node.span.start => {
+                std::slice::from_ref(name)
             }
-            _ => None,
+            Statement::Loop(number) if ast.loops()[*number as usize].end <= node.span.start => {
+                ast.parameters(&ast.loops()[*number as usize].names)
+            }
+            _ => &[],
         });
+        let around = ast.loops().iter().filter(|of| (of.at.start..of.end).contains(&node.span.start));
+        let carried = around.flat_map(|of| of.carried.iter().map(|carried| &carried.name));
+        let bound = bound.chain(carried).map(|name| ast.at(name));
         let mut seen = std::collections::HashSet::new();
         let all = known.into_iter().chain(inputs).chain(bound).take(1000);
         let candidates: Vec<&str> = all.filter(|name| seen.insert(*name)).collect();

@@ -33,14 +33,18 @@ mod statement;
 mod suggestions;
 #[cfg(test)]
 mod tests;
+mod while_loop;
 
-pub use ast::{Ast, AstId, AstKind, AstNode, Body, Extent, Item, Keyword, Statement, Type};
+pub use ast::{
+    Ast, AstId, AstKind, AstNode, Body, Carried, Extent, Item, Keyword, LoopHead, LoopStatement, Statement,
+    Type,
+};
 pub use broadloom_ir::TextPlace;
 pub use call::{Element, GeneratorCall};
 pub use error::{Span, TextError};
 pub use lex::is_name;
 pub use library::Library;
-pub use meaning::{Data, Meaning, View, evaluate};
+pub use meaning::{Data, LoopCall, LoopKind, LoopPart, LoopRun, Meaning, View, evaluate};
 pub use module::{Input, Module, Output};
 pub use number::brief;
 pub use operator::symbol;

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::ast::{Ast, AstId, AstKind, Extent, Statement, Type};
+use super::ast::{Ast, AstId, AstKind, Extent, LoopHead, LoopStatement, Statement, Type};
 use super::built_in::constant;
 use super::error::{TextError, syntax};
 use super::library::Library;
@@ -31,23 +31,11 @@ impl Library {
         let is_def = |s: &Statement| matches!(s, Statement::Def { .. });
         if let Some(other) = ast.statements().iter().find(|s| !is_def(s)) {
             let message = "a library has nothing but `def name(parameter, …) = expression`";
-            return Err(syntax(&place(other), message, None));
+            return Err(syntax(&ast.place(other), message, None));
         }
         let source = resolve(ast, self)?.0;
         self.add(source);
         Ok(())
-    }
-}
-
-/// The span of a statement's name.
-fn place(statement: &Statement) -> Span {
-    match statement {
-        Statement::Setting { name, .. }
-        | Statement::Input { name, .. }
-        | Statement::Binding { name, .. }
-        | Statement::Def { name, .. }
-        | Statement::Output { name: Some(name), .. } => name.clone(),
-        Statement::Output { name: None, .. } => 0..0,
     }
 }
 
@@ -179,7 +167,10 @@ impl Module {
         let types = self.ast().statements().iter().any(|statement| {
             matches!(statement, Statement::Input { .. } | Statement::Binding { ty: Some(_), .. })
         });
-        !types && !self.source.moves_elements() && !self.library.moves_elements()
+        // An error that names an element of a loop needs the number of the element among all elements.
+        let is_unlimited = |of: &LoopStatement| matches!(of.head, LoopHead::While { limit: None, .. });
+        let is_limited = !self.ast().loops().iter().any(is_unlimited);
+        is_limited && !types && !self.source.moves_elements() && !self.library.moves_elements()
     }
 
     /// The results, in their order.

@@ -1,4 +1,4 @@
-//! The printed form of nodes, which handles and graphs share. The text language can parse it, except for loops.
+//! The printed form of nodes, which handles and graphs share. The text language can parse it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
             let functions: Vec<T> = of.functions.iter().map(function).collect();
             let functions: Vec<&str> = functions.iter().map(AsRef::as_ref).collect();
             let operands: Vec<&str> = operands.iter().map(AsRef::as_ref).collect();
-            looped(&of.region, &operands, &functions, 0)
+            repeated(&of.region, &operands, &functions, "")
         }
     })
 }
@@ -74,7 +74,7 @@ pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
 ///
 /// Inputs are declared, with their slot and layout in a comment. The text has no `return`, since a graph does not know
 /// its roots. Ops that are not public, which rewriting adds, are printed by name as well; a text with them does not
-/// parse, nor does one with loops.
+/// parse.
 impl fmt::Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let loops = loops(self.nodes().iter().map(|node| &node.kind));
@@ -131,7 +131,7 @@ fn loops<'n, L: 'n>(
 }
 
 /// The names to which the values of a loop are bound; `None` for one that is not used.
-fn tuple(names: impl Iterator<Item = Option<String>>) -> String {
+pub fn tuple(names: impl Iterator<Item = Option<String>>) -> String {
     names.map(|name| name.unwrap_or_else(|| "_".into())).collect::<Vec<String>>().join(", ")
 }
 
@@ -145,12 +145,20 @@ struct PrintedLoop<'r> {
     loops: FxHashMap<usize, Vec<Option<usize>>>,
 }
 
-/// The text of a loop, given the names of its operands and its host functions. `depth` is the number of loops around it.
+/// The text of a loop, given the names of its operands and its host functions.
+///
+/// Names in it are `s`, `v` or `o` and a number, and end with `suffix` and, in a loop in it, the loop's depth. They must
+/// not be names of operands.
+pub fn repeated(region: &Region, operands: &[&str], functions: &[&str], suffix: &str) -> String {
+    looped(region, operands, functions, suffix, 0)
+}
+
+/// The text of a loop in `depth` others.
 ///
 /// Carried values are named by their numbers, captured ones as the operands. The values that the condition needs are
 /// bound before it, and the next values at the end of the body.
-fn looped(region: &Region, operands: &[&str], functions: &[&str], depth: usize) -> String {
-    let suffix = if depth > 0 { format!("_{depth}") } else { String::new() };
+fn looped(region: &Region, operands: &[&str], functions: &[&str], end: &str, depth: usize) -> String {
+    let suffix = if depth > 0 { format!("_{depth}{end}") } else { end.to_owned() };
     let carried: Vec<String> = (0..region.carried()).map(|i| format!("s{i}{suffix}")).collect();
     let declared = region.functions();
     let called = |function: &HostDeclaration| {
@@ -171,7 +179,7 @@ fn looped(region: &Region, operands: &[&str], functions: &[&str], depth: usize) 
                 let value = loops.contains_key(&i).then(|| {
                     let args: Vec<&str> = of.args.iter().map(|arg| names[arg.index()].as_str()).collect();
                     let functions: Vec<&str> = of.region.functions().into_iter().map(called).collect();
-                    looped(&of.region, &args, &functions, depth + 1)
+                    looped(&of.region, &args, &functions, end, depth + 1)
                 });
                 (format!("v{i}{suffix}"), value)
             }
@@ -189,18 +197,22 @@ fn looped(region: &Region, operands: &[&str], functions: &[&str], depth: usize) 
     let condition = printed.bindings(&[region.condition]) + &printed.names[region.condition.index()];
     let limit = region.limit.map_or(String::new(), |limit| format!(" limit {limit}"));
     let mut body = printed.bindings(&region.next);
-    // A former value that is carried on under another name is bound before the next values.
-    let is_former = |next: &NodeId| match region.nodes[next.index()] {
-        NodeKind::Leaf(param) => (param as usize) < carried.len(),
-        _ => false,
+    // The other carried value that a carried one becomes. It is bound before the next values.
+    let former = |(i, next): (usize, &NodeId)| match region.nodes[next.index()] {
+        NodeKind::Leaf(param) if (param as usize) < carried.len() => {
+            Some((param as usize, param as usize == i))
+        }
+        _ => None,
     };
-    let name = |next: &NodeId| &printed.names[next.index()];
-    for (i, next) in region.next.iter().enumerate().filter(|(_, next)| is_former(next)) {
-        body += &format!("o{i}{suffix} = {}; ", name(next));
+    for (i, next) in region.next.iter().enumerate() {
+        if let Some((of, false)) = former((i, next)) {
+            body += &format!("o{i}{suffix} = {}; ", carried[of]);
+        }
     }
-    let next = region.next.iter().enumerate().map(|(i, next)| match is_former(next) {
-        true => format!("{} = o{i}{suffix}", carried[i]),
-        false => format!("{} = {}", carried[i], name(next)),
+    let next = region.next.iter().enumerate().filter_map(|(i, next)| match former((i, next)) {
+        Some((_, true)) => None,
+        Some((_, false)) => Some(format!("{} = o{i}{suffix}", carried[i])),
+        None => Some(format!("{} = {}", carried[i], printed.names[next.index()])),
     });
     body += &next.collect::<Vec<String>>().join("; ");
     format!("while ({states}; {condition}){limit} {{ {body} }}")

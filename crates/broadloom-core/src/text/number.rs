@@ -17,7 +17,7 @@ pub(super) struct BadNumber {
 }
 
 /// The length in bytes of the number literal at the start of `text`, well formed or not. It consists of letters,
-/// digits, `_` and `.`, and of a sign directly after the first exponent mark.
+/// digits, `_` and `.`, and of a sign directly after the first exponent mark. It ends before `..`.
 pub(super) fn extent(text: &str) -> usize {
     let bytes = text.as_bytes();
     let marks: &[u8] = match bytes.get(1) {
@@ -28,6 +28,7 @@ pub(super) fn extent(text: &str) -> usize {
     let mut mark = None;
     for (i, byte) in bytes.iter().enumerate() {
         match byte {
+            b'.' if bytes.get(i + 1) == Some(&b'.') => return i,
             b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'.' => {
                 if mark.is_none() && marks.contains(byte) {
                     mark = Some(i);

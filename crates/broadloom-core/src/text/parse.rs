@@ -60,6 +60,10 @@ pub(super) struct Parser<'a> {
     pub(super) keywords: Vec<(Span, u32)>,
     /// The number of open parentheses and brackets. Within them, the end of a line does not end the statement.
     pub(super) open: u32,
+    /// The number of open parentheses at which an expression ends: those of the heads of loops around it.
+    pub(super) base: u32,
+    /// The number of loops around the statement.
+    pub(super) nesting: usize,
     pub(super) ast: Ast,
 }
 
@@ -95,8 +99,8 @@ fn parse_program(text: &str, options: &ParseOptions) -> Result<Ast, TextError> {
     match ast.statements().last() {
         Some(Statement::Output { .. }) => Ok(ast),
         None => Err(syntax(&end, format!("{found} an expression"), None)),
-        Some(Statement::Binding { name, .. }) => {
-            let name = brief(ast.at(name));
+        Some(statement @ (Statement::Binding { .. } | Statement::Loop(_))) => {
+            let name = brief(ast.at(&ast.place(statement)));
             let help = format!("write `return {name}`; to compare, write `==`");
             Err(syntax(&end, format!("{found} `return` and what is to be computed"), Some(help)))
         }
@@ -120,6 +124,8 @@ pub(super) fn parse_any(text: &str, options: &ParseOptions) -> Result<Ast, TextE
         operands: Vec::new(),
         keywords: Vec::new(),
         open: 0,
+        base: 0,
+        nesting: 0,
         ast: Ast::default(),
     };
     parser.program()?;
@@ -228,7 +234,9 @@ impl<'a> Parser<'a> {
         loop {
             let at_end = match self.peek()? {
                 None | Some(Token::Newline) => true,
-                Some(Token::Semicolon | Token::Comma) => self.open == 0,
+                Some(Token::Semicolon | Token::Comma) => self.open == self.base,
+                Some(Token::Close | Token::Range) => self.base > 0 && self.open == self.base,
+                Some(Token::BraceEnd) => self.nesting > 0 && self.open == self.base,
                 _ => false,
             };
             if at_end {

@@ -3,11 +3,11 @@
 //! A name can refer only to what precedes it, so that no definition is circular. The resolver checks that each call has
 //! as many arguments as its function takes, and that dtypes and lists occur only where a function takes them.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use super::Span;
-use super::ast::{Ast, AstId, AstKind, AstNode, Body, Statement};
+use super::ast::{Ast, AstId, AstKind, AstNode, Body, Carried, LoopHead, Statement};
 use super::bind::{arguments, bind, counted};
 use super::built_in::{Named, built_in, built_in_names, constant};
 use super::call::Call;
@@ -30,6 +30,8 @@ pub(super) fn resolve(ast: Ast, library: &Library) -> Result<(Source, Vec<AstId>
         references: vec![Reference::Itself; ast.nodes().len()],
         calls: Vec::new(),
         slots: HashMap::new(),
+        height: 0,
+        next: vec![Vec::new(); ast.loops().len()],
         defs: Vec::new(),
         def_of: HashMap::new(),
         free: HashMap::new(),
@@ -43,6 +45,7 @@ pub(super) fn resolve(ast: Ast, library: &Library) -> Result<(Source, Vec<AstId>
                 resolver.body(value, None)?;
                 resolver.slot(name)?;
             }
+            Statement::Loop(number) => resolver.repeated(*number, None)?,
             Statement::Def { name, parameters, body } => {
                 let def = Def { name: name.clone(), parameters: parameters.clone(), body: body.clone() };
                 resolver.def(def)?;
@@ -50,8 +53,8 @@ pub(super) fn resolve(ast: Ast, library: &Library) -> Result<(Source, Vec<AstId>
             Statement::Output { value, .. } => resolver.body(value, None)?,
         }
     }
-    let Resolver { references, calls, defs, order, .. } = resolver;
-    Ok((Source { ast, references, calls, defs }, order))
+    let Resolver { references, calls, defs, order, next, .. } = resolver;
+    Ok((Source { ast, references, calls, defs, next }, order))
 }
 
 struct Resolver<'t> {
@@ -60,29 +63,150 @@ struct Resolver<'t> {
     references: Vec<Reference>,
     calls: Vec<Call>,
     slots: HashMap<&'t str, u32>,
+    /// The number of slots that are in use.
+    height: u32,
+    /// For each loop, the slots of the next values.
+    next: Vec<Vec<u32>>,
     defs: Vec<Def>,
     def_of: HashMap<&'t str, u32>,
     free: HashMap<&'t str, AstId>,
     order: Vec<AstId>,
 }
 
+/// The names in a loop.
+struct Scope<'t> {
+    /// The carried values.
+    carried: HashSet<&'t str>,
+    /// The names that are bound in the loop, each with the slot that it had before.
+    bound: Vec<(&'t str, Option<u32>)>,
+}
+
 impl<'t> Resolver<'t> {
     /// Declares the name of an input or a binding.
-    fn slot(&mut self, name: &Span) -> Result<(), TextError> {
+    fn slot(&mut self, name: &'t Span) -> Result<(), TextError> {
+        self.unused(name)?;
+        let text = self.ast.at(name);
+        match self.slots.insert(text, self.height) {
+            None => {
+                self.height += 1;
+                Ok(())
+            }
+            Some(_) => Err(self.bound_before(name, "give it another name")),
+        }
+    }
+
+    fn bound_before(&self, name: &Span, help: &str) -> TextError {
+        let message = format!("`{}` has a value already", brief(self.ast.at(name)));
+        TextError::new(ErrorKind::Name, name, message).with_help(help)
+    }
+
+    /// Refuses to bind a name that an earlier expression has used without a declaration.
+    fn unused(&self, name: &Span) -> Result<(), TextError> {
         let text = self.ast.at(name);
         if let Some(earlier) = self.free.get(text) {
             let message = format!("`{}` is used before it has a value", brief(text));
             let error = TextError::new(ErrorKind::Name, &self.ast[*earlier].span, message);
             return Err(error.with_help("a name is bound once: give the new value another name"));
         }
-        let number = self.slots.len() as u32;
-        match self.slots.insert(text, number) {
-            None => Ok(()),
-            Some(_) => {
-                let message = format!("`{}` has a value already", brief(text));
-                Err(TextError::new(ErrorKind::Name, name, message).with_help("give it another name"))
+        Ok(())
+    }
+
+    /// Binds a name in a loop, until [`Resolver::leave`].
+    fn shadow(&mut self, name: &'t Span, scope: &mut Scope<'t>) {
+        let text = self.ast.at(name);
+        scope.bound.push((text, self.slots.insert(text, self.height)));
+        self.height += 1;
+    }
+
+    /// Ends the bindings in a loop except the first `except` ones, with which `height` slots are in use.
+    fn leave(&mut self, scope: &mut Scope<'t>, except: usize, height: u32) {
+        self.height = height;
+        for (name, former) in scope.bound.drain(except..).rev() {
+            match former {
+                Some(slot) => self.slots.insert(name, slot),
+                None => self.slots.remove(name),
+            };
+        }
+    }
+
+    /// Binds a name of a statement. In a loop, the name of a carried value may be bound again.
+    fn bind(&mut self, name: &'t Span, scope: Option<&mut Scope<'t>>) -> Result<(), TextError> {
+        let text = self.ast.at(name);
+        let Some(scope) = scope else { return self.slot(name) };
+        if !scope.carried.contains(text) {
+            self.unused(name)?;
+            if self.slots.contains_key(text) {
+                return Err(self.bound_before(name, "in a loop only carried values change"));
             }
         }
+        self.shadow(name, scope);
+        Ok(())
+    }
+
+    /// Resolves a loop, and binds the names of its values. `outer` is the scope of the loop that contains it.
+    ///
+    /// It recurses along nested loops, whose number the parser limits.
+    fn repeated(&mut self, number: u32, mut outer: Option<&mut Scope<'t>>) -> Result<(), TextError> {
+        let ast: &'t Ast = self.ast;
+        let of = &ast.loops()[number as usize];
+        for Carried { first, .. } in &of.carried {
+            self.body(first, None)?;
+        }
+        if let LoopHead::For { lower, upper, .. } = &of.head {
+            self.body(lower, None)?;
+            self.body(upper, None)?;
+        }
+        let mut scope = Scope { carried: HashSet::new(), bound: Vec::new() };
+        let outside = self.height;
+        if let LoopHead::For { name, .. } = &of.head {
+            self.shadow(name, &mut scope);
+        }
+        for Carried { name, .. } in &of.carried {
+            if !scope.carried.insert(ast.at(name)) {
+                let message = format!("there are two carried values `{}`", brief(ast.at(name)));
+                return Err(TextError::new(ErrorKind::Name, name, message));
+            }
+            self.shadow(name, &mut scope);
+        }
+        if let LoopHead::For { name, .. } = &of.head
+            && scope.carried.contains(ast.at(name))
+        {
+            let message = format!("the integer and a carried value are both named `{}`", brief(ast.at(name)));
+            return Err(TextError::new(ErrorKind::Name, name, message));
+        }
+        let (carried, inside) = (scope.bound.len(), self.height);
+        if let LoopHead::While { bindings, condition, .. } = &of.head {
+            self.bindings(bindings, &mut scope)?;
+            self.body(condition, None)?;
+            self.leave(&mut scope, carried, inside);
+        }
+        self.bindings(&of.body, &mut scope)?;
+        let next = of.carried.iter().filter_map(|of| self.slots.get(ast.at(&of.name)).copied());
+        self.next[number as usize] = next.collect();
+        self.leave(&mut scope, 0, outside);
+        for name in ast.parameters(&of.names) {
+            match ast.at(name) {
+                "_" => self.height += 1,
+                _ => self.bind(name, outer.as_deref_mut())?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Resolves the bindings in a loop.
+    fn bindings(&mut self, statements: &'t [Statement], scope: &mut Scope<'t>) -> Result<(), TextError> {
+        for statement in statements {
+            match statement {
+                Statement::Binding { name, value, .. } => {
+                    self.body(value, None)?;
+                    self.bind(name, Some(scope))?;
+                }
+                Statement::Loop(number) => self.repeated(*number, Some(scope))?,
+                // The parser admits nothing else in a loop.
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     fn def(&mut self, def: Def) -> Result<(), TextError> {

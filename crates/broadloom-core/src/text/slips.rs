@@ -37,7 +37,8 @@ const JOINS: Advice =
     Missing("arrays can't be joined: a text computes new elements from those of its inputs");
 const RANDOM: Advice = Missing("there are no random numbers: give them as an input");
 const ORDERING: Advice = Missing("there is no sorting or searching");
-const LOOPS: Advice = Missing("there are no loops: functions apply to every element of an array");
+const ELEMENTS: Advice = Missing("functions apply to every element of an array");
+const LOOPS: Advice = Missing("a loop is the value of a binding: `x = while (x = 0; x < 4) { x = x + 1 }`");
 const SHAPES: Advice = Missing("a text can't ask for extents: they are known when it is run");
 const SPECIAL: Advice = Missing("it is not among the functions of the Array API standard");
 const COMPLEX: Advice = Missing("there are no complex dtypes");
@@ -188,7 +189,7 @@ const FUNCTIONS: &[Slip] = &[
     (&["tril", "triu"], Write("`where(indices(x, axis=0) >= indices(x, axis=1), x, 0)`")),
     (&["sort", "argsort", "unique", "searchsorted", "nonzero", "in1d", "isin"], ORDERING),
     (&["range"], Is("arange")),
-    (&["enumerate", "map", "zip", "filter", "reduce", "fold", "for_each", "vectorize"], LOOPS),
+    (&["enumerate", "map", "zip", "filter", "reduce", "fold", "for_each", "vectorize"], ELEMENTS),
     (&["print", "printf", "println", "display"], Missing("the last expression of a text is its result")),
     (
         &["load", "open", "read", "loadtxt", "read_csv"],
@@ -249,7 +250,7 @@ const INFIXES: &[Slip] = &[
     (&["mod", "rem", "modulo"], Write("`%`")),
     (&["div"], Write("`//`")),
     (&["xor"], Write("`^`")),
-    (&["for"], LOOPS),
+    (&["for"], ELEMENTS),
     (&["shl"], Write("`<<`")),
     (&["shr"], Write("`>>`")),
     (&["as", "to"], Write("`astype(x, float32)` to convert")),

@@ -16,7 +16,8 @@ pub(super) enum Reference {
     Syntax,
     /// A parameter of the user-defined function whose body contains the node.
     Parameter(u32),
-    /// The input or binding with this number, in the order of the text.
+    /// The input or binding with this number, in the order of the text. Within a loop, the next numbers are those of its carried
+    /// values and its bindings; after the loop they are used again.
     Slot(u32),
     /// A name that the text does not declare. If it is the name of a constant, it refers to the constant unless the
     /// caller provides a value for the name.
@@ -72,6 +73,8 @@ pub(super) struct Source {
     /// The calls of functions that take more than operands.
     pub(super) calls: Vec<Call>,
     pub(super) defs: Vec<Def>,
+    /// For each loop of the syntax tree, the slots with the next values at the end of its body.
+    pub(super) next: Vec<Vec<u32>>,
 }
 
 impl Source {

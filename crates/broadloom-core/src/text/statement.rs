@@ -62,13 +62,8 @@ impl Parser<'_> {
             (Some(Token::Def), _) => self.def(),
             (Some(Token::Return), _) => self.results(),
             (_, Some(Token::Colon)) => self.typed(),
-            (_, Some(Token::Assign)) => {
-                let name = self.new_name("a name")?;
-                self.take()?;
-                let value = self.expression()?;
-                self.ast.statements.push(Statement::Binding { name, ty: None, value });
-                Ok(())
-            }
+            (_, Some(Token::Assign)) => self.binding(),
+            (_, Some(Token::Comma)) if self.is_loop() => self.repeated(),
             (_, Some(Token::Name)) if self.options.data => {
                 let (name, value) = (self.new_name("a setting")?, self.new_name("a value")?);
                 self.ast.statements.push(Statement::Setting { name, value });
@@ -82,8 +77,20 @@ impl Parser<'_> {
         }
     }
 
+    /// Parses `name = value`, or a loop.
+    pub(super) fn binding(&mut self) -> Result<(), TextError> {
+        if self.is_loop() {
+            return self.repeated();
+        }
+        let name = self.new_name("a name")?;
+        self.take()?;
+        let value = self.expression()?;
+        self.ast.statements.push(Statement::Binding { name, ty: None, value });
+        Ok(())
+    }
+
     /// Parses a name that a statement defines.
-    fn new_name(&mut self, what: &str) -> Result<Span, TextError> {
+    pub(super) fn new_name(&mut self, what: &str) -> Result<Span, TextError> {
         match self.take()? {
             Some((Token::Name, span)) if DType::from_name(self.text(&span)).is_none() => Ok(span),
             Some((Token::Name, span)) => {

@@ -293,6 +293,64 @@ const ERRORS: &[(&str, &str, &str, &str)] = &[
     ("0x1p", "0x1p", "expected a decimal exponent", ""),
     ("0x1p-", "0x1p-", "expected a decimal exponent", ""),
     ("0x1.2.3p1", "0x1.2.3p1", "found `.` in", ""),
+    // loops
+    ("x, y = while (x = 0; x < 4) { }; return x", "while", "1 value is bound to 2 names", "write `_`"),
+    ("x = while (x = 0, y = 1; x < 4) { }; return x", "while", "2 values is bound to 1 name", "write `_`"),
+    (
+        "x = while (x = 0; x < 4) limit y { }",
+        "y",
+        "found the name `y`, expected the number of iterations",
+        "",
+    ),
+    ("x = while (x = 0; x < 4) limit -1 { }", "-", "expected the number of iterations", ""),
+    ("x = while (x = 0; x < 4) until { }", "until", "expected `limit` or `{`", ""),
+    ("x = while (x = 0; x < 4) x", "x", "expected `limit` or `{`", ""),
+    ("x = while (x = 0; x < 4)", "", "found the end of the text, expected `{` and the body", ""),
+    (
+        "x = while (x = 0; x < 4) {",
+        "",
+        "found the end of the text, expected a binding",
+        "the last value of a carried name",
+    ),
+    ("x = while (x = 0; x < 4) { x = x + 1", "", "expected `;`, the end of the line, or `}`", ""),
+    (
+        "x = while (x = 0; x < 4) { x + 1 }",
+        "x",
+        "found the name `x`, expected a binding",
+        "the last value of a carried name",
+    ),
+    (
+        "x = while (x = 0; x < 4) { return x }",
+        "return",
+        "expected a binding",
+        "the last value of a carried name",
+    ),
+    (
+        "x = while (x = 0; x < 4) { x: int8 = 1 }",
+        "x",
+        "expected a binding",
+        "the last value of a carried name",
+    ),
+    ("x = while (x = 0; x < 4) { x = 1, y = 2 }", ",", "expected `;`, the end of the line, or `}`", ""),
+    ("x = while (x = 0) { }", ")", "expected `,` and another carried value, or `;`", ""),
+    ("x = while (x = 0; y = 1) { }", ")", "expected `;` and the condition", ""),
+    ("x = while (x = 0; (x < 4) { }", "{", "found `{`, expected an operator", "only loops have blocks"),
+    ("x = while (x = 0; x < 4)) { }", ")", "expected `{`", ""),
+    (
+        "x = while (x = 0; x < 4) { x = 1 }",
+        "",
+        "found the end of the text, expected `return`",
+        "write `return x`",
+    ),
+    ("_, n = for (x = 0, n = 0; i in 0..4) { }", "", "expected `return`", "write `return n`"),
+    ("x = for (x = 0; i of 0..4) { }", "of", "expected `in` and a range", ""),
+    ("x = for (x = 0; i in 4) { }", ")", "expected `..` and the end of the range", ""),
+    ("x = for (x = 0; i in 0...4) { }", "...", "found `...`, expected", ""),
+    ("x = for (x = 0; i in 0..4) limit 3 { }", "limit", "expected `{`", ""),
+    ("x = for (x = 0; i in 0..4; x < 3) { }", ";", "expected `)` after the range", ""),
+    ("x = while x < 4 { x = x + 1 }", "x", "expected an operator", "x = while (x = 0;"),
+    ("0..4", "..", "found `..`, expected an operator", "x = for ("),
+    ("y = { x }", "{", "found `{`, expected an expression", "x = while (x = 0;"),
 ];
 
 #[test]
@@ -514,18 +572,39 @@ fn check(text: &str) {
                     uses[arg.index()] += 1;
                 }
             }
-            for statement in ast.statements() {
-                let (Statement::Binding { value, .. }
-                | Statement::Output { value, .. }
-                | Statement::Def { body: value, .. }) = statement
-                else {
-                    continue;
-                };
-                uses[value.root().index()] += 1;
+            for of in ast.loops() {
+                assert!(inside(&of.at) && inside(&(of.at.start..of.end)), "{text:?}");
+            }
+            for body in bodies(&ast) {
+                uses[body.root().index()] += 1;
             }
             assert!(uses.iter().all(|&n| n == 1), "{text:?}");
         }
     }
+}
+
+/// All expressions of a text.
+fn bodies(ast: &Ast) -> Vec<&Body> {
+    let mut statements: Vec<&Statement> = ast.statements().iter().collect();
+    let mut found = Vec::new();
+    for of in ast.loops() {
+        found.extend(of.carried.iter().map(|carried| &carried.first));
+        statements.extend(&of.body);
+        match &of.head {
+            LoopHead::While { bindings, condition, .. } => {
+                statements.extend(bindings);
+                found.push(condition);
+            }
+            LoopHead::For { lower, upper, .. } => found.extend([lower, upper]),
+        }
+    }
+    found.extend(statements.into_iter().filter_map(|statement| match statement {
+        Statement::Binding { value, .. }
+        | Statement::Output { value, .. }
+        | Statement::Def { body: value, .. } => Some(value),
+        Statement::Setting { .. } | Statement::Input { .. } | Statement::Loop(_) => None,
+    }));
+    found
 }
 
 #[test]
@@ -601,6 +680,59 @@ fn random_texts_never_panic() {
         check(&String::from_utf8_lossy(&bytes));
     }
     assert!(good > 500, "the loop tests little: {good}");
+}
+
+/// Loops from which parts are removed, or in which they are exchanged: some are programs, and none makes the parser panic.
+#[test]
+fn random_loops_never_panic() {
+    let whole = [
+        "x",
+        ",",
+        " n",
+        " = ",
+        "while ",
+        "(",
+        "x = y",
+        ", ",
+        "n = 1",
+        "; ",
+        "t = x + n; ",
+        "t < 4",
+        ") ",
+        "limit 3 ",
+        "{ ",
+        "x = x + t",
+        "; ",
+        "n = for (n = n; i in ",
+        "0",
+        "..",
+        "k",
+        ") { ",
+        "n = n + i",
+        " }",
+        "\n",
+        "x = (x)",
+        " }",
+        "; ",
+        "return x",
+    ];
+    let mut random = RandomText(11);
+    let mut programs = 0;
+    for _ in 0..100_000 {
+        let mut parts = whole.to_vec();
+        for _ in 0..1 + random.below(3) {
+            let (i, j) = (random.below(parts.len()), random.below(parts.len()));
+            match random.below(3) {
+                0 => drop(parts.remove(i)),
+                1 => parts.swap(i, j),
+                _ => parts.insert(i, parts[j]),
+            }
+        }
+        let text = parts.concat();
+        check(&text);
+        programs += usize::from(parsed(&text).is_ok());
+    }
+    assert!((1000..50_000).contains(&programs), "the loop tests little: {programs}");
 }
 
 #[test]

@@ -3,12 +3,15 @@
 //! The parts of a program become arrays. An array for an input must have the dtype and the extents that the text declares. A
 //! symbol has the same value everywhere.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use broadloom_core::binding::Binding;
 use broadloom_core::indices::Indices;
 use broadloom_core::reductions::ReductionCall;
-use broadloom_core::text::{GeneratorCall, Input, Item, Meaning, View, brief};
+use broadloom_core::text::{
+    GeneratorCall, Input, Item, LoopCall, LoopKind, LoopPart, LoopRun, Meaning, View, brief,
+};
 use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Literal, Op, Result, Scalar};
 use broadloom_math::Elem;
 use broadloom_mem::HostFunction;
@@ -18,7 +21,9 @@ use super::calls;
 use crate::array::Array;
 use crate::array::Operand;
 use crate::expr;
+use crate::fori_loop::range_loop;
 use crate::storage::Element;
+use crate::while_loop::LoopBuilder;
 
 /// Arrays by name, with the extents of the symbols found so far.
 pub(super) struct Arrays<'n, 'a> {
@@ -71,6 +76,37 @@ impl<'n, 'a> Arrays<'n, 'a> {
 
 impl<'a> Meaning for Arrays<'_, 'a> {
     type Value = Array<'a>;
+
+    fn repeat(
+        &mut self,
+        call: &LoopCall<'_, Array<'a>>,
+        run: &mut LoopRun<'_, Self>,
+    ) -> Result<Vec<Array<'a>>> {
+        // The builder calls one part at a time.
+        let parts = RefCell::new((self, run));
+        let evaluate = |part: LoopPart, state: &[Array<'a>]| {
+            let (meaning, run) = &mut *parts.borrow_mut();
+            run(meaning, part, state)
+        };
+        let condition = |state: &[Array<'a>]| {
+            let values = evaluate(LoopPart::Condition, state)?;
+            values.into_iter().next().ok_or_else(|| Error::new(ErrorKind::Internal, "no condition"))
+        };
+        let name = |i: usize| format!("`{}`", brief(call.names[i]));
+        match &call.kind {
+            LoopKind::While(limit) => {
+                let body = |state: &[Array<'a>]| evaluate(LoopPart::Body, state);
+                let (condition, body, name, limit) = (&condition, &body, &name, *limit);
+                LoopBuilder { function: "while", hidden: 0, condition, body, name, limit }.build(&call.state)
+            }
+            LoopKind::For(bounds) => {
+                let body = |i: &Array<'a>, state: &[Array<'a>]| {
+                    evaluate(LoopPart::Body, &[std::slice::from_ref(i), state].concat())
+                };
+                range_loop("for", &name, bounds.clone(), &body, &call.state)
+            }
+        }
+    }
 
     fn literal(&mut self, x: Literal) -> Array<'a> {
         Array::scalar(x)

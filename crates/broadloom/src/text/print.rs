@@ -7,14 +7,16 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use broadloom_core::text::nodes::computation;
+use broadloom_core::text::nodes::{computation, repeated, tuple};
 use broadloom_core::text::{is_name, print as words};
 use broadloom_core::{DType, Dims, Error, ErrorKind, Result};
 use broadloom_mem::FloatEnv;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use crate::array::{Array, Kind, Leaf};
 use crate::text::Library;
+use crate::while_loop::inner_operands;
 
 /// Prints a program, with types written out, whose results are these arrays under these names.
 ///
@@ -23,7 +25,7 @@ use crate::text::Library;
 ///
 /// # Errors
 /// [`ErrorKind::Name`] for a name that is not valid in a text or is given twice, for two different inputs or host functions with
-/// the same name, for a host function with the name of a function of the language, and for a loop.
+/// the same name, and for a host function with the name of a function of the language.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -85,10 +87,18 @@ impl<'a> Printed<'a> {
         let mut functions: HashMap<&str, u64> = HashMap::new();
         let mut library = Library::default();
         for array in &nodes.order {
-            if matches!(array.0.kind, Kind::Loop(_) | Kind::Leaf(Leaf::Carried)) {
-                return Err(Error::new(ErrorKind::Name, "print: a text has no loops"));
-            }
-            if let Kind::Host { function, .. } = &array.0.kind {
+            let called = match &array.0.kind {
+                Kind::Host { function, .. } => std::slice::from_ref(function),
+                Kind::Loop(of) => &of.functions[..],
+                Kind::Leaf(Leaf::Carried) => {
+                    return Err(Error::new(
+                        ErrorKind::Name,
+                        "print: a carried value is used outside of its loop",
+                    ));
+                }
+                _ => &[],
+            };
+            for function in called {
                 match functions.insert(function.name(), function.id()) {
                     None => library.register(function)?,
                     Some(id) if id != function.id() => {
@@ -175,13 +185,31 @@ impl<'e, 'a> Nodes<'e, 'a> {
             }
             if !operands_done {
                 pending.push((array, true));
-                pending.extend(array.0.kind.operands().rev().map(|arg| (arg, false)));
+                let operands: SmallVec<[&'e Array<'a>; 3]> = inner_operands(array).collect();
+                pending.extend(operands.into_iter().rev().map(|arg| (arg, false)));
                 continue;
             }
             self.ids.insert(address(array), self.order.len());
             self.order.push(array);
             self.uses.push(1);
         }
+    }
+}
+
+impl Nodes<'_, '_> {
+    /// The positions of the values of each loop, in the order in which it carries them, by the position of the first.
+    fn loops(&self) -> FxHashMap<usize, Vec<Option<usize>>> {
+        let mut firsts: FxHashMap<(usize, Vec<usize>), usize> = FxHashMap::default();
+        let mut found: FxHashMap<usize, Vec<Option<usize>>> = FxHashMap::default();
+        for (id, array) in self.order.iter().enumerate() {
+            if let Kind::Loop(of) = &array.0.kind {
+                let key = (Arc::as_ptr(&of.region) as usize, of.args.iter().map(address).collect());
+                let first = *firsts.entry(key).or_insert(id);
+                let items = found.entry(first).or_insert_with(|| vec![None; of.region.carried()]);
+                items[of.item as usize] = Some(id);
+            }
+        }
+        found
     }
 }
 
@@ -203,7 +231,24 @@ impl<'a> Printer<'a> {
             wanted.entry(address(root)).or_insert(name);
         }
         let mut names: Vec<String> = Vec::with_capacity(nodes.order.len());
+        let loops = nodes.loops();
+        // The names of the values of loops that are bound with the first of them.
+        let mut bound: FxHashMap<usize, String> = FxHashMap::default();
         for (id, array) in nodes.order.iter().enumerate() {
+            if let Some(items) = loops.get(&id) {
+                for &item in items.iter().flatten() {
+                    bound.insert(item, self.given(&wanted, nodes.order[item]));
+                }
+                let targets = tuple(items.iter().map(|item| item.and_then(|item| bound.get(&item).cloned())));
+                let args: Vec<&str> =
+                    inner_operands(array).map(|arg| names[nodes.ids[&address(arg)]].as_str()).collect();
+                let value = self.repeated(array, &args);
+                let _ = writeln!(self.body, "{targets} = {value}");
+            }
+            if let Some(name) = bound.remove(&id) {
+                names.push(name);
+                continue;
+            }
             let name = |arg: &Array<'a>| names[nodes.ids[&address(arg)]].as_str();
             let value = match array.leaf() {
                 Some(Leaf::Data(_)) => {
@@ -235,21 +280,38 @@ impl<'a> Printer<'a> {
                 }
                 Some(Leaf::Const(x) | Leaf::Rounded(x, _)) => words::constant(*x).to_string(),
                 Some(Leaf::Index(len)) => words::index(*len).to_string(),
-                // Printing refuses loops.
+                // Printing refuses carried values.
                 Some(Leaf::Carried) => String::new(),
                 None => computation(&array.0.kind, name, |function| function.name()).unwrap_or_default(),
             };
-            let name = match wanted.get(&address(array)) {
-                Some(name) => (*name).to_owned(),
-                None => {
-                    self.temporaries += 1;
-                    self.fresh("t", self.temporaries - 1)
-                }
-            };
+            let name = self.given(&wanted, array);
             let _ = writeln!(self.body, "{name}: {}{} = {value}", array.dtype(), array.all_dims());
             names.push(name);
         }
         names
+    }
+
+    /// The name that is wanted for a value, or a new one.
+    fn given(&mut self, wanted: &FxHashMap<usize, &str>, array: &Array<'a>) -> String {
+        match wanted.get(&address(array)) {
+            Some(name) => (*name).to_owned(),
+            None => {
+                self.temporaries += 1;
+                self.fresh("t", self.temporaries - 1)
+            }
+        }
+    }
+
+    /// The text of a loop over operands of these names, with other names in it than those that are taken.
+    fn repeated(&self, array: &Array<'a>, args: &[&str]) -> String {
+        let Kind::Loop(of) = &array.0.kind else { return String::new() };
+        let begins = |name: &str| {
+            name.starts_with(['s', 'v', 'o']) && name[1..].starts_with(|c: char| c.is_ascii_digit())
+        };
+        let underscores = |name: &str| name.len() - name.trim_end_matches('_').len();
+        let taken = self.taken.iter().filter(|name| begins(name)).map(|name| underscores(name) + 1);
+        let functions: Vec<&str> = of.functions.iter().map(|function| function.name()).collect();
+        repeated(&of.region, args, &functions, &"_".repeat(taken.max().unwrap_or(0)))
     }
 
     /// Returns an unused name: the stem and the number, with as many underscores appended as necessary.

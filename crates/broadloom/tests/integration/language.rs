@@ -2,10 +2,10 @@
 //! documented results; declared inputs, user-defined functions and libraries.
 
 use broadloom::prelude::*;
-use broadloom::text::{Library, ParseOptions, Printed, Program, print};
-use broadloom::{Dim, ErrorKind, HostFunction, In, Kernel, Literal, Options, Out, typed_graph};
+use broadloom::text::{Library, ParseOptions, Printed, Program, TextError, print};
+use broadloom::{Dim, ErrorKind, HostFunction, In, Kernel, Literal, Options, Out, typed_graph, while_loop};
 use broadloom_testkit::differential;
-use broadloom_testkit::random::{Size, program};
+use broadloom_testkit::random::{Program as RandomProgram, Size, program, program_with_loops};
 
 /// Options for a text that may contain the values of its inputs.
 fn with_data() -> ParseOptions {
@@ -29,20 +29,236 @@ fn there_and_back<'a>(arrays: &[&Array<'a>]) -> (String, Vec<Array<'a>>) {
 fn what_is_printed_reads_back_as_the_same_graph() {
     for seed in 0..1500 {
         let size = if seed % 500 == 0 { Size::Long } else { Size::Small };
-        let program = program(seed, size);
-        let arrays = differential::arrays(&program).expect("it types");
-        let roots: Vec<&Array<'static>> = program.roots.iter().map(|&root| &arrays[root]).collect();
-        let (text, built) = there_and_back(&roots);
-        let again: Vec<&Array<'static>> = built.iter().collect();
-        let options = Options::default().with_semantics(program.semantics);
-        let graph = |roots: &[&Array<'static>]| {
-            let typed = typed_graph(roots, &options).expect("a graph");
-            let nodes: Vec<_> = typed.graph.nodes().iter().map(|n| (n.kind.clone(), n.dtype)).collect();
-            (nodes, typed.roots)
-        };
-        assert!(graph(&roots) == graph(&again), "seed {seed}\n{text}");
-        assert_eq!(there_and_back(&again).0, text, "seed {seed}");
+        reads_back(seed, &program(seed, size));
     }
+}
+
+#[test]
+fn printed_loops_read_back_as_the_same_graph() {
+    let nested = (0..600).filter(|&seed| reads_back(seed, &program_with_loops(seed)).contains("_1 = "));
+    assert!(nested.count() > 50, "few loops in loops");
+}
+
+/// Checks that the printed text of a program is read back as the same graph. Returns the text.
+fn reads_back(seed: u64, program: &RandomProgram) -> String {
+    let arrays = differential::arrays(program).expect("it types");
+    let roots: Vec<&Array<'static>> = program.roots.iter().map(|&root| &arrays[root]).collect();
+    let (text, built) = there_and_back(&roots);
+    let again: Vec<&Array<'static>> = built.iter().collect();
+    let options = Options::default().with_semantics(program.semantics);
+    let graph = |roots: &[&Array<'static>]| {
+        let typed = typed_graph(roots, &options).expect("a graph");
+        let nodes: Vec<_> = typed.graph.nodes().iter().map(|n| (n.kind.clone(), n.dtype)).collect();
+        (nodes, typed.roots)
+    };
+    assert!(graph(&roots) == graph(&again), "seed {seed}\n{text}");
+    assert_eq!(there_and_back(&again).0, text, "seed {seed}");
+    text
+}
+
+/// The values of a loop are bound together, and names in the loop differ from those of inputs.
+#[test]
+fn a_printed_loop_binds_its_values_together() -> Result<()> {
+    let c = Array::input("s1", DType::Float64, &["n".into()])?;
+    let start = [Array::scalar(0.0), Array::scalar(0), c.clone()];
+    let [z, n, _] = while_loop(
+        |[z, _, _]| (z * z).less(4.0),
+        |[z, n, old]| [z * z + &c, n + 1, old.clone()],
+        start,
+        100,
+    )?;
+    let text = print(&[("z", &z), ("n", &n)])?;
+    assert!(text.starts_with("s1: float64[n]\n"), "{text}");
+    assert!(text.contains("\nz, n, _ = while (s0_ = "), "{text}");
+    let program = Program::parse(&text)?;
+    let built = program.build(&[])?;
+    let named: Vec<(&str, &Array<'_>)> = built.iter().map(|(name, x)| (*name, x)).collect();
+    assert_eq!(print(&named)?, text);
+    let carried = std::cell::RefCell::new(None);
+    let keep = |state: &[Array<'static>; 1]| {
+        carried.replace(Some(state[0].clone()));
+        state.clone()
+    };
+    while_loop(|[x]| x.less(1.0), keep, [Array::from_vec(vec![0.0])], 1)?;
+    let inside = carried.take().expect("the body ran");
+    let error = print(&[("y", &inside)]).expect_err("a carried value");
+    assert_eq!(error.to_string(), "print: a carried value is used outside of its loop");
+    Ok(())
+}
+
+/// The values of `text` over `x = [1, 2, 5]` and `k = [0, 3, 4]`, as float64.
+fn values(text: &str) -> std::result::Result<Vec<Vec<f64>>, TextError> {
+    let given = || [("x", Array::from_vec(vec![1.0, 2.0, 5.0])), ("k", Array::from_vec(vec![0_i64, 3, 4]))];
+    let program = Program::parse(text)?;
+    let names: Vec<String> = program.inputs().map(|input| input.name().to_owned()).collect();
+    let given: Vec<_> = given().into_iter().filter(|(name, _)| names.iter().any(|x| x == name)).collect();
+    let results = program.build(&given)?;
+    let evaluated = results.iter().map(|(_, x)| x.astype(DType::Float64).to_vec::<f64>());
+    Ok(evaluated.collect::<Result<_>>().expect("they evaluate"))
+}
+
+#[test]
+fn loops_in_texts_have_the_values_of_loops_over_numbers() {
+    let (x, k) = ([1.0, 2.0, 5.0], [0_i64, 3, 4]);
+    let found = values("y, n = while (y = x, n = 0; y < 30) limit 4 { y = 2 * y; n = n + 1 }; return y, n");
+    let expected = x.map(|mut y| {
+        let mut n = 0;
+        while n < 4 && y < 30.0 {
+            (y, n) = (2.0 * y, n + 1);
+        }
+        (y, f64::from(n))
+    });
+    assert_eq!(found.expect("a program"), [expected.map(|x| x.0).to_vec(), expected.map(|x| x.1).to_vec()]);
+
+    let found = values(
+        "def next(y, i) = y * 2 + astype(i, float64)\ny = for (y = x; i in 1..k) {\n  y = next(y, i)\n}\nreturn y",
+    );
+    let expected = [0, 1, 2].map(|e| (1..k[e]).fold(x[e], |y, i| y * 2.0 + i as f64));
+    assert_eq!(found.expect("a program"), [expected]);
+
+    // Bindings run in order: the second line of the body reads the new `a`, the third the old `c`.
+    let text = "a, b, c = while (a = 1, b = 0, c = 0; twice = 2 * a; twice < 20) {
+        a = a + 1; old = b
+        b = a * 10
+        c = c + old
+        a = a + 1
+    }
+    return a = a + 0 * k, b = b + 0 * k, c = c + 0 * k";
+    let (mut a, mut b, mut c) = (1, 0, 0);
+    while 2 * a < 20 {
+        a += 1;
+        let old = b;
+        b = a * 10;
+        c += old;
+        a += 1;
+    }
+    let expected = [a, b, c].map(|x| vec![f64::from(x); 3]);
+    assert_eq!(values(text).expect("a program"), expected);
+
+    // A loop in a loop, whose names are reused and whose result is a carried value.
+    let text = "total = for (total = 0; i in 0..k) { total, _ = while (total = total, j = i; j > 0) { total = total + j; j = j - 1 } }; return total";
+    let expected = k.map(|k| (0..k).map(|i| (1..=i).sum::<i64>()).sum::<i64>() as f64);
+    assert_eq!(values(text).expect("a program"), [expected]);
+
+    // The keywords are names elsewhere.
+    let text =
+        "while = k; for = while + 1; limit = for; in = limit * 2\ndef f(while) = while\nreturn f(in) - while";
+    assert_eq!(values(text).expect("a program"), [k.map(|k| (k + 2) as f64)]);
+}
+
+#[test]
+fn errors_in_loops_have_places() {
+    for (text, at, kind, words) in [
+        (
+            "y = while (y = x; x[0] < z) { y = y + 1 }; y",
+            25,
+            ErrorKind::Name,
+            "`z` is not known; known are `x`, `y`",
+        ),
+        (
+            "y = while (y = x; y < 9) { y = y + true }; y",
+            33,
+            ErrorKind::DType,
+            "add: float64 with the literal true",
+        ),
+        (
+            "y = while (y = x; y + 1) { y = y + 1 }; y",
+            4,
+            ErrorKind::DType,
+            "while: the condition must be bool, not float64[3]",
+        ),
+        (
+            "y = while (y = k; y < 9) { y = y * 0.5 + x }; y",
+            33,
+            ErrorKind::DType,
+            "multiply: int64 with the literal 0.5",
+        ),
+        (
+            "y = while (y = k; y < 9) { y = x }; y",
+            4,
+            ErrorKind::DType,
+            "while: `y` is int64, but becomes float64",
+        ),
+        (
+            "y = while (y = x; y < 9) { y = y + sum(y) }; y",
+            4,
+            ErrorKind::Shape,
+            "while: `y` is made by sum, which does not work element by element",
+        ),
+        (
+            "y = for (y = x; i in 0..x) { y = y + 1 }; y",
+            4,
+            ErrorKind::DType,
+            "for: the upper bound is float64, but must be an integer",
+        ),
+        (
+            "y = while (y = x; y < 9) { z = y; z = z + 1; y = z }; y",
+            34,
+            ErrorKind::Name,
+            "`z` has a value already; in a loop only carried values change",
+        ),
+        (
+            "y = while (y = x; y < 9) { x = y + 1; y = x }; y",
+            15,
+            ErrorKind::Name,
+            "`x` is used before it has a value",
+        ),
+        (
+            "y = for (y = x; i in 0..k) { i = i + 1; y = y + 1 }; y",
+            29,
+            ErrorKind::Name,
+            "`i` has a value already; in a loop only carried values change",
+        ),
+        (
+            "y, z = while (y = x, y = k; y < 9) { y = y + 1 }; y",
+            21,
+            ErrorKind::Name,
+            "there are two carried values `y`",
+        ),
+        (
+            "y = for (i = x; i in 0..k) { }; y",
+            16,
+            ErrorKind::Name,
+            "the integer and a carried value are both named `i`",
+        ),
+        ("y = while (y = x; y < 9) { z = y; y = z + 1 }; y + z", 51, ErrorKind::Name, "`z` is not known"),
+        (
+            "y = while (y = x; y < 9) { y = y + 1 }; y = 1; y",
+            40,
+            ErrorKind::Name,
+            "`y` has a value already; give it another name",
+        ),
+        (
+            "y = while (y = x; y < 9) { y, z = while (y = y, i = 0; i < 2) { i = i + 1 }; z = 3 }; y",
+            77,
+            ErrorKind::Name,
+            "`z` has a value already",
+        ),
+        ("y = while (y = x; y < 9) { y = f(y) }; y", 31, ErrorKind::Name, "there is no function `f`"),
+    ] {
+        let error = values(text).expect_err(text);
+        let told = format!("{}; {}", error.message, error.help.clone().unwrap_or_default());
+        assert_eq!((error.kind, error.span.start), (kind, at), "{text}: {error}");
+        assert!(told.starts_with(words), "{text}: {error}");
+    }
+    let nested = |n: usize| {
+        let (open, close) = ("y = while (y = y; y < 9) limit 1 { ".repeat(n), " }".repeat(n));
+        values(&format!("y = while (y = x; y < 9) limit 1 {{ {open}y = y + 1{close} }}; y"))
+    };
+    assert_eq!(nested(7).expect("a program"), [[2.0, 3.0, 6.0]]);
+    let error = nested(8).expect_err("nine loops");
+    assert_eq!((error.kind, &*error.message), (ErrorKind::Limit, "more than 8 loops are nested"));
+    let many = |n: usize| {
+        let names = |of: &str| (0..n).map(|i| format!("{of}{i}")).collect::<Vec<_>>().join(", ");
+        let state = (0..n).map(|i| format!("a{i} = x")).collect::<Vec<_>>().join(", ");
+        values(&format!("{} = while ({state}; a0 < 1) {{ }}; return b0", names("b")))
+    };
+    assert_eq!(many(64).expect("a program"), [[1.0, 2.0, 5.0]]);
+    let error = many(65).expect_err("too many values");
+    assert_eq!(
+        (error.kind, &*error.message),
+        (ErrorKind::Limit, "while: 65 carried values, the limit is 64")
+    );
 }
 
 #[test]

@@ -1,0 +1,123 @@
+"""Loops over the elements of arrays: each element repeats a body, as a scalar program would.
+
+The functions of a loop are called with arrays that have no values, and the engine records what they compute. A state is
+a tree of tuples, lists and dicts; its leaves are passed to the engine in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import index
+from typing import Any
+
+from broadloom import _core
+from broadloom._array import Array
+from broadloom._core import Handle
+from broadloom._operators import Number, operand
+from broadloom._structure import Piece, Structure, taken_apart
+from broadloom._tracebacks import shows_users_lines
+
+__all__ = ["fori_loop", "while_loop"]
+
+Leaf = Handle | Number
+
+
+@shows_users_lines
+def while_loop(
+    cond: Callable[[Any], Any], body: Callable[[Any], Any], state: Any, limit: int | None = None, counts: bool = False
+) -> Any:
+    """Repeats `body` for each element while `cond` holds, and returns the last state.
+
+    A state is an array or a number, or a tuple, list or dict of states. `cond(state)` is a bool for each element, and
+    `body(state)` is the next state, with the same structure, shapes and dtypes. The two are called with arrays that
+    have no values, as a function is by `jit`, and may use other arrays. The loop has the shape to which the state and
+    these arrays broadcast. A Python number in the state takes the dtype that the body gives it.
+
+    Each element performs its own iterations, as a scalar program would: once its condition is false, which is tested
+    before each iteration, its values do not change any more. Iterations that it does not perform raise no errors.
+
+    An element ends after `limit` iterations. Without a limit, more than a million iterations of an element raise
+    LimitError when the result is computed. With `counts=True`, returns the state and the number of iterations of each
+    element, int64.
+
+    Raises TypeError or ValueError for functions that are not element-wise (reductions, views), and for a state whose
+    structure, shapes or dtypes change. It names a carried value by its position among the leaves of the state.
+
+    >>> a = bl.asarray([2.0, 9.0, 1e-6])
+    >>> bl.while_loop(lambda x: abs(x * x - a) > 1e-15 * a, lambda x: (x + a / x) / 2, 1.0, limit=100)
+    Array([1.41421356e+00, 3.00000000e+00, 1.00000000e-03], dtype=float64)
+    """
+    leaves, structure = _taken_apart(state)
+    count = len(leaves)
+
+    def tested(handles: list[Handle]) -> list[Leaf]:
+        return [operand(cond(_state(structure, handles[:count])))]
+
+    def repeated(handles: list[Handle]) -> list[Leaf]:
+        made = _next("while_loop", structure, body(_state(structure, handles[:count])))
+        return made + [_core.apply("add", handle, 1) for handle in handles[count:]]
+
+    most = None if limit is None else index(limit)
+    if most is not None and most < 0:
+        raise ValueError(f"while_loop: the limit is {most}, but must be at least 0")
+    if counts:
+        leaves.append(Handle.full([], 0, "int64"))
+    made = _core.while_loop(tested, repeated, leaves, None if most is None else min(most, 2**64 - 1))
+    last = _state(structure, made[:count])
+    return (last, Array._of(made[count])) if counts else last
+
+
+@shows_users_lines
+def fori_loop(lower: Array | int, upper: Array | int, body: Callable[[Any, Any], Any], state: Any) -> Any:
+    """Repeats `body` for each integer from `lower` up to `upper`, exclusive, and returns the last state.
+
+    `body(i, state)` is the next state, as in `while_loop`. The bounds may be arrays, so that each element has its own
+    range, which may be empty. The integer is int64 if both bounds are Python integers, and otherwise has the dtype to
+    which the arrays promote.
+
+    Raises TypeError for bounds that are no integers, and what `while_loop` raises.
+
+    >>> n = bl.asarray([3, 0, 5])
+    >>> bl.fori_loop(0, n, lambda i, total: total + i, 0)
+    Array([ 3,  0, 10], dtype=int64)
+    """
+    leaves, structure = _taken_apart(state)
+
+    def repeated(handles: list[Handle]) -> list[Leaf]:
+        return _next("fori_loop", structure, body(Array._of(handles[0]), _state(structure, handles[1:])))
+
+    return _state(structure, _core.fori_loop(operand(lower), operand(upper), repeated, leaves))
+
+
+def _taken_apart(state: Any) -> tuple[list[Leaf], Structure]:
+    """The leaves of a state as operands, and its structure."""
+    leaves: list[Leaf] = []
+
+    def leaf(value: Any) -> Piece:
+        leaves.append(operand(value))
+        return ("leaf", len(leaves) - 1)
+
+    return leaves, taken_apart(state, leaf)
+
+
+def _state(structure: Structure, handles: list[Handle]) -> Any:
+    return structure([Array._of(handle) for handle in handles])
+
+
+def _next(name: str, structure: Structure, state: Any) -> list[Leaf]:
+    """The leaves of the next state, which must have this structure."""
+    leaves, made = _taken_apart(state)
+    if made.pieces != structure.pieces:
+        raise TypeError(f"{name}: the state is {_shown(structure)}, but the body returns {_shown(made)}")
+    return leaves
+
+
+def _shown(structure: Structure) -> str:
+    """A structure as a Python expression, with a dot for each leaf."""
+    count = sum(kind == "leaf" for kind, _ in structure.pieces)
+    return repr(structure([_Dot()] * count))
+
+
+class _Dot:
+    def __repr__(self) -> str:
+        return "·"

@@ -1,0 +1,241 @@
+"""Loops: each expected value is computed by a Python loop over numbers, element by element."""
+
+import threading
+import time
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+import pytest
+
+import broadloom as bl
+
+
+def escape(c: complex, limit: int = 30) -> tuple[float, float, int]:
+    x = y = 0.0
+    n = 0
+    while n < limit and x * x + y * y <= 4:
+        x, y = x * x - y * y + c.real, 2 * x * y + c.imag
+        n += 1
+    return x, y, n
+
+
+CX = np.linspace(-2.0, 0.5, 23)
+CY = np.linspace(-1.25, 1.25, 17).reshape(17, 1)
+EXPECTED = [np.array([[escape(complex(cx, cy))[i] for cx in CX] for cy in CY[:, 0]]) for i in range(3)]
+
+
+def mandelbrot(cx: Any, cy: Any) -> Any:
+    def body(state: dict[str, Any]) -> dict[str, Any]:
+        x, y = state["x"], state["y"]
+        return {"x": x * x - y * y + cx, "y": 2 * x * y + cy}
+
+    start = {"x": 0.0, "y": 0.0}
+    last, n = bl.while_loop(lambda state: state["x"] ** 2 + state["y"] ** 2 <= 4, body, start, limit=30, counts=True)
+    return last["x"], last["y"], n
+
+
+@pytest.mark.parametrize("make", [bl.asarray, np.asarray], ids=["ours", "numpy"])
+def test_each_element_iterates_by_itself(make: Any) -> None:
+    for found, expected in zip(mandelbrot(make(CX), make(CY)), EXPECTED, strict=True):
+        assert isinstance(found, bl.Array)
+        np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+def test_a_jitted_function_has_loops() -> None:
+    compiled = bl.jit(mandelbrot)
+    for found, expected in zip(compiled(CX, CY), EXPECTED, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    # Another length runs the same kernel.
+    x, _, n = compiled(CX[:5], CY[:3])
+    np.testing.assert_array_equal(x, EXPECTED[0][:3, :5])
+    np.testing.assert_array_equal(n, EXPECTED[2][:3, :5])
+    assert "while" in compiled.text()
+    assert len(compiled.entries()) == 1
+    parallel = bl.jit(mandelbrot, threads=2)
+    np.testing.assert_array_equal(parallel(CX, CY)[2], EXPECTED[2])
+
+
+Point = namedtuple("Point", "x n")
+
+
+@pytest.mark.parametrize(
+    "state, body",
+    [
+        ((1.0, 0), lambda s: (s[0] * 2, s[1] + 1)),
+        ([1.0, 0], lambda s: [s[0] * 2, s[1] + 1]),
+        (Point(1.0, 0), lambda s: Point(s.x * 2, s.n + 1)),
+        ({"a": (1.0,), "b": [0]}, lambda s: {"a": (s["a"][0] * 2,), "b": [s["b"][0] + 1]}),
+    ],
+    ids=["tuple", "list", "named tuple", "nested"],
+)
+def test_a_state_is_a_tree(state: Any, body: Any) -> None:
+    limit = bl.asarray([1.0, 5.0, 100.0])
+
+    def leaves(state: Any) -> list[Any]:
+        if isinstance(state, dict):
+            return [leaf for part in state.values() for leaf in leaves(part)]
+        return [leaf for part in state for leaf in leaves(part)] if isinstance(state, (tuple, list)) else [state]
+
+    made = bl.while_loop(lambda s: leaves(s)[0] < limit, body, state)
+    assert type(made) is type(state)
+    x, n = leaves(made)
+    assert np.asarray(x).tolist() == [1.0, 8.0, 128.0]
+    assert np.asarray(n).tolist() == [0, 3, 7] and n.dtype == bl.int64
+
+
+def test_numbers_take_the_dtype_of_the_body() -> None:
+    x = bl.asarray(np.array([1, 3], "f4"))
+    y, n = bl.while_loop(lambda s: s[0] < 9, lambda s: (s[0] * x + 1, s[1] + 1), (0, 0))
+    assert (y.dtype, n.dtype) == (bl.float32, bl.int64)
+    # 0, 1, 2, …, 9 and 0, 1, 4, 13
+    assert np.asarray(y).tolist() == [9.0, 13.0] and np.asarray(n).tolist() == [9, 3]
+
+    @bl.jit
+    def steps(x: Any, start: Any, most: Any) -> Any:
+        return bl.while_loop(lambda y: y < most, lambda y: y * x + 1, start)
+
+    for start, most in [(0, 9), (0.5, 9), (0.5, 4.5)]:
+        expected = []
+        for factor in (1.0, 3.0):
+            value = float(start)
+            while value < most:
+                value = value * factor + 1
+            expected.append(value)
+        found = steps(np.array([1, 3], "f4"), start, most)
+        assert found.dtype == np.float32 and found.tolist() == expected
+
+
+def test_a_range_is_a_loop_over_its_integers() -> None:
+    n = bl.asarray([0, 1, 5, -3])
+    total = bl.fori_loop(-2, n, lambda i, total: total + i, 0)
+    assert np.asarray(total).tolist() == [sum(range(-2, n)) for n in (0, 1, 5, -3)]
+    low = bl.asarray(np.array([[120], [-128]], "i1"))
+    high = bl.asarray(np.array([127, 125], "i1"))
+    last, count = bl.fori_loop(low, high, lambda i, s: (i, s[1] + 1), (low, 0))
+    assert last.dtype == bl.int8 and np.asarray(last).tolist() == [[126, 124], [126, 124]]
+    assert np.asarray(count).tolist() == [[7, 5], [255, 253]]
+    power = bl.jit(lambda x, n: bl.fori_loop(0, n, lambda _, y: y * x, 1.0))
+    assert power(np.array([2.0, 3.0]), np.array([10, 0])).tolist() == [1024.0, 1.0]
+    assert power(np.array([2.0, 3.0]), 3).tolist() == [8.0, 27.0]
+
+
+def test_loops_contain_loops() -> None:
+    n = bl.asarray([1, 6, 27])
+
+    def halved(state: tuple[Any, Any]) -> tuple[Any, Any]:
+        return bl.while_loop(lambda s: s[0] % 2 == 0, lambda s: (s[0] // 2, s[1] + 1), state)
+
+    def body(state: tuple[Any, Any]) -> tuple[Any, Any]:
+        n, steps = halved(state)
+        odd = n != 1
+        return bl.where(odd, n * 3 + 1, n), bl.where(odd, steps + 1, steps)
+
+    _, steps = bl.while_loop(lambda s: s[0] != 1, body, (n, 0))
+    assert np.asarray(steps).tolist() == [0, 8, 111]
+
+
+def test_the_rule_of_promotion_is_that_of_the_state() -> None:
+    x = bl.asarray(np.array([1, 2], "i4"))
+    made = bl.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] + x), (x, np.zeros(2)))
+    assert made[1].dtype == bl.float64 and np.asarray(made[1]).tolist() == [2.0, 2.0]
+    with bl.set_options(promotion="strict"), pytest.raises(TypeError, match="cannot promote"):
+        bl.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] + x), (x, np.zeros(2)))
+
+
+def test_the_result_is_an_array_like_others() -> None:
+    x = bl.asarray([1.0, 3.0])
+    y, n = bl.while_loop(lambda y: y < 20, lambda y: y * 2, x, counts=True)
+    assert bl.sum(y + n).__float__() == 32 + 24 + 5 + 3
+    assert float(y[1]) == 24.0 and n[0] == 5
+    x = np.array([1.0, 3.0])
+    lent = bl.while_loop(lambda y: y < 20, lambda y: y * 2, x)
+    x[1] = 19.0
+    assert np.asarray(lent).tolist() == [32.0, 38.0]
+    assert bl.while_loop(lambda y: y < 20, lambda y: y * 2, 3, limit=0).item() == 3
+
+
+X = bl.asarray([1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda: bl.while_loop(lambda x: x + 1, lambda x: x, X), TypeError, "the condition must be bool, not float64"),
+        (lambda: bl.while_loop(lambda x: x < 1, lambda x: x > 1, X), TypeError, "carried value 0 is float64, but becomes bool"),
+        (lambda: bl.while_loop(lambda x: x < 1, lambda x: bl.sum(x), X), ValueError, "is made by sum"),
+        (lambda: bl.while_loop(lambda x: x < 1, lambda x: x[::-1], X), ValueError, "does not work element by element"),
+        (lambda: bl.while_loop(lambda x: x < 1, lambda x: (x, x), X), TypeError, r"the state is ·, but the body returns \(·, ·\)"),
+        (lambda: bl.while_loop(lambda s: s[0] < 1, lambda s: [s[0]], (X,)), TypeError, r"the state is \(·,\), but the body returns \[·\]"),
+        (lambda: bl.while_loop(lambda x: x < 1, lambda x: None, X), TypeError, "expected an array"),
+        (lambda: bl.while_loop(lambda x: "y", lambda x: x, X), TypeError, "expected an array"),
+        (lambda: bl.while_loop(lambda x: x < 1, lambda x: x, ()), (TypeError, ValueError), "there is no carried value"),
+        (lambda: bl.while_loop(lambda x: x < 1, lambda x: x, X, limit=-1), ValueError, "the limit is -1"),
+        (lambda: bl.while_loop(lambda x: x < 1, lambda x: x, X, limit=1.5), TypeError, "integer"),
+        (lambda: bl.fori_loop(0, 1.5, lambda i, x: x, X), TypeError, "the upper bound is float64, but must be an integer"),
+        (lambda: bl.fori_loop(0, 3, lambda i, x: (x, i), X), TypeError, "fori_loop: the state is ·"),
+        (lambda: bl.while_loop(lambda s: s[0] < 1, lambda s: s, (X,) * 65), bl.LimitError, "65 carried values, the limit is 64"),
+        (lambda: bl.while_loop(lambda x: x < 1, lambda x: x if x > 1 else x, X), bl.TracerError, "use broadloom.where"),
+        (lambda: bl.while_loop(lambda x: x < 1, lambda x: np.asarray(x), X), bl.TracerError, "has none"),
+        (lambda: bl.while_loop(lambda x: x < 1, lambda x: x / 0 + 1 // int("x"), X), ValueError, "invalid literal"),
+    ],
+)  # fmt: skip
+def test_what_is_no_loop_is_refused(call: Any, error: Any, words: str) -> None:
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_an_exception_of_a_function_is_raised_as_it_is() -> None:
+    class Special(Exception):
+        pass
+
+    def body(x: Any) -> Any:
+        raise Special
+
+    with pytest.raises(Special):
+        bl.while_loop(lambda x: x < 1, body, X)
+    # The loop is not affected by an earlier failure.
+    assert np.asarray(bl.while_loop(lambda x: x < 4, lambda x: x * 2, X)).tolist() == [4.0, 4.0]
+
+
+def test_an_array_of_a_loop_has_no_values_outside() -> None:
+    kept = []
+
+    def body(x: Any) -> Any:
+        kept.append(x)
+        return x + 1
+
+    bl.while_loop(lambda x: x < 1, body, X)
+    with pytest.raises((bl.TracerError, ValueError)):
+        np.asarray(kept[0] + 1)
+
+
+def test_an_element_that_does_not_end_is_an_error() -> None:
+    x = bl.while_loop(lambda x: x > 0, lambda x: x * 1, bl.asarray([-1.0, 0.0, 2.0]))
+    with pytest.raises(bl.LimitError, match="element 2"):
+        np.asarray(x)
+
+
+def test_loops_end_at_an_interrupt_and_a_time_limit() -> None:
+    x = bl.fori_loop(0, 2**62, lambda i, x: x + 1, bl.asarray([0]))
+    since = time.monotonic()
+    with pytest.raises(bl.TimeLimitError):
+        bl.evaluate(x, max_time=0.2)
+    assert time.monotonic() - since < 5
+    timer = threading.Timer(0.3, _interrupt)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        np.asarray(x)
+    assert time.monotonic() - since < 10
+
+
+def _interrupt() -> None:
+    import _thread
+
+    _thread.interrupt_main()
+
+
+def test_evaluating_one_value_of_a_loop_evaluates_the_others() -> None:
+    x, n = bl.while_loop(lambda x: x < 9, lambda x: bl.exp(x * 0.5 + 1) - bl.sin(x) * 2 + abs(x), X, counts=True)
+    np.asarray(x)
+    assert n._handle.is_evaluated
