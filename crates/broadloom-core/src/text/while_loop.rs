@@ -170,7 +170,7 @@ impl Parser<'_> {
         let is_name = self.peek()? == Some(Token::Name);
         let mut tokens = self.lexer.clone().map_while(Result::ok);
         let next = tokens.find(|token| self.open == 0 || *token != Token::Newline);
-        Ok(is_name && matches!(next, Some(Token::Assign)) || is_name && self.is_loop())
+        Ok(is_name && (matches!(next, Some(Token::Assign)) || self.is_loop()))
     }
 
     /// Parses a statement of a loop.
