@@ -5,6 +5,7 @@
 //! would make the call valid. Sources: the Array API standard's promotion tables, and for mixed kinds with
 //! [`Promotion::NumPy`] those of NumPy 2.
 
+mod operand;
 mod promotion;
 
 use std::fmt;
@@ -19,41 +20,11 @@ use crate::scalar::Literal;
 use crate::shape::{BroadcastError, Shape};
 use crate::symbol::{Dim, Dims};
 
+pub use operand::Operand;
 pub use promotion::{
     BY_NUMPY, Bound, OfBools, Promotion, bounds_nothing, converted, literal, of_bools, pair,
 };
 use promotion::{accepted, promote, takes_any};
-
-/// An operand, described for inference.
-#[derive(Clone, Copy, Debug)]
-pub enum Operand<'a> {
-    /// An array.
-    Array(DType, &'a Shape),
-    /// An array whose shape depends on the inputs of a kernel.
-    Symbolic(DType, &'a Dims),
-    /// A 0-d literal, whose dtype follows from the arrays.
-    Literal(Literal),
-}
-
-impl Operand<'_> {
-    /// The dtype of an array; `None` for a literal.
-    fn dtype(&self) -> Option<DType> {
-        match self {
-            Operand::Array(dtype, _) | Operand::Symbolic(dtype, _) => Some(*dtype),
-            Operand::Literal(_) => None,
-        }
-    }
-}
-
-impl fmt::Display for Operand<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Operand::Array(dtype, shape) => write!(f, "{dtype}{shape}"),
-            Operand::Symbolic(dtype, dims) => write!(f, "{dtype}{dims}"),
-            Operand::Literal(x) => write!(f, "{x}"),
-        }
-    }
-}
 
 /// The types of a function applied to operands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -283,15 +254,6 @@ fn require_condition(op: Op, condition: &Operand<'_>, mode: Promotion) -> Result
     }
 }
 
-fn list(operands: &[Operand<'_>], keep: impl Fn(&Operand<'_>) -> bool) -> String {
-    let shown: Vec<String> = operands
-        .iter()
-        .filter(|x| keep(x))
-        .map(|x| x.dtype().map_or_else(|| x.to_string(), |dtype| dtype.to_string()))
-        .collect();
-    shown.join(" and ")
-}
-
 /// The shape to which operands broadcast. If some of its dimensions are symbolic, also its [`Dims`]; the shape is then
 /// the [`Dims::least_shape`].
 pub fn broadcast(op: &str, operands: &[Operand<'_>]) -> Result<(Shape, Option<Dims>)> {
@@ -347,6 +309,7 @@ fn mismatch(
 
 #[cfg(test)]
 mod tests {
+    use super::operand::list;
     use super::*;
     use crate::op::Law;
 

@@ -5,7 +5,7 @@
 
 use broadloom_math::{DType, Kind};
 
-use super::{Operand, list};
+use super::operand::{Operand, list};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold;
 use crate::op::{Law, Op};

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use broadloom_core::{Error, ErrorKind, Result};
 use broadloom_ir::loop_plan::LoopPlan;
 use broadloom_mem::{
-    Access, Block, ExecutableKernel, FloatEnv, KernelRun, Nest, Operands, Part, Scratch, SharedParts, Stores,
-    WorkingMemory, has_failed,
+    Access, Block, Buffer, ExecutableKernel, FloatEnv, KernelRun, Nest, Operands, Part, Scratch, SharedParts,
+    Stores, WorkingMemory, has_failed,
 };
 use smallvec::SmallVec;
 
@@ -25,7 +25,6 @@ use crate::engine::loops::Loops;
 use crate::engine::options::Options;
 use crate::engine::outcome::{Outcome, failing};
 use crate::engine::prepared::PreparedStage;
-use crate::engine::reduce::Tiles;
 use crate::engine::runtime::{Accesses, Executable, Request};
 use crate::engine::space::ShortReduction;
 use crate::engine::watch::Watch;
@@ -332,12 +331,14 @@ pub(super) fn walk(
     failure.map_or(Ok(()), Err)
 }
 
+/// The tiles of a thread, one for each output that is reduced.
+pub(super) type Tiles = SmallVec<[Buffer; 2]>;
+
 /// A thread's working memory, kept between runs. It takes at most some hundred kilobytes.
 #[derive(Default)]
 pub(super) struct Workspace {
     pub scratch: Scratch,
     pub memory: WorkingMemory,
-    /// The tile of each output that is reduced.
     pub tiles: Tiles,
 }
 

@@ -5,7 +5,7 @@ use broadloom::prelude::*;
 use broadloom::text::{Library, ParseOptions, Printed, Program, TextError, print};
 use broadloom::{Dim, ErrorKind, HostFunction, In, Kernel, Literal, Options, Out, typed_graph, while_loop};
 use broadloom_testkit::differential;
-use broadloom_testkit::random::{Program as RandomProgram, Size, program, program_with_loops};
+use broadloom_testkit::random::{self, Size, program, program_with_loops};
 
 /// Options for a text that may contain the values of its inputs.
 fn with_data() -> ParseOptions {
@@ -40,7 +40,7 @@ fn printed_loops_read_back_as_the_same_graph() {
 }
 
 /// Checks that the printed text of a program is read back as the same graph. Returns the text.
-fn reads_back(seed: u64, program: &RandomProgram) -> String {
+fn reads_back(seed: u64, program: &random::Program) -> String {
     let arrays = differential::arrays(program).expect("it types");
     let roots: Vec<&Array<'static>> = program.roots.iter().map(|&root| &arrays[root]).collect();
     let (text, built) = there_and_back(&roots);

@@ -18,7 +18,7 @@ use broadloom_mem::{
 use smallvec::SmallVec;
 
 use super::take::{Reductions, Results, Take};
-use crate::engine::execute::{StageRun, Workspace, memory, walk, with_workspace};
+use crate::engine::execute::{StageRun, Tiles, Workspace, memory, walk, with_workspace};
 use crate::engine::outcome::Pace;
 use crate::engine::runtime::{Accesses, Executable};
 use crate::engine::space::{Cells, Form, Space, Unit};
@@ -59,9 +59,6 @@ impl<'f> Fold<'f> {
         (reduced, stored)
     }
 }
-
-/// The tiles of a thread, one for each output that is reduced.
-pub(in crate::engine) type Tiles = SmallVec<[Buffer; 2]>;
 
 /// A thread's state for computing elements.
 pub(crate) struct Elements<'f> {

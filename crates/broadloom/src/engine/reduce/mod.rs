@@ -26,7 +26,6 @@ use crate::engine::execute::StageRun;
 use crate::engine::space::{Form, Space, Unit};
 use crate::engine::watch::Watch;
 
-pub(in crate::engine) use elements::Tiles;
 use elements::{Elements, Fold};
 pub(crate) use folding::{Blocks, Folding};
 use take::{Partials, Results, Take, append};
