@@ -89,12 +89,15 @@ def fori_loop(lower: Array | int, upper: Array | int, body: Callable[[Any, Any],
     return _state(structure, _core.fori_loop(operand(lower), operand(upper), repeated, leaves))
 
 
-def _taken_apart(state: Any) -> tuple[list[Leaf], Structure]:
-    """The leaves of a state as operands, and its structure."""
+def _taken_apart(state: Any, words: str = "state") -> tuple[list[Leaf], Structure]:
+    """The leaves of a state as operands, and its structure. `words` name the state in errors."""
     leaves: list[Leaf] = []
 
     def leaf(value: Any) -> Piece:
-        leaves.append(operand(value))
+        try:
+            leaves.append(operand(value))
+        except TypeError as error:
+            raise TypeError(f"{words}: {error}") from None
         return ("leaf", len(leaves) - 1)
 
     return leaves, taken_apart(state, leaf)
@@ -106,7 +109,7 @@ def _state(structure: Structure, handles: list[Handle]) -> Any:
 
 def _next(name: str, structure: Structure, state: Any) -> list[Leaf]:
     """The leaves of the next state, which must have this structure."""
-    leaves, made = _taken_apart(state)
+    leaves, made = _taken_apart(state, "the body's state")
     if made.pieces != structure.pieces:
         raise TypeError(f"{name}: the state is {_shown(structure)}, but the body returns {_shown(made)}")
     return leaves

@@ -107,6 +107,8 @@ def _parts(annotation: str, names: dict[str, Any]) -> list[tuple[str, Callable[[
             found.append(_several(*of_several.groups()))
         elif part.startswith("tuple["):
             found.append(_PARTS["tuple"])
+        elif part.startswith("Callable["):
+            found.append(("a function", callable))
         elif part.startswith("Literal["):
             values = re.findall(r"[\"']([^\"']+)[\"']", part)
             found.append((_listed(map(repr, values)), values.__contains__))
