@@ -308,7 +308,7 @@ def test_options_are_checked_when_a_function_is_made() -> None:
         bl.jit(plain, threads=0)
     with pytest.raises(ValueError, match="has a parameter `out`"):
         bl.jit(lambda x, out: x)
-    with pytest.raises(TypeError, match="jit: `function` is int, expected a function"):
+    with pytest.raises(TypeError, match="jit: `function` is 3, expected a function"):
         bl.jit(3)  # type: ignore[call-overload]
     divided = bl.jit(function("floor_divide"), int_division="error")
     with pytest.raises(ZeroDivisionError, match="integer division by zero"):
