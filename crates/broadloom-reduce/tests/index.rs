@@ -16,7 +16,7 @@ impl Numbers {
 }
 
 /// Draws elements that are often equal to each other: small numbers of the dtype; for floats also zeros of
-/// either sign and, rarely, NaN.
+/// either sign and, rarely, NaN or else infinities of either sign.
 trait Sample: Elem<Store = Self> + PartialOrd {
     fn sample(numbers: &mut Numbers, nan: bool) -> Self;
 }
@@ -38,6 +38,8 @@ macro_rules! floats {
             fn sample(numbers: &mut Numbers, nan: bool) -> $t {
                 match numbers.below(400) {
                     0 if nan => $of(f64::NAN),
+                    0 => $of(f64::INFINITY),
+                    399 => $of(f64::NEG_INFINITY),
                     1..60 => $of(-0.0),
                     60..120 => $of(0.0),
                     n => $of(n as f64 % 7.0 - 6.0),
