@@ -13,6 +13,7 @@ pub mod error;
 pub mod figures;
 pub mod fold;
 pub mod host;
+mod inst;
 pub mod kernel;
 pub mod loop_plan;
 mod nearest;

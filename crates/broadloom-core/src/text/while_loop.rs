@@ -4,6 +4,7 @@
 //! `x = for (x = 0.0; i in 0..k) { x = x + i }`. Their keywords are names everywhere else. At most [`MAX_NESTING`] loops are nested,
 //! so that the parser, the resolver and the evaluation may recurse along them.
 
+use broadloom_ir::figures::counted;
 use broadloom_ir::kernel::MAX_NESTING;
 
 use super::Span;
@@ -61,11 +62,8 @@ impl Parser<'_> {
         let base = std::mem::replace(&mut self.base, self.open);
         let carried = self.carried()?;
         if carried.len() != names.len() {
-            let (values, bound) = (carried.len(), names.len());
-            let [carries, is_bound_to] = [(values, "value"), (bound, "name")].map(|(n, what)| match n {
-                1 => format!("1 {what}"),
-                n => format!("{n} {what}s"),
-            });
+            let (values, bound) = (carried.len() as u64, names.len() as u64);
+            let (carries, is_bound_to) = (counted(values, "value"), counted(bound, "name"));
             let message = format!("a loop that carries {carries} is bound to {is_bound_to}");
             let help = "write `_` for a value that is not used";
             return Err(syntax(&at, message, Some(help.into())));
