@@ -226,14 +226,8 @@ impl KernelLoop {
     /// number among the [divisions](Kernel::divisions) of the body.
     pub fn part(&self, outputs: std::ops::Range<usize>) -> (Kernel, Vec<usize>) {
         let KernelLoop { body, .. } = self;
-        let mut is_needed = vec![false; body.values()];
+        let is_needed = self.needed(outputs.clone());
         let first = body.values() - body.body.len();
-        body.outputs[outputs.clone()].iter().for_each(|output| is_needed[output.value.index()] = true);
-        for (i, inst) in body.body.iter().enumerate().rev() {
-            if is_needed[first + i] {
-                body.args(inst).iter().for_each(|arg| is_needed[arg.index()] = true);
-            }
-        }
         let divisions = body.divisions().into_iter().enumerate();
         let divisions = divisions.filter(|(_, (inst, _))| is_needed[first + inst]).map(|(number, _)| number);
         let mut part =
@@ -254,6 +248,44 @@ impl KernelLoop {
         }
         part.outputs = body.outputs[outputs].iter().map(|output| new[output.value.index()].into()).collect();
         (part, divisions.collect())
+    }
+
+    /// For each value of the body, whether these outputs are computed from it.
+    pub fn needed(&self, outputs: std::ops::Range<usize>) -> Vec<bool> {
+        let KernelLoop { body, .. } = self;
+        let mut is_needed = vec![false; body.values()];
+        let first = body.values() - body.body.len();
+        body.outputs[outputs].iter().for_each(|output| is_needed[output.value.index()] = true);
+        for (i, inst) in body.body.iter().enumerate().rev() {
+            if is_needed[first + i] {
+                body.args(inst).iter().for_each(|arg| is_needed[arg.index()] = true);
+            }
+        }
+        is_needed
+    }
+
+    /// The captured value that each iteration adds to a carried integer, if nothing else reads the integer: then it need only
+    /// be known how many iterations each element performs.
+    pub fn tally(&self, item: usize) -> Option<ValueId> {
+        let KernelLoop { body, .. } = self;
+        let own = body.input(item);
+        let sum = body.outputs[1 + item].value;
+        let Definition::Inst(at) = body.definition(sum) else { return None };
+        let Code::Apply { op: Op::Add, dtype, .. } = body.body[at].code else { return None };
+        let step = match *body.body[at].args() {
+            [x, step] if x == own => step,
+            [step, x] if x == own => step,
+            _ => return None,
+        };
+        let is_captured = matches!(body.definition(step), Definition::Input(i) if (self.carried()..body.inputs.len()).contains(&i));
+        let reads = |of: ValueId| {
+            let operands = body.body.iter().flat_map(|inst| body.args(inst)).copied();
+            operands
+                .chain(body.outputs.iter().map(|output| output.value))
+                .filter(|value| *value == of)
+                .count()
+        };
+        (dtype.is_integer() && is_captured && reads(own) == 1 && reads(sum) == 1).then_some(step)
     }
 
     /// The number of iterations that estimates assume.
@@ -436,6 +468,23 @@ impl Kernel {
     /// The approximate number of vector instructions per element that the body takes in machine code.
     pub fn cost(&self) -> u64 {
         self.body.iter().fold(0, |sum, inst| u64::saturating_add(sum, self.instructions(inst.code)))
+    }
+
+    /// The reason why the kernel has no machine code, if it has none on any target.
+    pub fn never_compiled(&self) -> Option<&'static str> {
+        let calls = self.loops.iter().any(|of| !of.body.functions.is_empty());
+        calls.then_some("loops that call host functions are not compiled")
+    }
+
+    /// The approximate number of vector instructions per element of the kernel's machine code: as the cost, but the body of a
+    /// loop counts once.
+    pub fn length(&self) -> u64 {
+        self.body.iter().fold(0, |sum, inst| {
+            sum.saturating_add(match inst.code {
+                Code::Loop(number) => self.loops[number as usize].body.length(),
+                code => code.instructions().into(),
+            })
+        })
     }
 
     /// The approximate number of vector instructions per element that an instruction takes: for a loop, those of the iterations

@@ -111,7 +111,7 @@ impl PreparedStage {
             can_fail: functions.iter().any(HostFunction::can_fail),
             functions,
             estimate,
-            cost: stage.kernel.cost() as usize,
+            cost: stage.kernel.length() as usize,
             pause: cost::pause(&stage.kernel),
             traffic,
             sites: if stage.kernel.checks_division { stage.kernel.fault_sites().count() } else { 0 },
@@ -141,9 +141,14 @@ impl PreparedStage {
         matches!(&self.loops, Ok(Loops::Store(plan)) if plan.is_linear())
     }
 
-    /// Whether the kernel has loops, which are always interpreted.
-    fn has_loops(&self) -> bool {
+    /// Whether the kernel has loops, so that the time of a run depends on the values.
+    pub(crate) fn has_loops(&self) -> bool {
         !self.stage.kernel.loops.is_empty()
+    }
+
+    /// The reason why the kernel is interpreted on every target, if it is.
+    fn never_compiled(&self) -> Option<&'static str> {
+        self.stage.kernel.never_compiled()
     }
 
     /// The access of each input. A reduction packs reversed rows and every second element into tiles; other stages may read them
@@ -260,8 +265,8 @@ impl PreparedStage {
         let facts = Facts { cost, ledger: kept.ledger, has_code: code.is_some() };
         let choose = |no_compiler: Option<&'e str>| {
             let limit = options.max_compiled_cost;
-            let obstacle = match no_compiler.map(Why::NoCompiler) {
-                _ if self.has_loops() => Some(Why::Looped),
+            let never = self.never_compiled().map(Why::Never);
+            let obstacle = match never.or(no_compiler.map(Why::NoCompiler)) {
                 None if self.cost > limit => Some(Why::TooLong { cost: self.cost, limit }),
                 obstacle => obstacle,
             };
@@ -312,7 +317,7 @@ impl PreparedStage {
             if let Some(compiled) = code {
                 // The cell is set while the mutex is held, since a forked child would wait forever for a cell that another thread
                 // was setting.
-                if held && matches!(self.loops, Ok(Loops::Store(_))) && self.access()[..] == *access {
+                if held && self.may_run_direct() && self.access()[..] == *access {
                     let _ = self.direct[width].set(compiled.clone());
                 }
                 return Ok((compiled.clone(), choice));
@@ -333,6 +338,11 @@ impl PreparedStage {
     /// The interpreter's program for these accesses of inputs.
     pub(crate) fn program(&self, width: VectorWidth, access: &[Access]) -> Result<Executable> {
         Interpreter.prepare(&self.stage.kernel, &self.functions, access, width, Purpose::Store)
+    }
+
+    /// Whether a run may call machine code without a watch: not with loops, whose time is unknown.
+    fn may_run_direct(&self) -> bool {
+        matches!(self.loops, Ok(Loops::Store(_))) && !self.has_loops()
     }
 
     /// Compiles the kernel unless its code exists. Returns false if the compiler refuses the kernel, which is remembered, or if
@@ -359,7 +369,7 @@ impl PreparedStage {
     pub(crate) fn compile(&self, request: &Request<'_>) -> Result<()> {
         let options = request.options;
         let wanted = options.executor != Executor::Interp && self.cost <= options.max_compiled_cost;
-        if !self.is_linear() || self.has_loops() || !wanted {
+        if !self.is_linear() || self.never_compiled().is_some() || !wanted {
             return Ok(());
         }
         // If another thread holds the mutex, only the engine's cache keeps the code.
@@ -391,6 +401,15 @@ impl PreparedStage {
             && let State::Trial(trial) = &mut kept.states[request.width as usize][request.threads as usize]
         {
             trial.note(jit, time);
+        }
+    }
+
+    /// Records the time of a run on the interpreter, for a kernel whose loops may have repeated more often than estimated.
+    pub(crate) fn learn(&self, request: &Request<'_>, time: Duration) {
+        let _ieee = FloatEnv::ieee();
+        let cost = self.cost_of_run(request);
+        if let Ok(mut kept) = self.kept.try_lock() {
+            kept.ledger.learn(&cost, time.as_nanos() as f64);
         }
     }
 
