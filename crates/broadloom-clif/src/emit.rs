@@ -27,7 +27,7 @@ use broadloom_math::record::{Primitive, Var};
 use broadloom_mem::{Access, Stores};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, Block, BlockArg, Function, InstBuilder, MemFlagsData, UserFuncName, Value, types,
+    AbiParam, Block, BlockArg, Function, InstBuilder, MemFlagsData, StackSlot, UserFuncName, Value, types,
 };
 use cranelift_codegen::isa::{CallConv, TargetIsa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
@@ -122,6 +122,7 @@ pub fn function<'a>(
         scope: Scope::new(Rc::new(body)),
         depth: 0,
         active: None,
+        frames: SmallVec::new(),
         kernel,
         plan,
         bulk,
@@ -185,6 +186,8 @@ struct Emitter<'a> {
     /// The number of loops around the current values, and the lanes that perform their iteration; `None` for all.
     depth: u32,
     active: Option<Active>,
+    /// The stack frames of loops, by their depth.
+    frames: SmallVec<[StackSlot; 2]>,
     plan: &'a CodePlan,
     /// The task of the second function; `Bulk::None` while the usual function is emitted.
     bulk: Bulk,

@@ -307,7 +307,12 @@ impl Emitter<'_> {
     /// Takes the iterations until the first pause of a loop that begins.
     fn begin(&mut self, region: &Region, sources: &Sources) -> Counter {
         let v = &mut self.vectors;
-        let slot = v.frame(pauses::FRAME);
+        // Loops of the same depth share a frame, since they do not run at once.
+        let place = self.depth as usize - 1;
+        if self.frames.len() <= place {
+            self.frames.push(v.frame(pauses::FRAME));
+        }
+        let slot = self.frames[place];
         let frame = v.ins().stack_addr(types::I64, slot, 0);
         let flags = element_flags();
         let zero = v.ins().iconst(types::I64, 0);
