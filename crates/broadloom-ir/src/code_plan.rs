@@ -375,4 +375,56 @@ mod tests {
         // A sum does not take int8 elements; these are converted to int64 first.
         assert_eq!(plan(sum, DType::Int8, Access::Contiguous), Bulk::None);
     }
+
+    /// A kernel with a loop that applies an op to a float32 `length` times, and adds an int64 to another one.
+    fn looped(op: Op, length: u32, reads_count: bool) -> Kernel {
+        let inst = |op, dtype, args: [u32; 2]| Inst {
+            code: Code::apply(op, dtype),
+            args: [ValueId(args[0]), ValueId(args[1]), ValueId(0)],
+        };
+        let (float, int) = (DType::Float32, DType::Int64);
+        let test = if reads_count { inst(Op::Less, int, [1, 3]) } else { inst(Op::Less, float, [0, 2]) };
+        let mut body = vec![test, inst(Op::Add, int, [1, 3])];
+        body.extend((0..length).map(|i| inst(op, float, [if i == 0 { 0 } else { 5 + i }, 2])));
+        let body = Kernel {
+            inputs: vec![float, int, float, int],
+            body,
+            outputs: [4, 5 + length, 5].map(|value| ValueId(value).into()).into(),
+            ..Kernel::default()
+        };
+        let args = [0, 1, 0, 2].map(ValueId).into();
+        let item = Code::Item { item: 0, dtype: float };
+        Kernel {
+            inputs: vec![float, int],
+            params: vec![int],
+            loops: vec![KernelLoop { body, limit: Some(1000), is_numbered: false, args }],
+            body: vec![
+                Inst { code: Code::Loop(0), args: [ValueId(0); 3] },
+                Inst { code: item, args: [ValueId(3), ValueId(0), ValueId(0)] },
+            ],
+            outputs: vec![ValueId(4).into()],
+            ..Kernel::default()
+        }
+    }
+
+    /// The width of an integer that only counts iterations does not matter, and neither does the number of iterations.
+    #[test]
+    fn blocks_of_loops_are_those_of_their_bodies() {
+        let plan = |kernel: &Kernel, purpose| {
+            let access = vec![Access::Contiguous; kernel.inputs.len()];
+            CodePlan::new(kernel, &access, VectorWidth::W256, purpose)
+        };
+        let (short, counted) = (looped(Op::Multiply, 3, false), looped(Op::Multiply, 3, true));
+        assert_eq!(crate::verify::kernel(&short), Ok(()));
+        assert_eq!(plan(&short, Purpose::Store).lanes, 4 * 8);
+        assert_eq!(plan(&counted, Purpose::Store).lanes, 4 * 4);
+        let long = looped(Op::Pow, 10, false);
+        assert_eq!(plan(&long, Purpose::Store).lanes, 8);
+        assert_eq!(plan(&short, Purpose::Store).allocator, Allocator::Backtracking);
+        for purpose in [Purpose::Store, Purpose::Stream, Purpose::Reduce] {
+            assert_eq!(plan(&short, purpose).bulk, Bulk::None);
+        }
+        let paces = [&short, &counted, &long].map(|kernel| plan(kernel, Purpose::Store).pace);
+        assert!(paces[0] > 1000 && paces[1] > paces[0] && paces[2] >= 1 && paces[2] < 100, "{paces:?}");
+    }
 }

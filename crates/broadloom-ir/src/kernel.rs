@@ -831,6 +831,57 @@ mod tests {
         assert_eq!(level(&k, [false, false]), Depth::Call);
     }
 
+    /// A carried integer to which each iteration adds a captured value is a tally, unless anything else reads it.
+    #[test]
+    fn integers_that_only_count_are_tallies() {
+        let inst = |op, dtype, args: [u32; 2]| Inst {
+            code: Code::apply(op, dtype),
+            args: [ValueId(args[0]), ValueId(args[1]), ValueId(0)],
+        };
+        let (int, float) = (DType::Int64, DType::Float32);
+        // v0 and v1 are carried; v2 and v3 are captured.
+        let mut of = KernelLoop {
+            body: Kernel {
+                inputs: vec![float, int, float, int],
+                body: vec![
+                    inst(Op::Less, float, [0, 2]),
+                    inst(Op::Add, float, [0, 2]),
+                    inst(Op::Add, int, [3, 1]),
+                ],
+                outputs: [4, 5, 6].map(|value| ValueId(value).into()).into(),
+                ..Kernel::default()
+            },
+            limit: Some(9),
+            is_numbered: false,
+            args: [0, 1, 2, 3].map(ValueId).into(),
+        };
+        assert_eq!([0, 1].map(|item| of.tally(item)), [None, Some(ValueId(3))], "floats round");
+        let change = |of: &mut KernelLoop, code, args: [u32; 2]| of.body.body[2] = inst(code, int, args);
+        change(&mut of, Op::Multiply, [3, 1]);
+        assert_eq!(of.tally(1), None);
+        change(&mut of, Op::Add, [1, 1]);
+        assert_eq!(of.tally(1), None, "not captured");
+        change(&mut of, Op::Add, [1, 3]);
+        assert_eq!(of.tally(1), Some(ValueId(3)));
+        of.body.body[0] = inst(Op::Less, int, [1, 3]);
+        assert_eq!(of.tally(1), None, "the condition reads it");
+        of.body.body[0] = inst(Op::Less, int, [6, 3]);
+        assert_eq!(of.tally(1), None, "the condition reads the sum");
+    }
+
+    /// The body of a loop is part of the code once, however often it is repeated. Code can't call host functions in loops.
+    #[test]
+    fn the_length_of_a_loop_is_that_of_its_body() {
+        let mut k = triad();
+        let before = k.length();
+        assert_eq!(before, k.cost());
+        looped(&mut k, |of| of.limit = Some(7));
+        assert_eq!(k.length(), before + k.loops[0].body.cost());
+        assert_eq!(k.never_compiled(), None);
+        host(&mut k.loops[0].body, "f", [DType::Float32; 2], DType::Float32);
+        assert!(k.never_compiled().is_some());
+    }
+
     /// Applications may store the hash, so it must be stable within a version of the crate.
     #[test]
     fn the_hash_is_the_same_in_every_process() {
