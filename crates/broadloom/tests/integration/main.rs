@@ -9,6 +9,7 @@ mod case_files;
 mod casts;
 mod chains;
 mod chunks;
+mod compiled_loops;
 mod contraction;
 mod creation;
 mod differential;
