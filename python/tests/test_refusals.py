@@ -66,6 +66,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "tensordot": {"axes": 1},
     "fftn": {"axes": (0, 1)},
     "while_loop": {"cond": lambda x: x < 2, "body": lambda x: x + 1, "state": 0.0},
+    "cond": {"predicate": bl.asarray([True]), "true_fun": lambda x: x, "false_fun": lambda x: -x, "operands": 1.0},
     "fori_loop": {"lower": 0, "upper": 3, "body": lambda i, x: x + 1, "state": 0.0},
 }
 #: Names from inside the package.
@@ -103,8 +104,9 @@ def calls(name: str) -> Iterator[tuple[str, Any, tuple[Any, ...], dict[str, Any]
     parameters = list(inspect.signature(function).parameters.values())[len(first) :]
     good = ARGUMENTS | OTHERS.get(name.rpartition(".")[2], {})
     for place, parameter in enumerate(parameters):
-        # A dict may be the state of a loop, whose body then fails by itself; test_loops.py has wrong states.
-        if parameter.kind is parameter.VAR_KEYWORD or parameter.name == "state":
+        # A dict may be the state of a loop, whose body then fails by itself; test_loops.py has wrong states. The operands of
+        # `cond` are arguments of the caller's functions.
+        if parameter.kind is parameter.VAR_KEYWORD or parameter.name in ("state", "operands"):
             continue
         annotation = str(parameter.annotation)
         takes_floats = re.search("float|Number|Array|Any|Shape", annotation)

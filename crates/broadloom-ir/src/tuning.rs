@@ -321,4 +321,8 @@ pub mod loops {
 
     /// The time of such a call, in vector instructions of an element.
     pub const SLOW_PATH: u64 = 256;
+
+    /// The vector instructions per element up to which a branch is computed for all elements, since a test would take as long. Not
+    /// measured.
+    pub const BRANCH: u32 = 16;
 }

@@ -10,6 +10,7 @@ mod casts;
 mod chains;
 mod chunks;
 mod compiled_loops;
+mod cond;
 mod contraction;
 mod creation;
 mod differential;
