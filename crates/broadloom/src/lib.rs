@@ -187,6 +187,7 @@ mod ndarray_operators;
 mod number;
 mod numpy_rule;
 pub mod onnx;
+mod open_loop;
 mod operand;
 mod operators;
 pub mod prelude;
@@ -226,6 +227,7 @@ pub use inspect::{TypedGraph, typed_graph};
 #[cfg(feature = "ndarray")]
 pub use interop::{AssignLazy, Lazy, lazy};
 pub use kernel::{Call, In, Kernel, KernelId, Out, Port};
+pub use open_loop::OpenLoop;
 pub use operand::IntoArray;
 pub use promote::{promotion, with_promotion};
 pub use range::{Bound, IntoRanges, Range, Ranges};

@@ -4,11 +4,14 @@
 //! the loop if its functions made it, since elements without iterations must not fail.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 thread_local! {
     static CURRENT: Cell<Stamp> = const { Cell::new(Stamp(0)) };
-    static LAST: Cell<u32> = const { Cell::new(0) };
 }
+
+/// The number of loops that were begun, by any thread.
+static LOOPS: AtomicU32 = AtomicU32::new(0);
 
 /// The stamp of an array: the number of the innermost loop whose functions this thread was calling when the array was made, or 0.
 #[derive(Clone, Copy)]
@@ -21,8 +24,26 @@ impl Stamp {
         CURRENT.get()
     }
 
-    /// Whether an array with this stamp was made by the functions of the loop with the stamp `of`, or of a loop inside it. After
-    /// four billion loops on a thread, the answer may be yes for an array that an earlier loop made.
+    /// The stamp of a loop that is about to be built.
+    pub(crate) fn of_a_loop() -> Stamp {
+        let counted = LOOPS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |loops| loops.checked_add(1));
+        Stamp(counted.map_or(u32::MAX, |loops| loops + 1))
+    }
+
+    /// Calls a function. The arrays that it makes have this stamp.
+    pub(crate) fn put_on<R>(self, build: impl FnOnce() -> R) -> R {
+        struct Restore(Stamp);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                CURRENT.set(self.0);
+            }
+        }
+        let _restore = Restore(CURRENT.replace(self));
+        build()
+    }
+
+    /// Whether an array with this stamp was made by the functions of the loop with the stamp `of`, or of a loop inside it. The
+    /// answer may also be yes for an array of another thread's loop, and after four billion loops for one of an earlier loop.
     pub(crate) fn is_in(self, of: Stamp) -> bool {
         self.0 >= of.0
     }
@@ -30,14 +51,6 @@ impl Stamp {
 
 /// Calls the functions of a loop. Returns their result, and the stamp of the arrays that they made.
 pub(crate) fn stamped<R>(build: impl FnOnce() -> R) -> (R, Stamp) {
-    struct Restore(Stamp);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            CURRENT.set(self.0);
-        }
-    }
-    let stamp = Stamp(LAST.get().saturating_add(1));
-    LAST.set(stamp.0);
-    let _restore = Restore(CURRENT.replace(stamp));
-    (build(), stamp)
+    let stamp = Stamp::of_a_loop();
+    (stamp.put_on(build), stamp)
 }

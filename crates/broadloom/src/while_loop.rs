@@ -141,6 +141,18 @@ pub fn try_while_loop<'a>(
         .build(state)
 }
 
+/// Checks the number of carried values.
+pub(crate) fn check_number(function: &str, carried: usize) -> Result<()> {
+    match carried {
+        0 => Err(Error::new(ErrorKind::Arity, format!("{function}: there is no carried value"))),
+        1..=MAX_CARRIED => Ok(()),
+        _ => {
+            let why = format!("{function}: {carried} carried values, the limit is {MAX_CARRIED}");
+            Err(Error::new(ErrorKind::Limit, why))
+        }
+    }
+}
+
 /// The name of a carried value in errors.
 pub(crate) fn carried_value(i: usize) -> String {
     format!("carried value {i}")
@@ -164,17 +176,7 @@ pub(crate) struct LoopBuilder<'l, 'a> {
 impl<'a> LoopBuilder<'_, 'a> {
     /// Builds the arrays of the last state.
     pub(crate) fn build(&self, state: &[Array<'a>]) -> Result<Vec<Array<'a>>> {
-        if state.is_empty() {
-            return Err(Error::new(
-                ErrorKind::Arity,
-                format!("{}: there is no carried value", self.function),
-            ));
-        }
-        let carried = state.len() - self.hidden;
-        if carried > MAX_CARRIED {
-            let why = format!("{}: {carried} carried values, the limit is {MAX_CARRIED}", self.function);
-            return Err(Error::new(ErrorKind::Limit, why));
-        }
+        check_number(self.function, state.len() - self.hidden)?;
         let known: SmallVec<[infer::Operand<'_>; 3]> = state.iter().map(Array::known).collect();
         let (shape, dims) = infer::broadcast(self.function, &known)?;
         let dims = dims.map(Arc::new);
@@ -185,11 +187,16 @@ impl<'a> LoopBuilder<'_, 'a> {
         }
         let placeholders: Vec<Array<'a>> =
             dtypes.iter().map(|&dtype| placeholder(dtype, &shape, dims.as_ref())).collect();
-        let functions = || -> Result<_> { Ok((self.tested(&placeholders)?, self.next(&placeholders)?)) };
+        self.close(&placeholders, args)
+    }
+
+    /// Builds the arrays of the last state of a loop whose carried values begin as `args`.
+    pub(crate) fn close(&self, placeholders: &[Array<'a>], args: Vec<Array<'a>>) -> Result<Vec<Array<'a>>> {
+        let functions = || -> Result<_> { Ok((self.tested(placeholders)?, self.next(placeholders)?)) };
         let (made, stamp) = stamped(functions);
         let (condition, mut next) = made?;
         for (i, value) in next.iter_mut().enumerate() {
-            *value = self.typed(i, value, dtypes[i])?;
+            *value = self.typed(i, value, placeholders[i].dtype())?;
             let both = [placeholders[i].known(), value.known()];
             if infer::broadcast(self.function, &both).is_err() {
                 let [before, after] =
@@ -200,8 +207,8 @@ impl<'a> LoopBuilder<'_, 'a> {
                 );
             }
         }
-        let recorder = Recorder::new(self, &placeholders, self.made.unwrap_or(stamp));
-        self.record(recorder, args, dtypes, &condition, &next)
+        let recorder = Recorder::new(self, placeholders, self.made.unwrap_or(stamp));
+        self.record(recorder, args, &condition, &next)
     }
 
     /// The dtypes of the carried values. Numbers take those that the body gives them.
@@ -284,10 +291,10 @@ impl<'a> LoopBuilder<'_, 'a> {
         &self,
         mut recorder: Recorder<'_, 'a>,
         mut args: Vec<Array<'a>>,
-        mut params: Vec<DType>,
         condition: &Array<'a>,
         next: &[Array<'a>],
     ) -> Result<Vec<Array<'a>>> {
+        let mut params: Vec<DType> = args.iter().map(Array::dtype).collect();
         let roots = [condition].into_iter().chain(next);
         let mut values = Vec::with_capacity(1 + next.len());
         for (i, root) in roots.enumerate() {
@@ -329,7 +336,7 @@ pub(crate) fn literal<'a>(number: Number, dtype: DType, what: impl Fn() -> Strin
 }
 
 /// A carried value in the condition and the body.
-fn placeholder<'a>(dtype: DType, shape: &Shape, dims: Option<&Arc<Dims>>) -> Array<'a> {
+pub(crate) fn placeholder<'a>(dtype: DType, shape: &Shape, dims: Option<&Arc<Dims>>) -> Array<'a> {
     Array::with_dims(Kind::Leaf(Leaf::Carried), dtype, shape.clone(), dims.cloned())
 }
 
