@@ -12,7 +12,7 @@ use crate::argument::{BL_NUL_TERMINATED, OutPtr, many, text};
 use crate::code::{bl_dtype, bl_options, dtype};
 use crate::host::bl_host;
 use crate::kernel::bl_kernel;
-use crate::loops::BuilderLoops;
+use crate::open_loops::BuilderLoops;
 use crate::status::bl_status::{self, BL_ARGUMENT, BL_ARITY, BL_HANDLE, BL_LIMIT, BL_NAME};
 use crate::status::{Answer, CallFailure, answer};
 use crate::table::{ObjectTable, Pin};

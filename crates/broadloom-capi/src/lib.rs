@@ -28,6 +28,7 @@ mod kernel;
 mod library;
 mod loops;
 mod memory;
+mod open_loops;
 mod reductions;
 mod status;
 mod table;

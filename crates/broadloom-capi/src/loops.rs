@@ -1,55 +1,17 @@
 //! Loops of elements in a builder: what is added between the beginning and the end of a loop is its condition and its body.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use broadloom::{Array, OpenLoop, with_promotion};
 
 use crate::argument::{OutPtr, many};
 use crate::builder::{Builder, BuilderParts, bl_builder, bl_value, builder};
+use crate::open_loops::BuilderLoop;
 use crate::status::bl_status::{self, BL_ARGUMENT, BL_ARITY};
 use crate::status::{Answer, CallFailure, answer};
 
 /// The limit of a loop that may iterate as often as the option `max_iterations` allows; more iterations are an error.
 pub const BL_MAX_ITERATIONS: u64 = u64::MAX;
-
-/// A loop that has not ended.
-pub(crate) struct BuilderLoop {
-    pub open: Arc<OpenLoop<'static>>,
-    /// The index of its first carried value. All values from there on belong to the loop.
-    first: usize,
-    condition: Option<Array<'static>>,
-}
-
-/// The loops of a builder.
-#[derive(Default)]
-pub(crate) struct BuilderLoops {
-    /// Those that have not ended, the outermost first.
-    pub open: Vec<BuilderLoop>,
-    /// The indices of values that belonged to outermost loops, in their order.
-    ended: Vec<Range<usize>>,
-}
-
-impl BuilderLoops {
-    /// Whether a value belongs to a loop that has ended.
-    pub(crate) fn have_ended(&self, index: usize) -> bool {
-        let next = self.ended.partition_point(|range| range.end <= index);
-        self.ended.get(next).is_some_and(|range| range.contains(&index))
-    }
-
-    /// Checks that no loop is open.
-    pub(crate) fn check_closed(&self) -> Answer<()> {
-        match self.open.is_empty() {
-            true => Ok(()),
-            false => Err(CallFailure::new(BL_ARGUMENT, "a loop has not ended: bl_builder_loop_end")),
-        }
-    }
-
-    fn innermost(&mut self) -> Answer<&mut BuilderLoop> {
-        let none = || CallFailure::new(BL_ARGUMENT, "no loop has begun: bl_builder_loop_begin");
-        self.open.last_mut().ok_or_else(none)
-    }
-}
 
 /// Adds arrays, and writes their handles.
 ///
@@ -163,9 +125,7 @@ pub unsafe extern "C" fn bl_builder_loop_end(
         let end = parts.values.len();
         // SAFETY: a loop has as many results as carried values, which are `count`; their handles can be written by the safety section.
         unsafe { add_all(&builder, &mut parts, last.into_iter(), results) }?;
-        parts.loops.open.pop();
-        parts.loops.ended.retain(|inner| inner.end <= first);
-        parts.loops.ended.push(first..end);
+        parts.loops.end(first..end);
         Ok(())
     })
 }
