@@ -9,34 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from broadloom._core import Handle
-from broadloom.onnx._types import DTYPES, DType
+from broadloom.onnx._graph import Node
+from broadloom.onnx._types import DType
 
 #: The maximum number of elements of an input whose values decide a shape, unless the operator has more outputs. No
 #: shape has more axes.
 MAX_NUMBERS = 64
-
-
-@dataclass(frozen=True)
-class Node:
-    """An operator of a model after expansion of functions. Its values are identified by name; "" means an omitted one.
-
-    `version` is the since-version of its schema, `attributes` includes the schema's defaults, and `types` are the types
-    of the outputs.
-    """
-
-    operator: str
-    name: str
-    version: int
-    attributes: dict[str, Any]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    types: tuple[str | None, ...] = ()
-    within: str = ""
-    domain: str = ""
-
-    def __str__(self) -> str:
-        shown = f"{self.operator} (node `{self.name}`)" if self.name else self.operator
-        return f"{shown} of {self.within}" if self.within else shown
 
 
 class Values(Protocol):
@@ -87,9 +65,7 @@ class Call:
 
     def result_dtype(self, number: int = 0) -> DType:
         """The dtype of an output."""
-        name = self.node.types[number]
-        assert name is not None
-        return DTYPES[name]
+        return self.node.result_dtype(number)
 
 
 Built = Handle | Sequence[Handle]

@@ -15,8 +15,9 @@ import numpy as np
 
 from broadloom import Array, tril, triu
 from broadloom._core import Handle
+from broadloom.onnx._graph import Node
 from broadloom.onnx._literals import INT64, literal
-from broadloom.onnx._row import Call, Node, Row
+from broadloom.onnx._row import Call, Row
 
 
 def extents(x: Handle) -> list[int]:

@@ -131,7 +131,7 @@ def test_expansions_of_a_function_share_its_attributes() -> None:
         function("all", ["a0"], ["a50"], calls, attributes=["v"]),
     ]
     prepared = client.prepare(model_of([call("all", ["x"], ["y"], v=[1.0, 2.0])], functions))
-    constants = [node for node in prepared._program.nodes if node.operator == "Constant"]
+    constants = [node for node in prepared._runner.program.nodes if node.operator == "Constant"]
     assert len(constants) == 50 and len({id(node.attributes["value_floats"]) for node in constants}) == 1
     assert prepared.run([PAIR]).y.tolist() == [49, 102]
 
@@ -239,7 +239,7 @@ def test_a_cut_takes_no_more_inputs_than_it_reads() -> None:
     nodes = [helper.make_node("Concat", [a], [b], axis=0) for a, b in zip(names, names[1:])]
     prepared = client.prepare(model_of(nodes))
     assert prepared.run([PAIR]).y.tolist() == PAIR.tolist()
-    (plan,) = prepared._plans.values()
+    (plan,) = prepared._runner.segments[0].plans.values()
     assert len(plan.steps) == 50 and max(len(step.sources) for step in plan.steps) == 1
 
 
@@ -251,5 +251,5 @@ def test_plans_do_not_keep_large_values() -> None:
             made = prepared.run([np.ones(extent, dtype=np.float32)]).y
             assert made.flags.writeable and made.tolist() == [0] * extent
             made[:] = 1
-    kept = [output for plan in prepared._plans.values() for output in plan.outputs if isinstance(output, np.ndarray)]
+    kept = [output for plan in prepared._runner.segments[0].plans.values() for output in plan.outputs if isinstance(output, np.ndarray)]
     assert [values.size for values in kept] == [4]

@@ -1,0 +1,108 @@
+"""A program without bodies, with the plans that were made for its runs; and the cut of a program with bodies into such
+parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from broadloom._bounded import Bounded
+from broadloom.onnx._graph import Input, Node, Program
+from broadloom.onnx._plan import Options, Plan, Tracer, ValuesNeeded
+
+#: The maximum size, in bytes, of arguments whose values decide a shape and which are therefore part of a plan's cache
+#: key. With larger arguments, a plan is used for one run only.
+MAX_KNOWN_BYTES = 1 << 16
+
+
+class Segment:
+    """A program without bodies. Kernels are compiled by the first run for each set of shapes, and used by all later
+    ones. Runs may be concurrent."""
+
+    def __init__(self, program: Program, options: Options) -> None:
+        """A program that runs with these options of `broadloom.evaluate`."""
+        self.program = program
+        self.plans: Bounded[tuple[Any, ...], Plan] = Bounded()
+        #: The inputs whose values decide a shape.
+        self.known: frozenset[str] = frozenset()
+        self._options = options
+
+    def run(self, values: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        """The outputs of the program, which are arrays of their own. `values` may have names of no input."""
+        given = {entry.name: values[entry.name] for entry in self.program.inputs if entry.name in values}
+        return self._plan_for(given).run(given)
+
+    def _plan_for(self, values: Mapping[str, np.ndarray]) -> Plan:
+        shapes = {name: array.shape for name, array in values.items()}
+        for _ in range(len(self.program.inputs) + 1):
+            known = {name: values[name] for name in self.known if name in values}
+            if sum(array.nbytes for array in known.values()) > MAX_KNOWN_BYTES:
+                break
+            key = (
+                tuple(shapes.get(entry.name) for entry in self.program.inputs),
+                tuple((name, array.tobytes()) for name, array in sorted(known.items())),
+            )
+            plan = self.plans.get(key)
+            if plan is not None:
+                return plan
+            known = {name: array.copy() for name, array in known.items()}
+            try:
+                plan = Tracer(self.program, shapes, known, self._options).plan()
+            except ValuesNeeded as needed:
+                self.known |= needed.names
+                continue
+            self.plans[key] = plan
+            return plan
+        return Tracer(self.program, shapes, values, self._options).plan()
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A program without bodies, and the operators with bodies that run after it."""
+
+    program: Program
+    controls: tuple[Node, ...]
+
+
+def stages(program: Program) -> list[Stage]:
+    """The stages of a program. An operator is in the first stage that all its values are known in, so that operators
+    whose chains have no operator with a body in them are compiled together."""
+    levels: dict[str, int] = {}
+    nodes: list[list[Node]] = [[]]
+    controls: list[list[Node]] = [[]]
+    arguments = {entry.name: entry for entry in (*program.inputs, *program.captured)}
+    makers: dict[str, tuple[Node, int]] = {}
+    for node in program.nodes:
+        level = max((levels.get(name, 0) for name in node.reads), default=0)
+        (controls if node.bodies else nodes)[level].append(node)
+        for number, name in enumerate(node.outputs):
+            if name:
+                levels[name] = level + bool(node.bodies)
+                makers[name] = node, number
+        if node.bodies and level + 1 == len(nodes):
+            nodes.append([])
+            controls.append([])
+    # The values that a later stage or an operator with bodies reads, or that are outputs.
+    wanted = {name for some in controls for node in some for name in node.reads} | set(program.outputs)
+    for level, some in enumerate(nodes):
+        wanted.update(name for node in some for name in node.reads if levels.get(name, 0) < level)
+    found = []
+    for level, some in enumerate(nodes):
+        made = dict.fromkeys(name for node in some for name in node.outputs if name)
+        outputs = [name for name in made if name in wanted]
+        if level == 0:
+            # An output that is an argument or a constant is copied.
+            outputs += [name for name in dict.fromkeys(program.outputs) if name not in levels]
+        read = dict.fromkeys(name for node in some for name in node.reads if name not in made)
+        read.update(dict.fromkeys(name for name in outputs if name not in made))
+        inputs = [arguments[name] for name in read if name in arguments]
+        inputs += [
+            Input(name, node.result_dtype(number)) for name in read if name in makers for node, number in [makers[name]]
+        ]
+        constants = {name: program.constants[name] for name in read if name in program.constants}
+        found.append(Stage(Program(tuple(inputs), constants, tuple(some), tuple(outputs)), tuple(controls[level])))
+    return found
