@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from time import monotonic
 from typing import Any, Protocol
 
@@ -127,7 +128,10 @@ class _Collected:
                 f"gives {list(piece.shape)}, the first one gave {list(self._shape)}"
             )
         self._pieces.append(piece)
-        size, limit = len(self._pieces) * piece.nbytes, run.options.get("max_bytes")
+        self._check_bytes(len(self._pieces) * piece.nbytes, run)
+
+    def _check_bytes(self, size: int, run: Run) -> None:
+        limit = run.options.get("max_bytes")
         if limit is not None and size > limit:
             raise LimitError(
                 f"{self._node}: output {self._number} takes {size} bytes after {len(self._pieces)} iterations, the "
@@ -143,7 +147,9 @@ class _Collected:
         if not -rank <= self._axis < rank:
             raise ValueError(f"{self._node}: output {self._number} has no axis {self._axis}, its rank is {rank}")
         axis = self._axis % rank
-        made = new_array((*self._shape[:axis], count, *self._shape[axis:]), self._node.result_dtype(self._number))
+        shape, dtype = (*self._shape[:axis], count, *self._shape[axis:]), self._node.result_dtype(self._number)
+        self._check_bytes(prod(shape) * dtype.itemsize, run)
+        made = new_array(shape, dtype)
         by_iteration = np.moveaxis(made, axis, 0)
         pieces = self._pieces[::-1] if self._is_reversed else self._pieces
         for number, piece in enumerate(pieces):
@@ -191,7 +197,7 @@ def _loop(node: Node, bodies: Sequence[Body], values: Values, run: Run) -> list[
     done, last = 0, goes_on
     while (goes_on or condition is None) and (trips is None or done < trips):
         run.iterate(node)
-        given.update(zip(names, [np.array(done), np.array(last), *states], strict=True))
+        given.update(zip(names, [np.array(done, np.int64), np.array(last), *states], strict=True))
         made = body.run(given, run)
         done, last = done + 1, bool(_one(node, "condition of the body", made[0]))
         goes_on = last

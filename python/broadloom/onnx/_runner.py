@@ -1,4 +1,6 @@
-"""Runs a program with bodies: its segments, whose plans are kept, and between them the operators with bodies."""
+"""Runs a program with bodies: its segments, whose plans are kept, and between them the operators with bodies, and slices
+whose bounds differ between iterations.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from broadloom.onnx._control import Run, Values
+from broadloom.onnx._errors import printable
 from broadloom.onnx._graph import Node, Program
 from broadloom.onnx._plan import Options
+from broadloom.onnx._row import Reading
 from broadloom.onnx._segments import Segment, stages
+from broadloom.onnx._shapes import sliced
 from broadloom.onnx._table import CONTROL
 
 
@@ -37,7 +42,7 @@ class Runner:
         # An argument replaces the constant that is the default of an input.
         known = {name: x for name, x in constants.items() if name not in {entry.name for entry in program.inputs}}
         self._stages: list[tuple[Segment, list[_Step]]] = []
-        for stage in stages(self.program):
+        for stage in stages(self.program, around is not None):
             controls = [
                 _Step(
                     node,
@@ -47,6 +52,10 @@ class Runner:
                 for node in stage.controls
             ]
             self._stages.append((Segment(stage.program, options), controls))
+
+        cuts = [step.node for _, controls in self._stages for step in controls]
+        #: The results that are views of other arrays.
+        self._views = frozenset(node.outputs[0] for node in cuts if not node.bodies)
 
     @property
     def segments(self) -> list[Segment]:
@@ -65,11 +74,35 @@ class Runner:
             if segment.program.outputs:
                 found.update(zip(segment.program.outputs, segment.run(found), strict=True))
             for step in controls:
-                node = step.node
-                results = CONTROL[node.operator].run(node, step.bodies, {**step.constants, **found}, run)
+                node, values = step.node, {**step.constants, **found}
+                if node.bodies:
+                    results = CONTROL[node.operator].run(node, step.bodies, values, run)
+                else:
+                    results = [_sliced(node, values)]
                 found.update({name: x for name, x in zip(node.outputs, results, strict=True) if name})
-        outputs: dict[str, np.ndarray] = {}
+        shared = set(self._views)
         made = []
         for name in self.program.outputs:
-            made.append(run.copied(found[name]) if name in outputs else outputs.setdefault(name, found[name]))
+            made.append(run.copied(found[name]) if name in shared else found[name])
+            shared.add(name)
         return made
+
+
+class _Known:
+    """The values of one run, for an operator whose bounds are read from them."""
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+
+    def read(self, name: str, most: int) -> np.ndarray:
+        size = self._values[name].size
+        if size > most:
+            raise ValueError(f"`{name}` has {size} elements, and decides a shape; there can be {most}")
+        return self._values[name]
+
+
+def _sliced(node: Node, values: Values) -> np.ndarray:
+    try:
+        return sliced(Reading(node, _Known(values)), values[node.inputs[0]])
+    except ValueError as error:
+        raise ValueError(printable(f"{node}: {error}")) from None

@@ -1,5 +1,5 @@
 """A program without bodies, with the plans that were made for its runs; and the cut of a program with bodies into such
-parts.
+parts. A body is also cut at slices whose bounds differ between iterations, so that one plan serves all of them.
 """
 
 from __future__ import annotations
@@ -62,31 +62,46 @@ class Segment:
 
 @dataclass(frozen=True)
 class Stage:
-    """A program without bodies, and the operators with bodies that run after it."""
+    """A program without bodies, and the operators that the backend runs after it: those with bodies, and slices."""
 
     program: Program
     controls: tuple[Node, ...]
 
 
-def stages(program: Program) -> list[Stage]:
+def _cuts(program: Program, is_body: bool) -> set[int]:
+    """The positions of the operators that the backend runs: those with bodies, and slices in a body whose bounds depend
+    on the values that the body is given."""
+    varying = {entry.name for entry in (*program.inputs, *program.captured)} if is_body else set()
+    found = set()
+    for position, node in enumerate(program.nodes):
+        if node.bodies or (node.operator == "Slice" and not varying.isdisjoint(node.inputs[1:])):
+            found.add(position)
+        if node.operator not in ("Shape", "Size") and not varying.isdisjoint(node.reads):
+            varying.update(filter(None, node.outputs))
+    return found
+
+
+def stages(program: Program, is_body: bool) -> list[Stage]:
     """The stages of a program. An operator is in the first stage that all its values are known in, so that operators
-    whose chains have no operator with a body in them are compiled together."""
+    with no cut between them are compiled together."""
+    cuts = _cuts(program, is_body)
     levels: dict[str, int] = {}
     nodes: list[list[Node]] = [[]]
     controls: list[list[Node]] = [[]]
     arguments = {entry.name: entry for entry in (*program.inputs, *program.captured)}
     makers: dict[str, tuple[Node, int]] = {}
-    for node in program.nodes:
+    for position, node in enumerate(program.nodes):
+        is_cut = position in cuts
         level = max((levels.get(name, 0) for name in node.reads), default=0)
-        (controls if node.bodies else nodes)[level].append(node)
+        (controls if is_cut else nodes)[level].append(node)
         for number, name in enumerate(node.outputs):
             if name:
-                levels[name] = level + bool(node.bodies)
+                levels[name] = level + is_cut
                 makers[name] = node, number
-        if node.bodies and level + 1 == len(nodes):
+        if is_cut and level + 1 == len(nodes):
             nodes.append([])
             controls.append([])
-    # The values that a later stage or an operator with bodies reads, or that are outputs.
+    # The values that a later stage or a cut reads, or that are outputs.
     wanted = {name for some in controls for node in some for name in node.reads} | set(program.outputs)
     for level, some in enumerate(nodes):
         wanted.update(name for node in some for name in node.reads if levels.get(name, 0) < level)
