@@ -21,8 +21,9 @@ MAX_NODES = 1_000_000
 #: The maximum nesting of function calls.
 MAX_DEPTH = 500
 
-#: The maximum nesting of bodies of operators, also through calls of functions.
-MAX_BODIES = 32
+#: The maximum nesting of bodies of operators, also through calls of functions. Protobuf reads messages that are nested
+#: 100 deep, and a body takes three.
+MAX_BODIES = 30
 
 #: The key of a function: its domain, name and overload.
 Key = tuple[str, str, str]
