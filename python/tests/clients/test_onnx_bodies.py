@@ -432,6 +432,17 @@ def test_constants_of_a_body_and_around_it() -> None:
             r = Add (p, v) }> (m, "", x) }"""
     prepared = prepare(text)
     assert prepared.run([i8(2), f4(0, 0)]).y.tolist() == [22, 44]
+    # They are constants of the body's kernels, and no arguments.
+    (body,) = prepared._runner.bodies
+    assert not body.program.captured and len(body.program.constants) == 2
+
+
+def test_an_argument_replaces_the_constant_that_a_body_reads() -> None:
+    text = """g (int64 m, float[N] x, float[2] w) => (float[N] y) <float[2] w = {1, 2}> {
+        y = Loop <body = b (int64 i, bool c, float[N] a) => (bool c, float[N] r) { r = Add (a, w) }> (m, "", x) }"""
+    prepared = prepare(text)
+    assert prepared.run([i8(2), f4(0, 0)]).y.tolist() == [2, 4]
+    assert prepared.run([i8(2), f4(0, 0), f4(10, 20)]).y.tolist() == [20, 40]
 
 
 def test_results_share_no_memory() -> None:
@@ -450,6 +461,23 @@ def test_results_share_no_memory() -> None:
             assert not np.may_share_memory(one, other)
         assert all(array.tolist() == [1, 2] for array in (made.a, made.b, made.d, made.x2, made.f))
         assert made.e.tolist() == [[1, 2]] * trips
+
+
+def test_a_result_that_is_a_slice_shares_no_memory() -> None:
+    text = """g (int64 m, float[N] x) => (float[1] y) {
+        zero = Constant <value_ints = [0]> ()
+        y0 = Slice (x, zero, zero)
+        y = Loop <body = b (int64 i, bool c, float[A] a) => (bool c, float[1] e) {
+            one = Constant <value_int = 1> ()
+            first = Unsqueeze (i, zero)
+            next = Add (i, one)
+            last = Unsqueeze (next, zero)
+            e = Slice (x, first, last) }> (m, "", y0) }"""
+    x = f4(5, 6, 7)
+    made = prepare(text).run([i8(2), x])
+    assert made.y.tolist() == [6]
+    made.y[:] = 0
+    assert x.tolist() == [5, 6, 7]
 
 
 # Plans.
@@ -528,7 +556,7 @@ def test_operators_without_a_body_between_them_are_one_kernel(plans: list[Any]) 
     made = prepare(text).run([flag(True), f4(-2, 3)])
     np.testing.assert_array_equal(made.y, f4(0, 36))
     np.testing.assert_array_equal(made.z, f4(6, 6))
-    # What comes before the branch, the branch, and what comes after it.
+    # The plans are those before the branch, of the branch, and after it.
     assert [len(plan.steps) for plan in plans] == [1, 1, 1]
 
 
