@@ -108,7 +108,6 @@ def enter(one: Open, name: str, graph: GraphProto, number: int, types: Types, we
         outer.is_shipped,
         outer=outer,
         path=f"the `{name}` of {node}",
-        depth=outer.depth + 1,
     )
     body = Body(name, graph, scope)
     one.bodies.append(body)

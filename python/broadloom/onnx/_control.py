@@ -185,7 +185,7 @@ def _if(node: Node, bodies: Sequence[Body], values: Values, run: Run) -> list[np
 def _loop(node: Node, bodies: Sequence[Body], values: Values, run: Run) -> list[np.ndarray]:
     (body,) = bodies
     most, condition = _input(node, 0, values), _input(node, 1, values)
-    trips = None if most is None else max(0, _one(node, "trip count", most))
+    trips = None if most is None else int(_one(node, "trip count", most))
     goes_on = True if condition is None else bool(_one(node, "condition", condition))
     if condition is None:
         # The condition that the body gives is ignored: all iterations run, without end if no trip count is given.

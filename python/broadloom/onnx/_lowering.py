@@ -183,8 +183,6 @@ class Lowering:
                 proto, scope, "its body is an attribute of a function, which is not supported", schema.version, outputs
             )
             return
-        if scope.depth == _calls.MAX_BODIES:
-            raise LimitError(f"bodies of operators are nested more than {_calls.MAX_BODIES} deep")
         node = self._node(proto, scope, schema, attributes, inputs, outputs)
         schema.bound(node, types)
         self._check_types(proto, scope, schema.version, types)
@@ -235,7 +233,6 @@ class Lowering:
             defaults is not None,
             nodes=scope.nodes,
             path=scope.path,
-            depth=scope.depth,
         )
         # A result that is directly an input becomes a copy of it.
         for formal, actual in zip(function.output, outputs):

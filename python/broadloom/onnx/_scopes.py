@@ -30,9 +30,8 @@ class Scope:
     #: The surrounding scope, whose values the body of an `If`, `Loop` or `Scan` may read. A function reads no values of
     #: its callers.
     outer: Scope | None = None
-    #: The place in bodies, and their number.
+    #: The place in bodies.
     path: str = ""
-    depth: int = 0
 
     def value(self, name: str) -> str:
         """The program's name of a value that a node reads."""

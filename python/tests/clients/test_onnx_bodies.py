@@ -437,6 +437,14 @@ def test_constants_of_a_body_and_around_it() -> None:
     assert not body.program.captured and len(body.program.constants) == 2
 
 
+def test_a_value_that_is_given_replaces_the_constant_of_an_input() -> None:
+    model = model_of("""g (int64 m, float[N] x) => (float[N] y) {
+        y = Loop <body = b (int64 i, bool c, float[N] a) => (bool c, float[N] r) <float[2] v = {10, 20}> { r = Add (a, v) }> (m, "", x) }""")
+    body = model.graph.node[0].attribute[0].g
+    body.initializer[0].name, body.node[0].input[1] = "a", "a"
+    assert client.run_model(model, [i8(2), f4(1, 2)]).y.tolist() == [4, 8]
+
+
 def test_an_argument_replaces_the_constant_that_a_body_reads() -> None:
     text = """g (int64 m, float[N] x, float[2] w) => (float[N] y) <float[2] w = {1, 2}> {
         y = Loop <body = b (int64 i, bool c, float[N] a) => (bool c, float[N] r) { r = Add (a, w) }> (m, "", x) }"""
@@ -543,6 +551,18 @@ def test_a_slice_by_the_iteration_takes_no_plan_for_each(plans: list[Any]) -> No
                 "m =", "five = Constant <value_ints = [5]> () m ="
             )
         ).run([x])
+
+
+def test_a_slice_by_a_shape_does_not_cut_a_body() -> None:
+    text = """g (int64 m, float[N] x) => (float[N] y) {
+        y = Loop <body = b (int64 i, bool c, float[N] a) => (bool c, float[N] r) {
+            n = Shape (a)
+            zero = Constant <value_ints = [0]> ()
+            s = Slice (x, zero, n)
+            r = Add (a, s) }> (m, "", x) }"""
+    prepared = prepare(text)
+    assert prepared.run([i8(2), f4(1, 2)]).y.tolist() == [3, 6]
+    assert len(prepared._runner.bodies[0].segments) == 1
 
 
 def test_operators_without_a_body_between_them_are_one_kernel(plans: list[Any]) -> None:

@@ -343,7 +343,7 @@ def test_nodes_of_bodies_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert client.run_model(model, [PAIR, np.array(1)])[0].tolist() == [1, -2]
     monkeypatch.setattr(_calls, "MAX_NODES", 2)
     with pytest.raises(bl.LimitError, match="more than 2 operators"):
-        client.prepare(model)
+        _calls.check_growth(model.graph.node, _calls.functions_by_key(model.functions))
 
 
 def test_a_function_that_calls_itself_in_a_body_is_an_error() -> None:
