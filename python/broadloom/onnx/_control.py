@@ -112,7 +112,7 @@ def _captured(body: Body, values: Values) -> dict[str, np.ndarray]:
 
 
 class _Collected:
-    """A scan output: the values of all iterations, along a new axis."""
+    """A scan output: the values of all iterations, along a new axis. One without a name is not collected."""
 
     def __init__(self, node: Node, number: int, axis: int = 0, is_reversed: bool = False) -> None:
         self._node, self._number, self._axis, self._is_reversed = node, number, axis, is_reversed
@@ -120,6 +120,8 @@ class _Collected:
         self._shape: tuple[int, ...] = ()
 
     def add(self, piece: np.ndarray, run: Run) -> None:
+        if not self._node.outputs[self._number]:
+            return
         if not self._pieces:
             self._shape = piece.shape
         elif piece.shape != self._shape:
@@ -141,6 +143,8 @@ class _Collected:
     def whole(self, run: Run, declared: Extents, sizes: Mapping[str, int], length: int = 0) -> np.ndarray:
         """The values of all iterations, in an array that is at least `length` long and ends with zeros. Without
         iterations, its extents are those that the body declares; `sizes` has those with a name."""
+        if not self._node.outputs[self._number]:
+            return np.empty(0)
         if not self._pieces:
             self._shape = self._declared(declared, sizes)
         count, rank = max(len(self._pieces), length), len(self._shape) + 1

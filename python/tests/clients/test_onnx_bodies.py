@@ -14,7 +14,7 @@ onnx = pytest.importorskip("onnx")
 from onnx import AttributeProto, TensorProto, helper, parser  # noqa: E402
 
 import broadloom.onnx as client  # noqa: E402
-from broadloom.onnx import InvalidModelError, UnsupportedModelError, _plan  # noqa: E402
+from broadloom.onnx import InvalidModelError, UnsupportedModelError, _control, _plan  # noqa: E402
 
 HEAD = '<ir_version: 10, opset_import: ["" : 20]>'
 
@@ -209,6 +209,23 @@ def test_without_iterations_a_shape_that_is_not_declared_is_an_error(declared: s
         ValueError, match="Loop: there is no iteration, and the body does not declare the shape of output 1"
     ):
         prepared.run([i8(0), np.ones((2, 3), "f4")])
+
+
+def test_a_scan_output_without_a_name_needs_no_shape() -> None:
+    text = ZERO.replace("DECLARED", "").replace("y, s = Loop", 'y, "" = Loop').replace(", float[K, A, B] s)", ")", 1)
+    for trips in (0, 2):
+        assert prepare(text).run([i8(trips), np.ones((2, 3), "f4")]).y.tolist() == [[1] * 3] * 2
+
+
+def test_large_results_have_the_same_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The engine copies large arrays.
+    monkeypatch.setattr(_control, "LARGE", 1)
+    prepared = prepare(ZERO.replace("DECLARED", "float[Q, R]"))
+    x = np.arange(6, dtype="f4").reshape(2, 3)
+    for trips in (0, 1, 3):
+        made = prepared.run([i8(trips), x[::-1]])
+        np.testing.assert_array_equal(made.y, x[::-1], strict=True)
+        np.testing.assert_array_equal(made.s, np.broadcast_to(x[::-1].T, (trips, 3, 2)))
 
 
 def test_iterations_that_do_not_happen_raise_nothing() -> None:
