@@ -4,7 +4,7 @@ parts. A body is also cut at slices whose bounds differ between iterations, so t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,35 +29,36 @@ class Segment:
         self.plans: Bounded[tuple[Any, ...], Plan] = Bounded()
         #: The inputs whose values decide a shape.
         self.known: frozenset[str] = frozenset()
+        self._names = tuple(entry.name for entry in program.inputs)
         self._options = options
 
     def run(self, values: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         """The outputs of the program, which are arrays of their own. `values` may have names of no input."""
-        given = {entry.name: values[entry.name] for entry in self.program.inputs if entry.name in values}
-        return self._plan_for(given).run(given)
+        return self._plan_for(values).run(values)
 
     def _plan_for(self, values: Mapping[str, np.ndarray]) -> Plan:
-        shapes = {name: array.shape for name, array in values.items()}
-        for _ in range(len(self.program.inputs) + 1):
+        shapes = tuple(values[name].shape if name in values else None for name in self._names)
+        for _ in range(len(self._names) + 1):
             known = {name: values[name] for name in self.known if name in values}
             if sum(array.nbytes for array in known.values()) > MAX_KNOWN_BYTES:
                 break
-            key = (
-                tuple(shapes.get(entry.name) for entry in self.program.inputs),
-                tuple((name, array.tobytes()) for name, array in sorted(known.items())),
-            )
+            key = (shapes, tuple((name, array.tobytes()) for name, array in sorted(known.items())))
             plan = self.plans.get(key)
             if plan is not None:
                 return plan
             known = {name: array.copy() for name, array in known.items()}
             try:
-                plan = Tracer(self.program, shapes, known, self._options).plan()
+                plan = self._plan(shapes, known)
             except ValuesNeeded as needed:
                 self.known |= needed.names
                 continue
             self.plans[key] = plan
             return plan
-        return Tracer(self.program, shapes, values, self._options).plan()
+        return self._plan(shapes, {name: values[name] for name in self._names if name in values})
+
+    def _plan(self, shapes: Sequence[tuple[int, ...] | None], known: Mapping[str, np.ndarray]) -> Plan:
+        given = {name: shape for name, shape in zip(self._names, shapes, strict=True) if shape is not None}
+        return Tracer(self.program, given, known, self._options).plan()
 
 
 @dataclass(frozen=True)
@@ -108,10 +109,9 @@ def stages(program: Program, is_body: bool) -> list[Stage]:
     found = []
     for level, some in enumerate(nodes):
         made = dict.fromkeys(name for node in some for name in node.outputs if name)
-        outputs = [name for name in made if name in wanted]
-        if level == 0:
-            # An output that is an argument or a constant is copied.
-            outputs += [name for name in dict.fromkeys(program.outputs) if name not in levels]
+        ordered = dict.fromkeys((*program.outputs, *made))
+        # The first stage copies outputs that are arguments or constants.
+        outputs = [name for name in ordered if name in wanted and (name in made or level == 0 and name not in levels)]
         read = dict.fromkeys(name for node in some for name in node.reads if name not in made)
         read.update(dict.fromkeys(name for name in outputs if name not in made))
         inputs = [arguments[name] for name in read if name in arguments]
