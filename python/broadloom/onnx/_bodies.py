@@ -135,6 +135,10 @@ def enter(one: Open, name: str, graph: GraphProto, number: int, types: Types, we
         kind = tensor(weight.data_type)
         if scope.names and weight.name in scope.names:
             # The default of an input, which is always given.
+            if types[scope.names[weight.name]] not in (kind, None):
+                raise InvalidModelError(
+                    f"{node}: the initializer `{weight.name}` of its `{name}` is {kind}, and the input is not"
+                )
             continue
         local = scope.define(weight.name)
         types[local] = kind

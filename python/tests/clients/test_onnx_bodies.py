@@ -11,7 +11,7 @@ import pytest
 
 onnx = pytest.importorskip("onnx")
 
-from onnx import AttributeProto, TensorProto, helper, parser  # noqa: E402
+from onnx import AttributeProto, TensorProto, helper, numpy_helper, parser  # noqa: E402
 
 import broadloom.onnx as client  # noqa: E402
 from broadloom.onnx import InvalidModelError, UnsupportedModelError, _control, _plan  # noqa: E402
@@ -460,6 +460,11 @@ def test_a_value_that_is_given_replaces_the_constant_of_an_input() -> None:
     body = model.graph.node[0].attribute[0].g
     body.initializer[0].name, body.node[0].input[1] = "a", "a"
     assert client.run_model(model, [i8(2), f4(1, 2)]).y.tolist() == [4, 8]
+    body.initializer[0].CopyFrom(numpy_helper.from_array(i8(1), "a"))
+    with pytest.raises(
+        InvalidModelError, match=r"the initializer `a` of its `body` is tensor\(int64\), and the input is not"
+    ):
+        client.prepare(model)
 
 
 def test_an_argument_replaces_the_constant_that_a_body_reads() -> None:
