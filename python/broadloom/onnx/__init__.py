@@ -2,8 +2,7 @@
 
 Models of element-wise operators, reductions, views, softmax and constants run as fused kernels, and so do the bodies of
 `If`, `Loop` and `Scan`; a model that needs anything else is rejected before it runs, with a list of the unsupported
-operators. Importing this module imports the
-package `onnx`, which must be installed.
+operators. Importing this module imports the package `onnx`, which must be installed.
 """
 
 from broadloom.onnx._backend import Backend, Prepared
