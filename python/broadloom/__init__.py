@@ -123,6 +123,7 @@ say_where(
         "pickled": "broadloom._pickling",
         "pickled function": "broadloom._shipping",
         "refusal": "broadloom._refusals",
+        "refusal_of_numpys": "broadloom._refusals",
         "representation": "broadloom._printing",
         "schema_capsule": "broadloom._arrow_interface",
         "setitem": "broadloom._indexing",
