@@ -232,7 +232,7 @@ class Expressions:
             if test is False:
                 return False
             if isinstance(test, Handle):
-                # What follows is evaluated only for the elements for which the comparison holds.
+                # The operands after it are evaluated only for the elements for which it holds.
                 path, made = path.where(test), test if isinstance(made, bool) else _all(made, test)
             left = right
         return made if isinstance(made, bool) else Var(made)

@@ -43,7 +43,7 @@ _CLASSES = {row["name"]: row for row in _core.functions()}
 
 
 def function_of(called: Any) -> Function | None:
-    """The function that an object stands for in a call; None if it is none that can be called so."""
+    """The meaning of an object in a call; None if it has none for numbers."""
     try:
         known = _FUNCTIONS.get(called)
     except TypeError:

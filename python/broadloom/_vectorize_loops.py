@@ -81,7 +81,7 @@ class Iteration(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What is known of a loop before it is built."""
+    """The types and ends of a loop, which are known before it is built."""
 
     #: The types of the names that have a value before the loop.
     carried: dict[str, Type]
@@ -127,7 +127,8 @@ class Loops(Expressions):
         plan = self.plans[key]
         if plan is None:
             return self.block(node.orelse, path, exits)
-        state = self._built(node, path, counter, plan)
+        with self.placed(node):
+            state = self._built(node, path, counter, plan)
         return self._after(node, path, plan, state, exits)
 
     # Ranges.
@@ -439,7 +440,7 @@ def _values(name: str, paths: list[Path]) -> list[Value | Unset]:
 
 
 def _print(value: Value | Unset) -> object:
-    """What the types in a loop depend on."""
+    """The part of a value that decides the types in a loop."""
     if isinstance(value, Var):
         return str(value.handle.dtype), value.weak
     if isinstance(value, tuple):

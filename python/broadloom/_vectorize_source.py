@@ -1,4 +1,4 @@
-"""The source of a function that `vectorize` compiles: its syntax tree, the objects that its names stand for, and the
+"""The source of a function that `vectorize` compiles: its syntax tree, the objects that its names refer to, and the
 places in its file that errors name.
 """
 
@@ -151,7 +151,7 @@ class Source:
         return name in self.stored or name in self.parameters
 
     def found(self, node: ast.Name) -> Any:
-        """The object that a name outside of the function stands for, at present."""
+        """The object that a name outside of the function refers to, at present."""
         function = self.function
         assert isinstance(function, types.FunctionType)
         free = function.__code__.co_freevars

@@ -295,7 +295,7 @@ def binary(op: str, x: Value, y: Value, mask: Mask) -> Value:
     if made is not None:
         return made
     if op == "pow" and kind_of(x).dtype.kind in "iu" and isinstance(y, int) and y < 0:
-        # Python's result is a float, too.
+        # Python's result is a float as well.
         x, y = floating(x), float(y)
     kind = common(x, y)
     if op == "divide" and kind.dtype.kind != "f":
