@@ -72,6 +72,14 @@ class Range(NamedTuple):
         return self.step == 1
 
 
+class Uses(NamedTuple):
+    """The names that a loop assigns, those that the function reads anywhere, and those that it reads outside of the loop."""
+
+    stored: set[str]
+    read: set[str]
+    read_outside: set[str]
+
+
 class Iteration(NamedTuple):
     """An iteration of a loop: the paths that go on with the next one, and those that end the loop."""
 
@@ -93,6 +101,8 @@ class Plan(NamedTuple):
     #: Whether it ends by its condition, and by `break`.
     ends: bool
     breaks: bool
+    #: Whether an iteration could raise an error: by a division, or by a loop that does not end.
+    raises: bool
 
     @property
     def goes_by_flag(self) -> bool:
@@ -107,6 +117,7 @@ class Loops(Expressions):
         #: The number of loops that are being walked, and not built.
         self.walked = 0
         self.plans: dict[object, Plan | None] = {}
+        self._known_uses: dict[int, Uses] = {}
 
     def block(self, statements: list[ast.stmt], path: Path, exits: Exits) -> Path | None:
         """Runs statements; the path after them, or None if no element reaches it."""
@@ -127,6 +138,7 @@ class Loops(Expressions):
         plan = self.plans[key]
         if plan is None:
             return self.block(node.orelse, path, exits)
+        self.risks += plan.raises or counter is None
         with self.placed(node):
             state = self._built(node, path, counter, plan)
         return self._after(node, path, plan, state, exits)
@@ -159,38 +171,42 @@ class Loops(Expressions):
 
     # The names that a loop changes.
 
-    def _stored(self, node: ast.While | ast.For) -> set[str]:
-        stored = {name for name, is_stored, _ in self.source.uses(node.body) if is_stored}
-        return stored | {node.target.id} if isinstance(node, ast.For) and isinstance(node.target, ast.Name) else stored
-
-    def _read(self, node: ast.While | ast.For) -> tuple[set[str], set[str]]:
-        """The names that are read anywhere, and those that are read outside of the loop."""
-        inside = {id(name) for _, is_stored, name in self.source.uses([node])}
-        everywhere = [(name, id(at)) for name, is_stored, at in self.source.uses(self.source.body) if not is_stored]
-        return {name for name, _ in everywhere}, {name for name, at in everywhere if at not in inside}
+    def _uses(self, node: ast.While | ast.For) -> Uses:
+        """The names that a loop uses."""
+        made = self._known_uses.get(id(node))
+        if made is None:
+            stored = {name for name, is_stored, _ in self.source.uses(node.body) if is_stored}
+            if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+                stored.add(node.target.id)
+            inside = {id(name) for _, _, name in self.source.uses([node])}
+            reads = [(name, id(at)) for name, is_stored, at in self.source.uses(self.source.body) if not is_stored]
+            made = Uses(stored, {name for name, _ in reads}, {name for name, at in reads if at not in inside})
+            self._known_uses[id(node)] = made
+        return made
 
     def _head(self, node: ast.While | ast.For, path: Path, state: dict[str, Value]) -> Names:
         """The names at the beginning of an iteration."""
         names = dict(path.names)
-        for name in self._stored(node):
+        for name in self._uses(node).stored:
             names[name] = state.get(
                 name, Unset("may have no value here, in the first iteration", "assign it before the loop")
             )
         return names
 
-    def _iterated(self, node: ast.While | ast.For, names: Names, index: Value | None) -> Iteration:
+    def _iterated(self, node: ast.While | ast.For, names: Names, index: Value | None, mask: Mask) -> Iteration:
         exits = Exits()
         if index is not None and isinstance(node, ast.For) and isinstance(node.target, ast.Name):
             names = {**names, node.target.id: index}
-        end = self.block(node.body, Path(names, None), exits)
+        end = self.block(node.body, Path(names, mask), exits)
         on = exits.continues if end is None else [end, *exits.continues]
         return Iteration(on, exits.breaks, exits.returns)
 
     def _planned(self, node: ast.While | ast.For, path: Path, counter: Range | None) -> Plan | None:
         """Walks the loop until the types do not change. None if its condition never holds."""
-        everywhere, outside = self._read(node)
+        stored, everywhere, outside = self._uses(node)
         carried: dict[str, Type] = {}
-        for name in self._stored(node) & everywhere:
+        risks = self.risks
+        for name in stored & everywhere:
             before = path.names.get(name)
             if before is not None and not isinstance(before, Unset):
                 carried[name] = self._joined(node, name, [before])
@@ -199,7 +215,7 @@ class Loops(Expressions):
             test = self.condition(node.test, Path(names, None)) if isinstance(node, ast.While) else None
             if test is False:
                 return None
-            made = self._iterated(node, names, None if counter is None else _input(_COUNTER))
+            made = self._iterated(node, names, None if counter is None else _input(_COUNTER), None)
             next_types = {
                 name: self._joined(node, name, [_input(of), *_values(name, [*made.on, *made.breaks])])
                 for name, of in carried.items()
@@ -207,7 +223,7 @@ class Loops(Expressions):
             if next_types == carried:
                 break
             carried = next_types
-        others = (self._stored(node) & outside) - carried.keys()
+        others = (stored & outside) - carried.keys()
         by_condition: dict[str, Type] = {}
         by_break: dict[str, Type] = {}
         for name in others:
@@ -220,7 +236,7 @@ class Loops(Expressions):
         for name in by_condition.keys() & by_break.keys():
             by_condition[name] = by_break[name] = joined(by_condition[name], by_break[name])
         result = self._joined(node, "return", [value for _, value in made.returns]) if made.returns else None
-        return Plan(carried, by_condition, by_break, result, test is not True, bool(made.breaks))
+        return Plan(carried, by_condition, by_break, result, test is not True, bool(made.breaks), self.risks > risks)
 
     def _joined(self, node: ast.stmt, name: str, values: list[Value | Unset]) -> Type:
         """The type that the values of a name promote to."""
@@ -265,21 +281,25 @@ class Loops(Expressions):
             start[name] = value
         first = [leaf for key, of in types.items() for leaf in leaves(start.get(key, _zero(of)), of)]
 
-        def tested(handles: list[Handle]) -> list[Handle | bool | int | float]:
-            state = _state(types, handles)
+        def condition(state: dict[str, Value], index: Handle | None = None) -> Mask:
             mask = _flag(state, _GOING) if plan.goes_by_flag else path.mask
             if isinstance(node, ast.While):
                 test = self.condition(node.test, Path(self._head(node, path, state), mask))
             else:
                 assert counter is not None
-                test = _is_left(counter, state)
-            made = both(mask, test if isinstance(test, Handle) else None)
+                test = _is_left(counter, state, index)
+            return both(mask, test if isinstance(test, Handle) else None)
+
+        def tested(handles: list[Handle]) -> list[Handle | bool | int | float]:
+            made = condition(_state(types, handles))
             return [cast(True, BOOL) if made is None else made]
 
         def repeated(handles: list[Handle], index: Handle | None = None) -> list[Handle | bool | int | float]:
             state = _state(types, handles)
             at = state.get(_INDEX) if index is None else Var(index, True)
-            made = self._iterated(node, self._head(node, path, state), at)
+            # An operation that could raise must depend on the state, or else it would be computed before the loop.
+            mask = None if not plan.raises else _flag(state, _GOING) if plan.goes_by_flag else condition(state, index)
+            made = self._iterated(node, self._head(node, path, state), at, mask)
             last = self._next(state, made)
             if counter is not None and not is_counted:
                 step = cast(counter.step, INT)
@@ -355,7 +375,7 @@ class Loops(Expressions):
         """The names after the loop, of which those given have a value."""
         unset = Unset("may have no value here, if the loop ends at once", "assign it before the loop")
         kept = dict(path.names)
-        for name in self._stored(node):
+        for name in self._uses(node).stored:
             kept[name] = state[name] if name in names else unset
         return kept
 
@@ -404,10 +424,10 @@ def _trips(counter: Range) -> Handle:
     return apply("where", is_any, trips, cast(0, _UNSIGNED))
 
 
-def _is_left(counter: Range, state: dict[str, Value]) -> Handle:
+def _is_left(counter: Range, state: dict[str, Value], index: Handle | None) -> Handle:
     """Whether there is another integer in a range."""
     if counter.is_plain:
-        return apply("less", cast(state[_INDEX], INT), cast(counter.stop, INT))
+        return apply("less", cast(state[_INDEX], INT) if index is None else index, cast(counter.stop, INT))
     return apply("greater", cast(state[_LEFT], _UNSIGNED), cast(0, _UNSIGNED))
 
 

@@ -200,8 +200,16 @@ class Generator:
                 self.add(indent, f"while {counter} < {trips}{r.choice(['', f' and {self.bool(2)}'])}:")
                 self.add(indent + 1, f"{counter} += 1")
         else:
+            guard = self.int(0)
             few = lambda: r.choice([str(r.randrange(-3, 6)), f"{self.int(0)} % 5", f"{self.int(0)} % 7 - 3"])  # noqa: E731
             step = r.choice(["1", "2", "-1", "-3", f"({self.int(0)} % 3 + 1)"])
+            if r.random() < 0.2:
+                self.names += 1
+                self.add(indent, f"i{self.names} = 0")
+                self.add(indent, f"for {counter} in range(3 if {guard} else 0):")
+                self.add(indent + 1, f"i{self.names} += {self.int(0)} {r.choice(['//', '%'])} {guard}")
+                self.ints.append(f"i{self.names}")
+                return
             bounds = r.choice([few(), f"{few()}, {few()}", f"{few()}, {few()}, {step}"])
             self.add(indent, f"{counter} = 0")
             self.add(indent, f"for {counter} in range({bounds}):")
