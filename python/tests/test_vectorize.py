@@ -648,6 +648,7 @@ def test_numbers_are_weak_and_branches_promote() -> None:
     names = "float32 float32 float32 float32 float32 float64 int64 int64 float32 int64 float32 float32"
     assert [part.dtype.name for part in made] == names.split()
     assert made[1].tolist() == [-3.0, 6.0] and made[2].tolist() == [1.0, 2.0]
+    assert made[10].tolist() == [0.0, 2.0] and made[11].tolist() == [0.0, 4.0]
 
 
 def test_signatures_choose_by_safe_conversions() -> None:
@@ -774,6 +775,16 @@ def test_loops_run_only_for_the_elements_that_reach_them() -> None:
     # The loop after `else` does not end for elements that end by `break`.
     check(g, [-1.0], [0, 1, 2])
     check(g, [1.5], [0, 7])
+
+    def few(n: int) -> int:
+        total = 0
+        if n < 100:
+            for i in range(n):
+                total += i
+        return total
+
+    n = np.array([5, 2**62])
+    assert bl.vectorize(few, max_time=30)(n).tolist() == [10, 0]
 
     def h(n: int, step: int) -> int:
         count = 0
