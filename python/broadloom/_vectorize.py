@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn, Unpack, overload
 
@@ -183,6 +184,14 @@ class VectorizedFunction(JitFunction):
             return super()._general(args, given)
         assert self._function is not None
         return self._function(*args, **given)
+
+    def __reduce__(self) -> Any:
+        """The function by its name, if that is not the name of the vectorized one; otherwise as functions of `jit`."""
+        plain = self.__wrapped__
+        if plain is None or getattr(sys.modules.get(plain.__module__), plain.__qualname__, None) is not plain:
+            return super().__reduce__()
+        assert isinstance(self._function, Elements)
+        return _made, (plain, self._function._signatures, self._options)
 
 
 Function = Callable[..., Any]

@@ -237,6 +237,10 @@ def carried_tuples(x: float, n: int) -> Any:
     return state
 
 
+def pair_sum(x: float, n: int) -> float:
+    return x + n
+
+
 def pair(x: float, n: int) -> Any:
     return (x, n) if n > 1 else (x + 1, -n)
 
@@ -756,6 +760,8 @@ def test_loops_run_only_for_the_elements_that_reach_them() -> None:
                 d += i // n
             for i in range(0, 9, 2):
                 d -= i // n
+        for _ in range(n):
+            d += divmod(n, n)[0]
         e = grown(x, n) if n and x > 1 else 0.0
         while x > 0 and n and a < grown(x, n):
             a += 1.0
@@ -1053,6 +1059,12 @@ def test_a_function_that_is_nested_too_deeply_is_refused(made_of_text: Callable[
 
 def test_functions_are_pickled_by_their_names() -> None:
     assert pickle.loads(pickle.dumps(triangular)) is triangular
+    made = pickle.loads(pickle.dumps(bl.vectorize("float32(float32, int64)", threads=1)(pair_sum)))
+    assert made(np.ones(2, "f4"), 3).dtype == np.float32 and made._options == {"threads": 1}
+    # Kernels are pickled of a function that can't be imported.
+    f = bl.vectorize(lambda x: x if x > 1 else -x)
+    assert f(np.array([1.0, 3.0])).tolist() == [-1.0, 3.0]
+    assert pickle.loads(pickle.dumps(f))(np.array([1.0, 3.0])).tolist() == [-1.0, 3.0]
 
 
 def test_names_outside_of_the_function_are_read_when_it_is_compiled() -> None:
