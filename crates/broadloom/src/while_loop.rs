@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use broadloom_core::graph::WHILE;
+use broadloom_core::graph::{SCAN, WHILE};
 use broadloom_core::node::{LoopNode, NodeId, NodeKind, Region};
 use broadloom_core::region::MAX_CARRIED;
 use broadloom_core::{DType, Dims, Error, ErrorKind, Result, Scalar, Shape, infer, region};
@@ -181,7 +181,18 @@ impl<'a> LoopBuilder<'_, 'a> {
         let placeholders: Vec<Array<'a>> =
             dtypes.iter().map(|&dtype| placeholder(dtype, &shape, dims.as_ref())).collect();
         let condition = self.tested(&placeholders)?;
-        let mut next = self.next(&placeholders)?;
+        let next = self.checked(&placeholders, self.next(&placeholders)?, &dtypes)?;
+        self.record(&placeholders, args, dtypes, &condition, &next)
+    }
+
+    /// The next values as arrays of these dtypes, whose number and shapes are checked.
+    pub(crate) fn checked(
+        &self,
+        placeholders: &[Array<'a>],
+        mut next: Vec<Array<'a>>,
+        dtypes: &[DType],
+    ) -> Result<Vec<Array<'a>>> {
+        self.check_count(placeholders, &next)?;
         for (i, value) in next.iter_mut().enumerate() {
             *value = self.typed(i, value, dtypes[i])?;
             let both = [placeholders[i].known(), value.known()];
@@ -194,11 +205,16 @@ impl<'a> LoopBuilder<'_, 'a> {
                 );
             }
         }
-        self.record(&placeholders, args, dtypes, &condition, &next)
+        Ok(next)
     }
 
     /// The dtypes of the carried values. Numbers take those that the body gives them.
-    fn dtypes(&self, state: &[Array<'a>], shape: &Shape, dims: Option<&Arc<Dims>>) -> Result<Vec<DType>> {
+    pub(crate) fn dtypes(
+        &self,
+        state: &[Array<'a>],
+        shape: &Shape,
+        dims: Option<&Arc<Dims>>,
+    ) -> Result<Vec<DType>> {
         let numbers: Vec<Option<Number>> = state.iter().map(Array::number).collect();
         let mut dtypes: Vec<Option<DType>> =
             state.iter().zip(&numbers).map(|(x, number)| number.is_none().then(|| x.dtype())).collect();
@@ -235,12 +251,17 @@ impl<'a> LoopBuilder<'_, 'a> {
     /// The next values, whose number is checked.
     fn next(&self, state: &[Array<'a>]) -> Result<Vec<Array<'a>>> {
         let next = (self.body)(state)?;
+        self.check_count(state, &next)?;
+        Ok(next)
+    }
+
+    fn check_count(&self, state: &[Array<'a>], next: &[Array<'a>]) -> Result<()> {
         if next.len() != state.len() {
-            let [carried, returned] = [state, &next[..]].map(|of| of.len() - self.hidden);
+            let [carried, returned] = [state, next].map(|of| of.len() - self.hidden);
             let why = format!("{}: the body of {carried} carried values returns {returned}", self.function);
             return Err(Error::new(ErrorKind::Arity, why));
         }
-        Ok(next)
+        Ok(())
     }
 
     /// The condition, whose dtype is checked.
@@ -259,7 +280,7 @@ impl<'a> LoopBuilder<'_, 'a> {
     }
 
     /// An initial or next value of a carried one: a number as an element of the dtype, an array of this dtype.
-    fn typed(&self, i: usize, x: &Array<'a>, dtype: DType) -> Result<Array<'a>> {
+    pub(crate) fn typed(&self, i: usize, x: &Array<'a>, dtype: DType) -> Result<Array<'a>> {
         let name = || (self.name)(i);
         match x.number() {
             Some(number) => literal(number, dtype, || format!("{}: {}", self.function, name())),
@@ -297,8 +318,9 @@ impl<'a> LoopBuilder<'_, 'a> {
             limit: self.limit,
             is_numbered: false,
             nodes,
-            condition: values[0],
+            condition: Some(values[0]),
             next: values[1..].to_vec(),
+            outputs: Vec::new(),
         };
         region::check_depth(&region)?;
         if self.limit.is_none() || numbered.is_some() {
@@ -324,13 +346,13 @@ pub(crate) fn literal<'a>(number: Number, dtype: DType, what: impl Fn() -> Strin
 }
 
 /// A carried value in the condition and the body.
-fn placeholder<'a>(dtype: DType, shape: &Shape, dims: Option<&Arc<Dims>>) -> Array<'a> {
+pub(crate) fn placeholder<'a>(dtype: DType, shape: &Shape, dims: Option<&Arc<Dims>>) -> Array<'a> {
     Array::with_dims(Kind::Leaf(Leaf::Carried), dtype, shape.clone(), dims.cloned())
 }
 
 /// The number of each element of an array in row-major order, as int64; [`LoopRun::UNNUMBERED`] for all of them if the rank is
 /// open.
-fn number_of_elements<'a>(of: &Array<'a>) -> Result<Array<'a>> {
+pub(crate) fn number_of_elements<'a>(of: &Array<'a>) -> Result<Array<'a>> {
     if of.all_dims().has_rest() {
         return Ok(expr::constant(Scalar::of(LoopRun::UNNUMBERED as i64)));
     }
@@ -338,7 +360,7 @@ fn number_of_elements<'a>(of: &Array<'a>) -> Result<Array<'a>> {
 }
 
 /// An array of the shape to which arrays broadcast: the first value of a loop over them that has no iterations.
-fn whole<'a>(args: &[Array<'a>]) -> Result<Array<'a>> {
+pub(crate) fn whole<'a>(args: &[Array<'a>]) -> Result<Array<'a>> {
     let ends = expr::constant(Scalar::of(false));
     let args = [args, &[ends]].concat();
     let leaf = |param: usize| NodeKind::Leaf(param as u32);
@@ -348,8 +370,9 @@ fn whole<'a>(args: &[Array<'a>]) -> Result<Array<'a>> {
         limit: Some(0),
         is_numbered: false,
         nodes: vec![leaf(0), leaf(last)],
-        condition: NodeId::new(1),
+        condition: Some(NodeId::new(1)),
         next: vec![NodeId::new(0)],
+        outputs: Vec::new(),
     };
     items(&region, &[], &args)?.pop().ok_or_else(lost)
 }
@@ -369,7 +392,7 @@ fn items<'a>(region: &Region, functions: &[HostFunction], args: &[Array<'a>]) ->
 }
 
 /// Records the nodes of a loop's condition and body.
-struct Recorder<'r, 'a> {
+pub(crate) struct Recorder<'r, 'a> {
     function: &'static str,
     placeholders: &'r [Array<'a>],
     /// Whether each node depends on a carried value, by address.
@@ -378,11 +401,11 @@ struct Recorder<'r, 'a> {
     ids: FxHashMap<*const (), NodeId>,
     /// The nodes that were visited, which must live as long as their addresses are keys.
     visited: Vec<Array<'a>>,
-    nodes: Vec<NodeKind<NodeId, u32>>,
-    captured: Vec<Array<'a>>,
-    functions: Vec<HostFunction>,
+    pub nodes: Vec<NodeKind<NodeId, u32>>,
+    pub captured: Vec<Array<'a>>,
+    pub functions: Vec<HostFunction>,
     /// The node of the elements' numbers, if a loop in the body needs them.
-    numbered: Option<NodeId>,
+    pub numbered: Option<NodeId>,
 }
 
 fn address(array: &Array<'_>) -> *const () {
@@ -390,7 +413,7 @@ fn address(array: &Array<'_>) -> *const () {
 }
 
 impl<'r, 'a> Recorder<'r, 'a> {
-    fn new(function: &'static str, placeholders: &'r [Array<'a>]) -> Recorder<'r, 'a> {
+    pub(crate) fn new(function: &'static str, placeholders: &'r [Array<'a>]) -> Recorder<'r, 'a> {
         Recorder {
             function,
             placeholders,
@@ -405,7 +428,7 @@ impl<'r, 'a> Recorder<'r, 'a> {
     }
 
     /// Records a value and everything in the region that it is computed from. `what` names it in errors.
-    fn record(&mut self, root: &Array<'a>, what: &dyn Fn() -> String) -> Result<NodeId> {
+    pub(crate) fn record(&mut self, root: &Array<'a>, what: &dyn Fn() -> String) -> Result<NodeId> {
         self.mark(root, what)?;
         let mut pending = vec![(root.clone(), false)];
         while let Some((array, operands_done)) = pending.pop() {
@@ -511,6 +534,7 @@ fn function(kind: &Kind<'_>) -> String {
     match kind {
         Kind::Reduce { reduction, .. } => reduction.name().to_owned(),
         Kind::Scan { scan, .. } => scan.name().to_owned(),
+        Kind::Recurrence(_) => SCAN.to_owned(),
         Kind::View { view, .. } => view.to_string(),
         Kind::Count { .. } => "count".to_owned(),
         Kind::Index { .. } => "indices".to_owned(),
@@ -526,6 +550,7 @@ fn function(kind: &Kind<'_>) -> String {
 pub(crate) fn inner_operands<'x, 'a>(array: &'x Array<'a>) -> impl Iterator<Item = &'x Array<'a>> {
     let numbers = match &array.0.kind {
         Kind::Loop(of) => usize::from(of.region.is_numbered),
+        Kind::Recurrence(of) => usize::from(of.step.is_numbered),
         _ => 0,
     };
     let kind = &array.0.kind;
