@@ -85,6 +85,58 @@ static void building(void) {
     OK(bl_builder_release(b));
 }
 
+/* Loops that have not begun, do not end, or are left. */
+static void loops(void) {
+    bl_builder b;
+    bl_kernel kernel;
+    bl_value x, zero, carried[2], condition, doubled, last[2], inner[1], y;
+    OK(bl_builder_new(NULL, &b));
+    OK(bl_builder_input(b, "x", BL_DTYPE_INT32, N, 1, &x));
+    OK(bl_builder_int(b, 0, &zero));
+    WANT(BL_ARGUMENT, bl_builder_loop_condition(b, x), "no loop has begun");
+    WANT(BL_ARGUMENT, bl_builder_loop_end(b, &x, 1, 9, last), "no loop has begun");
+    WANT(BL_ARITY, bl_builder_loop_begin(b, NULL, 0, carried), "no carried value");
+    WANT(BL_NULL, bl_builder_loop_begin(b, NULL, 1, carried), "the state is null");
+    WANT(BL_NULL, bl_builder_loop_begin(b, &x, 1, NULL), "the carried values is null");
+    OK(bl_builder_loop_begin(b, (bl_value[]){x, zero}, 2, carried));
+    WANT(BL_ARGUMENT, bl_builder_loop_end(b, carried, 2, 9, last), "the loop has no condition");
+    WANT(BL_ARGUMENT, bl_builder_output(b, "x", x), "a loop has not ended");
+    WANT(BL_ARGUMENT, bl_builder_compile(b, &kernel), "a loop has not ended");
+    OK(bl_builder_apply(b, "less", (bl_value[]){carried[0], x}, 2, &condition));
+    OK(bl_builder_apply(b, "add", (bl_value[]){carried[0], carried[0]}, 2, &doubled));
+    OK(bl_builder_input(b, "y", BL_DTYPE_INT32, N, 1, &y));
+
+    OK(bl_builder_loop_begin(b, &doubled, 1, inner));
+    OK(bl_builder_loop_condition(b, condition));
+    OK(bl_builder_loop_end(b, inner, 1, 9, last));
+    WANT(BL_ARGUMENT, bl_builder_apply(b, "negative", inner, 1, last), "a loop that has ended");
+    OK(bl_builder_apply(b, "negative", last, 1, &doubled));
+
+    OK(bl_builder_loop_condition(b, carried[0]));
+    WANT(BL_ARGUMENT, bl_builder_loop_condition(b, condition), "has a condition already");
+    WANT(BL_DTYPE, bl_builder_loop_end(b, carried, 2, 9, last), "the condition must be bool, not int32");
+    OK(bl_builder_release(b));
+
+    OK(bl_builder_new(NULL, &b));
+    OK(bl_builder_input(b, "x", BL_DTYPE_INT32, N, 1, &x));
+    OK(bl_builder_int(b, 0, &zero));
+    OK(bl_builder_loop_begin(b, (bl_value[]){x, zero}, 2, carried));
+    OK(bl_builder_apply(b, "less", (bl_value[]){carried[0], x}, 2, &condition));
+    OK(bl_builder_input(b, "y", BL_DTYPE_INT32, N, 1, &y));
+    OK(bl_builder_loop_condition(b, condition));
+    WANT(BL_ARITY, bl_builder_loop_end(b, carried, 1, 9, last), "the loop carries 2 values, but got 1");
+    WANT(BL_DTYPE, bl_builder_loop_end(b, (bl_value[]){carried[1], carried[0]}, 2, 9, last), "carried value 0 is int32");
+    WANT(BL_NULL, bl_builder_loop_end(b, carried, 2, 9, NULL), "the results is null");
+    OK(bl_builder_loop_end(b, carried, 2, 9, last));
+    WANT(BL_ARGUMENT, bl_builder_output(b, "carried", carried[0]), "a loop that has ended");
+    WANT(BL_ARGUMENT, bl_builder_apply(b, "logical_not", &condition, 1, &doubled), "a loop that has ended");
+    OK(bl_builder_apply(b, "add", (bl_value[]){last[0], y}, 2, &doubled)); /* an input belongs to no loop */
+    OK(bl_builder_output(b, "out", doubled));
+    OK(bl_builder_compile(b, &kernel));
+    OK(bl_kernel_release(kernel));
+    OK(bl_builder_release(b));
+}
+
 /* Invalid views. */
 static void views(void) {
     const bl_dim table[] = {{NULL, 3}, {NULL, 4}};
@@ -458,6 +510,7 @@ static void racing(void) {
 
 int main(void) {
     building();
+    loops();
     views();
     reductions();
     functions();

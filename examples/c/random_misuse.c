@@ -163,7 +163,7 @@ static void build(struct random *r) {
         ranges[i] = (bl_range){below(r, 3) ? axis(r) : BL_OPEN, below(r, 3) ? axis(r) : BL_OPEN, axis(r)};
     }
     const bl_options made = options(r), *given = below(r, 2) ? &made : NULL;
-    switch (below(r, 24)) {
+    switch (below(r, 27)) {
     case 0: MAKE(bl_builder, BUILDER, bl_builder_new(given, to)); break;
     case 1:
     case 2: MAKE(bl_value, VALUE, bl_builder_input(b, NAME(r), CODE(r, 12), below(r, 24) ? dims : NULL, count, to)); break;
@@ -187,6 +187,19 @@ static void build(struct random *r) {
     case 20: MAKE(bl_value, VALUE, bl_builder_expand_dims(b, v, axis(r), to)); break;
     case 21: MAKE(bl_value, VALUE, bl_builder_reduce_with(b, CODE(r, 20), 0.5, v, below(r, 24) ? axes : NULL, count, (int32_t)below(r, 3), to)); break;
     case 22: MAKE(bl_value, VALUE, bl_builder_scan(b, CODE(r, 2), v, axis(r), (int32_t)below(r, 3), to)); break;
+    case 23: {
+        bl_value made[VALUES];
+        if (seen("begin", bl_builder_loop_begin(b, several, count, below(r, 24) ? made : NULL)) == BL_OK)
+            for (size_t i = 0; i < count; i++) keep(r, VALUE, made[i].id);
+        break;
+    }
+    case 24: (void)seen("condition", bl_builder_loop_condition(b, v)); break;
+    case 25: {
+        bl_value made[VALUES];
+        if (seen("end", bl_builder_loop_end(b, several, count, next(r) >> below(r, 64), below(r, 24) ? made : NULL)) == BL_OK)
+            for (size_t i = 0; i < count; i++) keep(r, VALUE, made[i].id);
+        break;
+    }
     default: MAKE(bl_value, VALUE, bl_builder_vecdot(b, v, values[1], axis(r), to)); break;
     }
 }

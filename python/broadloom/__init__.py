@@ -46,6 +46,7 @@ from broadloom._reductions import *
 from broadloom._registry import found, registered, say_where
 from broadloom._through_numpy import *
 from broadloom._tracing import TracerError
+from broadloom._vectorize import vectorize
 
 if TYPE_CHECKING:
     from broadloom import arrow
@@ -91,6 +92,7 @@ __all__ = [
     "pi",
     "set_options",
     "show_versions",
+    "vectorize",
 ]
 __all__ += _creation.__all__
 __all__ += _dlpack.__all__
@@ -123,6 +125,7 @@ say_where(
         "pickled": "broadloom._pickling",
         "pickled function": "broadloom._shipping",
         "refusal": "broadloom._refusals",
+        "refusal_of_numpys": "broadloom._refusals",
         "representation": "broadloom._printing",
         "schema_capsule": "broadloom._arrow_interface",
         "setitem": "broadloom._indexing",

@@ -125,6 +125,11 @@ def while_loop(
     state: Sequence[Handle | _Number],
     limit: int | None = None,
 ) -> list[Handle]: ...
+def cond(
+    predicate: Handle | _Number,
+    then: Callable[[list[Handle]], Sequence[Handle | _Number]],
+    otherwise: Callable[[list[Handle]], Sequence[Handle | _Number]],
+) -> list[Handle]: ...
 def fori_loop(
     lower: Handle | _Number,
     upper: Handle | _Number,

@@ -26,6 +26,7 @@ __all__ = [
     "TextError",
     "TimeLimitError",
     "UnknownNameError",
+    "VectorizeError",
 ]
 
 
@@ -109,6 +110,21 @@ class InternalError(RuntimeError, Error):
 
 class TextError(SyntaxError, Error):
     """A text in broadloom's language is wrong; `lineno`, `offset` and `text` specify the place."""
+
+
+class VectorizeError(TypeError, Error):
+    """Something in a function that `broadloom.vectorize` can't compile; the message has its file, line and column, and what
+    to write instead.
+
+    >>> @bl.vectorize
+    ... def total(x):
+    ...     return sum(x)
+    >>> try:
+    ...     total(np.ones(3))
+    ... except bl.VectorizeError as error:
+    ...     error.place
+    (3, 12)
+    """
 
 
 for _name in __all__:

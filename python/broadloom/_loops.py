@@ -1,4 +1,4 @@
-"""Loops over the elements of arrays, and recurrences along an axis.
+"""Loops and conditionals over the elements of arrays, and recurrences along an axis.
 
 The functions of a loop are called with arrays that have no values, and the engine records what they compute. A state is
 a tree of tuples, lists and dicts; its leaves are passed to the engine in their order.
@@ -17,7 +17,7 @@ from broadloom._operators import Number, operand
 from broadloom._structure import Piece, Structure, taken_apart
 from broadloom._tracebacks import shows_users_lines
 
-__all__ = ["fori_loop", "scan", "while_loop"]
+__all__ = ["cond", "fori_loop", "scan", "while_loop"]
 
 Leaf = Handle | Number
 
@@ -87,6 +87,44 @@ def fori_loop(lower: Array | int, upper: Array | int, body: Callable[[Any, Any],
         return _next("fori_loop", structure, body(Array._of(handles[0]), _state(structure, handles[1:])))
 
     return _state(structure, _core.fori_loop(operand(lower), operand(upper), repeated, leaves))
+
+
+@shows_users_lines
+def cond(
+    predicate: Array | bool,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: Any,
+) -> Any:
+    """Computes `true_fun(*operands)` for the elements where `predicate` holds, and `false_fun(*operands)` for the others.
+
+    The functions return an array or a number, or the same tree of tuples, lists and dicts of them. The results are those
+    of `where`, with the same dtypes; they have the shape to which the predicate and the arrays used in the functions
+    broadcast. Errors and calls of Python functions occur for exactly the elements that take the branch, and an expensive
+    branch is skipped where no element of a vector takes it. Reductions and views in the functions are computed for all
+    elements.
+
+    Raises TypeError or ValueError for a predicate that is not bool, and for results that differ in structure or have no
+    common dtype or shape.
+
+    >>> a, b = bl.asarray([7, 8]), bl.asarray([2, 0])
+    >>> bl.evaluate(bl.cond(b != 0, lambda: a // b, lambda: -1), int_division="error")
+    Array([ 3, -1], dtype=int64)
+    """
+    structures: list[Structure] = []
+
+    def branch(function: Callable[..., Any]) -> Callable[[list[Handle]], list[Leaf]]:
+        def leaves(_: list[Handle]) -> list[Leaf]:
+            found, structure = _taken_apart(function(*operands), "a result")
+            structures.append(structure)
+            if structure.pieces != structures[0].pieces:
+                raise TypeError(f"cond: one function returns {_shown(structures[0])}, the other {_shown(structure)}")
+            return found
+
+        return leaves
+
+    made = _core.cond(operand(predicate), branch(true_fun), branch(false_fun))
+    return _state(structures[0], made)
 
 
 @shows_users_lines

@@ -23,7 +23,7 @@ from broadloom._numpy_handlers import array, operand
 from broadloom._numpy_manipulation import FUNCTIONS
 from broadloom._numpy_reductions import REDUCED, cumulative, only_axis, reduction
 from broadloom._operands import has_mask
-from broadloom._registry import registered
+from broadloom._registry import found, registered
 from broadloom._signatures import fits, signature_of
 from broadloom._tracing import known, refuse
 from broadloom._ufuncs import BOOL, DTYPES, Casting, Unsupported, converted
@@ -140,6 +140,22 @@ def _is_known(value: Any) -> bool:
 @registered("array_ufunc")
 def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Implements `Array.__array_ufunc__`."""
+    given = dict(kwargs)
+    try:
+        return _by_ufunc(ufunc, method, inputs, kwargs)
+    except Exception as error:
+        _refuse(error, f"{ufunc.__name__}.{method}" if method != "__call__" else ufunc.__name__, given, inputs)
+        raise
+
+
+def _refuse(error: Exception, name: str, arguments: dict[str, Any], operands: tuple[Any, ...] = ()) -> None:
+    """Raises an error that names the function and the argument, if an argument is to blame for an error."""
+    said = found("refusal_of_numpys")(error, name, arguments, operands)
+    if said is not error:
+        raise said from None
+
+
+def _by_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if method == "__call__" and not kwargs:
         # PERF: most calls have no arguments besides operands.
         try:
@@ -153,8 +169,12 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
             return Array._of(made[0]) if len(made) == 1 else tuple(map(Array._of, made))
     out = kwargs.pop("out", None)
     outs = out if isinstance(out, tuple) else (out,) * (out is not None)
-    if not all(_is_known(value) for value in (*inputs, *outs) if value is not None):
+    unknown = [value for value in (*inputs, *outs) if value is not None and not _is_known(value)]
+    if any(hasattr(type(value), "__array_ufunc__") for value in unknown):
         return NotImplemented
+    if unknown:
+        # No other class would be asked.
+        raise TypeError(f"{ufunc.__name__} takes arrays and numbers, not {type(unknown[0]).__name__}")
     casting = kwargs.get("casting", "same_kind")
     if method == "at":
         return _at(ufunc, inputs)
@@ -318,6 +338,18 @@ def _built(build: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
 @registered("array_function")
 def array_function(function: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Implements `Array.__array_function__`. The results use NumPy's promotion if an argument does."""
+    try:
+        return _by_function(function, types, args, kwargs)
+    except Exception as error:
+        try:
+            arguments = signature_of(function).bind(*args, **kwargs).arguments
+        except (TypeError, ValueError):
+            arguments = kwargs
+        _refuse(error, function.__name__, arguments)
+        raise
+
+
+def _by_function(function: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     made = _made_by(function, types, args, kwargs)
     is_view = function in _VIEWS and not kwargs.get("copy")
     if is_view and args and isinstance(args[0], Array) and made is not args[0]:

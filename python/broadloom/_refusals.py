@@ -29,12 +29,19 @@ _PLAIN = (BaseException.__str__, AttributeError.__str__)
 
 #: The types of arguments that only NumPy's function of a name takes, and of results.
 _NUMPYS = {
+    "a_max": "Array | Number | None",
+    "a_min": "Array | Number | None",
     "axis": "int | tuple[int, ...] | None",
+    "ddof": "Number",
     "decimals": "int",
     "dtype": "DTypeLike | None",
     "initial": "Number | None",
+    "k": "int",
     "keepdims": "bool",
+    "n": "int | None",
     "out": "Out | None",
+    "shape": "int | tuple[int, ...] | None",
+    "shift": "int | tuple[int, ...]",
     "where": "Array | bool",
 }
 
@@ -182,6 +189,13 @@ def _is_of_others(error: Exception) -> bool:
     return False
 
 
+def _is_about_arguments(error: Exception) -> bool:
+    """Whether an argument may be to blame for an error, by its class and by the code that raised it."""
+    is_about_values = isinstance(error, (TracerError, InternalError, NoValuesError))
+    may_be = isinstance(error, (TypeError, ValueError, AttributeError, LookupError))
+    return may_be and not is_about_values and not _is_of_others(error)
+
+
 @registered("refusal")
 def refusal(
     error: Exception,
@@ -192,9 +206,7 @@ def refusal(
 ) -> Exception:
     """The error of a failed call, or one about an argument that the function does not take. `of_numpys` is a function of
     NumPy whose arguments are taken too."""
-    is_about_values = isinstance(error, (TracerError, InternalError, NoValuesError))
-    is_about_arguments = isinstance(error, (TypeError, ValueError, AttributeError, LookupError))
-    if is_about_values or not is_about_arguments or _is_of_others(error):
+    if not _is_about_arguments(error):
         return error
     name, own = function.__name__, inspect.signature(function)
     signatures = [own]
@@ -230,3 +242,28 @@ def refusal(
     if not is_named and type(error).__str__ in _PLAIN and len(error.args) == 1:
         error.args = (f"{name}: {error}",)
     return error
+
+
+@registered("refusal_of_numpys")
+def refusal_of_numpys(error: Exception, name: str, arguments: dict[str, Any], operands: tuple[Any, ...]) -> Exception:
+    """The error of a failed call of a NumPy function with our arrays, or one about an argument that the function does not
+    take: one of those that mean the same in all of NumPy's functions, or an operand of a universal function."""
+    if not _is_about_arguments(error):
+        return error
+    named = [
+        (argument, value, annotation)
+        for argument, annotation in _NUMPYS.items()
+        for value in _given(argument, arguments)
+    ]
+    numbered = [f"x{number}" for number in range(1, len(operands) + 1)] if len(operands) > 1 else ["x"]
+    named += [(argument, value, "Array | Number") for argument, value in zip(numbered, operands)]
+    for argument, value, annotation in named:
+        parameter = inspect.Parameter(argument, inspect.Parameter.KEYWORD_ONLY, annotation=annotation)
+        wrong = _unfitting(parameter, value, {})
+        if wrong is not None:
+            return (ValueError if isinstance(error, ValueError) else TypeError)(f"{name}: {wrong}")
+    return error
+
+
+def _given(argument: str, arguments: dict[str, Any]) -> list[Any]:
+    return [arguments[argument]] if argument in arguments else []

@@ -1,4 +1,4 @@
-//! Loops and scans whose condition, body or step are Python functions.
+//! Loops, conditionals and scans whose functions are Python functions.
 //!
 //! The functions are called with handles that have no values, and return handles or numbers. An exception of theirs is raised as
 //! it is. A number that a kernel receives when it runs may be an initial value: like a literal, it takes the dtype that the body
@@ -45,12 +45,24 @@ pub fn fori_loop(
     body: &Bound<'_, PyAny>,
     state: Vec<Bound<'_, PyAny>>,
 ) -> PyResult<Vec<Handle>> {
-    let of = PythonLoop::new(body.py(), "fori_loop", state)?;
+    let mut of = PythonLoop::new(body.py(), "fori_loop", state)?;
     let [lower, upper] = [of.bound(lower)?, of.bound(upper)?];
     let next = |i: &Array<'static>, state: &[Array<'static>]| {
         of.call(body, &[std::slice::from_ref(i), state].concat())
     };
     of.run(&|state| broadloom::try_fori_loop(&lower, &upper, &next, state))
+}
+
+/// Computes one of two branches for each element. The functions take an empty list, and return lists of handles or numbers.
+#[pyfunction]
+pub fn cond(
+    predicate: &Bound<'_, PyAny>,
+    then: &Bound<'_, PyAny>,
+    otherwise: &Bound<'_, PyAny>,
+) -> PyResult<Vec<Handle>> {
+    let mut of = PythonLoop::new(predicate.py(), "cond", Vec::new())?;
+    let predicate = of.bound(predicate)?;
+    of.run(&|_| broadloom::try_cond(&predicate, || of.call(then, &[]), || of.call(otherwise, &[])))
 }
 
 /// Runs a step along an axis of inputs. The step takes a list with the states and the elements of the inputs, and returns a list
@@ -66,7 +78,7 @@ pub fn scan(
     length: Option<usize>,
 ) -> PyResult<Vec<Handle>> {
     let mut of = PythonLoop::new(step.py(), "scan", state)?;
-    let inputs = inputs.iter().map(|input| of.input(input)).collect::<PyResult<Vec<_>>>()?;
+    let inputs = inputs.iter().map(|input| of.bound(input)).collect::<PyResult<Vec<_>>>()?;
     let mut along = Along::axis(axis);
     if reverse {
         along = along.reverse();
@@ -127,15 +139,11 @@ impl<'py> PythonLoop<'py> {
         Ok(PythonLoop { py, name, state, parameters, by_numpy, depth, failed })
     }
 
-    /// An input of a scan.
-    fn input(&mut self, given: &Bound<'py, PyAny>) -> PyResult<Array<'static>> {
-        self.by_numpy |= operand(given)?.by_numpy;
-        self.bound(given)
-    }
-
-    /// A bound of a range.
-    fn bound(&self, given: &Bound<'py, PyAny>) -> PyResult<Array<'static>> {
-        self.depth.set(self.depth.get().max(operand(given)?.depth));
+    /// A bound of a range, a predicate, or an input of a scan.
+    fn bound(&mut self, given: &Bound<'py, PyAny>) -> PyResult<Array<'static>> {
+        let operand = operand(given)?;
+        self.by_numpy |= operand.by_numpy;
+        self.depth.set(self.depth.get().max(operand.depth));
         array(given)
     }
 

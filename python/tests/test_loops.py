@@ -243,6 +243,51 @@ def test_evaluating_one_value_of_a_loop_evaluates_the_others() -> None:
     assert n._handle.is_evaluated
 
 
+SIGNED = np.array([4.0, -9.0, 0.25, np.nan, np.inf])
+
+
+def test_each_element_takes_its_branch() -> None:
+    def roots(x: Any) -> Any:
+        return bl.cond(x >= 0, lambda: {"y": bl.sqrt(x), "k": 1}, lambda: {"y": -x, "k": -1})
+
+    for found in [roots(bl.asarray(SIGNED)), bl.jit(roots)(SIGNED)]:
+        np.testing.assert_array_equal(np.asarray(found["y"]), [2.0, 9.0, 0.5, np.nan, np.inf])
+        np.testing.assert_array_equal(np.asarray(found["k"]), [1, -1, 1, -1, 1])
+    # Operands are passed to both functions, as in JAX.
+    scaled = bl.cond(bl.asarray(SIGNED) > 0, lambda x, k: x * k, lambda x, k: x - k, bl.asarray(SIGNED), 2)
+    np.testing.assert_array_equal(np.asarray(scaled), [8.0, -11.0, 0.5, np.nan, np.inf])
+
+
+def test_a_branch_that_is_not_taken_does_not_fail() -> None:
+    a, b = np.array([7, 8, -9]), np.array([2, 0, 2])
+
+    def divided(a: Any, b: Any, least: int) -> Any:
+        return bl.cond(b >= least, lambda: a // b, lambda: -1)
+
+    def run(least: int) -> Any:
+        return bl.evaluate(divided(bl.asarray(a), bl.asarray(b), least), int_division="error")
+
+    compiled = bl.jit(divided, int_division="error")
+    for function in [run, lambda least: compiled(a, b, least)]:
+        np.testing.assert_array_equal(np.asarray(function(1)), [3, -1, -5])
+        with pytest.raises(ZeroDivisionError):
+            function(0)
+
+
+def test_what_is_no_conditional_is_refused() -> None:
+    x = bl.asarray([1.0, 2.0])
+    with pytest.raises(TypeError, match="cond: the predicate must be bool, not float64"):
+        bl.cond(x, lambda: x, lambda: x)
+    with pytest.raises(TypeError, match="one function returns .*, the other"):
+        bl.cond(x > 1, lambda: (x, x), lambda: x)
+    with pytest.raises(ValueError, match="a reason"):
+
+        def fails() -> bl.Array:
+            raise ValueError("a reason")
+
+        bl.cond(x > 1, lambda: x, fails)
+
+
 def columns(step: Any, state: float, x: Any, axis: int, reverse: bool) -> tuple[Any, Any]:
     """The last states and the outputs of a scalar loop for each column."""
     moved = np.moveaxis(x, axis, 0)

@@ -67,6 +67,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "fftn": {"axes": (0, 1)},
     "while_loop": {"cond": lambda x: x < 2, "body": lambda x: x + 1, "state": 0.0},
     "scan": {"step": lambda s, x: (s, x), "state": 0.0, "inputs": bl.asarray([1.0, 2.0])},
+    "cond": {"predicate": bl.asarray([True]), "true_fun": lambda x: x, "false_fun": lambda x: -x, "operands": 1.0},
     "fori_loop": {"lower": 0, "upper": 3, "body": lambda i, x: x + 1, "state": 0.0},
 }
 #: Names from inside the package.
@@ -104,8 +105,9 @@ def calls(name: str) -> Iterator[tuple[str, Any, tuple[Any, ...], dict[str, Any]
     parameters = list(inspect.signature(function).parameters.values())[len(first) :]
     good = ARGUMENTS | OTHERS.get(name.rpartition(".")[2], {})
     for place, parameter in enumerate(parameters):
-        # A dict may be the state of a loop, whose body then fails by itself; test_loops.py has wrong states.
-        if parameter.kind is parameter.VAR_KEYWORD or parameter.name == "state":
+        # A dict may be the state of a loop, whose body then fails by itself; test_loops.py has wrong states. The operands of
+        # `cond` are arguments of the caller's functions.
+        if parameter.kind is parameter.VAR_KEYWORD or parameter.name in ("state", "operands"):
             continue
         annotation = str(parameter.annotation)
         takes_floats = re.search("float|Number|Array|Any|Shape", annotation)
@@ -174,12 +176,55 @@ def test_an_unknown_keyword_lists_those_that_exist(name: str) -> None:
         (lambda x: bl.fft.fft(x, norm="a"), "fft: `norm` is 'a', expected 'backward', 'ortho' or 'forward'"),
         (lambda x: bl.jit(len, static_argnames=3), "jit: `static_argnames` is 3"),
         (lambda x: bl.evaluate(x + 1, progress=0.5), "evaluate: `progress` is 0.5"),
+        (lambda x: np.sum(x, axis="a"), "sum: `axis` is 'a', expected an int, a tuple of ints or None"),
+        (lambda x: np.sum(x, initial="a"), "sum: `initial` is 'a', expected a number or None"),
+        (lambda x: np.max(x, out=1), "max: `out` is 1, expected an array or None"),
+        (lambda x: np.reshape(x, "a"), "reshape: `shape` is 'a', expected an int, a tuple of ints or None"),
+        (lambda x: np.var(x, ddof="a"), "var: `ddof` is 'a', expected a number"),
+        (lambda x: np.clip(x, "a", 2), "clip: `a_min` is 'a', expected an array, a number or None"),
+        (lambda x: np.sort(x, axis=0.5), "sort: `axis` is 0.5, expected an int, a tuple of ints or None"),
+        (lambda x: np.add(x, "a"), "add: `x2` is 'a', expected an array or a number"),
+        (lambda x: np.add({}, x), "add: `x1` is {}, expected an array or a number"),
+        (lambda x: np.sin(x, dtype="wrong"), "sin: `dtype` is 'wrong', expected a dtype of numbers or None"),
+        (lambda x: np.add.reduce(x, "a"), "add.reduce: `axis` is 'a', expected an int, a tuple of ints or None"),
+        (lambda x: np.add.outer(x, "a"), "add.outer: `x2` is 'a', expected an array or a number"),
     ],
 )
 def test_messages(call: Callable[[Any], Any], words: str) -> None:
     with pytest.raises((TypeError, ValueError)) as caught:
         call(bl.asarray(MATRIX))
     assert str(caught.value).startswith(words)
+
+
+@pytest.mark.parametrize("axis", [Odd(), "wrong", 0.5, {"a": 1}])
+def test_a_wrong_axis_of_numpys_functions_is_named(axis: Any) -> None:
+    x, named = bl.asarray(MATRIX), 0
+    for function in (getattr(np, name) for name in np.__all__ if type(getattr(np, name)) is type(np.sum)):
+        parameters = inspect.signature(function).parameters
+        required = [p for p in parameters.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+        if "axis" not in parameters or len([p for p in required if p.name != "axis"]) != 1:
+            continue
+        first = [x, x] if function in (np.concatenate, np.stack) else x
+        with pytest.raises(TypeError) as caught:
+            function(first, axis=axis)
+        assert str(caught.value).startswith(f"{function.__name__}: `axis` is {axis!r}, expected "), caught.value
+        named += 1
+    assert named > 20
+
+
+def test_numpys_own_errors_stay() -> None:
+    x = bl.asarray(MATRIX)
+    for call in (lambda x: np.sum(x, axis=7), lambda x: np.sort(x, axis=7), lambda x: np.add.reduce(x, axis=7)):
+        with pytest.raises(np.exceptions.AxisError, match="^axis 7 is out of bounds for array of dimension 2$"):
+            call(x)
+
+    class Other:
+        def __array_ufunc__(self, *_: object, **__: object) -> str:
+            return "asked"
+
+    assert np.add(x, Other()) == "asked"
+    with pytest.raises(ZeroDivisionError):
+        np.apply_along_axis(lambda row: 1 / 0, 0, x)
 
 
 def test_an_error_that_is_not_about_an_argument_stays() -> None:

@@ -98,6 +98,9 @@
 // Functions of float32 return the float32 that is nearest to the exact value.
 #define BL_ACCURACY_NEAREST 1
 
+// The limit of a loop that may iterate as often as the option `max_iterations` allows; more iterations are an error.
+#define BL_MAX_ITERATIONS UINT64_MAX
+
 // The sum: floats keep their dtype, integers become int64 or uint64.
 #define BL_REDUCE_SUM 0
 
@@ -639,6 +642,33 @@ bl_status bl_builder_output(struct bl_builder handle, const char *name, struct b
 // # Safety
 // `out` is null or valid for a write.
 bl_status bl_builder_compile(struct bl_builder handle, struct bl_kernel *out);
+
+// Begins a loop, in which each element repeats a body while a condition holds, and adds its `count` carried values: those of one
+// iteration. `state` has their initial values; a literal has its default dtype, and the shapes broadcast. What is added until the
+// loop ends may use the carried values and all other values; it belongs to the loop, and can't be used after it, except inputs.
+// Loops may contain loops.
+//
+// # Safety
+// `state` is null or valid for `count` reads; `carried` is null or valid for `count` writes.
+bl_status bl_builder_loop_begin(struct bl_builder handle,
+                                const struct bl_value *state,
+                                size_t count,
+                                struct bl_value *carried);
+
+// Sets the condition of the loop that has begun last: a bool for each element, which is tested before each iteration.
+bl_status bl_builder_loop_condition(struct bl_builder handle,
+                                    struct bl_value condition);
+
+// Ends the loop that has begun last, and adds the last values of the `count` carried ones. `next` has their values after an
+// iteration, with the same dtypes and shapes. An element ends after `limit` iterations (or see BL_MAX_ITERATIONS).
+//
+// # Safety
+// `next` is null or valid for `count` reads; `results` is null or valid for `count` writes.
+bl_status bl_builder_loop_end(struct bl_builder handle,
+                              const struct bl_value *next,
+                              size_t count,
+                              uint64_t limit,
+                              struct bl_value *results);
 
 // Adds a slice of a value: one range of indices for each of its first `count` axes, and all indices of the other axes.
 //

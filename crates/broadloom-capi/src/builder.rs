@@ -6,12 +6,13 @@ use std::ffi::c_char;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use broadloom::{Array, Dim, Kernel, Literal, Op, Options, with_promotion};
+use broadloom::{Array, Dim, Kernel, Literal, Op, Options, Promotion, with_promotion};
 
 use crate::argument::{BL_NUL_TERMINATED, OutPtr, many, text};
 use crate::code::{bl_dtype, bl_options, dtype};
 use crate::host::bl_host;
 use crate::kernel::bl_kernel;
+use crate::open_loops::BuilderLoops;
 use crate::status::bl_status::{self, BL_ARGUMENT, BL_ARITY, BL_HANDLE, BL_LIMIT, BL_NAME};
 use crate::status::{Answer, CallFailure, answer};
 use crate::table::{ObjectTable, Pin};
@@ -49,49 +50,76 @@ static MARKS: AtomicU32 = AtomicU32::new(1);
 
 pub(crate) struct Builder {
     mark: u32,
-    options: Options,
+    pub options: Options,
     parts: Mutex<BuilderParts>,
 }
 
 #[derive(Default)]
 pub(crate) struct BuilderParts {
-    values: Vec<Array<'static>>,
+    pub values: Vec<Array<'static>>,
+    pub loops: BuilderLoops,
     /// The indices of the values that are inputs, in the order of the inputs.
     inputs: Vec<usize>,
     outputs: Vec<(String, usize)>,
 }
 
-fn builder(handle: bl_builder) -> Answer<Pin<'static, Builder>> {
+impl BuilderParts {
+    /// Builds an array by a promotion rule, as a part of the loop that has begun last, if one has.
+    pub(crate) fn build<R>(&mut self, rule: Promotion, make: impl FnOnce(&mut BuilderParts) -> R) -> R {
+        let innermost = self.loops.open.last().map(|of| of.open.clone());
+        let build = || with_promotion(rule, || make(self));
+        match innermost {
+            Some(open) => open.build(build),
+            None => build(),
+        }
+    }
+}
+
+pub(crate) fn builder(handle: bl_builder) -> Answer<Pin<'static, Builder>> {
     BUILDERS.pin(handle.id).map_err(|why| CallFailure::handle("builder", why))
 }
 
 impl Builder {
-    fn parts(&self) -> MutexGuard<'_, BuilderParts> {
+    pub(crate) fn parts(&self) -> MutexGuard<'_, BuilderParts> {
         // A panic leaves the vectors valid: at worst a value was added whose handle was not returned.
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Finds the index of a value; an error if the value belongs to another builder.
+    /// Finds the index of a value; an error if the value belongs to another builder, or to a loop that has ended.
     fn find(&self, parts: &BuilderParts, value: bl_value) -> Answer<usize> {
         let index = value.id as u32 as usize;
         let is_ours = value.id >> 32 == u64::from(self.mark) && index < parts.values.len();
         let foreign = || CallFailure::new(BL_HANDLE, "the value belongs to another builder");
-        is_ours.then_some(index).ok_or_else(foreign)
+        let index = is_ours.then_some(index).ok_or_else(foreign)?;
+        if parts.loops.have_ended(index) && !parts.inputs.contains(&index) {
+            return Err(CallFailure::new(BL_ARGUMENT, "the value belongs to a loop that has ended"));
+        }
+        Ok(index)
     }
 
-    /// Finds the array of a value; an error if the value belongs to another builder.
+    /// Finds the array of a value, with the errors of [`Builder::find`].
     pub(crate) fn value<'p>(&self, parts: &'p BuilderParts, value: bl_value) -> Answer<&'p Array<'static>> {
         Ok(&parts.values[self.find(parts, value)?])
     }
 
-    /// The handle for the next value. It is computed before anything is changed, so that an error about a full builder leaves the
-    /// builder's inputs unchanged.
-    fn next(&self, parts: &BuilderParts) -> Answer<bl_value> {
-        let index = parts.values.len();
-        if index >= self.options.max_nodes.min(u32::MAX as usize) {
-            return Err(CallFailure::new(BL_LIMIT, format!("more than {index} values: see max_nodes")));
+    /// Finds the arrays of values, with the errors of [`Builder::find`].
+    pub(crate) fn arrays(&self, parts: &BuilderParts, values: &[bl_value]) -> Answer<Vec<Array<'static>>> {
+        values.iter().map(|value| self.value(parts, *value).cloned()).collect()
+    }
+
+    /// The handles for the next `count` values. They are computed before anything is changed, so that an error about a full builder
+    /// leaves the builder unchanged.
+    pub(crate) fn next_values(
+        &self,
+        parts: &BuilderParts,
+        count: usize,
+    ) -> Answer<impl Iterator<Item = bl_value> + use<>> {
+        let (index, mark) = (parts.values.len(), u64::from(self.mark) << 32);
+        let limit = self.options.max_nodes.min(u32::MAX as usize);
+        if count > limit.saturating_sub(index) {
+            return Err(CallFailure::new(BL_LIMIT, format!("more than {limit} values: see max_nodes")));
         }
-        Ok(bl_value { id: u64::from(self.mark) << 32 | index as u64 })
+        Ok((index..index + count).map(move |index| bl_value { id: mark | index as u64 }))
     }
 }
 
@@ -148,10 +176,12 @@ pub(crate) unsafe fn add(
         let out = unsafe { OutPtr::new(out, "the pointer to the value") }?;
         let builder = builder(handle)?;
         let mut parts = builder.parts();
-        let made = builder.next(&parts)?;
-        let value = with_promotion(builder.options.promotion, || make(&builder, &mut parts))?;
+        let mut made = builder.next_values(&parts, 1)?;
+        let value = parts.build(builder.options.promotion, |parts| make(&builder, parts))?;
         parts.values.push(value);
-        out.put(made);
+        if let Some(handle) = made.next() {
+            out.put(handle);
+        }
         Ok(())
     })
 }
@@ -258,8 +288,7 @@ pub unsafe extern "C" fn bl_builder_apply(
             let why = format!("{name} takes {} values, but got {count}", op.operands());
             return Err(CallFailure::new(BL_ARITY, why));
         }
-        let operand = |value: &bl_value| builder.value(parts, *value).cloned();
-        let operands = values.iter().map(operand).collect::<Answer<Vec<_>>>()?;
+        let operands = builder.arrays(parts, values)?;
         Ok(Array::apply(op, &operands)?)
     };
     // SAFETY: `add` has the same requirements on `out` as this function.
@@ -282,8 +311,7 @@ pub unsafe extern "C" fn bl_builder_call(
     let make = |builder: &Builder, parts: &mut BuilderParts| {
         // SAFETY: `many` accepts null; the safety section requires that the values at any other pointer are readable.
         let values = unsafe { many(values, count, "the pointer to the values") }?;
-        let operand = |value: &bl_value| builder.value(parts, *value).cloned();
-        let operands = values.iter().map(operand).collect::<Answer<Vec<_>>>()?;
+        let operands = builder.arrays(parts, values)?;
         Ok(Array::call(&*crate::host::function(function)?, operands)?)
     };
     // SAFETY: `add` has the same requirements on `out` as this function.
@@ -324,6 +352,7 @@ pub unsafe extern "C" fn bl_builder_output(
         let name = unsafe { text(name, BL_NUL_TERMINATED, "the name of the output") }?;
         let builder = builder(handle)?;
         let mut parts = builder.parts();
+        parts.loops.check_closed()?;
         let index = builder.find(&parts, value)?;
         parts.outputs.push((name.to_owned(), index));
         Ok(())
@@ -341,6 +370,7 @@ pub unsafe extern "C" fn bl_builder_compile(handle: bl_builder, out: *mut bl_ker
         let out = unsafe { OutPtr::new(out, "the pointer to the kernel") }?;
         let builder = builder(handle)?;
         let parts = builder.parts();
+        parts.loops.check_closed()?;
         if parts.outputs.is_empty() {
             return Err(CallFailure::new(BL_ARGUMENT, "the builder has no output"));
         }

@@ -8,6 +8,7 @@
 //! lowering, so it applies to every vector width, including those whose back end has no optimiser.
 
 use std::fmt;
+use std::rc::Rc;
 
 use broadloom_ir::kernel::{self, Definition, Depth, Kernel, ValueId};
 use broadloom_ir::recording::{self, Recording};
@@ -38,6 +39,10 @@ pub enum Code {
     Maximum,
     /// A mask of the lanes in which at least one of two floats is NaN.
     Unordered,
+    /// The loop with this index among those of the body. It has no value of its own.
+    Loop(usize),
+    /// The carried value with this index after the loop that is the first operand.
+    Item(usize),
 }
 
 /// A value of the body.
@@ -68,7 +73,8 @@ impl Node {
     /// The operands that the node reads.
     pub fn args(&self) -> &[Var] {
         let count = match self.code {
-            Code::Input(_) | Code::Param(_) => 0,
+            // The operands of a loop are in its region, and an item reads what its loop has returned.
+            Code::Input(_) | Code::Param(_) | Code::Loop(_) | Code::Item(_) => 0,
             Code::Host(_) => self.args.iter().position(|arg| *arg == NONE).unwrap_or(4),
             Code::CheckDivisor(_) => 1,
             Code::Primitive(primitive) => primitive.operands(),
@@ -158,10 +164,48 @@ pub struct Body {
     nodes: Vec<Node>,
     known: KnownNodes,
     outputs: Vec<Var>,
+    /// The regions of the loops.
+    loops: Vec<Rc<Region>>,
+    /// The values that have effects (tests of divisors, and loops), each with the value of the kernel that it belongs to.
+    effects: Vec<(Var, ValueId)>,
     /// The live values of each loop level: computed once per call, once per row, and for each element.
     levels: [Vec<Var>; 3],
     /// The values of the recording that is being inlined; kept only to reuse the allocation.
     inlined: Vec<Var>,
+}
+
+/// A loop of a body.
+pub struct Region {
+    /// The body. Input i is `Var(i)`; the first output is the condition, a mask of any lane width, and the others are the
+    /// next values of the carried ones.
+    pub body: Rc<Body>,
+    /// The initial values of the carried ones and the captured values, as values of the body that contains the loop.
+    pub args: Vec<Var>,
+    /// The dtypes of the carried values.
+    pub carried: Vec<DType>,
+    /// The maximum number of iterations of an element; `None` if each run has its own, and reaching it is an error.
+    pub limit: Option<u64>,
+    /// Whether the last captured value is the number of the element.
+    pub is_numbered: bool,
+    /// For each carried value, the [captured value that each iteration adds](kernel::KernelLoop::tally), if only the number of
+    /// iterations is needed.
+    pub tallies: Vec<Option<Var>>,
+    /// Whether the lanes of a block end in the same iteration, and how they are computed then.
+    pub lockstep: Option<Lockstep>,
+    /// For each value of the body, whether it may change from one iteration to the next.
+    varies: Vec<bool>,
+    /// The live values of the body, in the order in which they are computed.
+    pub before: Vec<Var>,
+    pub condition: Vec<Var>,
+    pub rest: Vec<Var>,
+}
+
+/// A loop whose condition has the same value in all lanes, because it depends on uniform values only.
+pub struct Lockstep {
+    /// For each carried value, whether its lanes are equal.
+    pub uniform: Vec<bool>,
+    /// The values that both the condition and the next values are computed from.
+    pub shared: Vec<Var>,
 }
 
 fn undefined() -> Error {
@@ -189,34 +233,8 @@ impl Body {
     /// # Errors
     /// [`ErrorKind::Internal`]: the kernel does not verify.
     pub fn of(kernel: &Kernel, access: &[Access], width: VectorWidth) -> Result<Body> {
-        let mut body = Body {
-            width,
-            short_reciprocals: kernel.short_reciprocals.clone(),
-            nodes: Vec::with_capacity(2 * kernel.values()),
-            known: KnownNodes::default(),
-            outputs: Vec::new(),
-            levels: Default::default(),
-            inlined: Vec::new(),
-        };
-        let mut values: Vec<Var> = Vec::with_capacity(kernel.values());
-        let mut site = 0;
-        for v in 0..kernel.values() as u32 {
-            let value = match kernel.definition(ValueId(v)) {
-                Definition::Input(i) => {
-                    let level = if access[i] == Access::Splat { Depth::Row } else { Depth::Element };
-                    body.leaf(Code::Input(i), kernel.inputs[i], level)
-                }
-                Definition::Param(i) => body.leaf(Code::Param(i), kernel.params[i], Depth::Call),
-                Definition::Inst(i) => {
-                    let inst = &kernel.body[i];
-                    let checked = kernel.checks_division && inst.code.faults();
-                    let value = body.instruction(inst, &values, checked.then_some(site))?;
-                    site += i32::from(checked);
-                    value
-                }
-            };
-            values.push(value);
-        }
+        let mut body = Body::empty(kernel, width);
+        let values = body.values(kernel, access, kernel.checks_division.then_some(0), |_| true)?;
         for &output in &kernel.outputs {
             let value = *values.get(output.value.index()).ok_or_else(undefined)?;
             let value = body.in_memory(kernel.dtype(output.value), value);
@@ -224,6 +242,68 @@ impl Body {
         }
         body.mark_live();
         Ok(body)
+    }
+
+    fn empty(kernel: &Kernel, width: VectorWidth) -> Body {
+        Body {
+            width,
+            short_reciprocals: kernel.short_reciprocals.clone(),
+            nodes: Vec::with_capacity(2 * kernel.values()),
+            known: KnownNodes::default(),
+            outputs: Vec::new(),
+            loops: Vec::new(),
+            effects: Vec::new(),
+            levels: Default::default(),
+            inlined: Vec::new(),
+        }
+    }
+
+    /// Adds the values of a kernel, and returns them. `site` is the fault site of the kernel's first division, if
+    /// divisions are checked. Values for which `is_needed` is false are left out.
+    fn values(
+        &mut self,
+        kernel: &Kernel,
+        access: &[Access],
+        mut site: Option<i32>,
+        is_needed: impl Fn(ValueId) -> bool,
+    ) -> Result<Vec<Var>> {
+        let mut values: Vec<Var> = Vec::with_capacity(kernel.values());
+        for id in (0..kernel.values() as u32).map(ValueId) {
+            let value = match kernel.definition(id) {
+                Definition::Input(i) => {
+                    let level = if access[i] == Access::Splat { Depth::Row } else { Depth::Element };
+                    self.leaf(Code::Input(i), kernel.inputs[i], level)
+                }
+                Definition::Param(i) => self.leaf(Code::Param(i), kernel.params[i], Depth::Call),
+                Definition::Inst(i) => {
+                    let inst = &kernel.body[i];
+                    let value = match inst.code {
+                        _ if !is_needed(id) => NONE,
+                        kernel::Code::Loop(number) => {
+                            let of = kernel.loops.get(number as usize).ok_or_else(undefined)?;
+                            self.looped(of, &values, site, id)?
+                        }
+                        _ => {
+                            let effects = self.nodes.len();
+                            let value =
+                                self.instruction(inst, &values, site.filter(|_| inst.code.faults()))?;
+                            self.note_effects(effects, id);
+                            value
+                        }
+                    };
+                    let divisions = match inst.code {
+                        kernel::Code::Loop(number) if site.is_some() => {
+                            kernel.loops.get(number as usize).map_or(0, |of| of.body.divisions().len())
+                        }
+                        code => usize::from(code.faults()),
+                    };
+                    site = site.map(|site| site + divisions as i32);
+                    value
+                }
+            };
+            values.push(value);
+        }
+        Ok(values)
     }
 
     /// The values that are read or computed at a loop level, each after its operands.
@@ -296,8 +376,12 @@ impl Body {
                 let code = Code::Host(callee.function as usize);
                 Ok(self.append(code, dtype, args, dtype.size() as u8, level))
             }
-            // The compiler has refused such a kernel.
-            kernel::Code::Loop(_) | kernel::Code::Item { .. } => Err(undefined()),
+            kernel::Code::Item { item, dtype } => {
+                let code = Code::Item(item as usize);
+                Ok(self.append(code, dtype, [args[0], NONE, NONE, NONE], dtype.size() as u8, Depth::Element))
+            }
+            // Loops are added by `values`.
+            kernel::Code::Loop(_) => Err(undefined()),
         }
     }
 
@@ -487,9 +571,13 @@ impl Body {
         }
         for i in (0..self.nodes.len()).rev() {
             let node = self.nodes[i];
-            if node.live || matches!(node.code, Code::CheckDivisor(_) | Code::Host(_)) {
+            if node.live || matches!(node.code, Code::CheckDivisor(_) | Code::Host(_) | Code::Loop(_)) {
                 self.nodes[i].live = true;
                 node.args().iter().for_each(|arg| self.nodes[arg.index()].live = true);
+                if let Code::Loop(number) = node.code {
+                    let region = Rc::clone(&self.loops[number]);
+                    region.args.iter().for_each(|arg| self.nodes[arg.index()].live = true);
+                }
             }
         }
         for (i, node) in self.nodes.iter().enumerate().filter(|(_, node)| node.live) {
@@ -549,6 +637,11 @@ impl fmt::Display for Body {
                     Code::Param(i) => write!(f, "  {var:?}: {dtype} = param {i}")?,
                     Code::Host(i) => write!(f, "  {var:?}: {dtype} = host.{i}")?,
                     Code::CheckDivisor(site) => write!(f, "  check_divisor.{site}")?,
+                    Code::Loop(number) => {
+                        write!(f, "{}", self.loops[number].listing(var))?;
+                        continue;
+                    }
+                    Code::Item(item) => write!(f, "  {var:?}: {dtype} = item.{item} {:?}", node.args[0])?,
                     Code::Minimum => write!(f, "  {var:?}: {dtype} = minimum")?,
                     Code::Maximum => write!(f, "  {var:?}: {dtype} = maximum")?,
                     Code::Unordered => write!(f, "  {var:?}: mask({dtype}) = unordered")?,
@@ -568,5 +661,6 @@ impl fmt::Display for Body {
 }
 
 mod floats;
+mod regions;
 #[cfg(test)]
 mod tests;

@@ -94,6 +94,8 @@ pub struct Compiled {
     /// Whether the elements of an input are [reversed or every second element in memory](Access::is_stepped).
     pub(crate) reads_steps: bool,
     pub(crate) params: usize,
+    /// Whether the code has loops of elements: it takes the address of their state after the parameters.
+    pub(crate) has_loops: bool,
     pub(crate) fault_sites: usize,
     // The registrations are dropped before the code that they describe.
     pub(crate) _registrations: SmallVec<[Registration; 2]>,

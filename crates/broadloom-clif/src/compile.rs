@@ -149,6 +149,7 @@ impl Compiler {
             reads_steps: access.iter().any(|access| access.is_stepped()),
             access,
             params: kernel.params.len(),
+            has_loops: !kernel.loops.is_empty(),
             fault_sites: kernel.fault_sites().count(),
             _registrations: registrations,
             _functions: functions.into(),
@@ -344,8 +345,8 @@ fn read_at(width: VectorWidth, access: &[Access]) -> Vec<Access> {
 /// whatever the dtype of the output.
 fn check(kernel: &Kernel, access: &[Access]) -> Result<()> {
     verify::kernel(kernel)?;
-    if !kernel.loops.is_empty() {
-        return Err(Error::new(ErrorKind::Limit, "kernels with loops are not compiled, but interpreted"));
+    if let Some(why) = kernel.never_compiled() {
+        return Err(Error::new(ErrorKind::Limit, format!("the kernel is interpreted: {why}")));
     }
     if access.len() != kernel.inputs.len() {
         return Err(Error::new(ErrorKind::Internal, "not one access class per input"));
@@ -466,10 +467,80 @@ pub(crate) mod tests {
         }
     }
 
+    /// A kernel with a loop in a loop: of a float32, a float64 and a bool; the inner one has no limit and divides.
+    pub(crate) fn nested() -> Kernel {
+        use broadloom_ir::Op;
+        use broadloom_ir::kernel::KernelLoop;
+        let inst = |code, args: [u32; 3]| Inst { code, args: args.map(ValueId) };
+        let apply = |op, dtype, args| inst(kernel::Code::apply(op, dtype), args);
+        let item = |item, dtype, of| inst(kernel::Code::Item { item, dtype }, [of, 0, 0]);
+        let inner = KernelLoop {
+            body: Kernel {
+                inputs: vec![DType::Int32, DType::Int32, DType::Int64],
+                body: vec![
+                    apply(Op::Greater, DType::Int32, [0, 1, 0]),
+                    apply(Op::FloorDivide, DType::Int32, [0, 1, 0]),
+                ],
+                outputs: vec![ValueId(3).into(), ValueId(4).into()],
+                ..Kernel::default()
+            },
+            limit: None,
+            is_numbered: true,
+            args: [1, 2, 4].map(ValueId).into(),
+        };
+        let outer = KernelLoop {
+            body: Kernel {
+                inputs: vec![DType::Float64, DType::Int32, DType::Int32, DType::Bool, DType::Int64],
+                loops: vec![inner],
+                body: vec![
+                    inst(kernel::Code::Loop(0), [0; 3]),
+                    item(0, DType::Int32, 5),
+                    apply(Op::Sin, DType::Float64, [0, 0, 0]),
+                    apply(Op::Less, DType::Int32, [6, 2, 0]),
+                ],
+                outputs: [3, 7, 6, 2, 8].map(|value| ValueId(value).into()).into(),
+                ..Kernel::default()
+            },
+            limit: Some(9),
+            is_numbered: true,
+            args: [0, 1, 2, 3, 4].map(ValueId).into(),
+        };
+        Kernel {
+            inputs: vec![DType::Float64, DType::Int32, DType::Int32, DType::Bool, DType::Int64],
+            loops: vec![outer],
+            body: vec![
+                inst(kernel::Code::Loop(0), [0; 3]),
+                item(0, DType::Float64, 5),
+                item(1, DType::Int32, 5),
+                item(3, DType::Bool, 5),
+            ],
+            outputs: [6, 7, 8].map(|value| ValueId(value).into()).into(),
+            checks_division: true,
+            ..Kernel::default()
+        }
+    }
+
+    /// Loops are compiled for vectors of at most 256 bits.
+    #[test]
+    fn loops_use_at_most_256_bits() {
+        let Ok(compiler) = Compiler::host() else { return };
+        let kernel = nested();
+        let access = vec![Access::Contiguous; kernel.inputs.len()];
+        for width in VectorWidth::of_target() {
+            let compiled = compiler.compile(&kernel, &[], &access, width).expect("compiles");
+            assert_eq!(compiled.plan.width, width.min(VectorWidth::W256));
+            assert_eq!(compiled.narrowed.is_some(), width == VectorWidth::W512);
+            assert_eq!(compiled.fault_sites, 1);
+        }
+    }
+
     fn lowers_everything(triple: &str, features: &[&str]) {
         let mut builder = cranelift_codegen::isa::lookup_by_name(triple).expect("a back end of this build");
         features.iter().for_each(|f| builder.enable(f).expect("a feature"));
         let isa = builder.finish(flags("backtracking").expect("settings")).expect("an instruction set");
+        let looped = nested();
+        let access = vec![Access::Contiguous; looped.inputs.len()];
+        assert!(!explain(&*isa, &looped, &access).expect("lowers").assembly.is_empty());
         for code in kernel::Code::all() {
             for other in [DType::Bool, DType::Float32, DType::Int64] {
                 let kernel = mixed(code, other);

@@ -17,6 +17,8 @@
 //!         or every second element in memory, its accesses are masked instead, to the remaining elements
 //! ```
 
+use std::rc::Rc;
+
 use broadloom_ir::canonical::{self, LANES};
 use broadloom_ir::code_plan::{Bulk, CodePlan, Tail};
 use broadloom_ir::kernel::{Depth, Kernel, KernelOutput, Sink};
@@ -25,7 +27,7 @@ use broadloom_math::record::{Primitive, Var};
 use broadloom_mem::{Access, Stores};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, Block, BlockArg, Function, InstBuilder, MemFlagsData, UserFuncName, Value, types,
+    AbiParam, Block, BlockArg, Function, InstBuilder, MemFlagsData, StackSlot, UserFuncName, Value, types,
 };
 use cranelift_codegen::isa::{CallConv, TargetIsa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
@@ -39,6 +41,7 @@ use crate::interleave;
 use crate::leaf::Leaf;
 use crate::lower;
 use crate::memory::{RowBlock, splat_of_memory};
+use crate::scope::{Active, Scope};
 use crate::slow_path::SlowPaths;
 use crate::value::{LaneLayout, Lanes, scalar_of};
 use crate::vectors::{Vectors, element_flags};
@@ -116,9 +119,10 @@ pub fn function<'a>(
         leaves,
         access,
         vectors: Vectors::new(builder, layout, call_conv),
-        values: vec![None; body.len()],
-        constants: Vec::new(),
-        body,
+        scope: Scope::new(Rc::new(body)),
+        depth: 0,
+        active: None,
+        frames: SmallVec::new(),
         kernel,
         plan,
         bulk,
@@ -167,6 +171,8 @@ struct Loops {
 struct Sources {
     params: Value,
     faults: Value,
+    /// The address of the state of loops; the one of the parameters if the kernel has no loops.
+    context: Value,
     /// The address of each operand's first element in the current row, inputs first.
     pointers: Vec<Value>,
 }
@@ -175,11 +181,13 @@ struct Sources {
 struct Emitter<'a> {
     vectors: Vectors<'a>,
     kernel: &'a Kernel,
-    body: Body,
-    /// The lanes of each value of the body; `None` until the value has been emitted.
-    values: Vec<Option<Lanes>>,
-    /// The constants that have been emitted at the current loop level.
-    constants: Vec<Var>,
+    /// The body whose values are being emitted: that of the kernel, or of a loop.
+    scope: Scope,
+    /// The number of loops around the current values, and the lanes that perform their iteration; `None` for all.
+    depth: u32,
+    active: Option<Active>,
+    /// The stack frames of loops, by their depth.
+    frames: SmallVec<[StackSlot; 2]>,
     plan: &'a CodePlan,
     /// The task of the second function; `Bulk::None` while the usual function is emitted.
     bulk: Bulk,
@@ -207,7 +215,13 @@ impl Emitter<'_> {
             return Err(Error::new(ErrorKind::Internal, "the entry block has other parameters"));
         };
         v.constants = Constants::new(constants, self.plan.has_table);
-        let sources = Sources { params, faults, pointers: Vec::new() };
+        let mut context = params;
+        if !self.kernel.loops.is_empty() {
+            // The address follows the parameters.
+            let at = 8 * self.kernel.params.len() as i32;
+            context = v.ins().load(types::I64, MemFlagsData::trusted(), params, at);
+        }
+        let sources = Sources { params, faults, context, pointers: Vec::new() };
         self.level(Depth::Call, &sources, None)?;
 
         let v = &mut self.vectors;
@@ -312,10 +326,10 @@ impl Emitter<'_> {
         let is_arithmetic = |code| {
             matches!(code, Code::Input(_) | Code::Primitive(Add | Sub | Mul | Fma | Neg | Cmp(_) | Select))
         };
-        let mut nodes = self.body.at(Depth::Element).iter().map(|&var| self.body.node(var));
+        let mut nodes = self.scope.body.at(Depth::Element).iter().map(|&var| self.scope.body.node(var));
         self.plan.may_test_for_nan
             && nodes.clone().all(|node| is_arithmetic(node.code))
-            && nodes.any(|node| self.body.replaces_nan(node))
+            && nodes.any(|node| self.scope.body.replaces_nan(node))
     }
 
     /// The column at which a piece of a row ends, if it begins at the column `start`. The first piece of a long row
@@ -350,7 +364,7 @@ impl Emitter<'_> {
     fn block(&mut self, sources: &Sources, block: &mut RowBlock) -> Result<()> {
         self.level(Depth::Element, sources, Some(block))?;
         for (i, output) in self.kernel.outputs.iter().enumerate() {
-            let value = self.value(self.body.outputs()[i])?;
+            let value = self.value(self.scope.body.outputs()[i])?;
             let pointer = sources.pointers[self.kernel.inputs.len() + i];
             block.store(&mut self.vectors, self.kernel.dtype(output.value), value, pointer);
         }
@@ -367,7 +381,7 @@ impl Emitter<'_> {
                 block.go_to(row * LANES as u32 + lane);
                 self.level(Depth::Element, sources, Some(block))?;
                 for (i, nodes) in nodes.iter_mut().enumerate() {
-                    let value = self.value(self.body.outputs()[i])?;
+                    let value = self.value(self.scope.body.outputs()[i])?;
                     self.leaves[i].push(&mut self.vectors, nodes, value, pairs);
                 }
             }
@@ -386,32 +400,42 @@ impl Emitter<'_> {
     fn level(&mut self, level: Depth, sources: &Sources, mut block: Option<&mut RowBlock>) -> Result<()> {
         // Uniform values are computed once, but a host function may return different results for equal operands.
         self.vectors.uniform = level != Depth::Element && self.kernel.functions.is_empty();
-        for i in 0..self.body.at(level).len() {
-            let var = self.body.at(level)[i];
-            let node = *self.body.node(var);
-            // Constants are emitted where they are read.
-            if matches!(node.code, Code::Primitive(Primitive::Splat(_))) {
-                continue;
-            }
-            let mut args = [Lanes::new(1, []); 4];
-            for (slot, &arg) in args.iter_mut().zip(node.args()) {
-                *slot = self.value(arg)?;
-            }
-            self.values[var.index()] = Some(self.emit(&node, &args, sources, block.as_deref_mut())?);
+        let body = Rc::clone(&self.scope.body);
+        for &var in body.at(level) {
+            self.step(var, sources, block.as_deref_mut())?;
         }
-        // The next level emits its constants again, because each loop has its own copy of the table's address.
-        self.constants.drain(..).for_each(|var| self.values[var.index()] = None);
+        // The next level emits constants of its own, because each loop has its own copy of the table's address.
+        let Scope { values, constants, .. } = &mut self.scope;
+        constants.drain(..).for_each(|var| values[var.index()] = None);
+        Ok(())
+    }
+
+    /// Emits a value of the current body. In a loop there is no `block`, and inputs have been emitted.
+    fn step(&mut self, var: Var, sources: &Sources, block: Option<&mut RowBlock>) -> Result<()> {
+        let node = *self.scope.body.node(var);
+        match node.code {
+            // Constants are emitted where they are read.
+            Code::Primitive(Primitive::Splat(_)) => return Ok(()),
+            Code::Loop(index) => return self.looped(index, sources),
+            _ => {}
+        }
+        let mut args = [Lanes::new(1, []); 4];
+        for (slot, &arg) in args.iter_mut().zip(node.args()) {
+            *slot = self.value(arg)?;
+        }
+        self.scope.values[var.index()] = Some(self.emit(&node, &args, sources, block)?);
         Ok(())
     }
 
     fn value(&mut self, var: Var) -> Result<Lanes> {
-        if let Some(known) = self.values[var.index()] {
+        let Scope { body, values, constants, .. } = &mut self.scope;
+        if let Some(known) = values.get(var.index()).copied().ok_or_else(undefined)? {
             return Ok(known);
         }
-        let bits = self.body.constant(var).ok_or_else(undefined)?;
-        let constant = self.vectors.constant_lanes(scalar_of(self.body.node(var).dtype), bits);
-        self.values[var.index()] = Some(constant);
-        self.constants.push(var);
+        let bits = body.constant(var).ok_or_else(undefined)?;
+        let constant = self.vectors.constant_lanes(scalar_of(body.node(var).dtype), bits);
+        values[var.index()] = Some(constant);
+        constants.push(var);
         Ok(constant)
     }
 
@@ -423,7 +447,7 @@ impl Emitter<'_> {
         block: Option<&mut RowBlock>,
     ) -> Result<Lanes> {
         let (v, dtype) = (&mut self.vectors, node.dtype);
-        if let (Some(seen), true) = (self.nan_seen, self.body.replaces_nan(node)) {
+        if let (Some(seen), true) = (self.nan_seen, self.scope.body.replaces_nan(node)) {
             let (replaced, seen) = self.slow_paths.replace_nan(v, &args[1], &args[2], seen);
             self.nan_seen = Some(seen);
             return Ok(replaced);
@@ -446,11 +470,22 @@ impl Emitter<'_> {
             (Code::CheckDivisor(site), block) => {
                 let zero = v.zero(v.layout.vector_of(dtype));
                 let mask = args[0].map(|x| v.ins().icmp(IntCC::Equal, x, zero));
+                let mask = self.active.as_mut().map_or(mask, |active| active.of(v, mask));
                 let left = block.and_then(|block| block.left());
                 self.slow_paths.note(v, mask, left, sources.faults, site);
                 args[0]
             }
-            (Code::Primitive(Primitive::SlowPath(function)), _) => self.slow_paths.select(v, function, args),
+            (Code::Primitive(Primitive::SlowPath(function)), _) => {
+                let [mask, a, b, fast] = *args;
+                let mask = self.active.as_mut().map_or(mask, |active| active.of(v, mask));
+                self.slow_paths.select(v, function, &[mask, a, b, fast])
+            }
+            (Code::Item(item), _) => {
+                let Code::Loop(index) = self.scope.body.node(node.args[0]).code else {
+                    return Err(undefined());
+                };
+                self.scope.ended[index].get(item).copied().ok_or_else(undefined)?
+            }
             (_, _) => lower::node(v, node, args),
         })
     }
@@ -510,6 +545,7 @@ fn undefined() -> Error {
     Error::new(ErrorKind::Internal, "a kernel that does not verify reached the emitter")
 }
 
+mod looped;
 #[cfg(test)]
 mod tests {
     use broadloom_ir::kernel::{Code, Inst, ValueId};

@@ -4,9 +4,10 @@
 //! [`ExecutableKernel`](broadloom_mem::ExecutableKernel) that computes blocks of a loop nest. `body` represents the kernel as SSA
 //! over primitives, `legalise` replaces primitives that a target has no instructions for, and `lower` selects the instructions
 //! for each primitive, which `arithmetic`, `convert` and `shift` build with `vectors`; `emit` adds the loops, with accesses to
-//! `memory`, calls of `host` functions and `slow_path`s. `wide` passes CLIF on wide vectors to its back end, `compile` links
-//! machine code, `code` owns it, `run` and `stream` run it through `call`; `symbols` and `gdb` announce it to profilers and
-//! debuggers. Code is called only with the operands that it was compiled for, and no type of Cranelift is in a public signature.
+//! `memory`, calls of `host` functions, `slow_path`s and the `pauses` of loops that each element repeats. `wide` passes CLIF on
+//! wide vectors to its back end, `compile` links machine code, `code` owns it, `run` and `stream` run it through `call`; `symbols`
+//! and `gdb` announce it to profilers and debuggers. Code is called only with the operands that it was compiled for, and no type
+//! of Cranelift is in a public signature.
 #![deny(clippy::undocumented_unsafe_blocks)]
 
 mod arithmetic;
@@ -33,9 +34,11 @@ mod memory;
 #[cfg(all(unix, target_arch = "x86_64"))]
 mod pages;
 mod partial;
+mod pauses;
 #[cfg(test)]
 mod repertoire;
 mod run;
+mod scope;
 mod shift;
 mod slow_path;
 mod stream;

@@ -29,6 +29,8 @@ pub fn node(v: &mut Vectors<'_>, node: &Node, args: &[Lanes; 4]) -> Lanes {
         Code::Maximum if signed => a.zip(b, |a, b| v.ins().smax(a, b)),
         Code::Maximum => a.zip(b, |a, b| v.ins().umax(a, b)),
         Code::Input(_) | Code::Param(_) | Code::Host(_) | Code::CheckDivisor(_) => *a,
+        // Loops have control flow, and are emitted elsewhere.
+        Code::Loop(_) | Code::Item(_) => *a,
     }
 }
 

@@ -8,9 +8,11 @@ use broadloom_ir::{CodePlan, Error, ErrorKind, Result, VectorWidth};
 use broadloom_mem::{
     Access, AliasPolicy, Block, ExecutableKernel, KernelRun, Operands, RawBlock, RowOperand,
 };
+use smallvec::SmallVec;
 
 use crate::call::Call;
 use crate::code::{Compiled, Linked};
+use crate::pauses::LoopContext;
 
 impl ExecutableKernel for Compiled {
     #[inline]
@@ -20,11 +22,51 @@ impl ExecutableKernel for Compiled {
         if !matches || run.params.len() < self.params || run.faults.len() < self.fault_sites {
             return Err(mismatch());
         }
+        if !self.has_loops {
+            return self.run_with(block, run.params, run.faults);
+        }
+        let absent = || Error::new(ErrorKind::Internal, "a kernel with loops, run without what they need");
+        let mut context = LoopContext::new(run.loops.ok_or_else(absent)?, self.plan.pace);
+        let mut params: SmallVec<[u64; 8]> = SmallVec::from_slice(&run.params[..self.params]);
+        params.push((&raw mut context).expose_provenance() as u64);
+        let done = self.run_with(block, &params, run.faults);
+        done.and(context.finish())
+    }
+
+    /// The aliasing policy of machine code: it reads each element before it writes it, and may read inputs in place
+    /// that are reversed or every second element in memory.
+    fn policy(&self) -> AliasPolicy {
+        if self.reads_steps { AliasPolicy::Stepped } else { AliasPolicy::InPlace }
+    }
+
+    fn width(&self) -> VectorWidth {
+        self.plan.width
+    }
+
+    fn plan(&self) -> Option<&CodePlan> {
+        Some(&self.plan)
+    }
+
+    fn code_size(&self) -> usize {
+        let of = |linked: &Linked| linked.size + size_of_val(&*linked.constants);
+        of(&self.usual) + self.bulk.as_ref().map_or(0, of)
+    }
+
+    fn narrowed(&self) -> Option<&str> {
+        self.narrowed.as_deref()
+    }
+}
+
+impl Compiled {
+    /// Runs the code on a block whose operands match. `params` has the kernel's parameters; for code with loops, the
+    /// address of their state follows, which is valid during the call and used by nothing else.
+    #[inline]
+    fn run_with(&self, block: &mut Block<'_>, params: &[u64], faults: &mut [u8]) -> Result<()> {
         // Non-temporal stores are used only if no output is also an input, and no output is copied to another place afterwards.
         let streaming =
             self.streaming().filter(|_| (0..self.outputs.len()).all(|output| block.is_apart(output)));
         let RawBlock { operands, rows, cols, level, any_alias, .. } = block.raw();
-        let call = Call { inner: self, params: run.params, faults: run.faults.as_mut_ptr() };
+        let call = Call { inner: self, params, faults: faults.as_mut_ptr() };
         if level > 0 {
             let Some(linked) = self.leaf(level) else { return Err(mismatch()) };
             // SAFETY: as below, but outputs have a row of 16 elements for each node of this level, which the function writes. The
@@ -65,31 +107,6 @@ impl ExecutableKernel for Compiled {
         Ok(())
     }
 
-    /// The aliasing policy of machine code: it reads each element before it writes it, and may read inputs in place
-    /// that are reversed or every second element in memory.
-    fn policy(&self) -> AliasPolicy {
-        if self.reads_steps { AliasPolicy::Stepped } else { AliasPolicy::InPlace }
-    }
-
-    fn width(&self) -> VectorWidth {
-        self.plan.width
-    }
-
-    fn plan(&self) -> Option<&CodePlan> {
-        Some(&self.plan)
-    }
-
-    fn code_size(&self) -> usize {
-        let of = |linked: &Linked| linked.size + size_of_val(&*linked.constants);
-        of(&self.usual) + self.bulk.as_ref().map_or(0, of)
-    }
-
-    fn narrowed(&self) -> Option<&str> {
-        self.narrowed.as_deref()
-    }
-}
-
-impl Compiled {
     /// Computes `elements` elements, which are passed as slices. Each slice contains contiguous elements, or a single element if
     /// the kernel was compiled for a uniform input.
     ///

@@ -91,7 +91,8 @@ impl SlowPaths {
         v.ins().stack_addr(types::I64, slot, 0)
     }
 
-    fn address(&mut self, v: &mut Vectors<'_>, function: usize) -> Value {
+    /// The address of a function that the code calls.
+    pub fn address(&mut self, v: &mut Vectors<'_>, function: usize) -> Value {
         let address = self.helpers.address(function);
         v.ins().iconst(types::I64, address)
     }

@@ -50,6 +50,11 @@ pub fn widest(
     let target = VectorWidth::target();
     let (width, mut narrowed) = (width.min(target), width.missing_on(target));
     for width in VectorWidth::ALL.into_iter().rev().filter(|&w| w > VectorWidth::W128 && w <= width) {
+        if width == VectorWidth::W512 && !kernel.loops.is_empty() {
+            narrowed =
+                narrowed.or_else(|| Some("loops of elements are computed on at most 256 bits".to_owned()));
+            continue;
+        }
         let plan = CodePlan::new(kernel, access, width, purpose);
         match wide(isa, kernel, access, &plan, Variant::Usual, helpers()) {
             Ok(wide) => return (Some((plan, wide)), narrowed),

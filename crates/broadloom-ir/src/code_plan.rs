@@ -5,12 +5,13 @@
 //! code. The emitter, the callers of the code and the cost estimates all read it, so that each threshold is defined once.
 
 use crate::canonical::LANES;
-use crate::kernel::{Code, Definition, Kernel, KernelOutput, Sink, ValueId};
+use crate::kernel::{Code, Definition, Kernel, KernelLoop, KernelOutput, Sink, ValueId};
 use crate::loop_plan::Access;
 use crate::tuning::code::{
     CHEAP, LONG_CHAIN, MOST_UNROLLED, SHORT_BODY, SINGLE_PASS_ABOVE_COST, SINGLE_PASS_ABOVE_PRIMITIVES,
     TABLE_ABOVE, TESTED_FOR_NAN,
 };
+use crate::tuning::loops::{FUNCTION, PAUSE, SLOW_PATH};
 use crate::{DType, VectorWidth};
 
 /// The use of the outputs of machine code (stored, streamed or reduced), which determines whether the code has a second function.
@@ -45,6 +46,8 @@ pub struct CodePlan {
     pub has_table: bool,
     /// Cranelift's register allocator (only for vectors of 128 bits).
     pub allocator: Allocator,
+    /// The number of iterations of a loop of elements after which the code looks whether the run is to go on; at least 1.
+    pub pace: u64,
 }
 
 /// The code for the end of a row whose length is not a multiple of a block, the elements of one iteration.
@@ -93,11 +96,13 @@ impl CodePlan {
     /// The plan of a kernel for the given input accesses, vector width and purpose.
     pub fn new(kernel: &Kernel, access: &[Access], width: VectorWidth, purpose: Purpose) -> CodePlan {
         let sizes = Sizes::of(kernel);
-        let (cost, lanes) = (kernel.cost(), sizes.lanes(width, vectors(kernel, width)));
+        let (cost, lanes) = (kernel.length(), sizes.lanes(width, vectors(kernel, width)));
         // The code that reads stepped inputs permutes lanes and can't use masks, so rows must have at least one block.
         let reads_steps = width > VectorWidth::W128 && access.iter().any(|access| access.is_stepped());
         let tail = if width == VectorWidth::W512 && !reads_steps { Tail::Masked } else { Tail::Overlap };
         let bulk = match purpose {
+            // The time of loops is that of their iterations.
+            _ if !kernel.loops.is_empty() => Bulk::None,
             Purpose::Stream if width > VectorWidth::W128 => {
                 Bulk::Stream { lanes: sizes.streaming_lanes(kernel, width, lanes) }
             }
@@ -113,6 +118,7 @@ impl CodePlan {
             may_test_for_nan: width == VectorWidth::W256 && TESTED_FOR_NAN.contains(&cost),
             has_table: width == VectorWidth::W128 && cost > TABLE_ABOVE,
             allocator: allocator(kernel, &sizes),
+            pace: pace(kernel, lanes),
         }
     }
 
@@ -127,7 +133,7 @@ impl CodePlan {
     /// The compile time of code for wide vectors, relative to that of the same code with one vector per iteration. It was
     /// measured on functions and chains of functions that compute two or four vectors per iteration.
     pub fn copies(kernel: &Kernel, width: VectorWidth) -> f64 {
-        match (kernel.cost(), vectors(kernel, width)) {
+        match (kernel.length(), vectors(kernel, width)) {
             (..=SHORT_BODY, _) | (_, 1) => 1.0,
             (_, 2) => 1.6,
             (_, _) => 3.5,
@@ -154,7 +160,43 @@ impl Sizes {
         let computed = computed.filter(|dtype| *dtype != DType::Bool).map(|dtype| dtype.size() as u32);
         let in_memory = kernel.inputs.iter().copied().chain(kernel.output_dtypes());
         let all = in_memory.map(|dtype| dtype.size() as u32).chain(computed.clone());
-        Sizes { widest: computed.max().unwrap_or(1), narrowest: all.min().unwrap_or(1) }
+        let own = Sizes { widest: computed.max().unwrap_or(1), narrowest: all.min().unwrap_or(1) };
+        let loops = kernel.loops.iter().map(Sizes::of_loop).reduce(Sizes::both);
+        match loops {
+            None => own,
+            Some(loops) => Sizes { narrowest: own.narrowest.min(loops.narrowest), ..loops },
+        }
+    }
+
+    /// The sizes of what the iterations of a loop compute; of loops within it, if there are any, since these take the time.
+    fn of_loop(of: &KernelLoop) -> Sizes {
+        let KernelLoop { body, .. } = of;
+        if let Some(inner) = body.loops.iter().map(Sizes::of_loop).reduce(Sizes::both) {
+            return inner;
+        }
+        let mut own = Sizes { widest: 1, narrowest: 1 };
+        let mut note = |dtype: DType| {
+            if dtype != DType::Bool {
+                own.widest = own.widest.max(dtype.size() as u32);
+            }
+        };
+        let tallied: Vec<ValueId> = (0..of.carried())
+            .filter(|&item| of.tally(item).is_some())
+            .flat_map(|item| [body.input(item), body.outputs[1 + item].value])
+            .collect();
+        for (i, inst) in body.body.iter().enumerate().filter(|(i, _)| !tallied.contains(&body.value(*i))) {
+            note(body.dtype(body.value(i)));
+            inst.args().iter().for_each(|&arg| note(body.dtype(arg)));
+        }
+        (0..of.carried())
+            .map(|i| body.input(i))
+            .filter(|input| !tallied.contains(input))
+            .for_each(|input| note(body.dtype(input)));
+        own
+    }
+
+    fn both(a: Sizes, b: Sizes) -> Sizes {
+        Sizes { widest: a.widest.max(b.widest), narrowest: a.narrowest.min(b.narrowest) }
     }
 
     /// The number of elements that an iteration computes: whole vectors of the widest dtype, at least four bytes of the narrowest
@@ -186,6 +228,9 @@ impl Sizes {
 /// instructions is longer than [`LONG_CHAIN`]; for shorter chains, four vectors need too many registers. For 128 bits there is
 /// one vector, since Cranelift's own back end would take too long to compile more.
 fn vectors(kernel: &Kernel, width: VectorWidth) -> u32 {
+    if !kernel.loops.is_empty() {
+        return looped_vectors(kernel, width);
+    }
     match kernel.cost() {
         0..=4 => 4,
         5..=SHORT_BODY => 2,
@@ -223,10 +268,47 @@ fn leaf(kernel: &Kernel, sizes: &Sizes, width: VectorWidth) -> Bulk {
     }
 }
 
+/// The number of vectors of the widest dtype that an iteration of a kernel with loops computes.
+///
+/// Several vectors hide the latency of an iteration, as many as their carried values and what they capture have registers.
+fn looped_vectors(kernel: &Kernel, width: VectorWidth) -> u32 {
+    fn live(kernel: &Kernel, of: &KernelLoop) -> u32 {
+        if !of.body.loops.is_empty() {
+            return of.body.loops.iter().map(|inner| live(&of.body, inner)).max().unwrap_or(0);
+        }
+        let is_uniform = |arg: &ValueId| matches!(kernel.definition(*arg), Definition::Param(_));
+        let numbers = usize::from(of.is_numbered);
+        let tallied = (0..of.carried()).filter(|&item| of.tally(item).is_some()).count();
+        let captured =
+            of.args[of.carried()..of.args.len() - numbers].iter().filter(|arg| !is_uniform(arg)).count();
+        (of.carried() - tallied + usize::from(tallied > 0) + captured) as u32
+    }
+    let live = kernel.loops.iter().map(|of| live(kernel, of)).max().unwrap_or(0);
+    match live {
+        _ if kernel.length() > MOST_UNROLLED => 1,
+        0..=3 if width > VectorWidth::W128 => 4,
+        0..=6 => 2,
+        _ => 1,
+    }
+}
+
+/// The iterations between two pauses of code that computes this many lanes.
+fn pace(kernel: &Kernel, lanes: u32) -> u64 {
+    /// The vector instructions per element of an iteration, and those that its slow paths may add.
+    fn longest(kernel: &Kernel) -> u64 {
+        let of_loop = |of: &KernelLoop| {
+            let slow = of.body.body.iter().filter(|inst| inst.code.cost() >= FUNCTION).count() as u64;
+            (of.body.length() + SLOW_PATH * slow).max(longest(&of.body))
+        };
+        kernel.loops.iter().map(of_loop).max().unwrap_or(0)
+    }
+    (PAUSE / (longest(kernel).saturating_add(1)).saturating_mul(lanes.into())).max(1)
+}
+
 fn allocator(kernel: &Kernel, sizes: &Sizes) -> Allocator {
     let width = VectorWidth::W128;
     let vectors = kernel.body.len() as u64 * u64::from(sizes.lanes(width, vectors(kernel, width))) / 4;
-    let is_long = kernel.cost().max(vectors) > SINGLE_PASS_ABOVE_COST
+    let is_long = kernel.length().max(vectors) > SINGLE_PASS_ABOVE_COST
         || primitives(kernel) > SINGLE_PASS_ABOVE_PRIMITIVES;
     if is_long { Allocator::SinglePass } else { Allocator::Backtracking }
 }
@@ -235,7 +317,10 @@ fn allocator(kernel: &Kernel, sizes: &Sizes) -> Allocator {
 fn primitives(kernel: &Kernel) -> usize {
     let of = |code: Code| match code.recording() {
         Some(body) => body.insts().len(),
-        None => kernel.instructions(code) as usize,
+        None => match code {
+            Code::Loop(number) => primitives(&kernel.loops[number as usize].body),
+            code => code.instructions() as usize,
+        },
     };
     kernel.body.iter().map(|inst| of(inst.code)).sum()
 }
@@ -289,5 +374,57 @@ mod tests {
         assert_eq!(plan(Sink::Store, DType::Float64, Access::Contiguous), Bulk::None);
         // A sum does not take int8 elements; these are converted to int64 first.
         assert_eq!(plan(sum, DType::Int8, Access::Contiguous), Bulk::None);
+    }
+
+    /// A kernel with a loop that applies an op to a float32 `length` times, and adds an int64 to another one.
+    fn looped(op: Op, length: u32, reads_count: bool) -> Kernel {
+        let inst = |op, dtype, args: [u32; 2]| Inst {
+            code: Code::apply(op, dtype),
+            args: [ValueId(args[0]), ValueId(args[1]), ValueId(0)],
+        };
+        let (float, int) = (DType::Float32, DType::Int64);
+        let test = if reads_count { inst(Op::Less, int, [1, 3]) } else { inst(Op::Less, float, [0, 2]) };
+        let mut body = vec![test, inst(Op::Add, int, [1, 3])];
+        body.extend((0..length).map(|i| inst(op, float, [if i == 0 { 0 } else { 5 + i }, 2])));
+        let body = Kernel {
+            inputs: vec![float, int, float, int],
+            body,
+            outputs: [4, 5 + length, 5].map(|value| ValueId(value).into()).into(),
+            ..Kernel::default()
+        };
+        let args = [0, 1, 0, 2].map(ValueId).into();
+        let item = Code::Item { item: 0, dtype: float };
+        Kernel {
+            inputs: vec![float, int],
+            params: vec![int],
+            loops: vec![KernelLoop { body, limit: Some(1000), is_numbered: false, args }],
+            body: vec![
+                Inst { code: Code::Loop(0), args: [ValueId(0); 3] },
+                Inst { code: item, args: [ValueId(3), ValueId(0), ValueId(0)] },
+            ],
+            outputs: vec![ValueId(4).into()],
+            ..Kernel::default()
+        }
+    }
+
+    /// The width of an integer that only counts iterations does not matter, and neither does the number of iterations.
+    #[test]
+    fn blocks_of_loops_are_those_of_their_bodies() {
+        let plan = |kernel: &Kernel, purpose| {
+            let access = vec![Access::Contiguous; kernel.inputs.len()];
+            CodePlan::new(kernel, &access, VectorWidth::W256, purpose)
+        };
+        let (short, counted) = (looped(Op::Multiply, 3, false), looped(Op::Multiply, 3, true));
+        assert_eq!(crate::verify::kernel(&short), Ok(()));
+        assert_eq!(plan(&short, Purpose::Store).lanes, 4 * 8);
+        assert_eq!(plan(&counted, Purpose::Store).lanes, 4 * 4);
+        let long = looped(Op::Pow, 10, false);
+        assert_eq!(plan(&long, Purpose::Store).lanes, 8);
+        assert_eq!(plan(&short, Purpose::Store).allocator, Allocator::Backtracking);
+        for purpose in [Purpose::Store, Purpose::Stream, Purpose::Reduce] {
+            assert_eq!(plan(&short, purpose).bulk, Bulk::None);
+        }
+        let paces = [&short, &counted, &long].map(|kernel| plan(kernel, Purpose::Store).pace);
+        assert!(paces[0] > 1000 && paces[1] > paces[0] && paces[2] >= 1 && paces[2] < 100, "{paces:?}");
     }
 }

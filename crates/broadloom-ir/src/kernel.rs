@@ -49,14 +49,8 @@ impl KernelLoop {
     /// number among the [divisions](Kernel::divisions) of the body.
     pub fn part(&self, outputs: std::ops::Range<usize>) -> (Kernel, Vec<usize>) {
         let KernelLoop { body, .. } = self;
-        let mut is_needed = vec![false; body.values()];
+        let is_needed = self.needed(outputs.clone());
         let first = body.values() - body.body.len();
-        body.outputs[outputs.clone()].iter().for_each(|output| is_needed[output.value.index()] = true);
-        for (i, inst) in body.body.iter().enumerate().rev() {
-            if is_needed[first + i] {
-                body.args(inst).iter().for_each(|arg| is_needed[arg.index()] = true);
-            }
-        }
         let divisions = body.divisions().into_iter().enumerate();
         let divisions = divisions.filter(|(_, (inst, _))| is_needed[first + inst]).map(|(number, _)| number);
         let mut part =
@@ -77,6 +71,44 @@ impl KernelLoop {
         }
         part.outputs = body.outputs[outputs].iter().map(|output| new[output.value.index()].into()).collect();
         (part, divisions.collect())
+    }
+
+    /// For each value of the body, whether these outputs are computed from it.
+    pub fn needed(&self, outputs: std::ops::Range<usize>) -> Vec<bool> {
+        let KernelLoop { body, .. } = self;
+        let mut is_needed = vec![false; body.values()];
+        let first = body.values() - body.body.len();
+        body.outputs[outputs].iter().for_each(|output| is_needed[output.value.index()] = true);
+        for (i, inst) in body.body.iter().enumerate().rev() {
+            if is_needed[first + i] {
+                body.args(inst).iter().for_each(|arg| is_needed[arg.index()] = true);
+            }
+        }
+        is_needed
+    }
+
+    /// The captured value that each iteration adds to a carried integer, if nothing else reads the integer: then it need only
+    /// be known how many iterations each element performs.
+    pub fn tally(&self, item: usize) -> Option<ValueId> {
+        let KernelLoop { body, .. } = self;
+        let own = body.input(item);
+        let sum = body.outputs[1 + item].value;
+        let Definition::Inst(at) = body.definition(sum) else { return None };
+        let Code::Apply { op: Op::Add, dtype, .. } = body.body[at].code else { return None };
+        let step = match *body.body[at].args() {
+            [x, step] if x == own => step,
+            [step, x] if x == own => step,
+            _ => return None,
+        };
+        let is_captured = matches!(body.definition(step), Definition::Input(i) if (self.carried()..body.inputs.len()).contains(&i));
+        let reads = |of: ValueId| {
+            let operands = body.body.iter().flat_map(|inst| body.args(inst)).copied();
+            operands
+                .chain(body.outputs.iter().map(|output| output.value))
+                .filter(|value| *value == of)
+                .count()
+        };
+        (dtype.is_integer() && is_captured && reads(own) == 1 && reads(sum) == 1).then_some(step)
     }
 
     /// The number of iterations that estimates assume.
@@ -259,6 +291,23 @@ impl Kernel {
     /// The approximate number of vector instructions per element that the body takes in machine code.
     pub fn cost(&self) -> u64 {
         self.body.iter().fold(0, |sum, inst| u64::saturating_add(sum, self.instructions(inst.code)))
+    }
+
+    /// The reason why the kernel has no machine code, if it has none on any target.
+    pub fn never_compiled(&self) -> Option<&'static str> {
+        let calls = self.loops.iter().any(|of| !of.body.functions.is_empty());
+        calls.then_some("loops that call host functions are not compiled")
+    }
+
+    /// The approximate number of vector instructions per element of the kernel's machine code: as the cost, but the body of a
+    /// loop counts once.
+    pub fn length(&self) -> u64 {
+        self.body.iter().fold(0, |sum, inst| {
+            sum.saturating_add(match inst.code {
+                Code::Loop(number) => self.loops[number as usize].body.length(),
+                code => code.instructions().into(),
+            })
+        })
     }
 
     /// The approximate number of vector instructions per element that an instruction takes: for a loop, those of the iterations
@@ -604,6 +653,57 @@ mod tests {
         assert_eq!(level(&k, [true, true]), Depth::Row);
         k.loops[0].args = vec![ValueId(2), ValueId(2)];
         assert_eq!(level(&k, [false, false]), Depth::Call);
+    }
+
+    /// A carried integer to which each iteration adds a captured value is a tally, unless anything else reads it.
+    #[test]
+    fn integers_that_only_count_are_tallies() {
+        let inst = |op, dtype, args: [u32; 2]| Inst {
+            code: Code::apply(op, dtype),
+            args: [ValueId(args[0]), ValueId(args[1]), ValueId(0)],
+        };
+        let (int, float) = (DType::Int64, DType::Float32);
+        // v0 and v1 are carried; v2 and v3 are captured.
+        let mut of = KernelLoop {
+            body: Kernel {
+                inputs: vec![float, int, float, int],
+                body: vec![
+                    inst(Op::Less, float, [0, 2]),
+                    inst(Op::Add, float, [0, 2]),
+                    inst(Op::Add, int, [3, 1]),
+                ],
+                outputs: [4, 5, 6].map(|value| ValueId(value).into()).into(),
+                ..Kernel::default()
+            },
+            limit: Some(9),
+            is_numbered: false,
+            args: [0, 1, 2, 3].map(ValueId).into(),
+        };
+        assert_eq!([0, 1].map(|item| of.tally(item)), [None, Some(ValueId(3))], "floats round");
+        let change = |of: &mut KernelLoop, code, args: [u32; 2]| of.body.body[2] = inst(code, int, args);
+        change(&mut of, Op::Multiply, [3, 1]);
+        assert_eq!(of.tally(1), None);
+        change(&mut of, Op::Add, [1, 1]);
+        assert_eq!(of.tally(1), None, "not captured");
+        change(&mut of, Op::Add, [1, 3]);
+        assert_eq!(of.tally(1), Some(ValueId(3)));
+        of.body.body[0] = inst(Op::Less, int, [1, 3]);
+        assert_eq!(of.tally(1), None, "the condition reads it");
+        of.body.body[0] = inst(Op::Less, int, [6, 3]);
+        assert_eq!(of.tally(1), None, "the condition reads the sum");
+    }
+
+    /// The body of a loop is part of the code once, however often it is repeated. Code can't call host functions in loops.
+    #[test]
+    fn the_length_of_a_loop_is_that_of_its_body() {
+        let mut k = triad();
+        let before = k.length();
+        assert_eq!(before, k.cost());
+        looped(&mut k, |of| of.limit = Some(7));
+        assert_eq!(k.length(), before + k.loops[0].body.cost());
+        assert_eq!(k.never_compiled(), None);
+        host(&mut k.loops[0].body, "f", [DType::Float32; 2], DType::Float32);
+        assert!(k.never_compiled().is_some());
     }
 
     /// Applications may store the hash, so it must be stable within a version of the crate.

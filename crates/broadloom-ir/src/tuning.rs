@@ -315,4 +315,14 @@ pub mod loops {
     /// The vector instructions per element, times elements, after which the interpreter looks whether to go on. They take some
     /// tenths of a millisecond.
     pub const PAUSE: u64 = 1 << 20;
+
+    /// Functions of at least this many vector instructions may have a slow path, which calls a scalar function for each element.
+    pub const FUNCTION: u32 = 8;
+
+    /// The time of such a call, in vector instructions of an element.
+    pub const SLOW_PATH: u64 = 256;
+
+    /// The vector instructions per element up to which a branch is computed for all elements, since a test would take as long. Not
+    /// measured.
+    pub const BRANCH: u32 = 16;
 }

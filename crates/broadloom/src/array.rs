@@ -14,6 +14,7 @@ use broadloom_ir::printable;
 use broadloom_mem::HostFunction;
 use smallvec::SmallVec;
 
+use crate::stamp::Stamp;
 use crate::storage::Storage;
 use crate::weak::Number;
 
@@ -128,6 +129,8 @@ pub(crate) struct Expr<'a> {
     pub shape: Shape,
     /// The dims, if the node depends on inputs of a kernel with dynamic dimensions.
     pub dims: Option<Arc<Dims>>,
+    /// The loop whose functions made the node.
+    pub stamp: Stamp,
 }
 
 /// A node without operands, whose values need no computation.
@@ -174,7 +177,7 @@ impl<'a> Array<'a> {
         shape: Shape,
         dims: Option<Arc<Dims>>,
     ) -> Array<'a> {
-        Array(Arc::new(Expr { kind, dtype, shape, dims }))
+        Array(Arc::new(Expr { kind, dtype, shape, dims, stamp: Stamp::current() }))
     }
 
     /// An input of kernels. It represents memory on which a [`Kernel`](crate::Kernel) runs, and has no values.

@@ -99,7 +99,15 @@ pub(crate) fn range_loop<'a>(
         None => "the integer".to_owned(),
     };
     let limit = Some(u64::MAX);
-    let of = LoopBuilder { function, hidden: 1, condition: &condition, body: &body, name: &name, limit };
+    let of = LoopBuilder {
+        function,
+        hidden: 1,
+        condition: &condition,
+        body: &body,
+        name: &name,
+        limit,
+        made: None,
+    };
     let mut results = of.build(&state)?;
     results.remove(0);
     Ok(results)

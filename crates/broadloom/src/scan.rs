@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 
 use crate::array::{Array, Kind};
 use crate::expr;
+use crate::stamp::stamped;
 use crate::while_loop::{LoopBuilder, Recorder, exact, exactly, number_of_elements, placeholder, whole};
 
 /// The axis along which [`scan`] runs, and its direction.
@@ -57,7 +58,8 @@ impl From<isize> for Along {
 }
 
 /// A step that takes the states and the elements of the inputs, and returns the next states and the outputs.
-pub type Step<'f, 'a> = dyn Fn(&[Array<'a>], &[Array<'a>]) -> Result<(Vec<Array<'a>>, Vec<Array<'a>>)> + 'f;
+pub type ScanStep<'f, 'a> =
+    dyn Fn(&[Array<'a>], &[Array<'a>]) -> Result<(Vec<Array<'a>>, Vec<Array<'a>>)> + 'f;
 
 /// Runs `step` at each index of an axis of the inputs, one after another, and returns the last states and all outputs.
 ///
@@ -127,7 +129,7 @@ pub fn scan<'a, const S: usize, const X: usize, const Y: usize>(
 /// # Ok::<(), Error>(())
 /// ```
 pub fn try_scan<'a>(
-    step: &Step<'_, 'a>,
+    step: &ScanStep<'_, 'a>,
     state: &[Array<'a>],
     inputs: &[Array<'a>],
     along: impl Into<Along>,
@@ -138,7 +140,7 @@ pub fn try_scan<'a>(
 /// Runs a step like [`try_scan`]; in errors, its states have the names that `name` returns.
 pub(crate) fn named_scan<'a>(
     name: &dyn Fn(usize) -> String,
-    step: &Step<'_, 'a>,
+    step: &ScanStep<'_, 'a>,
     state: &[Array<'a>],
     inputs: &[Array<'a>],
     along: Along,
@@ -236,7 +238,7 @@ fn steps<'a>(state: &[Array<'a>], along: Along) -> Result<Array<'a>> {
 struct ScanBuilder<'s, 'a> {
     /// The name of a state in errors.
     name: &'s dyn Fn(usize) -> String,
-    step: &'s Step<'s, 'a>,
+    step: &'s ScanStep<'s, 'a>,
     state: &'s [Array<'a>],
     inputs: &'s [Array<'a>],
     /// The number of inputs whose elements the step takes: none if there is only a length.
@@ -279,8 +281,15 @@ impl<'a> ScanBuilder<'_, 'a> {
         let body = |state: &[Array<'a>]| (self.step)(state, &elements[..self.given]).map(|(next, _)| next);
         let never = |_: &[Array<'a>]| Ok(expr::constant(Scalar::of(false)));
         let name = self.name;
-        let builder =
-            LoopBuilder { function: SCAN, hidden: 0, condition: &never, body: &body, name, limit: None };
+        let builder = LoopBuilder {
+            function: SCAN,
+            hidden: 0,
+            condition: &never,
+            body: &body,
+            name,
+            limit: None,
+            made: None,
+        };
         let dtypes = builder.dtypes(self.state, &shape, dims.as_ref())?;
         let mut args = Vec::with_capacity(states + inputs.len());
         for (i, (x, &dtype)) in self.state.iter().zip(&dtypes).enumerate() {
@@ -288,12 +297,13 @@ impl<'a> ScanBuilder<'_, 'a> {
         }
         let mut placeholders: Vec<Array<'a>> =
             dtypes.iter().map(|&dtype| placeholder(dtype, &shape, dims.as_ref())).collect();
-        let (next, outputs) = (self.step)(&placeholders, &elements[..self.given])?;
+        let (made, stamp) = stamped(|| (self.step)(&placeholders, &elements[..self.given]));
+        let (next, outputs) = made?;
         check_count(outputs.len(), "outputs")?;
-        let next = builder.checked(&placeholders, next, &dtypes)?;
-        placeholders.extend(elements);
+        let next = builder.checked(&placeholders, next)?;
+        placeholders.extend(elements.iter().cloned());
 
-        let mut recorder = Recorder::new(SCAN, &placeholders);
+        let mut recorder = Recorder::new(&builder, &placeholders, stamp);
         let mut ends = Vec::with_capacity(next.len() + outputs.len());
         for (i, value) in next.iter().chain(&outputs).enumerate() {
             let what = || match i.checked_sub(states) {

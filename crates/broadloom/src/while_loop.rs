@@ -1,7 +1,7 @@
 //! Loops: each element repeats a body while its condition holds.
 //!
 //! The condition and the body are functions of arrays, called with placeholders for the carried values; what they return is
-//! recorded as a [`Region`]. Everything in it that does not depend on a carried value is computed before the loop, and captured.
+//! recorded as a [`Region`]. What does not depend on a carried value is computed before the loop, and captured, unless it can fail.
 
 use std::sync::Arc;
 
@@ -17,6 +17,7 @@ use smallvec::SmallVec;
 use crate::array::{Array, Kind, Leaf};
 use crate::expr;
 use crate::promote::promotion;
+use crate::stamp::{Stamp, stamped};
 use crate::weak::Number;
 
 /// Repeats `body` for each element while `condition` holds, and returns the last state.
@@ -24,7 +25,8 @@ use crate::weak::Number;
 /// The functions take the carried values; `body` returns the next ones. The loop has the shape to which the initial state and the
 /// arrays used in the functions broadcast. Each element performs its own iterations, as a scalar program would: once its
 /// condition is false, which is tested before each iteration, its values do not change any more, and iterations that it does not
-/// perform have no effect. What does not depend on a carried value is computed once, before the loop. A number as an initial
+/// perform have no effect. What does not depend on a carried value is computed once, before the loop, except integer divisions,
+/// host functions and loops that can fail, if the functions make them. A number as an initial
 /// value takes the dtype that the body gives it; to find it, the functions are called several times, and must return the same
 /// each time.
 ///
@@ -94,7 +96,7 @@ pub fn while_loop_counts<'a, const N: usize>(
     };
     let name = |i: usize| if i < N { carried_value(i) } else { "the count".to_owned() };
     let (condition, body, limit) = (&condition, &body, limit.into());
-    let of = LoopBuilder { function: WHILE, hidden: 1, condition, body, name: &name, limit };
+    let of = LoopBuilder { function: WHILE, hidden: 1, condition, body, name: &name, limit, made: None };
     let mut results = of.build(&state)?;
     let counts = results.pop().ok_or_else(lost)?;
     Ok((exact(results)?, counts))
@@ -135,7 +137,20 @@ pub fn try_while_loop<'a>(
     state: &[Array<'a>],
     limit: Option<u64>,
 ) -> Result<Vec<Array<'a>>> {
-    LoopBuilder { function: WHILE, hidden: 0, condition, body, name: &carried_value, limit }.build(state)
+    LoopBuilder { function: WHILE, hidden: 0, condition, body, name: &carried_value, limit, made: None }
+        .build(state)
+}
+
+/// Checks the number of carried values.
+pub(crate) fn check_number(function: &str, carried: usize) -> Result<()> {
+    match carried {
+        0 => Err(Error::new(ErrorKind::Arity, format!("{function}: there is no carried value"))),
+        1..=MAX_CARRIED => Ok(()),
+        _ => {
+            let why = format!("{function}: {carried} carried values, the limit is {MAX_CARRIED}");
+            Err(Error::new(ErrorKind::Limit, why))
+        }
+    }
 }
 
 /// The name of a carried value in errors.
@@ -154,22 +169,14 @@ pub(crate) struct LoopBuilder<'l, 'a> {
     /// The name of a carried value in errors.
     pub name: &'l dyn Fn(usize) -> String,
     pub limit: Option<u64>,
+    /// The stamp of the arrays that the functions have made before, if they do not make them again.
+    pub made: Option<Stamp>,
 }
 
 impl<'a> LoopBuilder<'_, 'a> {
     /// Builds the arrays of the last state.
     pub(crate) fn build(&self, state: &[Array<'a>]) -> Result<Vec<Array<'a>>> {
-        if state.is_empty() {
-            return Err(Error::new(
-                ErrorKind::Arity,
-                format!("{}: there is no carried value", self.function),
-            ));
-        }
-        let carried = state.len() - self.hidden;
-        if carried > MAX_CARRIED {
-            let why = format!("{}: {carried} carried values, the limit is {MAX_CARRIED}", self.function);
-            return Err(Error::new(ErrorKind::Limit, why));
-        }
+        check_number(self.function, state.len() - self.hidden)?;
         let known: SmallVec<[infer::Operand<'_>; 3]> = state.iter().map(Array::known).collect();
         let (shape, dims) = infer::broadcast(self.function, &known)?;
         let dims = dims.map(Arc::new);
@@ -180,21 +187,28 @@ impl<'a> LoopBuilder<'_, 'a> {
         }
         let placeholders: Vec<Array<'a>> =
             dtypes.iter().map(|&dtype| placeholder(dtype, &shape, dims.as_ref())).collect();
-        let condition = self.tested(&placeholders)?;
-        let next = self.checked(&placeholders, self.next(&placeholders)?, &dtypes)?;
-        self.record(&placeholders, args, dtypes, &condition, &next)
+        self.close(&placeholders, args)
     }
 
-    /// The next values as arrays of these dtypes, whose number and shapes are checked.
+    /// Builds the arrays of the last state of a loop whose carried values begin as `args`.
+    pub(crate) fn close(&self, placeholders: &[Array<'a>], args: Vec<Array<'a>>) -> Result<Vec<Array<'a>>> {
+        let functions = || -> Result<_> { Ok((self.tested(placeholders)?, self.next(placeholders)?)) };
+        let (made, stamp) = stamped(functions);
+        let (condition, next) = made?;
+        let next = self.checked(placeholders, next)?;
+        let recorder = Recorder::new(self, placeholders, self.made.unwrap_or(stamp));
+        self.record(recorder, args, &condition, &next)
+    }
+
+    /// The next values as arrays of the dtypes of the carried ones, whose number and shapes are checked.
     pub(crate) fn checked(
         &self,
         placeholders: &[Array<'a>],
         mut next: Vec<Array<'a>>,
-        dtypes: &[DType],
     ) -> Result<Vec<Array<'a>>> {
         self.check_count(placeholders, &next)?;
         for (i, value) in next.iter_mut().enumerate() {
-            *value = self.typed(i, value, dtypes[i])?;
+            *value = self.typed(i, value, placeholders[i].dtype())?;
             let both = [placeholders[i].known(), value.known()];
             if infer::broadcast(self.function, &both).is_err() {
                 let [before, after] =
@@ -296,16 +310,14 @@ impl<'a> LoopBuilder<'_, 'a> {
     /// Records the region, and makes the arrays of the loop over it.
     fn record(
         &self,
-        placeholders: &[Array<'a>],
+        mut recorder: Recorder<'_, 'a>,
         mut args: Vec<Array<'a>>,
-        mut params: Vec<DType>,
         condition: &Array<'a>,
         next: &[Array<'a>],
     ) -> Result<Vec<Array<'a>>> {
-        let carried = placeholders.len();
-        let mut recorder = Recorder::new(self.function, placeholders);
+        let mut params: Vec<DType> = args.iter().map(Array::dtype).collect();
         let roots = [condition].into_iter().chain(next);
-        let mut values = Vec::with_capacity(1 + carried);
+        let mut values = Vec::with_capacity(1 + next.len());
         for (i, root) in roots.enumerate() {
             let what = || i.checked_sub(1).map_or_else(|| "the condition".to_owned(), self.name);
             values.push(recorder.record(root, &what)?);
@@ -395,8 +407,12 @@ fn items<'a>(region: &Region, functions: &[HostFunction], args: &[Array<'a>]) ->
 pub(crate) struct Recorder<'r, 'a> {
     function: &'static str,
     placeholders: &'r [Array<'a>],
-    /// Whether each node depends on a carried value, by address.
-    depends: FxHashMap<*const (), bool>,
+    stamp: Stamp,
+    /// Whether everything that the functions made is computed in the loop: in one that does not repeat, nothing is gained by
+    /// computing it before.
+    keeps_all: bool,
+    /// Where each node is computed, by address.
+    places: FxHashMap<*const (), Place>,
     /// The recorded nodes, by address.
     ids: FxHashMap<*const (), NodeId>,
     /// The nodes that were visited, which must live as long as their addresses are keys.
@@ -408,16 +424,33 @@ pub(crate) struct Recorder<'r, 'a> {
     pub numbered: Option<NodeId>,
 }
 
-fn address(array: &Array<'_>) -> *const () {
+/// Where a node is computed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// Before the loop.
+    Before,
+    /// In the loop, though it does not depend on a carried value.
+    Kept,
+    /// In the loop, since it depends on a carried value.
+    Dependent,
+}
+
+pub(crate) fn address(array: &Array<'_>) -> *const () {
     Arc::as_ptr(&array.0).cast()
 }
 
 impl<'r, 'a> Recorder<'r, 'a> {
-    pub(crate) fn new(function: &'static str, placeholders: &'r [Array<'a>]) -> Recorder<'r, 'a> {
+    pub(crate) fn new(
+        of: &LoopBuilder<'_, 'a>,
+        placeholders: &'r [Array<'a>],
+        stamp: Stamp,
+    ) -> Recorder<'r, 'a> {
         Recorder {
-            function,
+            function: of.function,
             placeholders,
-            depends: placeholders.iter().map(|x| (address(x), true)).collect(),
+            stamp,
+            keeps_all: of.limit.is_some_and(|limit| limit <= 1),
+            places: placeholders.iter().map(|x| (address(x), Place::Dependent)).collect(),
             ids: FxHashMap::default(),
             visited: Vec::new(),
             nodes: Vec::new(),
@@ -436,7 +469,7 @@ impl<'r, 'a> Recorder<'r, 'a> {
             if self.ids.contains_key(&at) {
                 continue;
             }
-            let is_inside = self.depends[&at] && !matches!(array.0.kind, Kind::Leaf(_));
+            let is_inside = self.places[&at] > Place::Before && !matches!(array.0.kind, Kind::Leaf(_));
             if is_inside && !operands_done {
                 pending.push((array.clone(), true));
                 let operands: Vec<_> = inner_operands(&array).map(|x| (x.clone(), false)).collect();
@@ -451,13 +484,13 @@ impl<'r, 'a> Recorder<'r, 'a> {
         self.ids.get(&address(root)).copied().ok_or_else(lost)
     }
 
-    /// Finds out which nodes depend on a carried value.
+    /// Finds the place of each node.
     ///
-    /// Errors: such a node that is not element-wise.
+    /// Errors: a node that depends on a carried value and is not element-wise.
     fn mark(&mut self, root: &Array<'a>, what: &dyn Fn() -> String) -> Result<()> {
         let mut pending = vec![(root.clone(), false)];
         while let Some((array, operands_done)) = pending.pop() {
-            if self.depends.contains_key(&address(&array)) {
+            if self.places.contains_key(&address(&array)) {
                 continue;
             }
             if !operands_done && array.0.kind.arity() > 0 {
@@ -466,8 +499,13 @@ impl<'r, 'a> Recorder<'r, 'a> {
                 pending.extend(operands);
                 continue;
             }
-            let depends = inner_operands(&array).any(|x| self.depends[&address(x)]);
-            if depends && !array.0.kind.is_element_wise() {
+            let of_operands = inner_operands(&array).map(|x| self.places[&address(x)]).max();
+            let mut place = of_operands.unwrap_or(Place::Before);
+            if array.0.kind.is_element_wise() {
+                if array.0.stamp.is_in(self.stamp) && (self.keeps_all || can_fail(&array.0.kind)) {
+                    place = place.max(Place::Kept);
+                }
+            } else if place == Place::Dependent {
                 let function = function(&array.0.kind);
                 let why = format!(
                     "{}: {} is made by {function}, which does not work element by element",
@@ -477,8 +515,10 @@ impl<'r, 'a> Recorder<'r, 'a> {
                 return Err(Error::new(ErrorKind::Shape, why).with_help(
                     "views, reductions and scans of carried values belong before or after the loop",
                 ));
+            } else {
+                place = Place::Before;
             }
-            self.depends.insert(address(&array), depends);
+            self.places.insert(address(&array), place);
             self.visited.push(array);
         }
         Ok(())
@@ -526,6 +566,16 @@ impl<'r, 'a> Recorder<'r, 'a> {
                 function.declaration().clone()
             },
         )
+    }
+}
+
+/// Whether a node can fail or calls a function of the host.
+pub(crate) fn can_fail(kind: &Kind<'_>) -> bool {
+    match kind {
+        Kind::Apply { op, args, .. } => args.last().is_some_and(|arg| op.faults(arg.0.dtype)),
+        Kind::Host { .. } => true,
+        Kind::Loop(of) => of.region.is_numbered || of.region.divides() || !of.region.functions().is_empty(),
+        _ => false,
     }
 }
 

@@ -1,8 +1,8 @@
 """Runs ONNX models on this package's engine: a backend with the interface of `onnx.backend.base`.
 
-Models of element-wise operators, reductions, views, softmax and constants run as fused kernels; a model that needs
-anything else is rejected before it runs, with a list of the unsupported operators. Importing this module imports the
-package `onnx`, which must be installed.
+Models of element-wise operators, reductions, views, softmax and constants run as fused kernels, and so do the bodies of
+`If`, `Loop` and `Scan`; a model that needs anything else is rejected before it runs, with a list of the unsupported
+operators. Importing this module imports the package `onnx`, which must be installed.
 """
 
 from broadloom.onnx._backend import Backend, Prepared

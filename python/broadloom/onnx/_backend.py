@@ -11,16 +11,13 @@ from onnx import ModelProto, NodeProto, defs
 from onnx.backend import base
 
 from broadloom import Array
-from broadloom._bounded import Bounded
 from broadloom._core import Kernel
+from broadloom.onnx._control import MAX_ITERATIONS, Run
 from broadloom.onnx._errors import InvalidModelError, Unsupported, UnsupportedModelError, printable
-from broadloom.onnx._plan import Plan, Tracer, ValuesNeeded
-from broadloom.onnx._program import Input, Program, of_model, of_node
+from broadloom.onnx._graph import Input, Program
+from broadloom.onnx._program import of_model, of_node
+from broadloom.onnx._runner import Runner
 from broadloom.onnx._types import DTYPES
-
-#: The maximum size, in bytes, of arguments whose values decide a shape and which are therefore part of a plan's cache
-#: key. With larger arguments, a plan is used for one run only.
-MAX_KNOWN_BYTES = 1 << 16
 
 #: The name of the only device in ONNX's interface.
 DEVICE = "CPU"
@@ -32,12 +29,12 @@ class Prepared(base.BackendRep):
     Kernels are compiled by the first run for each set of shapes, and used by all later ones. Runs may be concurrent.
     """
 
-    def __init__(self, program: Program, options: Mapping[str, Any]) -> None:
-        """A prepared program that runs with these options of `broadloom.evaluate`."""
+    def __init__(self, program: Program, options: Mapping[str, Any], max_iterations: int) -> None:
+        """A prepared program that runs with these options of `broadloom.evaluate`, and so many iterations at most."""
         self._program = program
         self._options = dict(options)
-        self._plans: Bounded[tuple[Any, ...], Plan] = Bounded()
-        self._known: frozenset[str] = frozenset()
+        self._max_iterations = max_iterations
+        self._runner = Runner(program, self._options)
         self._results = base.namedtupledict("Outputs", list(program.outputs))
 
     @property
@@ -57,38 +54,16 @@ class Prepared(base.BackendRep):
         name. Inputs with an initializer may be omitted. The inputs are read during the run, and not kept.
 
         Raises TypeError for another dtype than the model's and for unknown arguments, ValueError for a wrong shape or
-        number of inputs, ZeroDivisionError under `int_division="error"`, and LimitError for an array that is too large.
+        number of inputs, ZeroDivisionError under `int_division="error"`, LimitError for an array that is too large or a
+        loop that is too long, and TimeLimitError beyond `max_time`.
         """
         if kwargs:
             raise TypeError(
                 f"run() takes no argument `{printable(next(iter(kwargs)))}`; options are given to `prepare`"
             )
         values = _bound(self._program.inputs, inputs)
-        made = self._plan_for(values).run(values)
+        made = self._runner.run(values, Run(self._options, self._max_iterations))
         return self._results(*made)
-
-    def _plan_for(self, values: Mapping[str, np.ndarray]) -> Plan:
-        shapes = {name: array.shape for name, array in values.items()}
-        for _ in range(len(self._program.inputs) + 1):
-            known = {name: values[name] for name in self._known if name in values}
-            if sum(array.nbytes for array in known.values()) > MAX_KNOWN_BYTES:
-                break
-            key = (
-                tuple(shapes.get(entry.name) for entry in self._program.inputs),
-                tuple((name, array.tobytes()) for name, array in sorted(known.items())),
-            )
-            plan = self._plans.get(key)
-            if plan is not None:
-                return plan
-            known = {name: array.copy() for name, array in known.items()}
-            try:
-                plan = Tracer(self._program, shapes, known, self._options).plan()
-            except ValuesNeeded as needed:
-                self._known |= needed.names
-                continue
-            self._plans[key] = plan
-            return plan
-        return Tracer(self._program, shapes, values, self._options).plan()
 
 
 def _bound(entries: Sequence[Input], inputs: Any) -> dict[str, np.ndarray]:
@@ -140,9 +115,18 @@ def _checked_device(device: str) -> None:
         raise ValueError(f"there is no device {device!r}; the one device is {DEVICE!r}")
 
 
-def _checked_options(options: Mapping[str, Any]) -> None:
+def _checked_options(options: dict[str, Any]) -> int:
+    """Takes the maximum number of iterations out of the options, and checks the others."""
+    most = options.pop("max_iterations", None)
+    if most is None:
+        most = MAX_ITERATIONS
+    if isinstance(most, bool) or not isinstance(most, int):
+        raise TypeError(f"max_iterations is {most!r}, expected a number of iterations")
+    if most < 0:
+        raise ValueError(f"max_iterations is {most}, expected a number of iterations")
     # The engine raises an error for an invalid option.
     Kernel.parse("true", **options)
+    return most
 
 
 class Backend(base.Backend):
@@ -174,17 +158,18 @@ class Backend(base.Backend):
         """Prepares a model for runs. Nothing is computed.
 
         The options are those of `broadloom.evaluate`: `threads`, `executor`, `vector_width`, `int_division`,
-        `accuracy`, `contract`, `max_bytes`, `max_time`.
+        `accuracy`, `contract`, `max_bytes`, `max_time`; and `max_iterations`, the number of iterations that all loops
+        of the model may perform in one run, by default a million.
 
         Raises UnsupportedModelError, which lists each unsupported operator and type; InvalidModelError for a model that
         breaks a rule of ONNX; LimitError for a model of more than a million operators; ValueError for another device
         than "CPU"; TypeError and ValueError for invalid options.
         """
         _checked_device(device)
-        _checked_options(kwargs)
+        most = _checked_options(kwargs)
         if not isinstance(model, ModelProto):
             raise TypeError(f"expected an onnx.ModelProto, not {type(model).__name__}; onnx.load reads a file")
-        return Prepared(of_model(model), kwargs)
+        return Prepared(of_model(model), kwargs, most)
 
     @classmethod
     def run_model(cls, model: ModelProto, inputs: Any, device: str = DEVICE, **kwargs: Any) -> tuple[Any, ...]:
@@ -208,7 +193,7 @@ class Backend(base.Backend):
         """
         _checked_device(device)
         opset = kwargs.pop("opset_version", defs.onnx_opset_version())
-        _checked_options(kwargs)
+        most = _checked_options(kwargs)
         names = list(dict.fromkeys(name for name in node.input if name))
         given = list(inputs.values()) if isinstance(inputs, Mapping) else list(inputs)
         if len(given) != len(names):
@@ -224,7 +209,7 @@ class Backend(base.Backend):
             raise UnsupportedModelError(foreign)
         program = of_node(node, dtypes, opset)
         _check_node(node, opset)
-        return Prepared(program, kwargs).run(values)
+        return Prepared(program, kwargs, most).run(values)
 
     @classmethod
     def supports_device(cls, device: str) -> bool:

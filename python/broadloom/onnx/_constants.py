@@ -11,7 +11,8 @@ from onnx import TensorProto, numpy_helper
 
 from broadloom import arange, eye
 from broadloom._core import Handle
-from broadloom.onnx._row import Call, Node, Row
+from broadloom.onnx._graph import Node
+from broadloom.onnx._row import Call, Row
 from broadloom.onnx._shapes import extents
 from broadloom.onnx._types import DTYPES, tensor
 

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from broadloom._core import Handle
+from broadloom.onnx._graph import Node
 from broadloom.onnx._literals import BOOL, FLOAT64, INT64, apply, as_float, back, like, literal, select
-from broadloom.onnx._row import Call, Node, Row
+from broadloom.onnx._row import Call, Row
 from broadloom.onnx._shapes import extents
 from broadloom.onnx._types import UNDEFINED, tensor
 

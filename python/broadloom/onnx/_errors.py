@@ -21,7 +21,7 @@ class Unsupported:
 
     `name` is the name of the operator, or of a value whose type is unsupported. If the operator is not in the model's
     own graph, `within` is the model's operator or function whose body contains it. `node` is the node of the model's
-    graph.
+    graph. `path` is the place in bodies of `If`, `Loop` and `Scan`.
     """
 
     name: str
@@ -30,6 +30,7 @@ class Unsupported:
     since_version: int | None = None
     node: str = ""
     within: str = ""
+    path: str = ""
 
     def __str__(self) -> str:
         shown = f"{self.domain}.{self.name}" if self.domain else self.name
@@ -37,6 +38,7 @@ class Unsupported:
             shown += f"-{self.since_version}"
         place = [f"node `{self.node}`"] if self.node else []
         place += [f"in the body of {self.within}"] if self.within else []
+        place += [f"in {self.path}"] if self.path else []
         shown = f"{shown} ({', '.join(place)}): {self.reason}" if place else f"{shown}: {self.reason}"
         return printable(shown).replace("\n", "\\n")
 
@@ -45,7 +47,7 @@ class UnsupportedModelError(NotImplementedError):
     """A model needs operators or types that this backend does not support. `findings` lists all of them, and nothing
     has run.
 
-    `operators` are the sorted names of the unsupported operators in the model's own graph.
+    `operators` are the sorted names of the unsupported operators in the model's own graph and the bodies in it.
     """
 
     __module__ = "broadloom.onnx"
@@ -62,7 +64,7 @@ class UnsupportedModelError(NotImplementedError):
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """The names of the unsupported operators in the model's own graph."""
+        """The names of the unsupported operators in the model's own graph and the bodies in it."""
         named = (x.within or x.name for x in self.findings if x.within or x.since_version is not None)
         return tuple(sorted(set(named)))
 

@@ -4,50 +4,26 @@ Calls of functions are expanded: functions of the model, and the bodies that ONN
 the table. Nodes must be in order, so that every value is defined once and before it is read. This is checked, and so
 are types. All unsupported operators and types are collected, and nothing is computed. There is no recursion: pending
 nodes are on a stack. All expansions of a function share the values of its attributes, so that a large attribute is in
-memory once.
+memory once. A body of `If`, `Loop` or `Scan` is lowered in a scope of its own, to nodes of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from onnx import FunctionProto, NodeProto, defs
+from onnx import AttributeProto, FunctionProto, NodeProto, defs
 
 from broadloom import LimitError
-from broadloom.onnx import _calls
+from broadloom.onnx import _bodies, _calls
 from broadloom.onnx._attributes import Attributes, Values, by_name, resolved, with_attributes
 from broadloom.onnx._calls import domain_of, functions_by_key, key_of, name_of
 from broadloom.onnx._errors import InvalidModelError, Unsupported
-from broadloom.onnx._row import Node
-from broadloom.onnx._schemas import schema_of
-from broadloom.onnx._table import TABLE
+from broadloom.onnx._graph import Node
+from broadloom.onnx._schemas import Schema, schema_of
+from broadloom.onnx._scopes import Opsets, Scope
+from broadloom.onnx._table import CONTROL, TABLE
 from broadloom.onnx._types import DTYPES
-
-Opsets = Mapping[str, int]
-
-
-@dataclass
-class Scope:
-    """The context of a node: the opsets of its graph or function, the outer names of values, and the callers."""
-
-    opsets: Opsets
-    names: dict[str, str] | None = None
-    attributes: Attributes = field(default_factory=dict)
-    prefix: str = ""
-    #: The outermost function that is being expanded, and the node of the graph that calls it.
-    within: str = ""
-    node: str = ""
-    #: Whether this is the body of an ONNX operator as shipped with ONNX. Its nodes are ONNX's own operators, and can't
-    #: call functions of the model.
-    is_shipped: bool = False
-
-    def value(self, name: str) -> str:
-        """The name of a value in the program."""
-        if not name or self.names is None:
-            return name
-        # An input that the caller leaves out has the name "", which is kept.
-        return self.names.setdefault(name, f"{self.prefix}{name}")
 
 
 class Lowering:
@@ -61,7 +37,9 @@ class Lowering:
         self._functions = functions_by_key(functions)
         self._values = Values()
         self._expanded = 0
-        self._stack: list[tuple[NodeProto, Scope]] = []
+        self._weights = _bodies.Weights()
+        #: Nodes to be lowered, and operators that are complete once the nodes of their bodies are lowered.
+        self._stack: list[tuple[NodeProto, Scope] | _bodies.Open] = []
         self._seen = 0
 
     def run(self, nodes: Sequence[NodeProto], opsets: Opsets) -> None:
@@ -70,21 +48,25 @@ class Lowering:
         Raises InvalidModelError, or LimitError for too many nodes, which are counted before any function is expanded.
         """
         _calls.check_growth(nodes, self._functions)
-        top = Scope(dict(opsets))
+        top = Scope(dict(opsets), nodes=self.nodes)
         self._stack = [(node, top) for node in reversed(nodes)]
         while self._stack:
+            entry = self._stack.pop()
+            if isinstance(entry, _bodies.Open):
+                self._add(_bodies.closed(entry, self.types), entry.scope)
+                continue
             # The nodes in bodies shipped with ONNX are counted when these are expanded.
             self._seen += 1
             if self._seen > _calls.MAX_NODES:
                 raise LimitError(
                     f"the model has more than {_calls.MAX_NODES} operators once its functions are expanded"
                 )
-            self._take(*self._stack.pop())
+            self._take(*entry)
 
     def _take(self, proto: NodeProto, scope: Scope) -> None:
         attributes = resolved(proto, scope.attributes)
         inputs = [scope.value(name) for name in proto.input]
-        outputs = [scope.value(name) for name in proto.output]
+        outputs = [scope.define(name) for name in proto.output]
         place = scope.node if scope.within else proto.name
         for name in inputs:
             if name and name not in self.types:
@@ -98,13 +80,14 @@ class Lowering:
         key = key_of(proto)
         function = None if scope.is_shipped else self._functions.get(key)
         if function is not None:
-            self._expand(function, proto, scope, name_of(key), attributes)
+            self._expand(function, proto, scope, inputs, outputs, name_of(key), attributes)
             return
         self._operator(proto, scope, attributes, inputs, outputs, types)
 
     def _find(self, proto: NodeProto, scope: Scope, reason: str, version: int | None, outputs: Sequence[str]) -> None:
         place = scope.node if scope.within else proto.name
-        self.findings.append(Unsupported(proto.op_type, reason, domain_of(proto), version, place, scope.within))
+        found = Unsupported(proto.op_type, reason, domain_of(proto), version, place, scope.within, scope.path)
+        self.findings.append(found)
         for name in outputs:
             if name:
                 self.types.setdefault(name, None)
@@ -130,60 +113,111 @@ class Lowering:
         if schema.is_deprecated:
             self._find(proto, scope, f"opset {opset} has it no more", version, outputs)
             return
+        if domain == "" and proto.op_type in CONTROL:
+            self._open(proto, scope, schema, attributes, inputs, outputs, types)
+            return
         row = TABLE.get(proto.op_type) if domain == "" else None
         if row is None:
             body = schema.body(with_attributes(proto, attributes), opset, types)
             if body is None:
                 self._find(proto, scope, "the operator is not supported", version, outputs)
             else:
-                self._expand(body, proto, scope, proto.op_type, attributes, schema.defaults())
+                self._expand(body, proto, scope, inputs, outputs, proto.op_type, attributes, schema.defaults())
             return
-        node = Node(
-            proto.op_type,
-            proto.name if not scope.within else scope.node,
-            version,
-            schema.attributes_of(proto, attributes, self._values),
-            tuple(inputs),
-            tuple(outputs),
-            within=scope.within,
-            domain=domain,
-        )
+        node = self._node(proto, scope, schema, attributes, inputs, outputs)
         refusal = row.refuses(node) if row.refuses is not None else None
         if refusal is not None:
             self._find(proto, scope, refusal, version, outputs)
             return
         bound = schema.bound(node, types)
         made = schema.results(node, bound, row.gives(node, types) if row.gives is not None else ())
-        for name, kind in zip(outputs, made, strict=True):
-            if name:
-                self.types[name] = kind
-        foreign = sorted({kind for kind in (*types, *made) if kind is not None and kind not in DTYPES})
+        self._check_types(proto, scope, version, [*types, *made])
+        self._add(replace(node, types=tuple(made)), scope)
+
+    def _node(
+        self,
+        proto: NodeProto,
+        scope: Scope,
+        schema: Schema,
+        attributes: Attributes,
+        inputs: list[str],
+        outputs: list[str],
+    ) -> Node:
+        return Node(
+            proto.op_type,
+            proto.name if not scope.within else scope.node,
+            schema.version,
+            schema.attributes_of(proto, attributes, self._values),
+            tuple(inputs),
+            tuple(outputs),
+            within=scope.within,
+            domain=domain_of(proto),
+            path=scope.path,
+        )
+
+    def _check_types(self, proto: NodeProto, scope: Scope, version: int, types: Sequence[str | None]) -> None:
+        foreign = sorted({kind for kind in types if kind is not None and kind not in DTYPES})
         if foreign:
             self._find(proto, scope, f"the type {', '.join(foreign)} is not supported", version, ())
-        self.nodes.append(replace(node, types=tuple(made)))
+
+    def _add(self, node: Node, scope: Scope) -> None:
+        """Adds a node to the program or body that is being lowered, and defines its results."""
+        for name, kind in zip(node.outputs, node.types, strict=True):
+            if name:
+                self.types[name] = kind
+        scope.nodes.append(node)
+
+    def _open(
+        self,
+        proto: NodeProto,
+        scope: Scope,
+        schema: Schema,
+        attributes: Attributes,
+        inputs: list[str],
+        outputs: list[str],
+        types: list[str | None],
+    ) -> None:
+        """Puts the nodes of an operator's bodies on the stack, above the operator itself."""
+        if any(entry.ref_attr_name and entry.type == AttributeProto.GRAPH for entry in proto.attribute):
+            self._find(
+                proto, scope, "its body is an attribute of a function, which is not supported", schema.version, outputs
+            )
+            return
+        node = self._node(proto, scope, schema, attributes, inputs, outputs)
+        schema.bound(node, types)
+        self._check_types(proto, scope, schema.version, types)
+        one = _bodies.opened(node, scope, types)
+        self._stack.append(one)
+        for name, graph in _bodies.graphs_of(node).items():
+            self._expanded += 1
+            self.findings += _bodies.enter(one, name, graph, self._expanded, self.types, self._weights)
+        for body in reversed(one.bodies):
+            self._stack.extend((within, body.scope) for within in reversed(body.graph.node))
 
     def _expand(
         self,
         function: FunctionProto,
         proto: NodeProto,
         scope: Scope,
+        inputs: list[str],
+        outputs: list[str],
         name: str,
         attributes: Attributes,
         defaults: Attributes | None = None,
     ) -> None:
-        """Replaces the call of a function, which has these attributes, by the function's nodes. `defaults` are the
-        defaults of an operator's attributes, for a body shipped with ONNX."""
+        """Replaces the call of a function, which has these values and attributes, by the function's nodes. `defaults`
+        are the defaults of an operator's attributes, for a body shipped with ONNX."""
         if len(proto.input) > len(function.input) or len(proto.output) > len(function.output):
             raise InvalidModelError(
                 f"{name} (node `{proto.name}`): {len(proto.input)} inputs, {len(proto.output)} outputs"
             )
         self._expanded += 1
         names = {formal: "" for formal in function.input}
-        names |= {formal: scope.value(actual) for formal, actual in zip(function.input, proto.input)}
-        inputs = set(function.input)
-        for formal, actual in zip(function.output, proto.output):
-            if actual and formal not in inputs:
-                names[formal] = scope.value(actual)
+        names |= dict(zip(function.input, inputs))
+        formals = set(function.input)
+        for formal, actual in zip(function.output, outputs):
+            if actual and formal not in formals:
+                names[formal] = actual
         given = {**(defaults or {}), **by_name(function.attribute_proto), **attributes}
         opsets = {opset.domain if opset.domain != "ai.onnx" else "": opset.version for opset in function.opset_import}
         if defaults is not None:
@@ -197,12 +231,14 @@ class Lowering:
             scope.within or name,
             scope.node if scope.within else proto.name,
             defaults is not None,
+            nodes=scope.nodes,
+            path=scope.path,
         )
         # A result that is directly an input becomes a copy of it.
-        for formal, actual in zip(function.output, proto.output):
-            if actual and formal in inputs:
+        for formal, actual in zip(function.output, outputs):
+            if actual and formal in formals:
                 copy = NodeProto(op_type="Identity", input=[formal], output=[f"#{formal}"])
                 inner.names = inner.names or {}
-                inner.names[f"#{formal}"] = scope.value(actual)
+                inner.names[f"#{formal}"] = actual
                 self._stack.append((copy, inner))
         self._stack.extend((node, inner) for node in reversed(function.node))

@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from broadloom._core import Handle
+from broadloom.onnx._graph import Node
 from broadloom.onnx._literals import FLOAT32, apply, back, like, select, widened
 from broadloom.onnx._reductions import log_shift
-from broadloom.onnx._row import Call, Node, Row
+from broadloom.onnx._row import Call, Row
 
 #: From this version on, the functions work along one axis. Before, all axes from the given one on were flattened to
 #: one.

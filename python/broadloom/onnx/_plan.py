@@ -20,8 +20,9 @@ from broadloom import LimitError, _core
 from broadloom._core import Handle, Kernel
 from broadloom.onnx._constants import is_literal, of_array
 from broadloom.onnx._errors import printable
-from broadloom.onnx._program import Program
-from broadloom.onnx._row import Call, Node, Row
+from broadloom.onnx._graph import Node, Program
+from broadloom.onnx._memory import new_array
+from broadloom.onnx._row import Call, Row
 from broadloom.onnx._shapes import concat_axis, extents, parts_along
 from broadloom.onnx._table import TABLE
 
@@ -63,20 +64,12 @@ class Step:
                 slots[number] = values
             return
         shape, dtype, slot = self.whole
-        buffer = _new_array(shape, dtype)
+        buffer = new_array(shape, dtype)
         regions = [buffer[part] for part in self.parts]
         self.kernel.run(arguments, out=regions)
         slots[slot] = buffer if self.read_as is None else buffer.view(self.read_as)
         for number, region in zip(self.targets, regions, strict=True):
             slots[number] = region
-
-
-def _new_array(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
-    """An uninitialised array; LimitError if there is not enough memory."""
-    try:
-        return np.empty(shape, dtype)
-    except (MemoryError, ValueError):
-        raise LimitError(f"cannot allocate {prod(shape) * dtype.itemsize} bytes") from None
 
 
 @dataclass
@@ -106,7 +99,7 @@ class Plan:
             if isinstance(output, np.ndarray):
                 made.append(output.copy())
             elif isinstance(output, Handle):
-                made.append(_new_array(extents(output), output.dtype))
+                made.append(new_array(extents(output), output.dtype))
                 output.evaluate_into(made[-1], None, **self.options)
             else:
                 found = slots[output]
@@ -222,7 +215,7 @@ class Tracer:
     def allocate(self, shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
         """A new array; LimitError if it is larger than `max_bytes` or the available memory."""
         self._check_bytes(shape, dtype)
-        return _new_array(shape, dtype)
+        return new_array(shape, dtype)
 
     def evaluate_into(self, x: Handle, out: np.ndarray) -> None:
         """Computes a known value into an array."""

@@ -1,4 +1,4 @@
-"""A checked model: its inputs, constants, operators in order, and outputs.
+"""Makes the program of a model: its inputs, constants, operators in order, and outputs.
 
 It is made from a `ModelProto`, which ONNX's own checker and the lowering check, or from a single node. Everything that
 can be rejected without knowing values is rejected here.
@@ -7,38 +7,18 @@ can be rejected without knowing values is rejected here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx import ModelProto, NodeProto, TensorProto, defs, numpy_helper
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, defs
 
+from broadloom.onnx._bodies import values_of
+from broadloom.onnx._calls import bodies_within
 from broadloom.onnx._errors import InvalidModelError, Unsupported, UnsupportedModelError
+from broadloom.onnx._graph import Input, Program, program
 from broadloom.onnx._lowering import Lowering
-from broadloom.onnx._row import Node
 from broadloom.onnx._types import DTYPES, DType, extents_of, tensor, type_of
-
-
-@dataclass(frozen=True)
-class Input:
-    """An input of a model: its dtype, its extents (numbers, names or None; None for an unknown rank), and whether it is
-    optional because an initializer provides a default."""
-
-    name: str
-    dtype: DType
-    extents: tuple[int | str | None, ...] | None = None
-    optional: bool = False
-
-
-@dataclass(frozen=True)
-class Program:
-    """The operators to be run, with values identified by name. `nodes` contains only those that the outputs depend on."""
-
-    inputs: tuple[Input, ...]
-    constants: Mapping[str, np.ndarray]
-    nodes: tuple[Node, ...]
-    outputs: tuple[str, ...]
 
 
 def of_model(model: ModelProto) -> Program:
@@ -49,7 +29,7 @@ def of_model(model: ModelProto) -> Program:
     _check_names(model)
     opsets = _opsets(model)
     graph = model.graph
-    findings = list(_outside(model))
+    findings = list(_outside(_tensors(model)))
     initial = {entry.name for entry in graph.initializer}
     types: dict[str, str] = {}
     inputs: list[Input] = []
@@ -89,16 +69,19 @@ def of_model(model: ModelProto) -> Program:
     if findings:
         raise UnsupportedModelError(findings)
     _check(model)
-    return _program(inputs, _weights(graph.initializer), lowering, [entry.name for entry in graph.output])
+    weights = {weight.name: values_of(weight) for weight in graph.initializer}
+    return _program(inputs, weights, lowering, [entry.name for entry in graph.output])
 
 
 def of_node(node: NodeProto, types: Mapping[str, DType], opset: int) -> Program:
     """The program of a single node, with inputs of these dtypes. Errors are those of `of_model`."""
     names = {name: next(kind for kind, dtype in DTYPES.items() if dtype == types[name]) for name in types}
+    findings = list(_outside(_tensors_in([node])))
     lowering = Lowering(names)
     lowering.run([node], {node.domain if node.domain != "ai.onnx" else "": opset})
-    if lowering.findings:
-        raise UnsupportedModelError(lowering.findings)
+    findings += lowering.findings
+    if findings:
+        raise UnsupportedModelError(findings)
     inputs = [Input(name, dtype) for name, dtype in types.items()]
     return _program(inputs, {}, lowering, [name for name in node.output if name])
 
@@ -123,17 +106,18 @@ def _opsets(model: ModelProto) -> dict[str, int]:
 
 def _check_names(model: ModelProto) -> None:
     """Checks names: one that is not UTF-8 is represented as bytes, which later code does not expect."""
-    graph = model.graph
     names: list[Any] = [entry.domain for entry in model.opset_import]
-    names += [entry.name for entries in (graph.input, graph.output, graph.initializer) for entry in entries]
-    names += [entry.values.name for entry in graph.sparse_initializer]
-    for entry in graph.input:
-        names += [dim.dim_param for dim in entry.type.tensor_type.shape.dim]
+    graphs = list(_graphs(model))
+    for graph in graphs:
+        names += [entry.name for entries in (graph.input, graph.output, graph.initializer) for entry in entries]
+        names += [entry.values.name for entry in graph.sparse_initializer]
+        for entry in (*graph.input, *graph.output):
+            names += [dim.dim_param for dim in entry.type.tensor_type.shape.dim]
     for function in model.functions:
         names += [function.domain, function.name, function.overload, *function.input, *function.output]
         names += [*function.attribute, *(entry.domain for entry in function.opset_import)]
         names += [attribute.name for attribute in function.attribute_proto]
-    for nodes in (graph.node, *(function.node for function in model.functions)):
+    for nodes in (*(graph.node for graph in graphs), *(function.node for function in model.functions)):
         for node in nodes:
             names += [node.op_type, node.domain, node.overload, node.name, *node.input, *node.output]
             names += [name for attribute in node.attribute for name in (attribute.name, attribute.ref_attr_name)]
@@ -141,9 +125,16 @@ def _check_names(model: ModelProto) -> None:
         raise InvalidModelError("a name is not valid UTF-8")
 
 
-def _outside(model: ModelProto) -> Iterator[Unsupported]:
+def _graphs(model: ModelProto) -> Iterator[GraphProto]:
+    """The model's graph, and the bodies in it and in its functions."""
+    yield model.graph
+    for nodes in (model.graph.node, *(function.node for function in model.functions)):
+        yield from (graph for graph, _ in bodies_within(nodes))
+
+
+def _outside(tensors: Iterable[tuple[str, TensorProto]]) -> Iterator[Unsupported]:
     """Tensors whose data is stored in files outside of the model, which are unsupported."""
-    for name, weight in _tensors(model):
+    for name, weight in tensors:
         if weight.data_location == TensorProto.EXTERNAL:
             yield Unsupported(name, "its data is in another file: load the model with `onnx.load`, which reads it")
 
@@ -151,16 +142,28 @@ def _outside(model: ModelProto) -> Iterator[Unsupported]:
 def _tensors(model: ModelProto) -> Iterator[tuple[str, TensorProto]]:
     for weight in model.graph.initializer:
         yield weight.name, weight
-    bodies: Iterable[Iterable[NodeProto]] = (model.graph.node, *(function.node for function in model.functions))
-    owners = [(node.name or node.op_type, node.attribute) for nodes in bodies for node in nodes]
-    # The defaults of a function's attributes replace those that its caller omits.
-    owners += [(function.name, function.attribute_proto) for function in model.functions]
-    for name, attributes in owners:
-        for attribute in attributes:
-            if attribute.HasField("t"):
-                yield name, attribute.t
-            for tensor_of_list in attribute.tensors:
-                yield name, tensor_of_list
+    yield from _tensors_in(model.graph.node)
+    for function in model.functions:
+        yield from _tensors_in(function.node)
+        # The defaults of a function's attributes replace those that its caller omits.
+        yield from _attributes(function.name, function.attribute_proto)
+
+
+def _tensors_in(nodes: Sequence[NodeProto]) -> Iterator[tuple[str, TensorProto]]:
+    bodies = [graph for graph, _ in bodies_within(nodes)]
+    for some in (nodes, *(graph.node for graph in bodies)):
+        for node in some:
+            yield from _attributes(node.name or node.op_type, node.attribute)
+    for graph in bodies:
+        yield from ((weight.name, weight) for weight in graph.initializer)
+
+
+def _attributes(owner: str, attributes: Iterable[AttributeProto]) -> Iterator[tuple[str, TensorProto]]:
+    for attribute in attributes:
+        if attribute.HasField("t"):
+            yield owner, attribute.t
+        for tensor_of_list in attribute.tensors:
+            yield owner, tensor_of_list
 
 
 def _check(model: ModelProto) -> None:
@@ -170,27 +173,10 @@ def _check(model: ModelProto) -> None:
         raise InvalidModelError(str(error)) from None
 
 
-def _weights(initializers: Iterable[TensorProto]) -> dict[str, np.ndarray]:
-    constants = {}
-    for weight in initializers:
-        try:
-            constants[weight.name] = numpy_helper.to_array(weight)
-        except (ValueError, TypeError, OverflowError) as error:
-            raise InvalidModelError(f"the initializer `{weight.name}`: {error}") from None
-    return constants
-
-
 def _program(
     inputs: Sequence[Input], constants: Mapping[str, np.ndarray], lowering: Lowering, outputs: Sequence[str]
 ) -> Program:
     for name in outputs:
         if name not in lowering.types:
             raise InvalidModelError(f"nothing defines the output `{name}`")
-    needed = set(outputs)
-    kept = []
-    for node in reversed(lowering.nodes):
-        if needed.intersection(filter(None, node.outputs)):
-            kept.append(node)
-            needed.update(filter(None, node.inputs))
-    used = {name: values for name, values in constants.items() if name in needed}
-    return Program(tuple(inputs), used, tuple(reversed(kept)), tuple(outputs))
+    return program(inputs, constants, lowering.nodes, outputs, lowering.types)

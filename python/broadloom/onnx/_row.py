@@ -9,41 +9,23 @@ from typing import Any, Protocol
 import numpy as np
 
 from broadloom._core import Handle
-from broadloom.onnx._types import DTYPES, DType
+from broadloom.onnx._graph import Node
+from broadloom.onnx._types import DType
 
 #: The maximum number of elements of an input whose values decide a shape, unless the operator has more outputs. No
 #: shape has more axes.
 MAX_NUMBERS = 64
 
 
-@dataclass(frozen=True)
-class Node:
-    """An operator of a model after expansion of functions. Its values are identified by name; "" means an omitted one.
-
-    `version` is the since-version of its schema, `attributes` includes the schema's defaults, and `types` are the types
-    of the outputs.
-    """
-
-    operator: str
-    name: str
-    version: int
-    attributes: dict[str, Any]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    types: tuple[str | None, ...] = ()
-    within: str = ""
-    domain: str = ""
-
-    def __str__(self) -> str:
-        shown = f"{self.operator} (node `{self.name}`)" if self.name else self.operator
-        return f"{shown} of {self.within}" if self.within else shown
-
-
-class Values(Protocol):
-    """Access to values that are known while a plan is built, computed with the model's options."""
+class Known(Protocol):
+    """Access to values that are known."""
 
     def read(self, name: str, most: int) -> np.ndarray:
         """The known values with this name; ValueError for more than `most` elements."""
+
+
+class Values(Known, Protocol):
+    """Access to values that are known while a plan is built, computed with the model's options."""
 
     def allocate(self, shape: Sequence[int], dtype: DType) -> np.ndarray:
         """A new array; LimitError if it is larger than `max_bytes` or the available memory."""
@@ -52,15 +34,15 @@ class Values(Protocol):
         """Computes a known value into an array."""
 
 
-class Call:
-    """An operator that is being built: its node, and the values of the inputs that its row reads."""
+class Reading:
+    """An operator, and the values of the inputs that decide a shape."""
 
-    __slots__ = ("node", "values")
+    __slots__ = ("_known", "node")
 
-    def __init__(self, node: Node, values: Values) -> None:
-        """A call of a node, with access to known values."""
+    def __init__(self, node: Node, known: Known) -> None:
+        """A node, with access to known values."""
         self.node = node
-        self.values = values
+        self._known = known
 
     @property
     def version(self) -> int:
@@ -78,18 +60,27 @@ class Call:
     def array(self, number: int) -> np.ndarray | None:
         """The values of an input; None if it is not given."""
         most = max(MAX_NUMBERS, len(self.node.outputs))
-        return self.values.read(self.node.inputs[number], most) if self.has(number) else None
+        return self._known.read(self.node.inputs[number], most) if self.has(number) else None
 
     def integers(self, number: int) -> list[int] | None:
         """The values of an input that decides a shape, as Python numbers; None if it is omitted."""
         values = self.array(number)
         return None if values is None else [int(x) for x in values.reshape(-1)]
 
+
+class Call(Reading):
+    """An operator that is being built: its node, and the values of the inputs that its row reads."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, node: Node, values: Values) -> None:
+        """A call of a node, with access to known values."""
+        super().__init__(node, values)
+        self.values = values
+
     def result_dtype(self, number: int = 0) -> DType:
         """The dtype of an output."""
-        name = self.node.types[number]
-        assert name is not None
-        return DTYPES[name]
+        return self.node.result_dtype(number)
 
 
 Built = Handle | Sequence[Handle]

@@ -11,7 +11,7 @@ from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto, defs
 
 from broadloom.onnx._attributes import Attributes, Values, value_of
 from broadloom.onnx._errors import InvalidModelError
-from broadloom.onnx._row import Node
+from broadloom.onnx._graph import Node
 from broadloom.onnx._types import DTYPES, UNDEFINED, element_of
 
 
@@ -97,11 +97,17 @@ class Schema:
         return bound
 
     def results(self, node: Node, bound: Mapping[str, str], given: Sequence[str | None]) -> list[str | None]:
-        """The types of a node's outputs: the given ones, or else those bound to the type parameters."""
+        """The types of a node's outputs: the given ones, or else those bound to the type parameters, or the only ones that
+        these allow."""
         made: list[str | None] = list(given[: len(node.outputs)])
         for number in range(len(made), len(node.outputs)):
             kind = self.outputs[min(number, len(self.outputs) - 1)].type
-            made.append(bound.get(kind) if kind in self.allowed else kind)
+            if kind not in self.allowed:
+                made.append(kind)
+            elif kind in bound or len(self.allowed[kind]) > 1:
+                made.append(bound.get(kind))
+            else:
+                made += self.allowed[kind]
         return made
 
     def body(self, node: NodeProto, opset: int, types: Sequence[str | None]) -> FunctionProto | None:

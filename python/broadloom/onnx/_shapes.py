@@ -15,8 +15,9 @@ import numpy as np
 
 from broadloom import Array, tril, triu
 from broadloom._core import Handle
+from broadloom.onnx._graph import Node
 from broadloom.onnx._literals import INT64, literal
-from broadloom.onnx._row import Call, Node, Row
+from broadloom.onnx._row import Call, Reading, Row
 
 
 def extents(x: Handle) -> list[int]:
@@ -129,7 +130,8 @@ def _clamped(start: int, end: int, step: int, extent: int) -> slice:
     return slice(start, None if end < 0 else end, max(step, -extent))
 
 
-def _slice(call: Call, x: Handle, *_: Handle | None) -> Handle:
+def _regions(call: Reading, shape: Sequence[int]) -> list[slice]:
+    """The region that a `Slice` takes of a shape, as Python slices."""
     if call.version < 10:
         starts, ends = (list(call.attribute(name, [])) for name in ("starts", "ends"))
         axes, steps = call.attribute("axes"), None
@@ -140,14 +142,25 @@ def _slice(call: Call, x: Handle, *_: Handle | None) -> Handle:
     steps = [1] * len(starts) if steps is None else steps
     if not len(starts) == len(ends) == len(axes) == len(steps):
         raise ValueError(f"starts, ends, axes and steps have {len(starts)}, {len(ends)}, {len(axes)}, {len(steps)}")
-    shape = extents(x)
-    items: list[int | slice] = [slice(None)] * x.ndim
+    items = [slice(None)] * len(shape)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        at = _axis(axis, x.ndim)
+        at = _axis(axis, len(shape))
         if items[at] != slice(None):
             raise ValueError(f"axis {axis} is named twice")
         items[at] = _clamped(start, end, step, shape[at])
+    return items
+
+
+def _slice(call: Call, x: Handle, *_: Handle | None) -> Handle:
+    items: list[int | slice] = [*_regions(call, extents(x))]
     return x.slice(items) if items else x
+
+
+def sliced(call: Reading, x: np.ndarray) -> np.ndarray:
+    """The view of an array that a `Slice` takes, for bounds that differ between iterations."""
+    region: tuple[Any, ...] = (*_regions(call, x.shape), ...)
+    view: np.ndarray = x[region]
+    return view
 
 
 def _split(call: Call, x: Handle, _: Handle | None = None) -> list[Handle]:

@@ -1,8 +1,11 @@
-"""The table of operators, with one row for each. A new operator only needs a row in the module of its category."""
+"""The table of operators, with one row for each. A new operator only needs a row in the module of its category. Operators
+with bodies have a table of their own.
+"""
 
 from __future__ import annotations
 
 from broadloom.onnx import _activations, _constants, _elementwise, _normalization, _reductions, _shapes
+from broadloom.onnx._control import CONTROLS, Control
 from broadloom.onnx._row import Row
 
 #: The modules with rows, by their category in the documentation.
@@ -20,3 +23,6 @@ KINDS: dict[str, tuple[Row, ...]] = {
 TABLE: dict[str, Row] = {row.name: row for rows in KINDS.values() for row in rows}
 
 assert len(TABLE) == sum(map(len, KINDS.values()))
+
+#: The operators with bodies, by name. All are in ONNX's own domain.
+CONTROL: dict[str, Control] = {control.name: control for control in CONTROLS}

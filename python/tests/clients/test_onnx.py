@@ -135,15 +135,6 @@ def test_a_type_within_the_graph_is_named() -> None:
     assert "tensor(bfloat16)" in str(caught.value) and "tensor(string)" in str(caught.value)
 
 
-def test_subgraphs_are_refused_by_name() -> None:
-    body = helper.make_graph(
-        [helper.make_node("Identity", ["x"], ["r"])], "body", [], [helper.make_tensor_value_info("r", F, None)]
-    )
-    node = helper.make_node("If", ["c"], ["y"], then_branch=body, else_branch=body, name="branch")
-    with pytest.raises(UnsupportedModelError, match=r"If-\d+ \(node `branch`\)"):
-        client.prepare(model_of([node], {"c": (B, []), "x": (F, [2])}, {"y": F}))
-
-
 def test_data_in_another_file_is_refused() -> None:
     model = model_of([helper.make_node("Add", ["x", "w"], ["y"])], {"x": (F, [2])}, {"y": F}, weights={"w": f4(1, 2)})
     weight = model.graph.initializer[0]
@@ -435,7 +426,7 @@ def test_plans_are_used_again() -> None:
     prepared = client.prepare(model)
     for size in (3, 4, 3, 4):
         assert prepared.run([-np.ones(size, "f4")]).y.tolist() == [1] * size
-    assert len(prepared._plans) == 2
+    assert len(prepared._runner.segments[0].plans) == 2
 
 
 def test_values_that_decide_a_shape_are_part_of_a_plan() -> None:
@@ -455,7 +446,7 @@ def test_values_that_decide_a_shape_are_part_of_a_plan() -> None:
         np.testing.assert_array_equal(made.y, X.reshape(rows, columns))
         assert made.z.tolist() == [rows, columns]
         assert made.scaled.tolist() == [10 * (rows - 1), 100 * columns]
-    assert len(prepared._plans) == 2 and prepared._known == {"s", "t"}
+    assert len(prepared._runner.segments[0].plans) == 2 and prepared._runner.segments[0].known == {"s", "t"}
 
 
 def test_a_shape_that_large_data_decides_is_for_one_run() -> None:
@@ -474,7 +465,7 @@ def test_a_shape_that_large_data_decides_is_for_one_run() -> None:
         made = prepared.run([x])
         assert made.y.tolist() == list(range(top))
         np.testing.assert_array_equal(made.z, x + 1)
-    assert not prepared._plans
+    assert not prepared._runner.segments[0].plans
 
 
 def test_concat_cuts_a_kernel_and_computes_nothing_twice() -> None:
@@ -491,7 +482,7 @@ def test_concat_cuts_a_kernel_and_computes_nothing_twice() -> None:
     x = X[:, :, 0].copy()
     prepared = client.prepare(model)
     made = prepared.run([x])
-    (plan,) = prepared._plans.values()
+    (plan,) = prepared._runner.segments[0].plans.values()
     assert ["multiply" in step.kernel.text or " * " in step.kernel.text for step in plan.steps] == [True, False, False]
     c = np.concatenate([x * x, weights["w"], -x, x * x], axis=1)
     np.testing.assert_array_equal(made.c, c)
@@ -513,6 +504,6 @@ def test_a_chain_is_one_kernel() -> None:
     model = model_of(nodes, {"x": (F, ["N"])}, {"y": F}, weights={"mean": f4(0.5), "scale": f4(2)})
     prepared = client.prepare(model)
     prepared.run([X.reshape(-1)])
-    (plan,) = prepared._plans.values()
+    (plan,) = prepared._runner.segments[0].plans.values()
     assert len(plan.steps) == 1 and not plan.constants
     assert plan.steps[0].kernel.explain().count("kernel 1") <= 1

@@ -28,7 +28,7 @@ REFUSED = {
 }
 
 #: The kinds of node tests: purely element-wise, reductions and softmax (with element-wise operators), and the rest.
-ELEMENTWISE, REDUCING, OTHER = "element-wise", "reductions and softmax", "shapes, normalisations, constants"
+ELEMENTWISE, REDUCING, OTHER = "element-wise", "reductions and softmax", "shapes, normalisations, constants, bodies"
 
 
 @dataclass
@@ -77,8 +77,17 @@ class _Collected(unittest.TestResult):
         self.skips[test._testMethodName] = reason
 
 
+def _graphs(model: Any) -> Iterator[Any]:
+    """The graph of a model, and the bodies of its operators."""
+    waiting = [model.graph]
+    while waiting:
+        graph = waiting.pop()
+        yield graph
+        waiting += [attribute.g for node in graph.node for attribute in node.attribute if attribute.HasField("g")]
+
+
 def _operators(model: Any) -> set[tuple[str, str]]:
-    return {(node.domain, node.op_type) for node in model.graph.node}
+    return {(node.domain, node.op_type) for graph in _graphs(model) for node in graph.node}
 
 
 def _types(model: Any) -> Iterator[str]:
@@ -86,18 +95,20 @@ def _types(model: Any) -> Iterator[str]:
     name."""
     from broadloom.onnx._types import tensor, type_of
 
-    for entry in (*model.graph.input, *model.graph.output):
-        yield type_of(entry.type)
-    for weight in model.graph.initializer:
-        yield tensor(weight.data_type)
-    for node in model.graph.node:
-        for attribute in node.attribute:
-            if attribute.name in ("to", "dtype") and attribute.HasField("i"):
-                yield tensor(attribute.i)
-            if attribute.HasField("t"):
-                yield tensor(attribute.t.data_type)
-            if attribute.name in ("value_string", "value_strings"):
-                yield "tensor(string)"
+    for graph in _graphs(model):
+        for entry in (*graph.input, *graph.output):
+            if entry.HasField("type"):
+                yield type_of(entry.type)
+        for weight in graph.initializer:
+            yield tensor(weight.data_type)
+        for node in graph.node:
+            for attribute in node.attribute:
+                if attribute.name in ("to", "dtype") and attribute.HasField("i"):
+                    yield tensor(attribute.i)
+                if attribute.HasField("t"):
+                    yield tensor(attribute.t.data_type)
+                if attribute.name in ("value_string", "value_strings"):
+                    yield "tensor(string)"
 
 
 def kind_of(model: Any) -> str:
@@ -116,10 +127,11 @@ def kind_of(model: Any) -> str:
 
 def is_ours(model: Any) -> bool:
     """Whether all operators of a model have a row, and all types of its values are supported."""
-    from broadloom.onnx._table import TABLE
+    from broadloom.onnx._table import CONTROL, TABLE
     from broadloom.onnx._types import DTYPES
 
-    return all(domain == "" and name in TABLE for domain, name in _operators(model)) and all(
+    rows = TABLE.keys() | CONTROL.keys()
+    return all(domain == "" and name in rows for domain, name in _operators(model)) and all(
         kind in DTYPES for kind in _types(model)
     )
 
@@ -200,15 +212,16 @@ def operators() -> str:
     """The table of operators, with the versions of each in onnx, and the dtypes of its first operand in broadloom."""
     from onnx import defs
 
-    from broadloom.onnx._table import KINDS
+    from broadloom.onnx._table import CONTROL, KINDS
     from broadloom.onnx._types import DTYPES
 
+    kinds: dict[str, Iterable[Any]] = {**KINDS, "Operators with bodies": CONTROL.values()}
     versions: dict[str, dict[int, Any]] = defaultdict(dict)
     for schema in defs.get_all_schemas_with_history():
         if schema.domain == "":
             versions[schema.name][schema.since_version] = schema
     lines = []
-    for kind, rows in KINDS.items():
+    for kind, rows in kinds.items():
         lines += [f"**{kind}**", "", "| operator | versions | dtypes | |", "| --- | --- | --- | --- |"]
         for row in rows:
             newest = versions[row.name][max(versions[row.name])]

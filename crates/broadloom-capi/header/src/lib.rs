@@ -33,6 +33,7 @@ const SOURCES: &[&str] = &[
     "host",
     "library",
     "builder",
+    "loops",
     "views",
     "reductions",
     "kernel",

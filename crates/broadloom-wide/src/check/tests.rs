@@ -111,6 +111,16 @@ impl FunctionDraft {
         parameter
     }
 
+    /// Adds the branch back that ends the loop whose head is at this index, taken if `x` is less than `y`.
+    fn back(&mut self, head: usize, x: VReg, y: VReg, values: smallvec::SmallVec<[VReg; 2]>) {
+        self.push(VInst::new(encodings::CMP, VectorLength::L128, None, &[x, y].map(VOperand::Reg)));
+        self.insts.push(MInst::Back { head: head as u32, condition: Condition::Less, values });
+        let last = self.insts.len() as u32 - 1;
+        if let MInst::Loop { end, .. } = &mut self.insts[head] {
+            *end = last;
+        }
+    }
+
     fn function(mut self) -> VFunction {
         self.insts.push(MInst::Return);
         VFunction { insts: self.insts, kinds: self.kinds, parameters: self.parameters, stack_slot_bytes: 0 }
@@ -162,14 +172,7 @@ fn carried() -> VFunction {
     let sum = draft.add(x, outside);
     draft.store(sum, VReg(1), 0, None);
     let next = draft.add_integer(index, 1);
-    let compare = VInst::new(encodings::CMP, VectorLength::L128, None, &[next, count].map(VOperand::Reg));
-    draft.push(compare);
-    let values = smallvec![next, y, x];
-    draft.insts.push(MInst::Back { head: head as u32, condition: Condition::Less, values });
-    let last = draft.insts.len() as u32 - 1;
-    if let MInst::Loop { end, .. } = &mut draft.insts[head] {
-        *end = last;
-    }
+    draft.back(head, next, count, smallvec![next, y, x]);
     let after = draft.add(x, outside);
     draft.store(after, VReg(1), 64, None);
     draft.function()
@@ -204,6 +207,38 @@ fn row() -> VFunction {
     if let MInst::Loop { end, .. } = &mut draft.insts[head] {
         *end = last;
     }
+    draft.function()
+}
+
+/// A loop in a loop. The inner one swaps two vectors, has out-of-line code that calls a function, and reads values from
+/// before both loops, from the outer loop, and, after it, is followed by code that reads them again.
+fn nested() -> VFunction {
+    let mut draft = FunctionDraft::new();
+    let (base, count) = (VReg(0), VReg(3));
+    let (first, outside) = (draft.load(base, 0, None), draft.load(base, 64, None));
+    let zero = draft.reg(VRegKind::Integer(0));
+    let [x, y, z] = [0; 3].map(|_| draft.defined(RegClass::Vector));
+    let [index, left] = [0; 2].map(|_| draft.defined(RegClass::General));
+    let parameter = |parameter, initial| LoopParameter { parameter, initial };
+    let outer = draft.insts.len();
+    let parameters = smallvec![parameter(index, zero), parameter(x, first)];
+    draft.insts.push(MInst::Loop { parameters, end: 0, tail: None });
+    let own = draft.add(x, outside);
+    let inner = draft.insts.len();
+    let parameters = smallvec![parameter(left, count), parameter(y, x), parameter(z, own)];
+    draft.insts.push(MInst::Loop { parameters, end: 0, tail: None });
+    let less = draft.sub(y, outside);
+    let mask = draft.compare(less, own);
+    let chosen = draft.select(mask, less, y);
+    draft.test_mask(mask);
+    let joined = draft.cold_call(chosen, VReg(1));
+    let fewer = draft.add_integer(left, -1);
+    draft.back(inner, fewer, VReg(2), smallvec![fewer, z, joined]);
+    let after = draft.sub(joined, own);
+    draft.store(after, VReg(1), 0, None);
+    let next = draft.add_integer(index, 1);
+    draft.back(outer, next, count, smallvec![next, after]);
+    draft.store(outside, VReg(1), 64, None);
     draft.function()
 }
 
@@ -253,8 +288,17 @@ fn drop_first(body: &mut Vec<AInst>, is: impl Fn(&AInst) -> bool) -> bool {
     found.map(|i| body.remove(i)).is_some()
 }
 
-fn functions() -> [VFunction; 3] {
-    [pressure(), carried(), row()]
+fn functions() -> [VFunction; 4] {
+    [pressure(), carried(), row(), nested()]
+}
+
+/// Lets `f` corrupt the body of the inner loop of [`nested`].
+#[track_caller]
+fn rejects_inner(f: impl Fn(&mut Vec<AInst>) -> bool) -> AllocationMistake {
+    rejects(&nested(), |inst| match inst {
+        AInst::Loop { body, .. } if !body.iter().any(|inst| matches!(inst, AInst::Loop { .. })) => f(body),
+        _ => false,
+    })
 }
 
 fn is_wrong_value(failure: &AllocationMistake) -> bool {
@@ -508,6 +552,72 @@ fn a_pinned_register_is_overwritten_in_the_loop() {
         let at = body.len() - 1;
         body.insert(at, AInst::Move(RegMove::Copy { to, from }));
         true
+    });
+    assert!(is_wrong_value(&failure), "{failure}");
+}
+
+/// Removes a move from the branch back of an inner loop. The code is wrong only in the second iteration of that loop.
+#[test]
+fn the_branch_back_of_an_inner_loop_leaves_another_value() {
+    for i in 0..2 {
+        let failure = rejects_inner(|body| match body.last_mut() {
+            Some(AInst::Back { moves, .. }) => {
+                moves.remove(i);
+                true
+            }
+            _ => false,
+        });
+        assert!(is_wrong_value(&failure), "{failure}");
+    }
+}
+
+/// The inner loop overwrites the slot of a value from before both loops, after its last read of it. The code is wrong
+/// only in later iterations.
+#[test]
+fn an_inner_loop_overwrites_a_slot_that_both_loops_read() {
+    let slots: Vec<u32> = {
+        let code = allocated(&nested(), Convention::SystemV);
+        (0..code.slots).collect()
+    };
+    let spilled = slots.iter().filter(|&&slot| {
+        let mut code = allocated(&nested(), Convention::SystemV);
+        each_body(&mut code.insts, &mut |body| {
+            let is_inner = !body.iter().any(|inst| matches!(inst, AInst::Loop { .. }));
+            if let (true, Some(AInst::Back { .. })) = (is_inner, body.last()) {
+                let from = PReg::vector(0);
+                let at = body.len() - 1;
+                body.insert(at, AInst::Move(RegMove::Spill { slot: SpillSlot(slot), from }));
+            }
+        });
+        let failure = check(&nested(), &code, Level::Avx512, Convention::SystemV);
+        failure.is_err_and(|error| is_wrong_value(&error.failure))
+    });
+    // The values from before the loops and from the outer loop, except those that the inner loop keeps in registers.
+    assert!(spilled.count() >= 2, "of {slots:?}");
+}
+
+#[test]
+fn a_value_is_not_stored_before_an_inner_loop() {
+    let failure = rejects_body(&nested(), |body| {
+        let inner = body.iter().position(|inst| matches!(inst, AInst::Loop { .. }));
+        let is_outer = matches!(body.last(), Some(AInst::Back { .. }));
+        let Some(inner) = inner.filter(|_| is_outer) else { return false };
+        let spill = body[..inner].iter().position(|inst| matches!(inst, AInst::Move(RegMove::Spill { .. })));
+        spill.map(|at| body.remove(at)).is_some()
+    });
+    assert!(is_wrong_value(&failure), "{failure}");
+}
+
+/// The out-of-line code of an inner loop does not give a value from outside back to its register.
+#[test]
+fn out_of_line_code_of_an_inner_loop_loses_a_register() {
+    let failure = rejects_inner(|body| {
+        body.iter_mut().any(|inst| match inst {
+            AInst::Cold { body, .. } => {
+                drop_first(body, |inst| matches!(inst, AInst::Move(RegMove::Reload { .. })))
+            }
+            _ => false,
+        })
     });
     assert!(is_wrong_value(&failure), "{failure}");
 }

@@ -72,6 +72,13 @@ impl Ledger {
         self.spent += cost.interpreted;
         self.regret += cost.regret();
     }
+
+    /// Adds the time by which a run on the interpreter took longer than estimated, because its loops repeated more often.
+    pub(crate) fn learn(&mut self, cost: &RunCost, took: f64) {
+        let more = (took - cost.interpreted).max(0.0);
+        self.spent += more;
+        self.regret += more * (cost.regret() / cost.interpreted.max(1.0));
+    }
 }
 
 /// The facts that the next state depends on.
@@ -190,8 +197,8 @@ pub(crate) enum Why<'a> {
     NoCompiler(&'a str),
     /// The kernel has more vector instructions (`cost`) than the options allow to be compiled (`limit`).
     TooLong { cost: usize, limit: usize },
-    /// The kernel has loops.
-    Looped,
+    /// No target has machine code for the kernel.
+    Never(&'static str),
     /// Machine code exists.
     Compiled,
     /// The interpreter's loops are faster than machine code for these ops.
@@ -235,7 +242,7 @@ impl fmt::Display for Why<'_> {
                     "its some {cost} vector instructions are more than are compiled ({limit}, the option max_compiled_cost)"
                 )
             }
-            Why::Looped => f.write_str("kernels with loops are interpreted, and never compiled"),
+            Why::Never(why) => f.write_str(why),
             Why::Compiled => f.write_str("its code is compiled already"),
             Why::Faster => f.write_str("its precompiled loops are faster here than machine code"),
             Why::Pays { compile, regret } => write!(

@@ -143,7 +143,7 @@ impl Estimate {
             AtWidth {
                 interpreted: passes + looped * INTERPRETED * 4.0 / lanes,
                 fused: instructions * rates.instruction + halves * rates.half + others,
-                compile: rates.compile + rates.compile_instruction * kernel.cost() as f64 * copies,
+                compile: rates.compile + rates.compile_instruction * kernel.length() as f64 * copies,
             }
         });
         Estimate { dispatch: steps * DISPATCH, at }

@@ -111,7 +111,7 @@ impl PreparedStage {
         if self.sites > 0 {
             faults.resize(self.sites, 0);
         }
-        // The compiler refuses kernels with loops.
+        // Kernels with loops are not run directly.
         let mut run = KernelRun { params, faults: &mut faults, stores: Stores::Cached, memory, loops: None };
         let run = || code(&mut run);
         let done = if self.can_fail { failing(run) } else { run() };
@@ -172,7 +172,8 @@ impl PreparedStage {
         if let Some(access) = access {
             let (kernel, choice) = self.runner(request, &access, outcome.watch())?;
             time = choice.time();
-            took = matches!(choice.state, State::Trial(_)).then(AtomicU64::default);
+            let is_timed = matches!(choice.state, State::Trial(_)) || !choice.jit && self.has_loops();
+            took = is_timed.then(AtomicU64::default);
             chosen = Some((kernel, access));
         }
         time += self.loops.as_ref().map_or(0.0, Loops::time_to_combine);
@@ -207,7 +208,8 @@ pub(crate) struct StageRun<'r> {
     pub outcome: Outcome<'r>,
     /// The estimated nanoseconds of the whole stage on one thread.
     pub time: f64,
-    /// The measured nanoseconds of the loops, if the run belongs to a trial.
+    /// The measured nanoseconds of the loops over the elements, if the run belongs to a trial, or is that of a kernel with
+    /// loops on the interpreter.
     took: Option<AtomicU64>,
 }
 
@@ -238,7 +240,11 @@ impl StageRun<'_> {
     pub(crate) fn end(&self) -> Result<()> {
         if let (Some(took), Some((kernel, _))) = (&self.took, &self.chosen) {
             let took = Duration::from_nanos(took.load(Ordering::Relaxed));
-            self.prepared.note(&self.request, kernel.plan().is_some(), took);
+            let jit = kernel.plan().is_some();
+            self.prepared.note(&self.request, jit, took);
+            if !jit && self.prepared.has_loops() {
+                self.prepared.learn(&self.request, took);
+            }
         }
         // An element that does not end hides divisions by zero after it.
         self.outcome.loops(self.request.options, &|| Ok(())).check()?;

@@ -114,7 +114,7 @@ fn step(
     let choice = prepared.would_choose(&request, &access);
     let code = match (detail, runtime.compiler()) {
         (Detail::Plan, _) => None,
-        (Detail::Code, _) if matches!(choice.why, Why::TooLong { .. } | Why::Looped) => {
+        (Detail::Code, _) if matches!(choice.why, Why::TooLong { .. } | Why::Never(_)) => {
             Some(Err(choice.why.to_string()))
         }
         (Detail::Code, compiler) => match (compiler, runtime.no_compiler()) {

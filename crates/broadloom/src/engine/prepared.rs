@@ -54,7 +54,8 @@ pub(crate) struct PreparedStage {
     /// the application's floating-point environment.
     fused: [u64; 3],
     kept: Mutex<Kept>,
-    /// Whether short calls run machine code on this thread: whether the stage stores its elements, or reduces a few.
+    /// Whether short calls run machine code on this thread: whether the stage stores its elements, or reduces a few, without loops
+    /// of elements, whose time is not known beforehand.
     is_direct: bool,
     /// The machine code of such a stage, by [`VectorWidth`], which short calls read without the mutex.
     direct: [OnceLock<Executable>; 3],
@@ -113,19 +114,20 @@ impl PreparedStage {
             can_fail: functions.iter().any(HostFunction::can_fail),
             functions,
             estimate,
-            cost: stage.kernel.cost() as usize,
+            cost: stage.kernel.length() as usize,
             pause: cost::pause(&stage.kernel),
             traffic,
             sites: if stage.kernel.checks_division { stage.kernel.fault_sites().count() } else { 0 },
             fused: VectorWidth::ALL.map(|width| cost::fused(&estimate, width, elements)),
             kept: Mutex::default(),
-            is_direct: match &loops {
-                Ok(Loops::Store(_)) => true,
-                Ok(Loops::Reduce(space)) => {
-                    space.is_short_row() && stage.reductions().all(|reduction| reduction.is_some())
-                }
-                _ => false,
-            },
+            is_direct: stage.kernel.loops.is_empty()
+                && match &loops {
+                    Ok(Loops::Store(_)) => true,
+                    Ok(Loops::Reduce(space)) => {
+                        space.is_short_row() && stage.reductions().all(|reduction| reduction.is_some())
+                    }
+                    _ => false,
+                },
             direct: Default::default(),
             tags: Default::default(),
             loops,
@@ -150,9 +152,14 @@ impl PreparedStage {
         matches!(&self.loops, Ok(Loops::Store(plan)) if plan.is_linear())
     }
 
-    /// Whether the kernel has loops, which are always interpreted.
-    fn has_loops(&self) -> bool {
+    /// Whether the kernel has loops, so that the time of a run depends on the values.
+    pub(crate) fn has_loops(&self) -> bool {
         !self.stage.kernel.loops.is_empty()
+    }
+
+    /// The reason why the kernel is interpreted on every target, if it is.
+    fn never_compiled(&self) -> Option<&'static str> {
+        self.stage.kernel.never_compiled()
     }
 
     /// The access of each input. A reduction packs reversed rows and every second element into tiles; other stages may read them
@@ -282,8 +289,8 @@ impl PreparedStage {
         let facts = Facts { cost, ledger: kept.ledger, has_code: code.is_some() };
         let choose = |no_compiler: Option<&'e str>| {
             let limit = options.max_compiled_cost;
-            let obstacle = match no_compiler.map(Why::NoCompiler) {
-                _ if self.has_loops() => Some(Why::Looped),
+            let never = self.never_compiled().map(Why::Never);
+            let obstacle = match never.or(no_compiler.map(Why::NoCompiler)) {
                 None if self.cost > limit => Some(Why::TooLong { cost: self.cost, limit }),
                 obstacle => obstacle,
             };
@@ -381,7 +388,7 @@ impl PreparedStage {
     pub(crate) fn compile(&self, request: &Request<'_>) -> Result<()> {
         let options = request.options;
         let wanted = options.executor != Executor::Interp && self.cost <= options.max_compiled_cost;
-        if !self.is_linear() || self.has_loops() || !wanted {
+        if !self.is_linear() || self.never_compiled().is_some() || !wanted {
             return Ok(());
         }
         // If another thread holds the mutex, only the engine's cache keeps the code.
@@ -413,6 +420,15 @@ impl PreparedStage {
             && let State::Trial(trial) = &mut kept.states[request.width as usize][request.threads as usize]
         {
             trial.note(jit, time);
+        }
+    }
+
+    /// Records the time of a run on the interpreter, for a kernel whose loops may have repeated more often than estimated.
+    pub(crate) fn learn(&self, request: &Request<'_>, time: Duration) {
+        let _ieee = FloatEnv::ieee();
+        let cost = self.cost_of_run(request);
+        if let Ok(mut kept) = self.kept.try_lock() {
+            kept.ledger.learn(&cost, time.as_nanos() as f64);
         }
     }
 

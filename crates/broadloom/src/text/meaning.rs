@@ -98,7 +98,8 @@ impl<'a> Meaning for Arrays<'_, 'a> {
             LoopKind::While(limit) => {
                 let body = |state: &[Array<'a>]| evaluate(LoopPart::Body, state);
                 let (condition, body, name, limit) = (&condition, &body, &name, *limit);
-                LoopBuilder { function: "while", hidden: 0, condition, body, name, limit }.build(&call.state)
+                LoopBuilder { function: "while", hidden: 0, condition, body, name, limit, made: None }
+                    .build(&call.state)
             }
             LoopKind::For(bounds) => {
                 let body = |i: &Array<'a>, state: &[Array<'a>]| {

@@ -9,6 +9,8 @@ mod case_files;
 mod casts;
 mod chains;
 mod chunks;
+mod compiled_loops;
+mod cond;
 mod contraction;
 mod creation;
 mod differential;
