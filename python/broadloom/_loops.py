@@ -1,4 +1,4 @@
-"""Loops and conditionals over the elements of arrays: each element runs as a scalar program would.
+"""Loops and conditionals over the elements of arrays, and recurrences along an axis.
 
 The functions of a loop are called with arrays that have no values, and the engine records what they compute. A state is
 a tree of tuples, lists and dicts; its leaves are passed to the engine in their order.
@@ -17,7 +17,7 @@ from broadloom._operators import Number, operand
 from broadloom._structure import Piece, Structure, taken_apart
 from broadloom._tracebacks import shows_users_lines
 
-__all__ = ["cond", "fori_loop", "while_loop"]
+__all__ = ["cond", "fori_loop", "scan", "while_loop"]
 
 Leaf = Handle | Number
 
@@ -125,6 +125,69 @@ def cond(
 
     made = _core.cond(operand(predicate), branch(true_fun), branch(false_fun))
     return _state(structures[0], made)
+
+
+@shows_users_lines
+def scan(
+    step: Callable[[Any, Any], tuple[Any, Any]],
+    state: Any,
+    inputs: Any = None,
+    axis: int = 0,
+    reverse: bool = False,
+    *,
+    length: int | None = None,
+) -> tuple[Any, Any]:
+    """Runs `step` at each index of an axis, one after another, and returns the last state and all outputs.
+
+    A state is an array or a number, or a tuple, list or dict of states; so are the inputs and the outputs.
+    `step(state, x)` takes the elements of the inputs at one index, and returns the next state and the outputs at this
+    index, or None for no outputs. It is called with arrays that have no values, as a function is by `jit`, and works
+    element by element along all other axes. Arrays that it uses are the same at each index, and lack the axis. Initial
+    states broadcast to the other axes; a Python number in the state takes the dtype that the step gives it.
+
+    Without inputs, `length` is the number of steps. With `reverse=True`, the steps run from the last index to the
+    first. An axis without elements leaves the initial state. `jax.lax.scan(f, init, xs)` has the same arguments, for
+    the first axis.
+
+    The steps are performed in order, so a running sum rounds otherwise than `cumulative_sum`, which adds pairwise.
+
+    Raises TypeError or ValueError for a step that is not element-wise (reductions, views), for a state whose structure,
+    shapes or dtypes change, and for inputs that have no such axis or different lengths along it.
+
+    >>> x = bl.asarray([8.0, 0.0, 4.0])
+    >>> def average(mean, x):
+    ...     mean = mean + (x - mean) / 2
+    ...     return mean, mean
+    >>> last, means = bl.scan(average, 0.0, x)
+    >>> means
+    Array([4., 2., 3.], dtype=float64)
+    """
+    leaves, structure = _taken_apart(state)
+    count = len(leaves)
+    given, elements = ([], None) if inputs is None else _taken_apart(inputs, "inputs")
+    outputs: list[Structure | None] = [None]
+
+    def stepped(handles: list[Handle]) -> list[Leaf]:
+        x = None if elements is None else _state(elements, handles[count:])
+        returned = step(_state(structure, handles[:count]), x)
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            shown = type(returned).__name__
+            raise TypeError(
+                f"scan: the step returns a {shown}, but must return a tuple of the next state and the outputs"
+            )
+        made = _next("scan", structure, returned[0])
+        if returned[1] is None:
+            outputs[0] = None
+            return made
+        leaves, outputs[0] = _taken_apart(returned[1], "the step's outputs")
+        return made + leaves
+
+    steps = None if length is None else index(length)
+    if steps is not None and steps < 0:
+        raise ValueError(f"scan: the length is {steps}, but must be at least 0")
+    made = _core.scan(stepped, leaves, given, index(axis), bool(reverse), steps)
+    last = _state(structure, made[:count])
+    return last, None if outputs[0] is None else _state(outputs[0], made[count:])
 
 
 def _taken_apart(state: Any, words: str = "state") -> tuple[list[Leaf], Structure]:

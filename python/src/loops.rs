@@ -1,4 +1,4 @@
-//! Loops and conditionals whose functions are Python functions.
+//! Loops, conditionals and scans whose functions are Python functions.
 //!
 //! The functions are called with handles that have no values, and return handles or numbers. An exception of theirs is raised as
 //! it is. A number that a kernel receives when it runs may be an initial value: like a literal, it takes the dtype that the body
@@ -7,7 +7,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use broadloom::{Array, Error, ErrorKind, Promotion, with_promotion};
+use broadloom::{Along, Array, Error, ErrorKind, Promotion, with_promotion};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use smallvec::smallvec;
@@ -65,6 +65,38 @@ pub fn cond(
     of.run(&|_| broadloom::try_cond(&predicate, || of.call(then, &[]), || of.call(otherwise, &[])))
 }
 
+/// Runs a step along an axis of inputs. The step takes a list with the states and the elements of the inputs, and returns a list
+/// with the next states and the outputs. Returns the last states and the outputs.
+#[pyfunction]
+#[pyo3(signature = (step, state, inputs, axis, reverse, length = None))]
+pub fn scan(
+    step: &Bound<'_, PyAny>,
+    state: Vec<Bound<'_, PyAny>>,
+    inputs: Vec<Bound<'_, PyAny>>,
+    axis: isize,
+    reverse: bool,
+    length: Option<usize>,
+) -> PyResult<Vec<Handle>> {
+    let mut of = PythonLoop::new(step.py(), "scan", state)?;
+    let inputs = inputs.iter().map(|input| of.bound(input)).collect::<PyResult<Vec<_>>>()?;
+    let mut along = Along::axis(axis);
+    if reverse {
+        along = along.reverse();
+    }
+    if let Some(length) = length {
+        along = along.length(length);
+    }
+    let called = |state: &[Array<'static>], elements: &[Array<'static>]| {
+        let mut next = of.call(step, &[state, elements].concat())?;
+        let outputs = next.split_off(state.len().min(next.len()));
+        Ok((next, outputs))
+    };
+    of.run(&|state| {
+        let (last, outputs) = broadloom::try_scan(&called, state, &inputs, along)?;
+        Ok([last, outputs].concat())
+    })
+}
+
 /// A function that builds a loop from its initial state.
 type Build<'b> = dyn Fn(&[Array<'static>]) -> broadloom::Result<Vec<Array<'static>>> + 'b;
 
@@ -107,7 +139,7 @@ impl<'py> PythonLoop<'py> {
         Ok(PythonLoop { py, name, state, parameters, by_numpy, depth, failed })
     }
 
-    /// A bound of a range, or a predicate.
+    /// A bound of a range, a predicate, or an input of a scan.
     fn bound(&mut self, given: &Bound<'py, PyAny>) -> PyResult<Array<'static>> {
         let operand = operand(given)?;
         self.by_numpy |= operand.by_numpy;

@@ -1,5 +1,6 @@
 """Loops: each expected value is computed by a Python loop over numbers, element by element."""
 
+import re
 import threading
 import time
 from collections import namedtuple
@@ -285,3 +286,87 @@ def test_what_is_no_conditional_is_refused() -> None:
             raise ValueError("a reason")
 
         bl.cond(x > 1, lambda: x, fails)
+
+
+def columns(step: Any, state: float, x: Any, axis: int, reverse: bool) -> tuple[Any, Any]:
+    """The last states and the outputs of a scalar loop for each column."""
+    moved = np.moveaxis(x, axis, 0)
+    last, outputs = np.empty(moved.shape[1:]), np.empty(moved.shape)
+    order = range(len(moved))[::-1] if reverse else range(len(moved))
+    for column in np.ndindex(moved.shape[1:]):
+        s = state
+        for i in order:
+            s, outputs[(i, *column)] = step(s, float(moved[(i, *column)]))
+        last[column] = s
+    return last, np.moveaxis(outputs, 0, axis)
+
+
+@pytest.mark.parametrize("shape", [(1,), (50,), (30, 7), (7, 30), (3, 4, 5)])
+def test_a_scan_is_a_scalar_loop_for_each_column(shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(5).normal(size=shape)
+
+    def step(s: Any, v: Any) -> tuple[Any, Any]:
+        following = s * 0.5 + v
+        return following, following - s
+
+    for axis in range(-len(shape), len(shape)):
+        for reverse in (False, True):
+            expected = columns(step, 0.25, x, axis, reverse)
+            for got in (
+                bl.scan(step, 0.25, bl.asarray(x), axis, reverse),
+                bl.jit(lambda x, a=axis, r=reverse: bl.scan(step, 0.25, x, axis=a, reverse=r))(bl.asarray(x)),
+            ):
+                np.testing.assert_array_equal(np.asarray(got[0]), expected[0])
+                np.testing.assert_array_equal(np.asarray(got[1]), expected[1])
+
+
+def test_states_inputs_and_outputs_of_scans_are_trees() -> None:
+    x, n = bl.asarray([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), bl.asarray([[1], [2], [3]])
+    w = bl.asarray([10.0, 100.0])
+
+    def step(state: Any, inputs: Any) -> Any:
+        total, (count,) = state["total"], state["rest"]
+        total = total + inputs[0] * w
+        return {"total": total, "rest": (count + inputs[1],)}, [{"t": total}, count]
+
+    state, outputs = bl.scan(step, {"total": 0.0, "rest": (0,)}, (x, n))
+    np.testing.assert_array_equal(np.asarray(state["total"]), [90.0, 1200.0])
+    np.testing.assert_array_equal(np.asarray(state["rest"][0]), [6, 6])
+    np.testing.assert_array_equal(np.asarray(outputs[0]["t"]), [[10, 200], [40, 600], [90, 1200]])
+    np.testing.assert_array_equal(np.asarray(outputs[1]), [[0, 0], [1, 1], [3, 3]])
+    assert outputs[1].dtype == bl.int64
+
+    last, nothing = bl.scan(lambda s, x: (s * 2, None), bl.asarray([1, 3]), length=4)
+    assert nothing is None
+    np.testing.assert_array_equal(np.asarray(last), [16, 48])
+    last, powers = bl.scan(lambda s, x: (s * 3, s), 1, length=3, reverse=True)
+    np.testing.assert_array_equal(np.asarray(powers), [9, 3, 1])
+    start = bl.jit(lambda s, x: bl.scan(lambda s, v: (s + v, s), s, x))
+    for first in (1.0, 2.0):
+        np.testing.assert_array_equal(np.asarray(start(first, w)[1]), [first, first + 10])
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "words"),
+    [
+        (lambda: bl.scan(lambda s, x: s, 0.0, X), TypeError, "scan: the step returns a Array, but must return a tuple"),
+        (lambda: bl.scan(lambda s, x: ((s, s), x), 0.0, X), TypeError, "scan: the state is ·, but the body returns"),
+        (lambda: bl.scan(lambda s, x: (bl.sum(s), x), 0.0, X), ValueError, "scan: state 0 is made by sum"),
+        (lambda: bl.scan(lambda s, x: (s, x), 0.0, X, 5), ValueError, "which has no axis 5"),
+        (lambda: bl.scan(lambda s, x: (s, x), 0.0), TypeError, "neither inputs nor a length"),
+        (lambda: bl.scan(lambda s, x: (s, x), 0.0, length=-1), ValueError, "the length is -1"),
+        (lambda: bl.scan(lambda s, x: (s, x), 0.0, X, length=7), ValueError, "the length 7"),
+        (lambda: bl.scan(lambda s, x: (s + x, x), bl.asarray(1, dtype=bl.int8), X), TypeError, "astype"),
+    ],
+)
+def test_what_can_not_be_a_scan_is_refused(build: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=re.escape(words)):
+        build()
+
+
+def test_an_exception_of_a_step_is_raised() -> None:
+    def step(s: Any, x: Any) -> Any:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        bl.scan(step, 0.0, X)

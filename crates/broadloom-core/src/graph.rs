@@ -8,14 +8,14 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use broadloom_ir::op::Law;
-use broadloom_ir::{Accuracy, Axes, DType, Error, ErrorKind, Op, Result, Scalar, fold};
+use broadloom_ir::{Accuracy, Axes, DType, Error, ErrorKind, HostDeclaration, Op, Result, Scalar, fold};
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
-use crate::infer::{self, Operand};
+use crate::infer::{self, Operand, RecurrenceShapes};
 use crate::layout::{Layout, View};
-use crate::node::{self, Args};
+use crate::node::{self, Args, RecurrenceNode};
 use crate::shape::Shape;
 
 pub use crate::node::NodeId;
@@ -140,6 +140,9 @@ pub struct Graph {
 /// The name of loops, in errors and in texts.
 pub const WHILE: &str = "while_loop";
 
+/// The name of recurrences, in errors and in texts.
+pub const SCAN: &str = "scan";
+
 /// The maximum number of nodes of a graph.
 pub const MAX_NODES: usize = 1 << 28;
 
@@ -261,6 +264,11 @@ impl Graph {
                 (function.signature().result(), self.broadcast(function.name(), args.iter())?)
             }
             NodeKind::Loop(of) => (of.dtype(), self.broadcast(WHILE, of.args.iter())?),
+            NodeKind::Recurrence(of) => {
+                let RecurrenceShapes { space, others } = self.recurrence(of)?;
+                let wrong = || Error::new(ErrorKind::Internal, "a step that is ill-typed");
+                (of.dtype().ok_or_else(wrong)?, if of.is_state() { others.0 } else { space.0 })
+            }
             NodeKind::Cast { arg, to } => (*to, self.node(*arg).shape.clone()),
             NodeKind::View { arg, view } => {
                 let Node { dtype, shape, .. } = self.node(*arg);
@@ -290,6 +298,19 @@ impl Graph {
             }
         };
         self.insert(kind, dtype, shape)
+    }
+
+    /// The shapes of a recurrence.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] for operands that do not broadcast.
+    pub(crate) fn recurrence(
+        &self,
+        of: &RecurrenceNode<NodeId, HostDeclaration>,
+    ) -> Result<RecurrenceShapes> {
+        let inputs: Vec<Operand<'_>> = of.inputs().iter().map(|&arg| self.operand(arg)).collect();
+        let others: Vec<Operand<'_>> = of.others().map(|&arg| self.operand(arg)).collect();
+        infer::recurrence(SCAN, &inputs, &others, of.axis.into())
     }
 
     fn broadcast<'a>(&self, name: &str, args: impl Iterator<Item = &'a NodeId> + Clone) -> Result<Shape> {
@@ -372,8 +393,21 @@ impl Graph {
             | NodeKind::Reduce { .. }
             | NodeKind::Scan { .. }
             | NodeKind::Loop(_) => {}
+            NodeKind::Recurrence(of) => self.add_states(of)?,
         }
         self.intern(kind, dtype, shape)
+    }
+
+    /// Adds all states of a recurrence, which are computed whether they are used or not. An output is the first value that
+    /// a graph may have of a recurrence, so that this adds the states before it.
+    fn add_states(&mut self, of: &RecurrenceNode<NodeId, HostDeclaration>) -> Result<()> {
+        let shape = self.recurrence(of)?.others.0;
+        for item in 0..of.states() as u32 {
+            let state = RecurrenceNode { item, ..of.clone() };
+            let dtype = of.step.params[item as usize];
+            self.intern(NodeKind::Recurrence(Box::new(state)), dtype, shape.clone())?;
+        }
+        Ok(())
     }
 
     /// The value of an op whose operands are constants; `None` if its evaluation may fail, or if the op has no
@@ -417,6 +451,10 @@ impl Graph {
             NodeKind::Loop(of) => {
                 let is_checked = self.semantics.int_division == IntDivision::Error;
                 of.region.is_numbered || is_checked && of.region.divides()
+            }
+            NodeKind::Recurrence(of) => {
+                let is_checked = self.semantics.int_division == IntDivision::Error;
+                of.step.is_numbered || is_checked && of.step.divides()
             }
             _ => false,
         };

@@ -192,6 +192,69 @@ pub fn before(operand: &Operand<'_>, axis: usize, totals: &Operand<'_>, blocks: 
     Err(Error::new(ErrorKind::Internal, "totals of other elements than a scan's"))
 }
 
+/// The shapes of a recurrence along an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecurrenceShapes {
+    /// The shape of the index space and of the outputs, with its dims if some are symbolic.
+    pub space: (Shape, Option<Dims>),
+    /// The shape of the states, which lacks the axis, with its dims if some are symbolic.
+    pub others: (Shape, Option<Dims>),
+}
+
+/// Infers the shapes of a recurrence from its inputs, which have the axis and the rank of the index space, and from its other
+/// operands, the initial states and captured values.
+///
+/// # Errors
+/// [`ErrorKind::Shape`] if the operands do not broadcast, or for an axis that the inputs do not have.
+pub fn recurrence(
+    function: &str,
+    inputs: &[Operand<'_>],
+    others: &[Operand<'_>],
+    axis: usize,
+) -> Result<RecurrenceShapes> {
+    let of_inputs = broadcast(function, inputs)?;
+    let axes: Axes = [axis].into_iter().collect();
+    combined(function, &operand_of(&of_inputs), |_| true, axes)?;
+    let without = match &of_inputs {
+        (_, Some(dims)) => {
+            let left: SmallVec<[Dim; 4]> = axes.reduced(dims, false, Dim::Fixed(1)).collect();
+            let dims = Dims::new(&left)?;
+            (dims.least_shape()?, if dims.is_fixed() { None } else { Some(dims) })
+        }
+        (shape, None) => {
+            let left: SmallVec<[usize; 4]> = axes.reduced(shape, false, 1).collect();
+            (Shape::new(&left)?, None)
+        }
+    };
+    let all: Vec<Operand<'_>> = [operand_of(&without)].into_iter().chain(others.iter().copied()).collect();
+    let others = broadcast(function, &all)?;
+    if others.0.rank() != without.0.rank() {
+        let why =
+            format!("{function}: {} has more axes than the inputs without axis {axis}", operand_of(&others));
+        return Err(Error::new(ErrorKind::Shape, why));
+    }
+    let steps = match &of_inputs {
+        (_, Some(dims)) => dims[axis].clone(),
+        (shape, None) => Dim::Fixed(shape[axis]),
+    };
+    let mut dims: SmallVec<[Dim; 4]> = match &others {
+        (_, Some(dims)) => dims.iter().cloned().collect(),
+        (shape, None) => shape.iter().map(|&extent| Dim::Fixed(extent)).collect(),
+    };
+    dims.insert(axis, steps);
+    let dims = Dims::new(&dims)?;
+    let space = (dims.least_shape()?, if dims.is_fixed() { None } else { Some(dims) });
+    Ok(RecurrenceShapes { space, others })
+}
+
+/// A shape and its dims as an operand of any dtype.
+fn operand_of((shape, dims): &(Shape, Option<Dims>)) -> Operand<'_> {
+    match dims {
+        Some(dims) => Operand::Symbolic(DType::Bool, dims),
+        None => Operand::Array(DType::Bool, shape),
+    }
+}
+
 /// Checks the operand and the axis of the function that returns each element's index along the axis.
 ///
 /// # Errors

@@ -186,6 +186,9 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
     /// A value that a loop carries, after the loop. The nodes of one loop have equal regions and operands, and are
     /// computed together.
     Loop(Box<LoopNode<A, F>>),
+    /// A value of a recurrence: a state after the last step along an axis, or an output of all steps. The nodes of one
+    /// recurrence have equal steps and operands, and are computed together.
+    Recurrence(Box<RecurrenceNode<A, F>>),
     /// The index of each element along an axis, as int64, for operands of symbolic extents. Graphs have generated
     /// numbers instead.
     Index {
@@ -219,7 +222,76 @@ impl<A, F> LoopNode<A, F> {
     }
 }
 
-/// The condition and the body of a loop: typed nodes without shapes, which are computed for each element.
+/// A value of a recurrence, which runs along an axis.
+///
+/// At each index of the axis, in order, the step computes the next states and the outputs from the states and the elements
+/// of the inputs at this index, element by element along the other axes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RecurrenceNode<A, F> {
+    /// The step, whose parameters are the states, the inputs and the captured values.
+    pub step: Arc<Region>,
+    /// The host functions that the step calls.
+    pub functions: Vec<F>,
+    /// The operands, one for each parameter of the step. The inputs broadcast to the index space, and the initial states and the
+    /// captured values to its other axes.
+    pub args: Vec<A>,
+    /// The number of operands that are inputs, at least one. The extent of the axis is theirs, and they have the rank of the index
+    /// space.
+    pub inputs: u32,
+    /// The axis of the index space.
+    pub axis: u8,
+    /// Whether the steps run from the last index to the first.
+    pub reverse: bool,
+    /// The index of the value: of a state or, after these, of an output.
+    pub item: u32,
+}
+
+impl<A, F> RecurrenceNode<A, F> {
+    /// The number of states.
+    pub fn states(&self) -> usize {
+        self.step.carried()
+    }
+
+    /// The number of states and outputs.
+    pub fn items(&self) -> usize {
+        self.step.next.len() + self.step.outputs.len()
+    }
+
+    /// Whether the value is a state after the last step, which lacks the axis.
+    pub fn is_state(&self) -> bool {
+        (self.item as usize) < self.states()
+    }
+
+    /// The dtype of the value; `None` for a step that is ill-typed.
+    pub fn dtype(&self) -> Option<DType> {
+        match (self.item as usize).checked_sub(self.states()) {
+            None => self.step.params.get(self.item as usize).copied(),
+            Some(output) => {
+                let id = self.step.outputs.get(output)?;
+                self.step.dtypes().get(id.index()).copied().flatten()
+            }
+        }
+    }
+
+    /// Whether an operand has the axis: it is an input, or the numbers of the elements.
+    pub fn has_axis(&self, operand: usize) -> bool {
+        let inputs = self.states()..self.states() + self.inputs as usize;
+        inputs.contains(&operand) || self.step.is_numbered && operand + 1 == self.args.len()
+    }
+
+    /// The inputs.
+    pub fn inputs(&self) -> &[A] {
+        let inputs = self.args.get(self.states()..).unwrap_or_default();
+        &inputs[..inputs.len().min(self.inputs as usize)]
+    }
+
+    /// The operands that lack the axis: the initial states and the captured values.
+    pub fn others(&self) -> impl Iterator<Item = &A> {
+        self.args.iter().enumerate().filter(|(i, _)| !self.has_axis(*i)).map(|(_, arg)| arg)
+    }
+}
+
+/// The condition and the body of a loop, or the step of a recurrence: typed nodes without shapes, which are computed for each element.
 ///
 /// The nodes of one loop in the region share its region. What recurses along loops visits it once for all of them, and takes
 /// time linear in the size of the regions.
@@ -235,17 +307,20 @@ pub struct Region {
     pub is_numbered: bool,
     /// The nodes, operands first. A leaf is the parameter with this number.
     pub nodes: Vec<RegionNode>,
-    /// Whether an element performs another iteration.
-    pub condition: NodeId,
+    /// Whether an element performs another iteration; `None` for the step of a recurrence.
+    pub condition: Option<NodeId>,
     /// The next value of each carried one.
     pub next: Vec<NodeId>,
+    /// The outputs of the step of a recurrence; none for a loop.
+    pub outputs: Vec<NodeId>,
 }
 
 impl PartialEq for Region {
     fn eq(&self, other: &Region) -> bool {
-        let Region { params, limit, is_numbered, nodes, condition, next } = self;
+        let Region { params, limit, is_numbered, nodes, condition, next, outputs } = self;
         if (params, limit, is_numbered) != (&other.params, &other.limit, &other.is_numbered)
-            || (condition, next, nodes.len()) != (&other.condition, &other.next, other.nodes.len())
+            || (condition, next, outputs) != (&other.condition, &other.next, &other.outputs)
+            || nodes.len() != other.nodes.len()
         {
             return false;
         }
@@ -272,8 +347,8 @@ impl PartialEq for Region {
 
 impl Hash for Region {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Region { params, limit, is_numbered, nodes, condition, next } = self;
-        (params, limit, is_numbered, condition, next, nodes.len()).hash(state);
+        let Region { params, limit, is_numbered, nodes, condition, next, outputs } = self;
+        (params, limit, is_numbered, condition, next, outputs, nodes.len()).hash(state);
         for node in nodes {
             match node {
                 // Regions that differ only in the nodes of a loop in them are rare.
@@ -291,6 +366,11 @@ impl Region {
     /// The number of carried values.
     pub fn carried(&self) -> usize {
         self.next.len()
+    }
+
+    /// The nodes whose values leave the region: the condition, if there is one, the next values, and the outputs.
+    pub fn roots(&self) -> impl Iterator<Item = NodeId> {
+        self.condition.iter().chain(&self.next).chain(&self.outputs).copied()
     }
 
     /// The dtype of each node; `None` for one that is ill-typed.
@@ -311,6 +391,7 @@ impl Region {
                 | NodeKind::Reduce { .. }
                 | NodeKind::Scan { .. }
                 | NodeKind::Count { .. }
+                | NodeKind::Recurrence(_)
                 | NodeKind::Index { .. } => None,
             });
         }
@@ -398,6 +479,10 @@ impl<A, L, F> NodeKind<A, L, F> {
                 more = &of.args;
                 [None; 3]
             }
+            NodeKind::Recurrence(of) => {
+                more = &of.args;
+                [None; 3]
+            }
             NodeKind::Apply { args, .. } | NodeKind::Host { args, .. } => {
                 args.0.each_ref().map(Option::as_ref)
             }
@@ -428,6 +513,7 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::Index { .. } => 1,
             NodeKind::Scan { before, .. } => 1 + usize::from(before.is_some()),
             NodeKind::Loop(of) => of.args.len(),
+            NodeKind::Recurrence(of) => of.args.len(),
         }
     }
 
@@ -451,6 +537,7 @@ impl<A, L, F> NodeKind<A, L, F> {
                 _ => None,
             },
             NodeKind::Loop(of) => of.args.get(i),
+            NodeKind::Recurrence(of) => of.args.get(i),
         }
     }
 
@@ -460,6 +547,10 @@ impl<A, L, F> NodeKind<A, L, F> {
         let operands = match self {
             NodeKind::Leaf(_) => [None, None, None],
             NodeKind::Loop(of) => {
+                more = of.args;
+                [None, None, None]
+            }
+            NodeKind::Recurrence(of) => {
                 more = of.args;
                 [None, None, None]
             }
@@ -519,6 +610,15 @@ impl<A, L, F> NodeKind<A, L, F> {
                 region: of.region.clone(),
                 functions: of.functions.iter().map(function).collect(),
                 args: of.args.iter().map(operand).collect::<Result<_, E>>()?,
+                item: of.item,
+            })),
+            NodeKind::Recurrence(of) => NodeKind::Recurrence(Box::new(RecurrenceNode {
+                step: of.step.clone(),
+                functions: of.functions.iter().map(function).collect(),
+                args: of.args.iter().map(operand).collect::<Result<_, E>>()?,
+                inputs: of.inputs,
+                axis: of.axis,
+                reverse: of.reverse,
                 item: of.item,
             })),
         })

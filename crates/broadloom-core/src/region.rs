@@ -1,6 +1,6 @@
-//! Regions of loops: their check, and their form as graphs, in which they are rewritten.
+//! Regions of loops and recurrences: their check, and their form as graphs, in which they are rewritten.
 //!
-//! A region's graph has 0-d nodes; its inputs are the region's parameters, and its roots the condition and the next values.
+//! A region's graph has 0-d nodes; its inputs are the region's parameters, and its roots are those of the region.
 //! Captured values that are constants become constants of the graph, so that rules see them.
 
 use broadloom_ir::kernel::MAX_NESTING;
@@ -58,10 +58,15 @@ pub fn check(region: &Region) -> std::result::Result<(), String> {
     }
     region.regions().try_for_each(|inner| check(inner))?;
     let of = |id: &NodeId| dtypes.get(id.index()).copied().flatten();
-    expect(of(&region.condition) == Some(DType::Bool), "the condition of a loop is no bool")?;
+    if let Some(condition) = &region.condition {
+        expect(of(condition) == Some(DType::Bool), "the condition of a loop is no bool")?;
+        expect(region.outputs.is_empty(), "a loop with outputs")?;
+    }
+    expect(region.outputs.iter().all(|output| of(output).is_some()), "an output without a dtype")?;
     let carried = region.params.iter().take(region.carried()).copied().map(Some);
     expect(region.next.iter().map(of).eq(carried), "a carried value changes its dtype")?;
-    expect(region.limit.is_some() || region.is_numbered, "elements of a loop have no numbers")?;
+    let is_limited = region.limit.is_some() || region.condition.is_none();
+    expect(is_limited || region.is_numbered, "elements of a loop have no numbers")?;
     let has_numbers = region.params.len() > region.carried() && region.params.last() == Some(&DType::Int64);
     expect(!region.is_numbered || has_numbers, "numbers of elements of another dtype")
 }
@@ -106,8 +111,8 @@ pub fn graph(
         );
         ids.push(graph.push(kind?)?);
     }
-    let roots = [&region.condition].into_iter().chain(&region.next).map(|root| ids[root.index()]);
-    Ok((graph, roots.collect()))
+    let roots = region.roots().map(|root| ids[root.index()]).collect();
+    Ok((graph, roots))
 }
 
 /// A captured value of a region that is made of a graph.
@@ -185,8 +190,9 @@ pub fn of_graph(
         limit: former.limit,
         is_numbered: former.is_numbered,
         nodes,
-        condition: roots.next().ok_or_else(wrong)?,
-        next: roots.collect(),
+        condition: former.condition.map(|_| roots.next().ok_or_else(wrong)).transpose()?,
+        next: roots.by_ref().take(carried).collect(),
+        outputs: roots.collect(),
     };
     Ok((region, captured))
 }

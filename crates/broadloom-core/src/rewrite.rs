@@ -113,6 +113,10 @@ fn marked(
                 let (kind, node) = (loops.rewritten(of, marks, &new, &mut out, &region)?, graph.node(id));
                 out.insert(kind, node.dtype, node.shape.clone())?
             }
+            (None, NodeKind::Recurrence(of)) => {
+                let (kind, node) = (loops.stepped(of, marks, &new, &mut out, &region)?, graph.node(id));
+                out.insert(kind, node.dtype, node.shape.clone())?
+            }
             (None, _) => rebuild(graph, id, &new, &mut out)?,
         };
         let mut note = |rule, gives| note(Firing { rule, at: id, gives });

@@ -148,6 +148,10 @@ impl Hash for Structure<'_> {
                     of.hash(state);
                     14 << 8
                 }
+                NodeKind::Recurrence(of) => {
+                    of.hash(state);
+                    15 << 8
+                }
             };
             let operand = |word: u64, i| match entry.operand(i) {
                 Some(arg) => word.rotate_left(20) ^ arg.index() as u64,
@@ -394,8 +398,9 @@ mod tests {
                 limit,
                 is_numbered: false,
                 nodes: vec![NodeKind::Leaf(0), apply_in(Op::IsFinite), apply_in(Op::Square)],
-                condition: NodeId::new(1),
+                condition: Some(NodeId::new(1)),
                 next: vec![NodeId::new(2); args.len()],
+                outputs: Vec::new(),
             };
             let args = args.iter().map(|&i| NodeId::new(i)).collect();
             NodeKind::Loop(Box::new(LoopNode { region: Arc::new(region), functions: Vec::new(), args, item }))

@@ -6,6 +6,8 @@
 //! - the operands of a host function have the dtypes of its signature, and the node has the dtype of its result
 //! - the operands of a loop have the dtypes of its region's parameters, and the node has the dtype of a carried value; the
 //!   region is well-typed
+//! - the operands of a recurrence have the dtypes of its step's parameters, and broadcast to its index space; the node has
+//!   the dtype and the shape of a state or an output; the step is well-typed
 //! - a conversion has the shape of its operand, and another dtype
 //! - a view applies to its operand's shape and results in the node's shape
 //! - a reduction or scan accepts the dtype of its operand; the node has the dtype of its result, and a shape that
@@ -72,6 +74,17 @@ fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
             expect((of.item as usize) < of.region.carried(), "a value that the loop does not carry")?;
             expect(node.dtype == of.dtype(), "wrong result dtype")?;
             expect(broadcasts(graph, of.args.iter(), &node.shape), "wrong result shape")
+        }
+        NodeKind::Recurrence(of) => {
+            region::check(&of.step)?;
+            let dtypes = of.args.iter().map(|&a| graph.node(a).dtype);
+            expect(dtypes.eq(of.step.params.iter().copied()), "operands of other dtypes")?;
+            expect(of.step.condition.is_none(), "a step with a condition")?;
+            expect(of.inputs > 0 && of.inputs().len() == of.inputs as usize, "a scan without inputs")?;
+            expect(of.dtype() == Some(node.dtype), "wrong result dtype")?;
+            let shapes = graph.recurrence(of).map_err(|e| e.to_string())?;
+            let (shape, _) = if of.is_state() { shapes.others } else { shapes.space };
+            expect(shape == node.shape, "wrong result shape")
         }
         NodeKind::Cast { arg, to } => {
             let arg = graph.node(*arg);

@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 
 use crate::ahead::ask_ahead;
 use crate::operand::BoundOperand;
+use crate::slab::StepRows;
 
 /// The location in memory of a block's rows of one operand.
 #[derive(Clone, Copy, Debug)]
@@ -178,6 +179,70 @@ impl<'b> Block<'b> {
         };
         // SAFETY: the rows and columns are in the block, which is borrowed exclusively. Outputs are borrowed exclusively, each has
         // memory of its own, and the checks above show that it has room for what is written to it.
+        body(&mut unsafe { Block::new(&bound, raw) })
+    }
+
+    /// Calls `body` with the given rows and columns of this block, which has only inputs, as steps that carry states from row to row. Each
+    /// state is a pair: its memory, in whose first row is the state before the first of these rows, and the size of its
+    /// elements in bytes. It becomes an input before those of this block, and an output before `outputs`: the row after
+    /// that of a step is the state after this step. The memory of an output is described by [`StepRows`].
+    ///
+    /// Executors compute the rows of a block in order, and a row completely before the next, so that each step reads what
+    /// the step before it has written. Within a row, no output overlaps an input.
+    ///
+    /// # Panics
+    /// If the rows or columns are out of range or empty; if the memory of a state has too few rows for these steps and one more, or is not
+    /// aligned to its elements; if an output has other rows or columns; or if this block has outputs or reads stepped inputs in
+    /// place.
+    pub fn with_states<'o, R>(
+        &mut self,
+        rows: Range<usize>,
+        cols: Range<usize>,
+        states: impl Iterator<Item = (&'o mut [u8], usize)>,
+        outputs: impl Iterator<Item = StepRows<'o>>,
+        body: impl FnOnce(&mut Block<'_>) -> R,
+    ) -> R {
+        let raw = self.raw;
+        assert!(raw.inputs == self.bound.len() && !raw.reads_steps, "a block without outputs and steps");
+        assert!(rows.start < rows.end && rows.end <= raw.rows, "rows {rows:?} of {}", raw.rows);
+        assert!(cols.start < cols.end && cols.end <= raw.cols, "columns {cols:?} of {}", raw.cols);
+        let (mut bound, mut next): (SmallVec<[BoundOperand; 6]>, SmallVec<[BoundOperand; 2]>) =
+            Default::default();
+        let (mut places, mut after): (SmallVec<[RawOperand; 6]>, SmallVec<[RawOperand; 2]>) =
+            Default::default();
+        for (memory, item) in states {
+            let row = cols.len() * item;
+            let ptr = memory.as_mut_ptr();
+            let fits = (rows.len() + 1).checked_mul(row).is_some_and(|bytes| bytes <= memory.len());
+            assert!(
+                fits && matches!(item, 1 | 2 | 4 | 8) && ptr.addr() & (item - 1) == 0,
+                "memory for a state"
+            );
+            bound.push(BoundOperand::in_memory(ptr, item, AccessClass::Contiguous));
+            places.push(RawOperand { ptr, row_stride: row as isize });
+            let ptr = ptr.wrapping_add(row);
+            next.push(BoundOperand::in_memory(ptr, item, AccessClass::Packed));
+            after.push(RawOperand { ptr, row_stride: row as isize });
+        }
+        let inputs = bound.len() + raw.inputs;
+        bound.extend_from_slice(self.bound);
+        bound.extend(next);
+        places.extend(self.bound.iter().zip(raw.operands).map(|(operand, place)| {
+            let step = if operand.class == AccessClass::Uniform { 0 } else { operand.item() };
+            let ptr = place.ptr.wrapping_offset(rows.start as isize * place.row_stride);
+            RawOperand { ptr: ptr.wrapping_add(cols.start * step), ..*place }
+        }));
+        places.extend(after);
+        for StepRows { ptr, item, row_stride, rows: high, cols: wide, .. } in outputs {
+            assert!(high == rows.len() && wide == cols.len(), "rows for an output");
+            bound.push(BoundOperand::in_memory(ptr, item, AccessClass::Packed));
+            places.push(RawOperand { ptr, row_stride });
+        }
+        let first = self.first_of(rows.start) + cols.start;
+        let raw = RawBlock { operands: &places, rows: rows.len(), cols: cols.len(), inputs, first, ..raw };
+        // SAFETY: the rows and columns are in the block, which is borrowed exclusively. The memory of states and outputs is borrowed
+        // exclusively, and the checks above show that it has room for what is written to it. The rows of a state's input and
+        // output overlap, but never in one row of the block; a body has the memory of one row at a time, in order.
         body(&mut unsafe { Block::new(&bound, raw) })
     }
 

@@ -134,6 +134,7 @@ impl<'a> Array<'a> {
 fn computation(array: &Array<'_>) -> usize {
     match &array.0.kind {
         Kind::Loop(of) => Arc::as_ptr(&of.region).addr(),
+        Kind::Recurrence(of) => Arc::as_ptr(&of.step).addr(),
         _ => Arc::as_ptr(&array.0).addr(),
     }
 }

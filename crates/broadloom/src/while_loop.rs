@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use broadloom_core::graph::WHILE;
+use broadloom_core::graph::{SCAN, WHILE};
 use broadloom_core::node::{LoopNode, NodeId, NodeKind, Region};
 use broadloom_core::region::MAX_CARRIED;
 use broadloom_core::{DType, Dims, Error, ErrorKind, Result, Scalar, Shape, infer, region};
@@ -194,7 +194,19 @@ impl<'a> LoopBuilder<'_, 'a> {
     pub(crate) fn close(&self, placeholders: &[Array<'a>], args: Vec<Array<'a>>) -> Result<Vec<Array<'a>>> {
         let functions = || -> Result<_> { Ok((self.tested(placeholders)?, self.next(placeholders)?)) };
         let (made, stamp) = stamped(functions);
-        let (condition, mut next) = made?;
+        let (condition, next) = made?;
+        let next = self.checked(placeholders, next)?;
+        let recorder = Recorder::new(self, placeholders, self.made.unwrap_or(stamp));
+        self.record(recorder, args, &condition, &next)
+    }
+
+    /// The next values as arrays of the dtypes of the carried ones, whose number and shapes are checked.
+    pub(crate) fn checked(
+        &self,
+        placeholders: &[Array<'a>],
+        mut next: Vec<Array<'a>>,
+    ) -> Result<Vec<Array<'a>>> {
+        self.check_count(placeholders, &next)?;
         for (i, value) in next.iter_mut().enumerate() {
             *value = self.typed(i, value, placeholders[i].dtype())?;
             let both = [placeholders[i].known(), value.known()];
@@ -207,12 +219,16 @@ impl<'a> LoopBuilder<'_, 'a> {
                 );
             }
         }
-        let recorder = Recorder::new(self, placeholders, self.made.unwrap_or(stamp));
-        self.record(recorder, args, &condition, &next)
+        Ok(next)
     }
 
     /// The dtypes of the carried values. Numbers take those that the body gives them.
-    fn dtypes(&self, state: &[Array<'a>], shape: &Shape, dims: Option<&Arc<Dims>>) -> Result<Vec<DType>> {
+    pub(crate) fn dtypes(
+        &self,
+        state: &[Array<'a>],
+        shape: &Shape,
+        dims: Option<&Arc<Dims>>,
+    ) -> Result<Vec<DType>> {
         let numbers: Vec<Option<Number>> = state.iter().map(Array::number).collect();
         let mut dtypes: Vec<Option<DType>> =
             state.iter().zip(&numbers).map(|(x, number)| number.is_none().then(|| x.dtype())).collect();
@@ -249,12 +265,17 @@ impl<'a> LoopBuilder<'_, 'a> {
     /// The next values, whose number is checked.
     fn next(&self, state: &[Array<'a>]) -> Result<Vec<Array<'a>>> {
         let next = (self.body)(state)?;
+        self.check_count(state, &next)?;
+        Ok(next)
+    }
+
+    fn check_count(&self, state: &[Array<'a>], next: &[Array<'a>]) -> Result<()> {
         if next.len() != state.len() {
-            let [carried, returned] = [state, &next[..]].map(|of| of.len() - self.hidden);
+            let [carried, returned] = [state, next].map(|of| of.len() - self.hidden);
             let why = format!("{}: the body of {carried} carried values returns {returned}", self.function);
             return Err(Error::new(ErrorKind::Arity, why));
         }
-        Ok(next)
+        Ok(())
     }
 
     /// The condition, whose dtype is checked.
@@ -273,7 +294,7 @@ impl<'a> LoopBuilder<'_, 'a> {
     }
 
     /// An initial or next value of a carried one: a number as an element of the dtype, an array of this dtype.
-    fn typed(&self, i: usize, x: &Array<'a>, dtype: DType) -> Result<Array<'a>> {
+    pub(crate) fn typed(&self, i: usize, x: &Array<'a>, dtype: DType) -> Result<Array<'a>> {
         let name = || (self.name)(i);
         match x.number() {
             Some(number) => literal(number, dtype, || format!("{}: {}", self.function, name())),
@@ -309,8 +330,9 @@ impl<'a> LoopBuilder<'_, 'a> {
             limit: self.limit,
             is_numbered: false,
             nodes,
-            condition: values[0],
+            condition: Some(values[0]),
             next: values[1..].to_vec(),
+            outputs: Vec::new(),
         };
         region::check_depth(&region)?;
         if self.limit.is_none() || numbered.is_some() {
@@ -342,7 +364,7 @@ pub(crate) fn placeholder<'a>(dtype: DType, shape: &Shape, dims: Option<&Arc<Dim
 
 /// The number of each element of an array in row-major order, as int64; [`LoopRun::UNNUMBERED`] for all of them if the rank is
 /// open.
-fn number_of_elements<'a>(of: &Array<'a>) -> Result<Array<'a>> {
+pub(crate) fn number_of_elements<'a>(of: &Array<'a>) -> Result<Array<'a>> {
     if of.all_dims().has_rest() {
         return Ok(expr::constant(Scalar::of(LoopRun::UNNUMBERED as i64)));
     }
@@ -350,7 +372,7 @@ fn number_of_elements<'a>(of: &Array<'a>) -> Result<Array<'a>> {
 }
 
 /// An array of the shape to which arrays broadcast: the first value of a loop over them that has no iterations.
-fn whole<'a>(args: &[Array<'a>]) -> Result<Array<'a>> {
+pub(crate) fn whole<'a>(args: &[Array<'a>]) -> Result<Array<'a>> {
     let ends = expr::constant(Scalar::of(false));
     let args = [args, &[ends]].concat();
     let leaf = |param: usize| NodeKind::Leaf(param as u32);
@@ -360,8 +382,9 @@ fn whole<'a>(args: &[Array<'a>]) -> Result<Array<'a>> {
         limit: Some(0),
         is_numbered: false,
         nodes: vec![leaf(0), leaf(last)],
-        condition: NodeId::new(1),
+        condition: Some(NodeId::new(1)),
         next: vec![NodeId::new(0)],
+        outputs: Vec::new(),
     };
     items(&region, &[], &args)?.pop().ok_or_else(lost)
 }
@@ -381,7 +404,7 @@ fn items<'a>(region: &Region, functions: &[HostFunction], args: &[Array<'a>]) ->
 }
 
 /// Records the nodes of a loop's condition and body.
-struct Recorder<'r, 'a> {
+pub(crate) struct Recorder<'r, 'a> {
     function: &'static str,
     placeholders: &'r [Array<'a>],
     stamp: Stamp,
@@ -394,11 +417,11 @@ struct Recorder<'r, 'a> {
     ids: FxHashMap<*const (), NodeId>,
     /// The nodes that were visited, which must live as long as their addresses are keys.
     visited: Vec<Array<'a>>,
-    nodes: Vec<NodeKind<NodeId, u32>>,
-    captured: Vec<Array<'a>>,
-    functions: Vec<HostFunction>,
+    pub nodes: Vec<NodeKind<NodeId, u32>>,
+    pub captured: Vec<Array<'a>>,
+    pub functions: Vec<HostFunction>,
     /// The node of the elements' numbers, if a loop in the body needs them.
-    numbered: Option<NodeId>,
+    pub numbered: Option<NodeId>,
 }
 
 /// Where a node is computed.
@@ -417,7 +440,11 @@ pub(crate) fn address(array: &Array<'_>) -> *const () {
 }
 
 impl<'r, 'a> Recorder<'r, 'a> {
-    fn new(of: &LoopBuilder<'_, 'a>, placeholders: &'r [Array<'a>], stamp: Stamp) -> Recorder<'r, 'a> {
+    pub(crate) fn new(
+        of: &LoopBuilder<'_, 'a>,
+        placeholders: &'r [Array<'a>],
+        stamp: Stamp,
+    ) -> Recorder<'r, 'a> {
         Recorder {
             function: of.function,
             placeholders,
@@ -434,7 +461,7 @@ impl<'r, 'a> Recorder<'r, 'a> {
     }
 
     /// Records a value and everything in the region that it is computed from. `what` names it in errors.
-    fn record(&mut self, root: &Array<'a>, what: &dyn Fn() -> String) -> Result<NodeId> {
+    pub(crate) fn record(&mut self, root: &Array<'a>, what: &dyn Fn() -> String) -> Result<NodeId> {
         self.mark(root, what)?;
         let mut pending = vec![(root.clone(), false)];
         while let Some((array, operands_done)) = pending.pop() {
@@ -557,6 +584,7 @@ fn function(kind: &Kind<'_>) -> String {
     match kind {
         Kind::Reduce { reduction, .. } => reduction.name().to_owned(),
         Kind::Scan { scan, .. } => scan.name().to_owned(),
+        Kind::Recurrence(_) => SCAN.to_owned(),
         Kind::View { view, .. } => view.to_string(),
         Kind::Count { .. } => "count".to_owned(),
         Kind::Index { .. } => "indices".to_owned(),
@@ -572,6 +600,7 @@ fn function(kind: &Kind<'_>) -> String {
 pub(crate) fn inner_operands<'x, 'a>(array: &'x Array<'a>) -> impl Iterator<Item = &'x Array<'a>> {
     let numbers = match &array.0.kind {
         Kind::Loop(of) => usize::from(of.region.is_numbered),
+        Kind::Recurrence(of) => usize::from(of.step.is_numbered),
         _ => 0,
     };
     let kind = &array.0.kind;

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use broadloom_ir::kernel::{KernelOutput, Sink};
-use broadloom_ir::{Axes, HostDeclaration};
+use broadloom_ir::{Axes, DType, HostDeclaration};
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
@@ -16,11 +16,11 @@ use crate::fuse::chain::{ChainId, Chains, STRAIGHT};
 use crate::fuse::code;
 use crate::fuse::decision::Cuts;
 use crate::fuse::draft::{Draft, DraftTarget, Origin};
-use crate::fuse::plan::{Beginning, ParamSource};
+use crate::fuse::plan::{Beginning, ParamSource, Recurrence, state_shape};
 use crate::graph::{Graph, IntDivision, Leaf, NodeId, NodeKind};
-use crate::kernel::{Code, Inst, Kernel, ValueId};
-use crate::layout::{Layout, View};
-use crate::node::Region;
+use crate::kernel::{Callee, Code, Inst, Kernel, ValueId};
+use crate::layout::{Layout, Slice, View};
+use crate::node::{Region, RegionNode};
 use crate::shape::Shape;
 
 /// A value's definition while inputs, parameters and instructions are still numbered separately.
@@ -113,27 +113,44 @@ pub struct Member {
 
 /// Builds the body that computes the given members, whose common shape is `shape`.
 pub fn build(graph: &Graph, shape: Shape, members: &[Member], cuts: &Cuts, straight: &mut Straight) -> Draft {
-    let mut builder = Builder {
-        graph,
-        cuts,
-        shape,
-        chains: Chains::default(),
-        done: Done::new(straight),
-        inputs: Vec::new(),
-        input_of: FxHashMap::default(),
-        params: Vec::new(),
-        callees: FxHashMap::default(),
-        kernel: Kernel::default(),
-        early: Vec::new(),
-        loop_args: Vec::new(),
-        loops: FxHashMap::default(),
-        nodes: Vec::new(),
-    };
+    let mut builder = Builder::new(graph, shape, cuts, straight);
     let mut outputs = Vec::new();
     for member in members {
-        outputs.push(builder.compute(member.node, member.own));
+        outputs.push(builder.compute(member.node, STRAIGHT, member.own));
     }
     builder.finish(outputs, members)
+}
+
+/// Builds the body of a recurrence's step. The members are values of the recurrence: all states and then some outputs, in
+/// the order of their items.
+pub fn step(graph: &Graph, shape: Shape, members: &[Member], cuts: &Cuts, straight: &mut Straight) -> Draft {
+    let mut builder = Builder::new(graph, shape, cuts, straight);
+    let of = members.iter().find_map(|member| match &graph.node(member.node).kind {
+        NodeKind::Recurrence(of) => Some(&**of),
+        _ => None,
+    });
+    let of = of.expect("a group of a recurrence has its values as members");
+    let recurrence = Recurrence { states: of.states(), axis: of.axis.into(), reverse: of.reverse };
+    let mut values: Vec<Early> =
+        (0..of.states()).map(|state| builder.state(of.args[state], &recurrence)).collect();
+    let order = builder.order(&recurrence);
+    for (i, &arg) in of.args.iter().enumerate().skip(of.states()) {
+        let chain = match graph.node(arg).shape == builder.shape {
+            true if of.has_axis(i) => order,
+            _ => builder.beside(arg, of.has_axis(i), &recurrence, order),
+        };
+        values.push(builder.compute(arg, chain, false));
+    }
+    let nodes = builder.inline(members[0].node, &of.step, &values);
+    let outputs = members.iter().map(|member| match &graph.node(member.node).kind {
+        NodeKind::Recurrence(item) => {
+            let mut ends = of.step.next.iter().chain(&of.step.outputs);
+            ends.nth(item.item as usize).map_or(nodes[0], |end| nodes[end.index()])
+        }
+        _ => nodes[0],
+    });
+    let outputs = outputs.collect();
+    Draft { recurrence: Some(recurrence), ..builder.finish(outputs, members) }
 }
 
 /// The memory that contains all elements of a node that is an input or cut off, and their layout.
@@ -147,10 +164,114 @@ pub fn whole(graph: &Graph, id: NodeId, cuts: &Cuts) -> (Origin, Arc<Layout>) {
     }
 }
 
-impl Builder<'_> {
-    /// Emits a node that has the shape of the loop, and everything that it is computed from.
-    fn compute(&mut self, root: NodeId, own: bool) -> Early {
-        let mut stack = vec![(root, STRAIGHT, false)];
+impl<'a> Builder<'a> {
+    fn new(graph: &'a Graph, shape: Shape, cuts: &'a Cuts, straight: &'a mut Straight) -> Builder<'a> {
+        Builder {
+            graph,
+            cuts,
+            shape,
+            chains: Chains::default(),
+            done: Done::new(straight),
+            inputs: Vec::new(),
+            input_of: FxHashMap::default(),
+            params: Vec::new(),
+            callees: FxHashMap::default(),
+            kernel: Kernel::default(),
+            early: Vec::new(),
+            loop_args: Vec::new(),
+            loops: FxHashMap::default(),
+            nodes: Vec::new(),
+        }
+    }
+
+    /// Adds a state as an input: its memory is that of the initial state, which is repeated along the axis.
+    fn state(&mut self, initial: NodeId, of: &Recurrence) -> Early {
+        let (origin, layout) = whole(self.graph, initial, self.cuts);
+        let others = View::BroadcastTo(state_shape(&self.shape, of.axis));
+        let mut layout = layout.view(&others).expect("a broadcast is always expressible");
+        layout.shape = self.shape.clone();
+        layout.strides.insert(of.axis, 0);
+        let number = self.inputs.len() as u32;
+        self.inputs.push((origin, Arc::new(layout)));
+        self.kernel.inputs.push(self.graph.node(initial).dtype);
+        Early::Input(number)
+    }
+
+    /// The chain through which an operand of a recurrence is read that has another shape than the index space.
+    fn beside(&mut self, arg: NodeId, has_axis: bool, of: &Recurrence, order: ChainId) -> ChainId {
+        let space = View::BroadcastTo(self.shape.clone());
+        if has_axis || self.graph.node(arg).shape.rank() == 0 {
+            return self.extend(arg, space, order);
+        }
+        let others = state_shape(&self.shape, of.axis);
+        let mut extents: SmallVec<[usize; 4]> = others.iter().copied().collect();
+        extents.insert(of.axis, 1);
+        // The extents are valid, since they are those of a shape and a 1.
+        let one = View::Reshape(Shape::new(&extents).unwrap_or_default());
+        let repeated = self.chains.push(space, order);
+        let one = self.chains.push(one, repeated);
+        self.chains.push(View::BroadcastTo(others), one)
+    }
+
+    /// The chain through which the elements of a recurrence are read: reversed along the axis if the steps are.
+    fn order(&mut self, of: &Recurrence) -> ChainId {
+        if !of.reverse || self.shape[of.axis] == 0 {
+            return STRAIGHT;
+        }
+        let all = self.shape.iter().enumerate().map(|(axis, &len)| match axis == of.axis {
+            true => Slice { start: len - 1, step: -1, len },
+            false => Slice { start: 0, step: 1, len },
+        });
+        let reversed = View::Slice(all.collect());
+        self.chains.push(reversed, STRAIGHT)
+    }
+
+    /// Emits the nodes of a region with these values of its parameters, and returns their values. The instructions belong to
+    /// the node `id` of the graph.
+    fn inline(&mut self, id: NodeId, region: &Region, params: &[Early]) -> Vec<Early> {
+        let dtypes = region.dtypes();
+        let mut values: Vec<Early> = Vec::with_capacity(region.nodes.len());
+        for node in &region.nodes {
+            // A verified region has a dtype for each node.
+            let dtype = |id: &NodeId| dtypes[id.index()].unwrap_or(DType::Bool);
+            let code = match node {
+                RegionNode::Leaf(param) => {
+                    values.push(params[*param as usize]);
+                    continue;
+                }
+                RegionNode::Loop(of) => {
+                    let args = of.args.iter().map(|arg| values[arg.index()]).collect();
+                    let first = self.looped(id, &of.region, args);
+                    values.push(Early::Inst(first + 1 + of.item));
+                    continue;
+                }
+                RegionNode::Apply { op, accuracy, args } => {
+                    let dtype = args.last().map_or(DType::Bool, dtype);
+                    Code::Apply { op: *op, accuracy: *accuracy, dtype }
+                }
+                RegionNode::Host { function, .. } => {
+                    Code::Host(Callee { function: self.place(function), signature: function.signature() })
+                }
+                RegionNode::Cast { arg, to } => Code::Cast(dtype(arg), *to),
+                // A verified region has no other nodes.
+                _ => continue,
+            };
+            let mut args = [Early::Inst(0); 3];
+            for (to, arg) in args.iter_mut().zip(node.operands()) {
+                *to = values[arg.index()];
+            }
+            values.push(Early::Inst(self.kernel.body.len() as u32));
+            self.kernel.body.push(Inst { code, args: [ValueId(0); 3] });
+            self.early.push(args);
+            self.nodes.push(id);
+        }
+        values
+    }
+
+    /// Emits a node that is read through a chain of views with the shape of the loop, and everything that it is computed
+    /// from.
+    fn compute(&mut self, root: NodeId, chain: ChainId, own: bool) -> Early {
+        let mut stack = vec![(root, chain, false)];
         while let Some((id, chain, ready)) = stack.pop() {
             if self.done.get(id, chain).is_some() {
                 continue;
@@ -164,7 +285,7 @@ impl Builder<'_> {
                 self.open(id, chain, &mut stack);
             }
         }
-        self.value(root, STRAIGHT)
+        self.value(root, chain)
     }
 
     /// The value of a node that has been computed already. Operands are computed before their readers.
@@ -348,6 +469,7 @@ impl Builder<'_> {
             outputs: members.iter().map(|member| member.target).collect(),
             axes: Axes::NONE,
             beginning: Beginning::First,
+            recurrence: None,
             nodes: self.nodes,
         }
     }

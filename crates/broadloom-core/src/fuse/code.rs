@@ -15,10 +15,12 @@ use crate::node::{NodeId, NodeKind, Region};
 pub fn of(graph: &Graph, node: &Node, place: impl FnOnce(&HostDeclaration) -> u32) -> Option<Code> {
     match &node.kind {
         NodeKind::Leaf(_) | NodeKind::View { .. } | NodeKind::DynamicView { .. } | NodeKind::Loop(_) => None,
-        // These nodes are stages of their own; a kernel computes only their operands.
-        NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } | NodeKind::Index { .. } => {
-            None
-        }
+        // These nodes are stages of their own; a kernel computes only their operands, or the step of a recurrence.
+        NodeKind::Reduce { .. }
+        | NodeKind::Scan { .. }
+        | NodeKind::Count { .. }
+        | NodeKind::Recurrence(_)
+        | NodeKind::Index { .. } => None,
         NodeKind::Apply { op, accuracy, args } => {
             let dtype = args.last().map_or(node.dtype, |&arg| graph.node(arg).dtype);
             Some(Code::Apply { op: *op, accuracy: *accuracy, dtype })
@@ -64,6 +66,7 @@ pub fn looped(region: &Region) -> KernelLoop {
             | NodeKind::Reduce { .. }
             | NodeKind::Scan { .. }
             | NodeKind::Count { .. }
+            | NodeKind::Recurrence(_)
             | NodeKind::Index { .. } => continue,
         };
         let mut args = [ValueId(0); 3];
@@ -73,8 +76,7 @@ pub fn looped(region: &Region) -> KernelLoop {
         values.push(ValueId(body.values() as u32));
         body.body.push(Inst { code, args });
     }
-    let returned = [&region.condition].into_iter().chain(&region.next);
-    body.outputs = returned.map(|id| values[id.index()].into()).collect();
+    body.outputs = region.roots().map(|id| values[id.index()].into()).collect();
     KernelLoop { body, limit: region.limit, is_numbered: region.is_numbered, args: Vec::new() }
 }
 

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use broadloom_ir::HostDeclaration;
 use smallvec::SmallVec;
 
 use crate::fuse::chain::{ChainId, Chains, STRAIGHT};
@@ -14,6 +15,7 @@ use crate::fuse::decision::{Cuts, Decision, Log, Why};
 use crate::fuse::shared;
 use crate::graph::{Graph, Leaf, NodeId, NodeKind};
 use crate::layout::{Layout, View};
+use crate::node::RecurrenceNode;
 use crate::shape::Shape;
 
 /// Facts about the leaves that a node is computed from.
@@ -91,13 +93,14 @@ fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) 
             own = SmallVec::from_elem(STRAIGHT, 1);
         }
         let combines = matches!(node.kind, NodeKind::Reduce { .. } | NodeKind::Scan { .. });
+        let steps = matches!(node.kind, NodeKind::Recurrence(_));
         for &arg in node.kind.operands() {
             let shape = &graph.node(arg).shape;
             // No view changes the element of a 0-d operand.
             let view = match &node.kind {
                 _ if shape.rank() == 0 => None,
                 NodeKind::View { view, .. } => Some((**view).clone()),
-                _ if combines || *shape == node.shape => None,
+                _ if combines || steps || *shape == node.shape => None,
                 _ => Some(View::BroadcastTo(node.shape.clone())),
             };
             for &chain in &own {
@@ -139,6 +142,11 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
             }
             Leaves { flat: true, layout: None, total: 0 }
         }
+        NodeKind::Recurrence(of) => {
+            cuts.insert(id);
+            cut_operands(graph, of, leaves, cuts);
+            Leaves { flat: true, layout: None, total: 0 }
+        }
         NodeKind::Apply { .. } | NodeKind::Host { .. } | NodeKind::Cast { .. } | NodeKind::Loop(_) => {
             let mut flat = true;
             let mut total = cost::of_node(graph, node);
@@ -163,6 +171,38 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
                 }
             }
             Leaves { flat, layout: None, total }
+        }
+    }
+}
+
+/// A step of a recurrence over fewer elements than this, along the axes other than its own, computes no operand: that would
+/// take an instruction on vectors for a few elements of each.
+const LEAST_LANES: usize = 32;
+
+/// Cuts the operands of a recurrence that its step does not compute: the initial states, which are read from memory; captured
+/// values, which do not depend on the step; and, if a step has few elements, computed inputs.
+fn cut_operands(
+    graph: &Graph,
+    of: &RecurrenceNode<NodeId, HostDeclaration>,
+    leaves: &[Leaves],
+    cuts: &mut Cuts,
+) {
+    for &state in &of.args[..of.states()] {
+        if !matches!(graph.node(state).kind, NodeKind::Leaf(Leaf::Input { .. })) {
+            cuts.insert(state);
+        }
+    }
+    // The operands were broadcast when the node was added.
+    let Ok(shapes) = graph.recurrence(of) else { return };
+    let (space, others) = (&shapes.space.0, &shapes.others.0);
+    for &arg in &of.args[of.states()..] {
+        let node = graph.node(arg);
+        let is_computed = leaves[arg.index()].total > 0;
+        let is_repeated = node.shape.elements() < space.elements();
+        if is_computed && (is_repeated || others.elements() < LEAST_LANES)
+            || node.faults && space.elements() == 0
+        {
+            cuts.insert(arg);
         }
     }
 }

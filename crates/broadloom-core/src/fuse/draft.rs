@@ -5,7 +5,7 @@ use std::sync::Arc;
 use broadloom_ir::Axes;
 use broadloom_ir::kernel::Sink;
 
-use crate::fuse::plan::{Beginning, ParamSource};
+use crate::fuse::plan::{Beginning, ParamSource, Recurrence};
 use crate::graph::NodeId;
 use crate::kernel::Kernel;
 use crate::layout::Layout;
@@ -30,6 +30,8 @@ pub struct Draft {
     pub axes: Axes,
     /// The state in which a scan begins.
     pub beginning: Beginning,
+    /// The recurrence whose step the kernel is.
+    pub recurrence: Option<Recurrence>,
     /// The graph node of each instruction.
     pub nodes: Vec<NodeId>,
 }
@@ -38,7 +40,7 @@ impl Draft {
     /// The cut nodes into which the elements are reduced or scanned; none for outputs that are stored.
     pub fn combined(&self) -> impl Iterator<Item = NodeId> {
         self.outputs.iter().zip(&self.kernel.outputs).filter_map(|(target, output)| match target {
-            DraftTarget::Node(id) if output.sink != Sink::Store => Some(*id),
+            DraftTarget::Node(id) if self.recurrence.is_some() || output.sink != Sink::Store => Some(*id),
             DraftTarget::Node(_) | DraftTarget::Root(_) => None,
         })
     }

@@ -91,6 +91,24 @@ pub struct Stage {
     pub axes: Axes,
     /// The state in which a scan begins.
     pub beginning: Beginning,
+    /// The recurrence whose step the kernel is, if it is one.
+    pub recurrence: Option<Recurrence>,
+}
+
+/// A recurrence along an axis of a stage.
+///
+/// The first inputs of the kernel are the states. At the first step they are read from their memory, the initial states,
+/// whose layouts repeat them along the axis; at every other step they are the first outputs of the step before it. After the
+/// last step these outputs are the results of the shape that lacks the axis. All other outputs are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recurrence {
+    /// The number of states.
+    pub states: usize,
+    /// The axis.
+    pub axis: usize,
+    /// Whether the steps run from the last index to the first. The layouts of the inputs are then reversed along the axis:
+    /// their first index is the last one of the outputs.
+    pub reverse: bool,
 }
 
 /// The state in which a scan begins.
@@ -114,7 +132,7 @@ pub enum Beginning {
 impl Stage {
     /// Whether all outputs are stored element by element.
     pub fn stores(&self) -> bool {
-        self.kernel.outputs.iter().all(|output| output.sink == Sink::Store)
+        self.recurrence.is_none() && self.kernel.outputs.iter().all(|output| output.sink == Sink::Store)
     }
 
     /// Whether an output is reduced along axes. If these axes are the last ones, other outputs may be stored.
@@ -149,9 +167,11 @@ impl Stage {
 
     /// The dtype and shape of each output.
     pub fn results(&self) -> impl Iterator<Item = (DType, Shape)> {
-        let shape =
-            |output: &KernelOutput| written_shape(&self.shape, output.sink, self.axes, self.beginning);
-        self.kernel.result_dtypes().zip(self.kernel.outputs.iter().map(shape))
+        let shape = |(i, output): (usize, &KernelOutput)| match &self.recurrence {
+            Some(of) if i < of.states => state_shape(&self.shape, of.axis),
+            _ => written_shape(&self.shape, output.sink, self.axes, self.beginning),
+        };
+        self.kernel.result_dtypes().zip(self.kernel.outputs.iter().enumerate().map(shape))
     }
 
     /// The name and dtype of an input: a value of the kernel, or the totals that a scan continues from.
@@ -166,6 +186,9 @@ impl Stage {
     pub fn written(&self, output: usize) -> String {
         let KernelOutput { value, sink } = self.kernel.outputs[output];
         match sink {
+            Sink::Store if self.recurrence.is_some_and(|of| output < of.states) => {
+                format!("{value:?} after the last step")
+            }
             Sink::Store => format!("{value:?}"),
             Sink::Reduce(reduction) => format!("{reduction}({value:?}, axis={})", self.axes),
             Sink::Scan(scan) => {
@@ -181,6 +204,14 @@ impl Stage {
             }
         }
     }
+}
+
+/// The shape of the states of a recurrence along an axis of `shape`.
+pub(super) fn state_shape(shape: &Shape, axis: usize) -> Shape {
+    let axes: Axes = [axis].into_iter().collect();
+    let extents: SmallVec<[usize; 4]> = axes.reduced(shape, false, 1).collect();
+    // The extents are valid, since they are some of those of a shape.
+    Shape::new(&extents).unwrap_or_default()
 }
 
 /// The shape of the output of a kernel with the loops `shape`, after the reduction or scan.
@@ -218,7 +249,17 @@ pub struct Plan {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, stage) in self.stages.iter().enumerate() {
-            writeln!(f, "stage {i} over {}:", stage.shape)?;
+            match &stage.recurrence {
+                None => writeln!(f, "stage {i} over {}:", stage.shape)?,
+                Some(of) => {
+                    let order = if of.reverse { ", in reverse" } else { "" };
+                    writeln!(
+                        f,
+                        "stage {i} over {}, step by step along axis {}{order}:",
+                        stage.shape, of.axis
+                    )?;
+                }
+            }
             for (j, input) in stage.inputs.iter().enumerate() {
                 let (name, _) = stage.read(j);
                 writeln!(f, "  {name} reads {}, {}", input.source, describe(&input.layout))?;

@@ -5,6 +5,8 @@
 //! costs more than storing. The cost of storing depends on whether the loops run in row blocks, whose temporaries stay
 //! in cache.
 
+use std::sync::Arc;
+
 use broadloom_ir::tuning::blocks::BLOCK_BYTES;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
@@ -12,17 +14,19 @@ use smallvec::{SmallVec, smallvec};
 use crate::fuse::cost;
 use crate::fuse::decision::{Cuts, Decision, Log, Why};
 use crate::graph::{Graph, NodeId, NodeKind};
+use crate::node::Region;
 use crate::shape::Shape;
 
 /// The numbers of the loops that read a node. Four are kept: more would not change the decision.
 type ReadingLoops = SmallVec<[u32; 4]>;
 
-/// Identifies a loop that several values share: the loop of roots of one shape, or of reductions of one level, shape
-/// and axes.
+/// Identifies a loop that several values share: the loop of roots of one shape, of reductions of one level, shape and axes,
+/// or of a recurrence.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Roots(Shape),
     Reductions { level: u32, axes: u64, shape: Shape },
+    Recurrence(Arc<Region>, Vec<NodeId>, bool),
 }
 
 /// A loop: its number of elements and, for a reduction or scan, the number of elements of the row that is combined.
@@ -72,6 +76,12 @@ impl Known {
                 let row = row_of(shape, (*axis).into());
                 self.add(Loop { elements: shape.elements(), row: Some(row) })
             }
+            NodeKind::Recurrence(of) => {
+                // The operands were broadcast when the node was added.
+                let shape = graph.recurrence(of).map_or_else(|_| node.shape.clone(), |shapes| shapes.space.0);
+                let new = Loop { elements: shape.elements(), row: None };
+                self.shared(Key::Recurrence(of.step.clone(), of.args.clone(), of.reverse), new)
+            }
             _ => self.add(Loop { elements: node.shape.elements(), row: None }),
         }
     }
@@ -101,7 +111,9 @@ impl Known {
 /// Finds the nodes to materialise, in time linear in the graph. If the same loops compute several nodes, only the last
 /// of these is stored.
 pub fn find(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) {
-    let combines = |kind: &NodeKind| matches!(kind, NodeKind::Reduce { .. } | NodeKind::Scan { .. });
+    let combines = |kind: &NodeKind| {
+        matches!(kind, NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Recurrence(_))
+    };
     if !graph.nodes().iter().any(|node| combines(&node.kind)) {
         return;
     }

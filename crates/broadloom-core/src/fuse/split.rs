@@ -12,7 +12,7 @@ use broadloom_ir::kernel::{KernelOutput, Sink};
 use crate::fuse::cost::{self, MAX_COST};
 use crate::fuse::decision::{Decision, Log, Why};
 use crate::fuse::draft::{Draft, DraftTarget, Origin};
-use crate::fuse::plan::{Beginning, InputView, Plan, Source, Stage, Target, written_shape};
+use crate::fuse::plan::{Beginning, InputView, Plan, Source, Stage, Target, state_shape, written_shape};
 use crate::graph::NodeId;
 use crate::kernel::{Code, Definition, Inst, Kernel, KernelLoop, ValueId};
 use crate::layout::Layout;
@@ -39,20 +39,28 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
         .outputs
         .iter()
         .zip(draft.kernel.outputs.iter().zip(draft.kernel.result_dtypes()))
-        .map(|(target, (output, dtype))| match target {
+        .enumerate()
+        .map(|(i, (target, (output, dtype)))| match target {
             DraftTarget::Root(i) => Target::Root(*i),
             DraftTarget::Node(id) => {
                 let temp = plan.temps.len() as u32;
-                let shape = written_shape(&draft.shape, output.sink, draft.axes, draft.beginning);
+                let shape = match &draft.recurrence {
+                    Some(of) if i < of.states => state_shape(&draft.shape, of.axis),
+                    _ => written_shape(&draft.shape, output.sink, draft.axes, draft.beginning),
+                };
                 plan.temps.push((dtype, shape));
                 placed.insert(*id, temp);
                 Target::Temp(temp)
             }
         })
         .collect();
-    let Draft { kernel, shape, params, axes, beginning, .. } = draft;
-    let mut whole = Stage { kernel: Arc::new(kernel), shape, inputs, params, outputs, axes, beginning };
-    if whole.kernel.body.iter().map(|inst| cost::of_inst(&whole.kernel, inst.code)).sum::<usize>() <= MAX_COST
+    let Draft { kernel, shape, params, axes, beginning, recurrence, .. } = draft;
+    let kernel = Arc::new(kernel);
+    let mut whole = Stage { kernel, shape, inputs, params, outputs, axes, beginning, recurrence };
+    // A step is never cut, since its states are carried from its end to its beginning.
+    if whole.recurrence.is_some()
+        || whole.kernel.body.iter().map(|inst| cost::of_inst(&whole.kernel, inst.code)).sum::<usize>()
+            <= MAX_COST
     {
         plan.stages.push(whole);
         if log.keeps() {
@@ -99,6 +107,7 @@ fn stored(plan: &mut Plan, whole: &mut Stage) -> Stage {
         outputs,
         axes: std::mem::take(&mut whole.axes),
         beginning: std::mem::take(&mut whole.beginning),
+        recurrence: None,
     }
 }
 
@@ -233,6 +242,7 @@ impl Piece<'_> {
             outputs: Vec::new(),
             axes: Axes::NONE,
             beginning: Beginning::First,
+            recurrence: None,
         }
     }
 

@@ -1,11 +1,11 @@
 //! Groups the roots and cut nodes of a graph into loops, in execution order, as drafts.
 //!
 //! Roots of one shape share a loop, and so do reductions of one shape along the same axes that do not depend on each
-//! other. A draft reads only what drafts of lower levels write; the level of a node is the maximum number of cut nodes
+//! other, and the values of a recurrence. A draft reads only what drafts of lower levels write; the level of a node is the maximum number of cut nodes
 //! on a path from it to a leaf.
 
-use broadloom_ir::Axes;
 use broadloom_ir::kernel::Sink;
+use broadloom_ir::{Axes, HostDeclaration};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::fuse::body::{self, Member, Straight};
@@ -13,7 +13,7 @@ use crate::fuse::decision::Cuts;
 use crate::fuse::draft::{Draft, DraftTarget};
 use crate::fuse::plan::Beginning;
 use crate::graph::{Graph, NodeId, NodeKind};
-use crate::node::Before;
+use crate::node::{Before, RecurrenceNode, Region};
 use crate::shape::Shape;
 
 /// A loop and the values that it computes, before its body is built.
@@ -26,11 +26,15 @@ struct Group {
     beginning: Beginning,
     /// The totals of the blocks before the elements of a scan.
     totals: Option<NodeId>,
+    /// Whether the members are the values of a recurrence.
+    steps: bool,
 }
 
 /// Builds a draft for each group of cut nodes that a root needs, then one for the roots of each shape.
 pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
-    let uses = Uses::of(graph, roots);
+    let mut uses = Uses::of(graph, roots);
+    uses.reach_states(graph);
+    let mut recurrences: FxHashMap<RecurrenceKey<'_>, usize> = FxHashMap::default();
     let mut groups: Vec<Group> = Vec::new();
     for (i, &root) in roots.iter().enumerate() {
         if !uses.is_written_directly(graph, root) {
@@ -67,31 +71,64 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
                     None => Beginning::First,
                 };
                 let totals = before.map(|before| before.totals);
-                groups.push(Group { order, shape, members: vec![member], axes, beginning, totals });
+                let members = vec![member];
+                groups.push(Group { order, shape, members, axes, beginning, totals, steps: false });
+            }
+            NodeKind::Recurrence(of) => {
+                let member = Member { node: id, target, sink: Sink::Store, own: true };
+                let next = groups.len();
+                let group = *recurrences.entry(key(of)).or_insert(next);
+                if group < next {
+                    groups[group].members.push(member);
+                    continue;
+                }
+                // The operands were broadcast when the node was added.
+                let shape = graph.recurrence(of).map_or_else(|_| node.shape.clone(), |shapes| shapes.space.0);
+                let (members, axes) = (vec![member], [usize::from(of.axis)].into_iter().collect());
+                let beginning = Beginning::First;
+                groups.push(Group { order, shape, members, axes, beginning, totals: None, steps: true });
             }
             _ => {
                 let members = vec![Member { node: id, target, sink: Sink::Store, own: true }];
                 let (shape, axes) = (node.shape.clone(), Axes::NONE);
-                groups.push(Group { order, shape, members, axes, beginning: Beginning::First, totals: None });
+                let beginning = Beginning::First;
+                groups.push(Group { order, shape, members, axes, beginning, totals: None, steps: false });
             }
         }
     }
     store_and_reduce(graph, cuts, &levels, &mut groups);
     groups.sort_by_key(|group| group.order);
     let mut straight = Straight::of(graph);
-    let build = |Group { shape, members, axes, beginning, totals, .. }| {
-        let mut draft = Draft { axes, beginning, ..body::build(graph, shape, &members, cuts, &mut straight) };
+    let build = |Group { shape, mut members, axes, beginning, totals, steps, .. }| {
+        members.sort_by_key(|member| item(graph, member.node));
+        let build = if steps { body::step } else { body::build };
+        let mut draft = Draft { axes, beginning, ..build(graph, shape, &members, cuts, &mut straight) };
         draft.inputs.extend(totals.map(|totals| body::whole(graph, totals, cuts)));
         draft
     };
     groups.into_iter().map(build).collect()
 }
 
+/// The step, the operands, the axis and the direction of a recurrence, which identify it.
+type RecurrenceKey<'g> = (&'g Region, &'g [NodeId], u8, bool);
+
+fn key(of: &RecurrenceNode<NodeId, HostDeclaration>) -> RecurrenceKey<'_> {
+    (&of.step, &of.args, of.axis, of.reverse)
+}
+
+/// The index of a value of a recurrence; 0 for other nodes.
+fn item(graph: &Graph, id: NodeId) -> u32 {
+    match &graph.node(id).kind {
+        NodeKind::Recurrence(of) => of.item,
+        _ => 0,
+    }
+}
+
 /// If a loop reduces a stored node, or values computed from it, along the last axes, merges it into the loop that
 /// stores the node, so that elements are reduced as soon as they are computed.
 fn store_and_reduce(graph: &Graph, cuts: &Cuts, levels: &[u32], groups: &mut Vec<Group>) {
     let stored = groups.iter().enumerate().filter_map(|(i, group)| match group.members[..] {
-        [Member { node, own: true, .. }] => Some((node, i)),
+        [Member { node, own: true, .. }] if !group.steps => Some((node, i)),
         _ => None,
     });
     let stored: FxHashMap<NodeId, usize> = stored.collect();
@@ -168,7 +205,7 @@ fn add(groups: &mut Vec<Group>, order: (bool, u32, usize), shape: Shape, member:
         Some(group) => group.members.push(member),
         None => {
             let (members, beginning) = (vec![member], Beginning::First);
-            groups.push(Group { order, shape, members, axes, beginning, totals: None });
+            groups.push(Group { order, shape, members, axes, beginning, totals: None, steps: false });
         }
     }
 }
@@ -200,9 +237,25 @@ impl Uses {
         uses
     }
 
+    /// Marks the states of recurrences of which a value is needed: all of them are computed.
+    fn reach_states(&mut self, graph: &Graph) {
+        let recurrences = || {
+            graph.ids().filter_map(|id| match &graph.node(id).kind {
+                NodeKind::Recurrence(of) => Some((id, of)),
+                _ => None,
+            })
+        };
+        let needed: FxHashSet<RecurrenceKey<'_>> =
+            recurrences().filter(|(id, _)| self.reached[id.index()]).map(|(_, of)| key(of)).collect();
+        for (id, of) in recurrences() {
+            self.reached[id.index()] |= of.is_state() && needed.contains(&key(of));
+        }
+    }
+
     /// Whether a root is a reduction or scan that has no other use: its stage then writes the result directly.
     fn is_written_directly(&self, graph: &Graph, root: NodeId) -> bool {
-        matches!(graph.node(root).kind, NodeKind::Reduce { .. } | NodeKind::Scan { .. })
+        let kind = &graph.node(root).kind;
+        matches!(kind, NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Recurrence(_))
             && self.count[root.index()] == 1
     }
 }

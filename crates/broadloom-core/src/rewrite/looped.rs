@@ -1,4 +1,4 @@
-//! Rewrites the regions of loops, each as a graph of its own, by the same rules.
+//! Rewrites the regions of loops and recurrences, each as a graph of its own, by the same rules.
 //!
 //! A loop has several nodes, one for each value that is used; its region is rewritten once. Captured values that are
 //! constants are seen by the rules, and those that remain are captured again.
@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::Result;
 use crate::graph::{Graph, Leaf, NodeId, NodeKind, Semantics};
-use crate::node::{LoopNode, Region};
+use crate::node::{LoopNode, RecurrenceNode, Region};
 use crate::region::{self, CapturedValue};
 use crate::rewrite::nan::{self, Marks};
 
@@ -40,7 +40,7 @@ impl RewrittenLoops {
             Some(known) => known.clone(),
             None => {
                 let args: Vec<NodeId> = of.args.iter().map(|arg| new[arg.index()].unwrap_or(*arg)).collect();
-                let done = rewritten(&of.region, &args, marks.items(&key), out, rewrite)?;
+                let done = rewritten(&of.region, &args, marks.items(&key), 0, out, rewrite)?;
                 self.0.insert(key, done.clone());
                 done
             }
@@ -48,25 +48,61 @@ impl RewrittenLoops {
         let functions = region.functions().into_iter().cloned().collect();
         Ok(NodeKind::Loop(Box::new(LoopNode { region, functions, args, item: of.item })))
     }
+
+    /// The node of a recurrence over operands of the new graph, with a rewritten step.
+    pub(super) fn stepped(
+        &mut self,
+        of: &RecurrenceNode<NodeId, HostDeclaration>,
+        marks: &Marks,
+        new: &[Option<NodeId>],
+        out: &mut Graph,
+        rewrite: &Rewrite<'_>,
+    ) -> Result<NodeKind> {
+        let key = (of.step.clone(), of.args.clone());
+        let (step, args) = match self.0.get(&key) {
+            Some(known) => known.clone(),
+            None => {
+                let args: Vec<NodeId> = of.args.iter().map(|arg| new[arg.index()].unwrap_or(*arg)).collect();
+                let inputs = of.inputs as usize;
+                let done = rewritten(&of.step, &args, marks.items(&key), inputs, out, rewrite)?;
+                self.0.insert(key, done.clone());
+                done
+            }
+        };
+        let functions = step.functions().into_iter().cloned().collect();
+        Ok(NodeKind::Recurrence(Box::new(RecurrenceNode {
+            step,
+            functions,
+            args,
+            inputs: of.inputs,
+            axis: of.axis,
+            reverse: of.reverse,
+            item: of.item,
+        })))
+    }
 }
 
+/// Rewrites a region over operands of the new graph. The first `inputs` operands after the carried values are kept, whether
+/// the region still reads them or not.
 fn rewritten(
     former: &Region,
     args: &[NodeId],
     items: &[bool],
+    inputs: usize,
     out: &mut Graph,
     (semantics, rewrite): &Rewrite<'_>,
 ) -> Result<LoopKey> {
+    let is_input = |param: usize| (former.carried()..former.carried() + inputs).contains(&param);
     let constant = |param: usize| match &out.node(args[param]).kind {
-        NodeKind::Leaf(leaf @ Leaf::Const { .. }) => Some(leaf.clone()),
+        NodeKind::Leaf(leaf @ Leaf::Const { .. }) if !is_input(param) => Some(leaf.clone()),
         _ => None,
     };
     let (graph, roots) = region::graph(former, *semantics, constant)?;
-    let marks = nan::reads(&graph, &roots, items).marks;
+    let marks = nan::reads(former, &graph, &roots, items).marks;
     let (graph, roots) = rewrite(&graph, &roots, &marks)?;
     out.depend_on_values_of(&graph);
     // A captured value that may fail is computed, whether the region still reads it or not.
-    let keeps = |param: usize| out.node(args[param]).faults;
+    let keeps = |param: usize| is_input(param) || out.node(args[param]).faults;
     let (region, captured) = region::of_graph(former, &graph, &roots, keeps)?;
     let mut new = args[..former.carried()].to_vec();
     for captured in captured {
@@ -98,8 +134,9 @@ mod tests {
             limit: Some(9),
             is_numbered: false,
             nodes: params.into_iter().chain(test).chain(nodes).collect(),
-            condition: NodeId::new(3),
+            condition: Some(NodeId::new(3)),
             next: next.map(NodeId::new).to_vec(),
+            outputs: Vec::new(),
         })
     }
 

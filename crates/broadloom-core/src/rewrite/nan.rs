@@ -65,18 +65,24 @@ impl Marks {
                 }
                 NodeKind::View { arg, .. } if is_read => reads(arg),
                 NodeKind::Host { args, .. } => args.iter().for_each(reads),
-                NodeKind::Loop(of) => {
-                    let known = items.entry((of.region.clone(), of.args.clone()));
+                NodeKind::Loop(_) | NodeKind::Recurrence(_) => {
+                    let (region, args, item) = match kind {
+                        NodeKind::Loop(of) => (&of.region, &of.args, of.item),
+                        NodeKind::Recurrence(of) => (&of.step, &of.args, of.item),
+                        _ => continue,
+                    };
+                    let known = items.entry((region.clone(), args.clone()));
                     let is_new = matches!(known, Entry::Vacant(_));
-                    let known = known.or_insert_with(|| vec![false; of.region.carried()]);
-                    let has_changed = is_new || is_read && !known[of.item as usize];
-                    known[of.item as usize] |= is_read;
+                    let values = region.carried() + region.outputs.len();
+                    let known = known.or_insert_with(|| vec![false; values]);
+                    let has_changed = is_new || is_read && !known[item as usize];
+                    known[item as usize] |= is_read;
                     if is_region {
-                        of.args.iter().for_each(reads);
+                        args.iter().for_each(reads);
                     } else if has_changed {
                         // The operands come before all values of the loop, the last of which finds all that is read.
-                        let params = params_read(&of.region, graph.semantics(), known);
-                        let read = of.args.iter().zip(params).filter(|(_, is_read)| *is_read);
+                        let params = params_read(region, graph.semantics(), known);
+                        let read = args.iter().zip(params).filter(|(_, is_read)| *is_read);
                         read.for_each(|(arg, _)| reads(arg));
                     }
                 }
@@ -111,7 +117,7 @@ impl Marks {
                 | NodeKind::Count { .. }
                 | NodeKind::Index { .. } => false,
                 // A region makes the values that it computes canonical; the initial state is moved.
-                NodeKind::Loop(_) => false,
+                NodeKind::Loop(_) | NodeKind::Recurrence(_) => false,
                 NodeKind::Leaf(_) | NodeKind::View { .. } | NodeKind::DynamicView { .. } => false,
             }
     }
@@ -129,18 +135,20 @@ pub(super) struct Reads {
 /// the loop.
 fn params_read(region: &Region, semantics: Semantics, items: &[bool]) -> Vec<bool> {
     match region::graph(region, semantics, |_| None) {
-        Ok((graph, roots)) => reads(&graph, &roots, items).params,
+        Ok((graph, roots)) => reads(region, &graph, &roots, items).params,
         // Only a region of too many nodes has no graph, and is not rewritten either.
         Err(_) => vec![true; region.params.len()],
     }
 }
 
-/// Finds what is read of the values of a region's graph, of whose carried values `items` are read after the loop. A carried
+/// Finds what is read of the values of a region's graph, of whose carried values and outputs `items` are read after it. A carried
 /// NaN can be read in a later iteration, so this repeats until nothing changes.
-pub(super) fn reads(graph: &Graph, roots: &[NodeId], items: &[bool]) -> Reads {
-    let mut next = items.to_vec();
+pub(super) fn reads(region: &Region, graph: &Graph, roots: &[NodeId], items: &[bool]) -> Reads {
+    let (next, outputs) = items.split_at(region.carried().min(items.len()));
+    let mut next = next.to_vec();
     loop {
-        let read = [false].into_iter().chain(next.iter().copied());
+        let condition = region.condition.map(|_| false);
+        let read = condition.into_iter().chain(next.iter().chain(outputs).copied());
         let read: Vec<(NodeId, bool)> = roots.iter().copied().zip(read).collect();
         let marks = Marks::find(graph, &read, true);
         let mut params = next.clone();
@@ -153,7 +161,8 @@ pub(super) fn reads(graph: &Graph, roots: &[NodeId], items: &[bool]) -> Reads {
         if params[..next.len()] == next[..] {
             return Reads { marks, params };
         }
-        next.copy_from_slice(&params[..items.len()]);
+        let carried = next.len();
+        next.copy_from_slice(&params[..carried]);
     }
 }
 
@@ -175,6 +184,7 @@ pub(super) fn canonical(graph: &mut Graph, id: NodeId) -> Result<NodeId> {
         NodeKind::Leaf(_)
         | NodeKind::Host { .. }
         | NodeKind::Loop(_)
+        | NodeKind::Recurrence(_)
         | NodeKind::View { .. }
         | NodeKind::DynamicView { .. } => false,
     };

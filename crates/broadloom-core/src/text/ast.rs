@@ -204,20 +204,40 @@ pub enum LoopHead {
         /// The integer at which the loop ends.
         upper: Body,
     },
+    /// `scan (…; name in value, …, axis=0)`
+    Scan {
+        /// The names of the elements in the body, each with the expression of its input.
+        inputs: Vec<Carried>,
+        /// The axis and the direction.
+        along: ScanAxis,
+    },
 }
 
-/// A loop: `name, … = while (name = value, …; condition) limit … { … }`, or with `for (name = value, …; name in lower..upper)`.
+/// The axis along which a `scan` runs, and its direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScanAxis {
+    /// The axis of the inputs; a negative number counts from the last one.
+    pub axis: isize,
+    /// Whether the steps run from the last index to the first.
+    pub reverse: bool,
+    /// The number of steps, if it is given.
+    pub length: Option<usize>,
+}
+
+/// A loop: `name, … = while (name = value, …; condition) limit … { … }`, or with `for (name = value, …; name in lower..upper)`,
+/// or with `scan (name = value, …; name in input, …, axis=0)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoopStatement {
-    /// The names to which the values are bound after the loop, a range of [`Ast::parameters`]; `_` binds nothing.
+    /// The names to which the values are bound after the loop, a range of [`Ast::parameters`]; `_` binds nothing. Those of a
+    /// `scan` that come after its carried values are its outputs, which its body binds.
     pub names: Range<u32>,
-    /// The span of `while` or `for`.
+    /// The span of `while`, `for` or `scan`.
     pub at: Span,
     /// The offset of the end of the loop.
     pub end: u32,
-    /// The carried values, one for each name.
+    /// The carried values, one for each name that is not one of an output.
     pub carried: Vec<Carried>,
-    /// The condition or the range of integers.
+    /// The condition, the range of integers, or the inputs.
     pub head: LoopHead,
     /// The bindings of the body.
     pub body: Vec<Statement>,

@@ -6,7 +6,9 @@
 use smallvec::SmallVec;
 
 use super::Span;
-use super::ast::{Ast, AstId, AstKind, AstNode, Carried, Item, LoopHead, LoopStatement, Statement, Type};
+use super::ast::{
+    Ast, AstId, AstKind, AstNode, Carried, Item, LoopHead, LoopStatement, ScanAxis, Statement, Type,
+};
 use super::built_in::{built_in, constant};
 use super::call::{Call, GeneratorCall};
 use super::error::{TextError, limit};
@@ -61,6 +63,8 @@ pub enum LoopKind<V> {
     While(Option<u64>),
     /// `for`, with the bounds of the range.
     For([V; 2]),
+    /// `scan`, with the inputs and the axis.
+    Scan(Vec<V>, ScanAxis),
 }
 
 /// A part of a loop that [`Meaning::repeat`] evaluates for carried values.
@@ -68,7 +72,8 @@ pub enum LoopKind<V> {
 pub enum LoopPart {
     /// The condition of a `while`, which is one value.
     Condition,
-    /// The next values. In a `for`, the integer comes before the carried values.
+    /// The next values, and the outputs of a `scan`. In a `for`, the integer comes before the carried values; in a `scan`, the
+    /// elements of the inputs come after them.
     Body,
 }
 
@@ -125,7 +130,7 @@ pub trait Meaning {
     /// If the function does not take these operands.
     fn host(&mut self, id: u32, args: &[Self::Value]) -> Result<Self::Value>;
 
-    /// Constructs the values that a loop carries, after the loop. `run` evaluates its parts, and its errors are returned.
+    /// Constructs the values that a loop carries, after the loop, and then the outputs of a `scan`. `run` evaluates its parts, and its errors are returned.
     ///
     /// # Errors
     /// If the parts of the loop do not fit each other. By default, a meaning has no loops.
@@ -278,6 +283,15 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
                 let bounds = [self.body(lower.ids())?, self.body(upper.ids())?];
                 uses_names |= bounds.iter().any(|bound| bound.1);
                 LoopKind::For(bounds.map(|bound| bound.0))
+            }
+            LoopHead::Scan { inputs, along } => {
+                let mut values = Vec::with_capacity(inputs.len());
+                for Carried { first, .. } in inputs {
+                    let (value, names) = self.body(first.ids())?;
+                    values.push(value);
+                    uses_names |= names;
+                }
+                LoopKind::Scan(values, *along)
             }
         };
         let call = LoopCall { names: of.carried.iter().map(|of| ast.at(&of.name)).collect(), kind, state };

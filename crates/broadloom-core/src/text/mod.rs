@@ -36,8 +36,8 @@ mod tests;
 mod while_loop;
 
 pub use ast::{
-    Ast, AstId, AstKind, AstNode, Body, Carried, Extent, Item, Keyword, LoopHead, LoopStatement, Statement,
-    Type,
+    Ast, AstId, AstKind, AstNode, Body, Carried, Extent, Item, Keyword, LoopHead, LoopStatement, ScanAxis,
+    Statement, Type,
 };
 pub use broadloom_ir::TextPlace;
 pub use call::{Element, GeneratorCall};

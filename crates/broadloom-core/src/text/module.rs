@@ -169,7 +169,8 @@ impl Module {
         });
         // An error that names an element of a loop needs the number of the element among all elements.
         let is_unlimited = |of: &LoopStatement| matches!(of.head, LoopHead::While { limit: None, .. });
-        let is_limited = !self.ast().loops().iter().any(is_unlimited);
+        let is_scan = |of: &LoopStatement| matches!(of.head, LoopHead::Scan { .. });
+        let is_limited = !self.ast().loops().iter().any(|of| is_unlimited(of) || is_scan(of));
         is_limited && !types && !self.source.moves_elements() && !self.library.moves_elements()
     }
 

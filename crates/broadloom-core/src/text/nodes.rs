@@ -9,9 +9,9 @@ use smallvec::SmallVec;
 
 use super::parameters::{ARANGE, INDICES};
 use super::print;
-use crate::graph::{Graph, Leaf};
+use crate::graph::{Graph, Leaf, Node};
 use crate::layout::Layout;
-use crate::node::{NodeId, NodeKind, Region};
+use crate::node::{NodeId, NodeKind, RecurrenceNode, Region};
 use crate::structure::{KeyLeaf, Structure};
 
 /// Prints the computation of a node, given the names of its operands and of its host function. Returns `None` for a
@@ -66,6 +66,14 @@ pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
             let operands: Vec<&str> = operands.iter().map(AsRef::as_ref).collect();
             repeated(&of.region, &operands, &functions, "")
         }
+        NodeKind::Recurrence(of) => {
+            let functions: Vec<T> = of.functions.iter().map(function).collect();
+            let functions: Vec<&str> = functions.iter().map(AsRef::as_ref).collect();
+            let operands: Vec<&str> = operands.iter().map(AsRef::as_ref).collect();
+            let outputs: Vec<Option<String>> =
+                (0..of.step.outputs.len()).map(|i| Some(format!("y{i}"))).collect();
+            stepped(of, &operands, &functions, &outputs, "")
+        }
     })
 }
 
@@ -79,17 +87,32 @@ impl fmt::Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let loops = loops(self.nodes().iter().map(|node| &node.kind));
         for (id, node) in self.ids().zip(self.nodes()) {
-            if let NodeKind::Loop(_) = &node.kind {
+            if let NodeKind::Loop(_) | NodeKind::Recurrence(_) = &node.kind {
                 // The first value binds all of them.
                 let Some(items) = loops.get(&id.index()) else {
                     writeln!(f, "# {id:?}: {}{}, bound above", node.dtype, node.shape)?;
                     continue;
                 };
                 let items = || items.iter().map(|item| item.map(NodeId::new));
-                let names = tuple(items().map(|id| id.map(|id| format!("{id:?}"))));
-                let types = items().flatten().map(|id| format!("{}{}", self.node(id).dtype, node.shape));
+                let named: Vec<Option<String>> = items().map(|id| id.map(|id| format!("{id:?}"))).collect();
+                let types = items().flatten().map(|id| {
+                    let Node { dtype, shape, .. } = self.node(id);
+                    format!("{dtype}{shape}")
+                });
                 let types = types.collect::<Vec<String>>().join(", ");
-                let value = computation(&node.kind, |arg| format!("{arg:?}"), |function| function.name());
+                let (names, value) = match &node.kind {
+                    NodeKind::Recurrence(of) => {
+                        let args: Vec<String> = of.args.iter().map(|arg| format!("{arg:?}")).collect();
+                        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+                        let functions: Vec<&str> = of.functions.iter().map(HostDeclaration::name).collect();
+                        let value = stepped(of, &args, &functions, &named[of.states()..], "");
+                        (step_names(of.states(), &named), Some(value))
+                    }
+                    kind => {
+                        let value = computation(kind, |arg| format!("{arg:?}"), |function| function.name());
+                        (tuple(named.into_iter()), value)
+                    }
+                };
                 writeln!(f, "{names} = {}  # {types}", value.unwrap_or_default())?;
                 continue;
             }
@@ -121,11 +144,15 @@ fn loops<'n, L: 'n>(
     let mut firsts: FxHashMap<(*const Region, &[NodeId]), usize> = FxHashMap::default();
     let mut found: FxHashMap<usize, Vec<Option<usize>>> = FxHashMap::default();
     for (i, node) in nodes.enumerate() {
-        if let NodeKind::Loop(of) = node {
-            let first = *firsts.entry((Arc::as_ptr(&of.region), &of.args)).or_insert(i);
-            let items = found.entry(first).or_insert_with(|| vec![None; of.region.carried()]);
-            items[of.item as usize] = Some(i);
-        }
+        let (region, args, item) = match node {
+            NodeKind::Loop(of) => (&of.region, &of.args, of.item),
+            NodeKind::Recurrence(of) => (&of.step, &of.args, of.item),
+            _ => continue,
+        };
+        let first = *firsts.entry((Arc::as_ptr(region), args)).or_insert(i);
+        let values = region.carried() + region.outputs.len();
+        let items = found.entry(first).or_insert_with(|| vec![None; values]);
+        items[item as usize] = Some(i);
     }
     found
 }
@@ -160,65 +187,120 @@ pub fn repeated(region: &Region, operands: &[&str], functions: &[&str], suffix: 
 fn looped(region: &Region, operands: &[&str], functions: &[&str], end: &str, depth: usize) -> String {
     let suffix = if depth > 0 { format!("_{depth}{end}") } else { end.to_owned() };
     let carried: Vec<String> = (0..region.carried()).map(|i| format!("s{i}{suffix}")).collect();
-    let declared = region.functions();
-    let called = |function: &HostDeclaration| {
-        let place = declared.iter().position(|known| *known == function);
-        place.and_then(|place| functions.get(place)).copied().unwrap_or_default()
-    };
-    let loops = loops(region.nodes.iter());
-    let mut names: Vec<String> = Vec::with_capacity(region.nodes.len());
-    let mut values: Vec<Option<String>> = Vec::with_capacity(region.nodes.len());
-    for (i, node) in region.nodes.iter().enumerate() {
-        let (name, value) = match node {
-            NodeKind::Leaf(param) => {
-                let param = *param as usize;
-                let captured = || operands.get(param).copied().unwrap_or_default().to_owned();
-                (carried.get(param).cloned().unwrap_or_else(captured), None)
-            }
-            NodeKind::Loop(of) => {
-                let value = loops.contains_key(&i).then(|| {
-                    let args: Vec<&str> = of.args.iter().map(|arg| names[arg.index()].as_str()).collect();
-                    let functions: Vec<&str> = of.region.functions().into_iter().map(called).collect();
-                    looped(&of.region, &args, &functions, end, depth + 1)
-                });
-                (format!("v{i}{suffix}"), value)
-            }
-            _ => {
-                let value = computation(node, |arg| names[arg.index()].as_str(), &called);
-                (format!("v{i}{suffix}"), value)
-            }
-        };
-        names.push(name);
-        values.push(value);
-    }
-    let printed = PrintedLoop { region, names, values, loops };
+    let printed = PrintedLoop::new(region, &carried, operands, functions, end, depth);
     let states = carried.iter().zip(operands).map(|(name, initial)| format!("{name} = {initial}"));
     let states = states.collect::<Vec<String>>().join(", ");
-    let condition = printed.bindings(&[region.condition]) + &printed.names[region.condition.index()];
-    let limit = region.limit.map_or(String::new(), |limit| format!(" limit {limit}"));
-    let mut body = printed.bindings(&region.next);
-    // The other carried value that a carried one becomes. It is bound before the next values.
-    let former = |(i, next): (usize, &NodeId)| match region.nodes[next.index()] {
-        NodeKind::Leaf(param) if (param as usize) < carried.len() => {
-            Some((param as usize, param as usize == i))
-        }
-        _ => None,
-    };
-    for (i, next) in region.next.iter().enumerate() {
-        if let Some((of, false)) = former((i, next)) {
-            body += &format!("o{i}{suffix} = {}; ", carried[of]);
-        }
-    }
-    let next = region.next.iter().enumerate().filter_map(|(i, next)| match former((i, next)) {
-        Some((_, true)) => None,
-        Some((_, false)) => Some(format!("{} = o{i}{suffix}", carried[i])),
-        None => Some(format!("{} = {}", carried[i], printed.names[next.index()])),
+    let condition = region.condition.map_or_else(String::new, |condition| {
+        printed.bindings(&[condition]) + &printed.names[condition.index()]
     });
-    body += &next.collect::<Vec<String>>().join("; ");
+    let limit = region.limit.map_or(String::new(), |limit| format!(" limit {limit}"));
+    let body = printed.body(&carried, &suffix, "");
     format!("while ({states}; {condition}){limit} {{ {body} }}")
 }
 
+/// The text of a recurrence, given the names of its operands and its host functions, and those to which its outputs are bound;
+/// `None` for one that is not used. Other names in it are those of a [loop](repeated), or `e` and a number.
+pub fn stepped<A, F>(
+    of: &RecurrenceNode<A, F>,
+    operands: &[&str],
+    functions: &[&str],
+    outputs: &[Option<String>],
+    suffix: &str,
+) -> String {
+    let region = &*of.step;
+    let states: Vec<String> = (0..region.carried()).map(|i| format!("s{i}{suffix}")).collect();
+    let elements = (0..of.inputs).map(|i| format!("e{i}{suffix}"));
+    let named: Vec<String> = states.iter().cloned().chain(elements).collect();
+    let printed = PrintedLoop::new(region, &named, operands, functions, suffix, 0);
+    let mut pairs = named.iter().zip(operands);
+    let initial = pairs.by_ref().take(states.len()).map(|(name, initial)| format!("{name} = {initial}"));
+    let initial = initial.collect::<Vec<String>>().join(", ");
+    let inputs = pairs.map(|(name, input)| format!("{name} in {input}")).collect::<Vec<String>>().join(", ");
+    let reverse = if of.reverse { ", reverse=true" } else { "" };
+    let bound = region.outputs.iter().zip(outputs).filter_map(|(id, name)| {
+        name.as_ref().map(|name| format!("{name} = {}; ", printed.names[id.index()]))
+    });
+    let body = printed.body(&states, suffix, &bound.collect::<String>());
+    format!("scan ({initial}; {inputs}, axis={}{reverse}) {{ {body} }}", of.axis)
+}
+
+/// The names to which the values of a recurrence are bound: of all states, and of the outputs that are used.
+pub fn step_names(states: usize, names: &[Option<String>]) -> String {
+    let (of_states, of_outputs) = names.split_at(states.min(names.len()));
+    tuple(of_states.iter().cloned().chain(of_outputs.iter().flatten().cloned().map(Some)))
+}
+
 impl PrintedLoop<'_> {
+    /// The values of a region's nodes. The first parameters have the names `named`, and the others are named as the operands.
+    fn new<'r>(
+        region: &'r Region,
+        named: &[String],
+        operands: &[&str],
+        functions: &[&str],
+        end: &str,
+        depth: usize,
+    ) -> PrintedLoop<'r> {
+        let suffix = if depth > 0 { format!("_{depth}{end}") } else { end.to_owned() };
+        let declared = region.functions();
+        let called = |function: &HostDeclaration| {
+            let place = declared.iter().position(|known| *known == function);
+            place.and_then(|place| functions.get(place)).copied().unwrap_or_default()
+        };
+        let loops = loops(region.nodes.iter());
+        let mut names: Vec<String> = Vec::with_capacity(region.nodes.len());
+        let mut values: Vec<Option<String>> = Vec::with_capacity(region.nodes.len());
+        for (i, node) in region.nodes.iter().enumerate() {
+            let (name, value) = match node {
+                NodeKind::Leaf(param) => {
+                    let param = *param as usize;
+                    let captured = || operands.get(param).copied().unwrap_or_default().to_owned();
+                    (named.get(param).cloned().unwrap_or_else(captured), None)
+                }
+                NodeKind::Loop(of) => {
+                    let value = loops.contains_key(&i).then(|| {
+                        let args: Vec<&str> = of.args.iter().map(|arg| names[arg.index()].as_str()).collect();
+                        let functions: Vec<&str> = of.region.functions().into_iter().map(called).collect();
+                        looped(&of.region, &args, &functions, end, depth + 1)
+                    });
+                    (format!("v{i}{suffix}"), value)
+                }
+                _ => {
+                    let value = computation(node, |arg| names[arg.index()].as_str(), &called);
+                    (format!("v{i}{suffix}"), value)
+                }
+            };
+            names.push(name);
+            values.push(value);
+        }
+        PrintedLoop { region, names, values, loops }
+    }
+
+    /// The bindings of what the next values and the outputs need, then `outputs`, then the bindings of the next values.
+    fn body(&self, carried: &[String], suffix: &str, outputs: &str) -> String {
+        let PrintedLoop { region, names, .. } = self;
+        let ends: Vec<NodeId> = region.next.iter().chain(&region.outputs).copied().collect();
+        let mut body = self.bindings(&ends) + outputs;
+        // The other carried value that a carried one becomes. It is bound before the next values.
+        let former = |(i, next): (usize, &NodeId)| match region.nodes[next.index()] {
+            NodeKind::Leaf(param) if (param as usize) < carried.len() => {
+                Some((param as usize, param as usize == i))
+            }
+            _ => None,
+        };
+        for (i, next) in region.next.iter().enumerate() {
+            if let Some((of, false)) = former((i, next)) {
+                body += &format!("o{i}{suffix} = {}; ", carried[of]);
+            }
+        }
+        let next = region.next.iter().enumerate().filter_map(|(i, next)| match former((i, next)) {
+            Some((_, true)) => None,
+            Some((_, false)) => Some(format!("{} = o{i}{suffix}", carried[i])),
+            None => Some(format!("{} = {}", carried[i], names[next.index()])),
+        });
+        body += &next.collect::<Vec<String>>().join("; ");
+        body
+    }
+
     /// The bindings of everything that the roots need.
     fn bindings(&self, roots: &[NodeId]) -> String {
         let PrintedLoop { region, names, values, loops } = self;
@@ -295,6 +377,9 @@ impl fmt::Display for Structure<'_> {
             value.iter().try_for_each(|value| writeln!(f, "{value}"))?;
             if let NodeKind::Loop(of) = entry {
                 writeln!(f, "  value {} of {:?}", of.item, of.args)?;
+            }
+            if let NodeKind::Recurrence(of) = entry {
+                writeln!(f, "  value {} of {} inputs of {:?}", of.item, of.inputs, of.args)?;
             }
         }
         let mut functions: Vec<_> = numbers.into_iter().collect();

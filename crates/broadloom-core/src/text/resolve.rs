@@ -156,6 +156,11 @@ impl<'t> Resolver<'t> {
             self.body(lower, None)?;
             self.body(upper, None)?;
         }
+        if let LoopHead::Scan { inputs, .. } = &of.head {
+            for Carried { first, .. } in inputs {
+                self.body(first, None)?;
+            }
+        }
         let mut scope = Scope { carried: HashSet::new(), bound: Vec::new() };
         let outside = self.height;
         if let LoopHead::For { name, .. } = &of.head {
@@ -174,6 +179,16 @@ impl<'t> Resolver<'t> {
             let message = format!("the integer and a carried value are both named `{}`", brief(ast.at(name)));
             return Err(TextError::new(ErrorKind::Name, name, message));
         }
+        if let LoopHead::Scan { inputs, .. } = &of.head {
+            let mut elements = HashSet::new();
+            for Carried { name, .. } in inputs {
+                if scope.carried.contains(ast.at(name)) || !elements.insert(ast.at(name)) {
+                    let message = format!("two states or elements are named `{}`", brief(ast.at(name)));
+                    return Err(TextError::new(ErrorKind::Name, name, message));
+                }
+                self.shadow(name, &mut scope);
+            }
+        }
         let (carried, inside) = (scope.bound.len(), self.height);
         if let LoopHead::While { bindings, condition, .. } = &of.head {
             self.bindings(bindings, &mut scope)?;
@@ -182,7 +197,21 @@ impl<'t> Resolver<'t> {
         }
         self.bindings(&of.body, &mut scope)?;
         let next = of.carried.iter().filter_map(|of| self.slots.get(ast.at(&of.name)).copied());
-        self.next[number as usize] = next.collect();
+        let mut next: Vec<u32> = next.collect();
+        // The names of a scan after those of its states are its outputs.
+        for name in &ast.parameters(&of.names)[of.carried.len()..] {
+            let text = ast.at(name);
+            let is_bound = scope.bound[carried..].iter().any(|(bound, _)| *bound == text);
+            match self.slots.get(text).filter(|_| is_bound) {
+                Some(slot) => next.push(*slot),
+                None => {
+                    let message = format!("the body of the scan does not bind its output `{}`", brief(text));
+                    let help = "an output has the name of a binding in the body";
+                    return Err(TextError::new(ErrorKind::Name, name, message).with_help(help));
+                }
+            }
+        }
+        self.next[number as usize] = next;
         self.leave(&mut scope, 0, outside);
         for name in ast.parameters(&of.names) {
             match ast.at(name) {

@@ -1,21 +1,23 @@
 //! The parser of loops.
 //!
-//! There are two kinds: `x, n = while (x = 0.0, n = 0; x*x < 4) limit 1000 { x = x*x + c; n = n + 1 }` and
-//! `x = for (x = 0.0; i in 0..k) { x = x + i }`. Their keywords are names everywhere else. At most [`MAX_NESTING`] loops are nested,
+//! There are three kinds: `x, n = while (x = 0.0, n = 0; x*x < 4) limit 1000 { x = x*x + c; n = n + 1 }` and
+//! `x = for (x = 0.0; i in 0..k) { x = x + i }`, which repeat for each element, and
+//! `s, y = scan (s = 0.0; v in xs, axis=0) { s = s + v; y = s / 2 }`, which runs along an axis. Their keywords are names everywhere else. At most [`MAX_NESTING`] loops are nested,
 //! so that the parser, the resolver and the evaluation may recurse along them.
 
 use broadloom_ir::figures::counted;
 use broadloom_ir::kernel::MAX_NESTING;
 
 use super::Span;
-use super::ast::{Carried, LoopHead, LoopStatement, Statement};
+use super::ast::{Carried, LoopHead, LoopStatement, ScanAxis, Statement};
 use super::error::{TextError, limit, syntax};
 use super::lex::{Lexer, Token};
-use super::number::Number;
+use super::number::{Number, brief};
 use super::parse::Parser;
 
 const WHILE: &str = "while";
 const FOR: &str = "for";
+const SCAN: &str = "scan";
 const IN: &str = "in";
 const LIMIT: &str = "limit";
 
@@ -31,7 +33,7 @@ impl Parser<'_> {
                 _ => return false,
             }
         }
-        if next(&mut tokens) != Some(Token::Name) || !matches!(tokens.slice(), WHILE | FOR) {
+        if next(&mut tokens) != Some(Token::Name) || !matches!(tokens.slice(), WHILE | FOR | SCAN) {
             return false;
         }
         // A call of a user's function with this name has no named arguments.
@@ -40,7 +42,7 @@ impl Parser<'_> {
         next() == Some(Token::Open) && next() == Some(Token::Name) && next() == Some(Token::Assign)
     }
 
-    /// Parses `name, … = while (…) limit … { … }`, or a loop with `for`.
+    /// Parses `name, … = while (…) limit … { … }`, or a loop with `for` or `scan`.
     pub(super) fn repeated(&mut self) -> Result<(), TextError> {
         let first = self.ast.parameters.len();
         loop {
@@ -61,7 +63,8 @@ impl Parser<'_> {
         self.opens();
         let base = std::mem::replace(&mut self.base, self.open);
         let carried = self.carried()?;
-        if carried.len() != names.len() {
+        let is_scan = self.text(&at) == SCAN;
+        if carried.len() != names.len() && !(is_scan && carried.len() < names.len()) {
             let (values, bound) = (carried.len() as u64, names.len() as u64);
             let (carries, is_bound_to) = (counted(values, "value"), counted(bound, "name"));
             let message = format!("a loop that carries {carries} is bound to {is_bound_to}");
@@ -71,6 +74,7 @@ impl Parser<'_> {
         let outer = std::mem::take(&mut self.ast.statements);
         let head = match self.text(&at) {
             FOR => self.range(base)?,
+            SCAN => self.inputs(base)?,
             _ => self.condition(base)?,
         };
         let end = self.block()?.end;
@@ -129,6 +133,66 @@ impl Parser<'_> {
         self.base = base;
         self.ends(Token::Close, "`)` after the range")?;
         Ok(LoopHead::For { name, lower, upper })
+    }
+
+    /// Parses the rest of the head of a `scan`, which is in `base` parentheses.
+    fn inputs(&mut self, base: u32) -> Result<LoopHead, TextError> {
+        let (mut inputs, mut along, mut options) = (Vec::new(), ScanAxis::default(), Vec::new());
+        loop {
+            let name = self.new_name("`name in input`, or `axis=0`")?;
+            match self.take()? {
+                Some((Token::Name, span)) if self.text(&span) == IN && options.is_empty() => {
+                    let first = self.expression()?;
+                    inputs.push(Carried { name, first });
+                }
+                Some((Token::Assign, _)) => {
+                    let option = self.text(&name).to_owned();
+                    if options.contains(&option) {
+                        return Err(syntax(&name, format!("`{option}` is given twice"), None));
+                    }
+                    self.scan_option(&name, &option, &mut along)?;
+                    options.push(option);
+                }
+                found => return Err(self.expected(found.as_ref(), "`in` and an input")),
+            }
+            if self.accept(Token::Comma)?.is_none() {
+                break;
+            }
+        }
+        self.closes();
+        self.base = base;
+        self.ends(Token::Close, "`,` and another input, or `)`")?;
+        Ok(LoopHead::Scan { inputs, along })
+    }
+
+    /// Parses the value of an option of a `scan`.
+    fn scan_option(&mut self, name: &Span, option: &str, along: &mut ScanAxis) -> Result<(), TextError> {
+        if !matches!(option, "axis" | "reverse" | "length") {
+            let message = format!("a scan has no option `{}`", brief(option));
+            return Err(syntax(name, message, Some("the options are `axis`, `reverse` and `length`".into())));
+        }
+        if option == "reverse" {
+            return match self.take()? {
+                Some((_, span)) if matches!(self.text(&span), "true" | "false") => {
+                    along.reverse = self.text(&span) == "true";
+                    Ok(())
+                }
+                found => Err(self.expected(found.as_ref(), "`true` or `false`")),
+            };
+        }
+        let is_negative = option == "axis" && self.accept(Token::Minus)?.is_some();
+        let found = self.take()?;
+        let Some((Token::Number(Number::Int(number)), span)) = &found else {
+            return Err(self.expected(found.as_ref(), "an integer"));
+        };
+        let Ok(number) = isize::try_from(*number) else {
+            return Err(syntax(span, "the number is too large".to_owned(), None));
+        };
+        match option {
+            "axis" => along.axis = if is_negative { -number } else { number },
+            _ => along.length = Some(number.unsigned_abs()),
+        }
+        Ok(())
     }
 
     /// Parses the initial values, up to the `;` after them.

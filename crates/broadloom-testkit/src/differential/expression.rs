@@ -63,6 +63,7 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
             NodeKind::Count { .. } => return Err(unknown("count")),
             NodeKind::Index { .. } => return Err(unknown("index")),
             NodeKind::DynamicView { .. } => return Err(unknown("a view of open extents")),
+            NodeKind::Recurrence(_) => return Err(unknown("scan")),
             NodeKind::Loop(of) => {
                 let args: Vec<usize> = of.args.iter().map(|arg| arg.index()).collect();
                 Step::While(Box::new(repeated(&of.region, &args)?), of.item as usize)
@@ -108,7 +109,10 @@ fn repeated(region: &Region, args: &[usize]) -> Result<While> {
         state: state.to_vec(),
         captured: captured.to_vec(),
         body,
-        condition: numbers[region.condition.index()],
+        condition: region
+            .condition
+            .map(|id| numbers[id.index()])
+            .ok_or_else(|| unknown("a loop without a condition"))?,
         next: region.next.iter().map(|next| numbers[next.index()]).collect(),
         limit: region.limit,
     })

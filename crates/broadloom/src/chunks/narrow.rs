@@ -5,10 +5,12 @@
 //! only these elements. Slices disappear, because a leaf is already narrowed to the elements that are read. A window without
 //! elements needs no operands, so a reduction whose result is sliced to nothing is not computed.
 
+use broadloom_core::graph::SCAN;
 use broadloom_core::layout::Slice;
+use broadloom_core::node::RecurrenceNode;
 use broadloom_core::{Error, ErrorKind, Layout, Result, View};
 use broadloom_ir::Axes;
-use broadloom_mem::Buffer;
+use broadloom_mem::{Buffer, HostFunction};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -131,6 +133,10 @@ impl<'a> Nodes<'a> {
                 Kind::Scan { axis, initial, before: Some(before), .. } => {
                     filled.for_each(|window| scan::widen(window, (*axis).into(), *initial, before.level));
                 }
+                Kind::Recurrence(of) if !of.is_state() => {
+                    let axis = usize::from(of.axis);
+                    filled.for_each(|window| window.take_whole(axis, array.shape()[axis]));
+                }
                 _ => {}
             }
             let windows = merged(windows);
@@ -188,10 +194,13 @@ impl<'a> Nodes<'a> {
                 Kind::View { view, .. } => view.to_string(),
                 Kind::Reduce { reduction, axes, .. } => format!("{reduction} along {axes}"),
                 Kind::Scan { scan, axis, .. } => format!("{scan} along axis {axis}"),
+                Kind::Recurrence(of) => format!("{SCAN} along axis {}", of.axis),
                 _ => return None,
             };
-            let (_, below) = self.operands(node).next()?;
-            let needed = windows.filled(node).map(|window| operand_window(array, (0, below), window));
+            // Of a recurrence, the first input that is no state.
+            let first = if let Kind::Recurrence(of) = &array.0.kind { of.states() } else { 0 };
+            let (_, below) = self.operands(node).nth(first)?;
+            let needed = windows.filled(node).map(|window| operand_window(array, (first, below), window));
             let needed: WindowList = needed.collect::<Result<_>>().ok()?;
             Some((node, named, below, size_of_windows(below, &needed)))
         });
@@ -290,6 +299,7 @@ impl<'a> Nodes<'a> {
             faults[node] = match &array.0.kind {
                 Kind::Apply { op, args, .. } => args.last().is_some_and(|divisor| op.faults(divisor.dtype())),
                 Kind::Loop(of) => of.region.is_numbered || of.region.divides(),
+                Kind::Recurrence(of) => of.step.is_numbered || of.step.divides(),
                 _ => false,
             };
             let is_slice =
@@ -375,7 +385,7 @@ fn without_elements<'p>(array: &Array<'_>, window: &Window) -> Result<Array<'p>>
 
 /// Whether the node is a reduction or a scan, whose result is always stored in memory of its own.
 fn combines(array: &Array<'_>) -> bool {
-    matches!(array.0.kind, Kind::Reduce { .. } | Kind::Scan { .. })
+    matches!(array.0.kind, Kind::Reduce { .. } | Kind::Scan { .. } | Kind::Recurrence(_))
 }
 
 /// A loop of fewer instructions than this is not split.
@@ -406,6 +416,7 @@ fn operand_window(array: &Array<'_>, (i, operand): (usize, &Array<'_>), window: 
             needed.take_whole(axis, operand.shape()[axis]);
             return Ok(needed);
         }
+        Kind::Recurrence(of) => return Ok(stepped(of, array.shape(), (i, operand), window)),
         _ => return Ok(unbroadcast(operand.shape(), array.shape(), window)),
     };
     Ok(match &**view {
@@ -422,6 +433,33 @@ fn operand_window(array: &Array<'_>, (i, operand): (usize, &Array<'_>), window: 
         }
         View::Reshape(shape) => reshaped(operand.shape(), shape, window)?.operand,
     })
+}
+
+/// The window of operand `i` that a window of a recurrence's value needs: all elements along the axis, for an operand that has
+/// it. The window of an output contains all of them already.
+fn stepped(
+    of: &RecurrenceNode<Array<'_>, HostFunction>,
+    value: &[usize],
+    (i, operand): (usize, &Array<'_>),
+    window: &Window,
+) -> Window {
+    let axis = usize::from(of.axis);
+    let (mut shape, mut needed) = (value.to_vec(), window.clone());
+    if !of.has_axis(i) {
+        if !of.is_state() {
+            shape.remove(axis);
+            needed.0.remove(axis);
+        }
+        return unbroadcast(operand.shape(), &shape, &needed);
+    }
+    if of.is_state() {
+        // An extent of 1 is repeated; otherwise the inputs have the same.
+        let extents = of.inputs().iter().filter_map(|input| input.shape().get(axis).copied());
+        let steps = extents.fold(1, |steps, extent| if steps == 1 { extent } else { steps });
+        shape.insert(axis, steps);
+        needed.0.insert(axis, indices(0, 1, steps));
+    }
+    unbroadcast(operand.shape(), &shape, &needed)
 }
 
 /// The window of a reduction's operand that a window of the reduction needs: all indices of the reduced axes.

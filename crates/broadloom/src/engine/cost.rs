@@ -166,6 +166,18 @@ fn is_in_a_loop(code: Code) -> bool {
     matches!(code, Code::Apply { op: Op::CanonicalNan, .. })
 }
 
+/// The size of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Size {
+    pub elements: usize,
+    /// The number of rows that are computed one after another, each from the one before it; 0 if all elements are independent.
+    pub rows: usize,
+}
+
+/// Nanoseconds that machine code takes at least for a row that depends on the one before it: a store and a load of the states,
+/// and some operations.
+const ROW: f64 = 5.0;
+
 /// The estimated cost of one run of a stage on one thread, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunCost {
@@ -178,16 +190,16 @@ pub(crate) struct RunCost {
 
 impl RunCost {
     /// Computes the cost of a run from a kernel's estimate.
-    pub(crate) fn of(estimate: &Estimate, width: VectorWidth, elements: usize, traffic: Traffic) -> RunCost {
+    pub(crate) fn of(estimate: &Estimate, width: VectorWidth, size: Size, traffic: Traffic) -> RunCost {
         let Estimate { dispatch, at } = *estimate;
         let AtWidth { interpreted, fused, compile } = at[width as usize];
-        let elements = elements as f64;
-        let tiles = (elements / 256.0).ceil();
+        let (elements, rows) = (size.elements as f64, size.rows as f64);
+        let tiles = (elements / 256.0).ceil().max(rows);
         let (fused_floor, interpreted_floor) = traffic.floor(width);
         RunCost {
             interpreted: (elements * interpreted + tiles * dispatch).max(interpreted_floor)
                 + CALL_INTERPRETED,
-            compiled: (elements * fused).max(fused_floor) + CALL_COMPILED,
+            compiled: (elements * fused).max(fused_floor).max(rows * ROW) + CALL_COMPILED,
             compile,
         }
     }
@@ -232,15 +244,15 @@ pub(crate) fn pause(kernel: &Kernel) -> usize {
 /// The minimum nanoseconds per element of an operand, in the estimate that decides whether a run is watched.
 const READ: f64 = 1.0;
 
-/// A high estimate of the nanoseconds of a run over this many elements on one thread; infinite with host functions, whose cost is
+/// A high estimate of the nanoseconds of a run of this size on one thread; infinite with host functions, whose cost is
 /// unknown, and with loops, whose numbers of iterations are.
-pub(crate) fn work(kernel: &Kernel, estimate: &Estimate, elements: usize, traffic: Traffic) -> f64 {
+pub(crate) fn work(kernel: &Kernel, estimate: &Estimate, size: Size, traffic: Traffic) -> f64 {
     if !kernel.functions.is_empty() || !kernel.loops.is_empty() {
         return f64::INFINITY;
     }
-    let cost = RunCost::of(estimate, VectorWidth::target(), elements, traffic);
+    let cost = RunCost::of(estimate, VectorWidth::target(), size, traffic);
     let operands = (kernel.inputs.len() + kernel.outputs.len()) as f64;
-    cost.interpreted.max(cost.compiled).max(elements as f64 * operands * READ)
+    cost.interpreted.max(cost.compiled).max(size.elements as f64 * operands * READ)
 }
 
 /// The estimated nanoseconds of machine code for this many elements on one thread.

@@ -12,11 +12,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use broadloom_core::{Error, ErrorKind, Result};
+use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_ir::loop_plan::LoopPlan;
+use broadloom_ir::tuning::reductions::TILE_BYTES;
 use broadloom_mem::{
-    Access, Block, Buffer, ExecutableKernel, FloatEnv, KernelRun, Nest, Operands, Part, Scratch, SharedParts,
-    Stores, WorkingMemory, has_failed,
+    Access, AllocError, Block, Buffer, ExecutableKernel, FloatEnv, KernelRun, Nest, Operands, Part, Scratch,
+    SharedParts, Stores, WorkingMemory, has_failed,
 };
 use smallvec::SmallVec;
 
@@ -149,7 +150,9 @@ impl PreparedStage {
         let run = self.begin(request, access, params, outcome)?;
         let threads = match loops {
             Loops::Store(_) => workers::threads_of_loop(request.options, run.time as u64, self.traffic),
-            Loops::Reduce(_) | Loops::Scan(_) => workers::threads(request.options, run.time),
+            Loops::Reduce(_) | Loops::Scan(_) | Loops::Steps(_) => {
+                workers::threads(request.options, run.time)
+            }
         };
         run.run(loops, operands, threads)?;
         run.end()
@@ -218,6 +221,7 @@ impl StageRun<'_> {
             Loops::Store(plan) => self.store(plan, operands, threads),
             Loops::Reduce(space) => self.reduce(space, operands, threads),
             Loops::Scan(scan) => self.scan(scan, operands, threads),
+            Loops::Steps(steps) => self.steps(steps, operands, threads),
         };
         if let Some((took, since)) = since {
             took.fetch_add(since.elapsed().as_nanos() as u64, Ordering::Relaxed);
@@ -339,6 +343,23 @@ pub(super) fn walk(
 
 /// The tiles of a thread, one for each output that is reduced.
 pub(super) type Tiles = SmallVec<[Buffer; 2]>;
+
+/// Makes a tile for each of these dtypes, with room for this many elements. Tiles that are large enough are kept.
+pub(super) fn make_tiles(
+    tiles: &mut Tiles,
+    dtypes: impl ExactSizeIterator<Item = DType>,
+    count: usize,
+) -> Result<()> {
+    tiles.resize_with(tiles.len().max(dtypes.len()), || Buffer::from_vec::<u8>(Vec::new()));
+    for (tile, dtype) in tiles.iter_mut().zip(dtypes) {
+        if tile.len() < count * dtype.size() {
+            let bytes = (count * dtype.size()).max(TILE_BYTES);
+            let refused = |e: AllocError| Error::new(ErrorKind::Limit, e.to_string());
+            *tile = Buffer::for_overwrite(bytes).map_err(refused)?;
+        }
+    }
+    Ok(())
+}
 
 /// A thread's working memory, kept between runs. It takes at most some hundred kilobytes.
 #[derive(Default)]

@@ -159,6 +159,7 @@ impl ExecutionPlan {
                 outputs: vec![target],
                 axes: broadloom_ir::Axes::NONE,
                 beginning: Beginning::First,
+                recurrence: None,
             });
         }
         let made = Arc::new(ExecutionPlan::with_copies(plan, &functions, count, &variant)?);

@@ -187,6 +187,7 @@ fn combining(prepared: &PreparedStage, threads: usize) -> Vec<String> {
                     None => "all elements are stored first, and then combined where they are".into(),
                 },
             ],
+            Ok(Loops::Steps(steps)) => vec![steps.to_string()],
             _ => Vec::new(),
         },
     }

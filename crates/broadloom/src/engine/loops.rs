@@ -1,9 +1,12 @@
-//! The loops over the elements of a stage, or of its part in a row block. The elements are stored, reduced or scanned.
+//! The loops over the elements of a stage, or of its part in a row block. The elements are stored, reduced, scanned,
+//! or computed step by step.
 
 use broadloom_core::Layout;
 use broadloom_core::fuse::Stage;
 use broadloom_ir::loop_plan::{LoopPlan, LoopPlanError};
 
+use crate::engine::cost;
+use crate::engine::recurrence::Recurrence;
 use crate::engine::scanned::Scanned;
 use crate::engine::space::Space;
 use crate::engine::stored::stored;
@@ -16,6 +19,8 @@ pub(crate) enum Loops {
     Reduce(Space),
     /// The elements are stored, and then scanned in place.
     Scan(Scanned),
+    /// The elements are computed step by step along an axis.
+    Steps(Box<Recurrence>),
 }
 
 impl Loops {
@@ -23,6 +28,8 @@ impl Loops {
     pub(crate) fn new(stage: &Stage, outputs: &[Layout]) -> std::result::Result<Loops, LoopPlanError> {
         Ok(if stage.reduces() {
             Loops::Reduce(Space::new(stage))
+        } else if let Some(steps) = Recurrence::of(stage, cost::pause(&stage.kernel)) {
+            Loops::Steps(Box::new(steps?))
         } else if let Some(scanned) = Scanned::of(stage) {
             Loops::Scan(scanned?)
         } else {
@@ -36,6 +43,7 @@ impl Loops {
             Loops::Store(plan) => Some(plan),
             Loops::Reduce(space) => space.whole().ok(),
             Loops::Scan(scanned) => Some(&scanned.plan),
+            Loops::Steps(_) => None,
         }
     }
 
@@ -43,7 +51,7 @@ impl Loops {
     pub(crate) fn space(&self) -> Option<&Space> {
         match self {
             Loops::Reduce(space) => Some(space),
-            Loops::Store(_) | Loops::Scan(_) => None,
+            Loops::Store(_) | Loops::Scan(_) | Loops::Steps(_) => None,
         }
     }
 
@@ -53,13 +61,14 @@ impl Loops {
             Loops::Store(plan) => plan.elements() == 0,
             Loops::Reduce(space) => space.results == 0,
             Loops::Scan(scanned) => scanned.is_empty(),
+            Loops::Steps(steps) => steps.is_done(),
         }
     }
 
     /// The approximate nanoseconds that reducing or scanning the elements takes in addition to computing them.
     pub(crate) fn time_to_combine(&self) -> f64 {
         match self {
-            Loops::Store(_) | Loops::Reduce(_) => 0.0,
+            Loops::Store(_) | Loops::Reduce(_) | Loops::Steps(_) => 0.0,
             Loops::Scan(scanned) => scanned.time(),
         }
     }

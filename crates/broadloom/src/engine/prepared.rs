@@ -18,7 +18,7 @@ use broadloom_mem::{Access, FloatEnv, HostFunction, KernelExecutor, Stores};
 use smallvec::SmallVec;
 
 use crate::engine::choice::{self, Choice, Facts, Ledger, State, Why};
-use crate::engine::cost::{self, Estimate, RunCost, Traffic};
+use crate::engine::cost::{self, Estimate, RunCost, Size, Traffic};
 use crate::engine::in_flight::Meanwhile;
 use crate::engine::loops::Loops;
 use crate::engine::options::Executor;
@@ -107,7 +107,7 @@ impl PreparedStage {
         let space = loops.as_ref().ok().and_then(Loops::space);
         let mut traffic =
             stored(&stage, outputs).map_or_else(|_| Traffic::default(), |plan| Traffic::of(&plan));
-        traffic.stays = space.is_some();
+        traffic.stays = space.is_some() || stage.recurrence.is_some();
         PreparedStage {
             has_long_runs: space.is_some_and(Space::has_long_runs),
             short_reductions: space.and_then(|space| ShortReduction::all(&stage, space)),
@@ -165,6 +165,9 @@ impl PreparedStage {
     /// The access of each input. A reduction packs reversed rows and every second element into tiles; other stages may read them
     /// in place.
     pub(crate) fn access(&self) -> Accesses {
+        if let Ok(Loops::Steps(steps)) = &self.loops {
+            return steps.access();
+        }
         match self.space() {
             Some(_) => self.classes().map(AccessClass::access).collect(),
             None => self.classes().map(AccessClass::stepped_access).collect(),
@@ -178,6 +181,7 @@ impl PreparedStage {
         Ok(match loops {
             Loops::Store(plan) => Some(plan.stepped_accesses().collect()),
             Loops::Scan(scanned) => Some(scanned.plan.stepped_accesses().collect()),
+            Loops::Steps(steps) => Some(steps.access()),
             Loops::Reduce(space) => {
                 let is_along = |space: &Space| space.form == Form::Along;
                 let is_same = self.space().is_some_and(|own| is_along(own) == is_along(space));
@@ -208,12 +212,21 @@ impl PreparedStage {
     /// The number of elements of a run, with a high estimate of its time.
     pub(crate) fn work(&self) -> Work {
         let elements = self.stage.shape.elements();
-        Work { elements, time: cost::work(&self.stage.kernel, &self.estimate, elements, self.traffic) }
+        Work { elements, time: cost::work(&self.stage.kernel, &self.estimate, self.size(), self.traffic) }
+    }
+
+    /// The number of elements and of rows.
+    fn size(&self) -> Size {
+        let rows = match &self.loops {
+            Ok(Loops::Steps(steps)) => steps.rows(),
+            _ => 0,
+        };
+        Size { elements: self.stage.shape.elements(), rows }
     }
 
     /// The estimated cost of a run on one thread.
     pub(crate) fn cost_of_run(&self, request: &Request<'_>) -> RunCost {
-        RunCost::of(&self.estimate, request.width, self.stage.shape.elements(), self.traffic)
+        RunCost::of(&self.estimate, request.width, self.size(), self.traffic)
     }
 
     /// The machine code for these accesses, if the stage or the engine's cache has it.
@@ -272,7 +285,7 @@ impl PreparedStage {
         let Request { runtime, options, .. } = *request;
         // Whether the compiler could use the requested width is known only once code exists.
         let width = code.map_or(request.width, |code| code.width());
-        let cost = RunCost::of(&self.estimate, width, self.stage.shape.elements(), self.traffic);
+        let cost = RunCost::of(&self.estimate, width, self.size(), self.traffic);
         let facts = Facts { cost, ledger: kept.ledger, has_code: code.is_some() };
         let choose = |no_compiler: Option<&'e str>| {
             let limit = options.max_compiled_cost;

@@ -218,6 +218,10 @@ impl Step {
         if let Some((_, axis)) = self.stage.scan() {
             return format!("{shape}, scanned along axis {axis}");
         }
+        if let Some(of) = &self.stage.recurrence {
+            let order = if of.reverse { ", in reverse" } else { "" };
+            return format!("{shape}, step by step along axis {}{order}", of.axis);
+        }
         let outputs = self.stage.kernel.outputs.iter().zip(self.stage.results());
         let combined =
             { outputs }.find(|(output, _)| output.sink != Sink::Store).map(|(_, (_, shape))| shape);

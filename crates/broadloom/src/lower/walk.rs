@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use broadloom_core::graph::{MAX_NODES, WHILE};
+use broadloom_core::graph::{MAX_NODES, SCAN, WHILE};
 use broadloom_core::node::{NodeId, NodeKind};
 use broadloom_core::scalar::Class;
 use broadloom_core::structure::{Entry, KeyLayout, KeyLeaf, Structure};
 use broadloom_core::symbol::Meeting;
-use broadloom_core::{DType, Dims, Error, ErrorKind, HostDeclaration, Op, Result, Scalar};
+use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, HostDeclaration, Op, Result, Scalar};
+use broadloom_ir::Axes;
 use broadloom_mem::{HostFunction, Region};
 use smallvec::SmallVec;
 
@@ -141,8 +142,13 @@ impl<'e, 'a> Walker<'e, 'a> {
                 }
             }
             let entry = self.entry(array)?;
-            if let NodeKind::Loop(of) = &entry {
-                self.in_regions = self.in_regions.saturating_add(of.region.size());
+            let region = match &entry {
+                NodeKind::Loop(of) => Some(&of.region),
+                NodeKind::Recurrence(of) => Some(&of.step),
+                _ => None,
+            };
+            if let Some(region) = region {
+                self.in_regions = self.in_regions.saturating_add(region.size());
             }
             if self.nodes.len().saturating_add(self.in_regions) >= max_nodes {
                 let why = format!("the expression has more nodes than the limit of {max_nodes}");
@@ -166,6 +172,7 @@ impl<'e, 'a> Walker<'e, 'a> {
         match kind {
             NodeKind::Apply { op, .. } => self.divides |= op.faults(DType::Int64),
             NodeKind::Loop(of) => self.divides |= of.region.divides(),
+            NodeKind::Recurrence(of) => self.divides |= of.step.divides(),
             _ => {}
         }
         if self.leaves.declared.is_some() {
@@ -193,19 +200,36 @@ impl<'a> Walker<'_, 'a> {
             NodeKind::Apply { op, .. } => op.name(),
             NodeKind::Host { function, .. } => function.name(),
             NodeKind::Loop(_) => WHILE,
+            NodeKind::Recurrence(_) => SCAN,
             _ => return,
         };
         if kind.operands().all(|operand| operand.dims().is_none()) {
             return;
         }
-        let dims: SmallVec<[Dims; 3]> = kind.operands().map(Array::all_dims).collect();
-        let meetings = &mut self.meetings;
-        // The result is ignored, since broadcasting the same dims succeeded when the node was made.
-        let _ = Dims::broadcast(&dims.iter().collect::<SmallVec<[&Dims; 3]>>(), &mut |meeting| {
-            if !meetings.iter().any(|(name, known)| **name == *function && *known == meeting) {
-                meetings.push((function.into(), meeting));
+        let mut lists: SmallVec<[SmallVec<[Dims; 3]>; 2]> = SmallVec::new();
+        match kind {
+            NodeKind::Recurrence(of) => {
+                let inputs: SmallVec<[Dims; 3]> = of.inputs().iter().map(Array::all_dims).collect();
+                let axes: Axes = [usize::from(of.axis)].into_iter().collect();
+                let without = |dims: &Dims| {
+                    let left: SmallVec<[Dim; 4]> = axes.reduced(dims, false, Dim::Fixed(1)).collect();
+                    Dims::new(&left).ok()
+                };
+                let others = inputs.iter().filter_map(without).chain(of.others().map(Array::all_dims));
+                lists.push(others.collect());
+                lists.push(inputs);
             }
-        });
+            _ => lists.push(kind.operands().map(Array::all_dims).collect()),
+        }
+        let meetings = &mut self.meetings;
+        for dims in &lists {
+            // The result is ignored, since broadcasting the same dims succeeded when the node was made.
+            let _ = Dims::broadcast(&dims.iter().collect::<SmallVec<[&Dims; 3]>>(), &mut |meeting| {
+                if !meetings.iter().any(|(name, known)| **name == *function && *known == meeting) {
+                    meetings.push((function.into(), meeting));
+                }
+            });
+        }
     }
 }
 

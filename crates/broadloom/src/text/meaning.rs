@@ -10,7 +10,7 @@ use broadloom_core::binding::Binding;
 use broadloom_core::indices::Indices;
 use broadloom_core::reductions::ReductionCall;
 use broadloom_core::text::{
-    GeneratorCall, Input, Item, LoopCall, LoopKind, LoopPart, LoopRun, Meaning, View, brief,
+    GeneratorCall, Input, Item, LoopCall, LoopKind, LoopPart, LoopRun, Meaning, ScanAxis, View, brief,
 };
 use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Literal, Op, Result, Scalar};
 use broadloom_math::Elem;
@@ -22,6 +22,7 @@ use crate::array::Array;
 use crate::array::Operand;
 use crate::expr;
 use crate::fori_loop::range_loop;
+use crate::scan::{Along, named_scan};
 use crate::storage::Element;
 use crate::while_loop::LoopBuilder;
 
@@ -105,6 +106,22 @@ impl<'a> Meaning for Arrays<'_, 'a> {
                     evaluate(LoopPart::Body, &[std::slice::from_ref(i), state].concat())
                 };
                 range_loop("for", &name, bounds.clone(), &body, &call.state)
+            }
+            LoopKind::Scan(inputs, ScanAxis { axis, reverse, length }) => {
+                let mut along = Along::axis(*axis);
+                if *reverse {
+                    along = along.reverse();
+                }
+                if let Some(length) = length {
+                    along = along.length(*length);
+                }
+                let step = |state: &[Array<'a>], elements: &[Array<'a>]| {
+                    let mut next = evaluate(LoopPart::Body, &[state, elements].concat())?;
+                    let outputs = next.split_off(state.len().min(next.len()));
+                    Ok((next, outputs))
+                };
+                let (last, outputs) = named_scan(&name, &step, &call.state, inputs, along)?;
+                Ok([last, outputs].concat())
             }
         }
     }

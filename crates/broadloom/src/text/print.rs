@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use broadloom_core::text::nodes::{computation, repeated, tuple};
+use broadloom_core::text::nodes::{computation, repeated, step_names, stepped, tuple};
 use broadloom_core::text::{is_name, print as words};
 use broadloom_core::{DType, Dims, Error, ErrorKind, Result};
 use broadloom_mem::FloatEnv;
@@ -90,6 +90,7 @@ impl<'a> Printed<'a> {
             let called = match &array.0.kind {
                 Kind::Host { function, .. } => std::slice::from_ref(function),
                 Kind::Loop(of) => &of.functions[..],
+                Kind::Recurrence(of) => &of.functions[..],
                 Kind::Leaf(Leaf::Carried) => {
                     return Err(Error::new(
                         ErrorKind::Name,
@@ -202,12 +203,16 @@ impl Nodes<'_, '_> {
         let mut firsts: FxHashMap<(usize, Vec<usize>), usize> = FxHashMap::default();
         let mut found: FxHashMap<usize, Vec<Option<usize>>> = FxHashMap::default();
         for (id, array) in self.order.iter().enumerate() {
-            if let Kind::Loop(of) = &array.0.kind {
-                let key = (Arc::as_ptr(&of.region) as usize, of.args.iter().map(address).collect());
-                let first = *firsts.entry(key).or_insert(id);
-                let items = found.entry(first).or_insert_with(|| vec![None; of.region.carried()]);
-                items[of.item as usize] = Some(id);
-            }
+            let (region, args, item) = match &array.0.kind {
+                Kind::Loop(of) => (&of.region, &of.args, of.item),
+                Kind::Recurrence(of) => (&of.step, &of.args, of.item),
+                _ => continue,
+            };
+            let key = (Arc::as_ptr(region) as usize, args.iter().map(address).collect());
+            let first = *firsts.entry(key).or_insert(id);
+            let values = region.carried() + region.outputs.len();
+            let items = found.entry(first).or_insert_with(|| vec![None; values]);
+            items[item as usize] = Some(id);
         }
         found
     }
@@ -239,10 +244,15 @@ impl<'a> Printer<'a> {
                 for &item in items.iter().flatten() {
                     bound.insert(item, self.given(&wanted, nodes.order[item]));
                 }
-                let targets = tuple(items.iter().map(|item| item.and_then(|item| bound.get(&item).cloned())));
+                let named: Vec<Option<String>> =
+                    items.iter().map(|item| item.and_then(|item| bound.get(&item).cloned())).collect();
+                let targets = match &array.0.kind {
+                    Kind::Recurrence(of) => step_names(of.states(), &named),
+                    _ => tuple(named.iter().cloned()),
+                };
                 let args: Vec<&str> =
                     inner_operands(array).map(|arg| names[nodes.ids[&address(arg)]].as_str()).collect();
-                let value = self.repeated(array, &args);
+                let value = self.repeated(array, &args, &named);
                 let _ = writeln!(self.body, "{targets} = {value}");
             }
             if let Some(name) = bound.remove(&id) {
@@ -303,15 +313,24 @@ impl<'a> Printer<'a> {
     }
 
     /// The text of a loop over operands of these names, with other names in it than those that are taken.
-    fn repeated(&self, array: &Array<'a>, args: &[&str]) -> String {
-        let Kind::Loop(of) = &array.0.kind else { return String::new() };
+    fn repeated(&self, array: &Array<'a>, args: &[&str], named: &[Option<String>]) -> String {
         let begins = |name: &str| {
-            name.starts_with(['s', 'v', 'o']) && name[1..].starts_with(|c: char| c.is_ascii_digit())
+            name.starts_with(['s', 'v', 'o', 'e']) && name[1..].starts_with(|c: char| c.is_ascii_digit())
         };
         let underscores = |name: &str| name.len() - name.trim_end_matches('_').len();
         let taken = self.taken.iter().filter(|name| begins(name)).map(|name| underscores(name) + 1);
-        let functions: Vec<&str> = of.functions.iter().map(|function| function.name()).collect();
-        repeated(&of.region, args, &functions, &"_".repeat(taken.max().unwrap_or(0)))
+        let suffix = "_".repeat(taken.max().unwrap_or(0));
+        match &array.0.kind {
+            Kind::Loop(of) => {
+                let functions: Vec<&str> = of.functions.iter().map(|function| function.name()).collect();
+                repeated(&of.region, args, &functions, &suffix)
+            }
+            Kind::Recurrence(of) => {
+                let functions: Vec<&str> = of.functions.iter().map(|function| function.name()).collect();
+                stepped(of, args, &functions, &named[of.states()..], &suffix)
+            }
+            _ => String::new(),
+        }
     }
 
     /// Returns an unused name: the stem and the number, with as many underscores appended as necessary.

@@ -54,6 +54,7 @@ mod reduction_texts;
 mod reductions;
 mod resources;
 mod row_blocks;
+mod scan;
 mod small_domains;
 mod soak;
 mod spec_cases;

@@ -54,6 +54,7 @@ fn bodies(ast: &Ast) -> Vec<&Body> {
                 found.push(condition);
             }
             LoopHead::For { lower, upper, .. } => found.extend([lower, upper]),
+            LoopHead::Scan { inputs, .. } => found.extend(inputs.iter().map(|input| &input.first)),
         }
     }
     found.extend(statements.into_iter().filter_map(|statement| match statement {
@@ -143,6 +144,32 @@ fn random_texts_never_panic() {
 /// Loops from which parts are removed, or in which they are exchanged: some are programs, and none makes the parser panic.
 #[test]
 fn random_loops_never_panic() {
+    let scan = [
+        "x",
+        ",",
+        " n",
+        " = ",
+        "scan ",
+        "(",
+        "x = y",
+        "; ",
+        "t in k",
+        ", ",
+        "u in k + 1",
+        ", ",
+        "axis=",
+        "-1",
+        ", ",
+        "reverse=true",
+        ") ",
+        "{ ",
+        "n = x",
+        "; ",
+        "x = x + t * u",
+        " }",
+        "; ",
+        "return x",
+    ];
     let whole = [
         "x",
         ",",
@@ -174,6 +201,14 @@ fn random_loops_never_panic() {
         "; ",
         "return x",
     ];
+    for whole in [&whole[..], &scan] {
+        let programs = programs_of_parts(whole);
+        assert!((1000..50_000).contains(&programs), "the loop tests little: {programs}");
+    }
+}
+
+/// Checks texts of these parts, of which some are removed, exchanged or repeated. Returns how many are programs.
+fn programs_of_parts(whole: &[&str]) -> usize {
     let mut random = RandomText(11);
     let mut programs = 0;
     for _ in 0..100_000 {
@@ -190,7 +225,7 @@ fn random_loops_never_panic() {
         check(&text);
         programs += usize::from(parsed(&text).is_ok());
     }
-    assert!((1000..50_000).contains(&programs), "the loop tests little: {programs}");
+    programs
 }
 
 #[test]

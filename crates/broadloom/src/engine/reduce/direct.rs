@@ -8,10 +8,10 @@ use broadloom_ir::loop_plan::AccessClass;
 use broadloom_mem::{ExecutableKernel, KernelRun, Operands, RowOperand};
 use smallvec::SmallVec;
 
-use super::elements::{in_parts, make_tiles};
+use super::elements::in_parts;
 use super::overlaps;
 use super::take::{Reductions, Results, Take};
-use crate::engine::execute::{Tiles, memory};
+use crate::engine::execute::{Tiles, make_tiles, memory};
 use crate::engine::prepared::PreparedStage;
 use crate::engine::space::Space;
 

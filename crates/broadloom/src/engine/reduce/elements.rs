@@ -5,20 +5,19 @@
 //! contains elements or, if machine code reduces elements before it writes them, nodes of the reduction tree. Each tile is
 //! reduced before the next one is computed. Outputs that are stored are computed directly into their memory.
 
-use broadloom_ir::tuning::reductions::{LEAST_STRETCH, TILE_BYTES};
+use broadloom_ir::tuning::reductions::LEAST_STRETCH;
 use std::ops::Range;
 
-use broadloom_core::{DType, Error, ErrorKind, Result};
+use broadloom_core::{DType, Result};
 use broadloom_ir::canonical::{LANES, nodes};
 use broadloom_ir::loop_plan::LoopPlan;
 use broadloom_mem::{
-    Access, AliasPolicy, AllocError, Block, Buffer, Caches, KernelRun, Nest, Operands, Region, Scratch,
-    Stores,
+    Access, AliasPolicy, Block, Buffer, Caches, KernelRun, Nest, Operands, Region, Scratch, Stores,
 };
 use smallvec::SmallVec;
 
 use super::take::{Reductions, Results, Take};
-use crate::engine::execute::{StageRun, Tiles, Workspace, memory, walk, with_workspace};
+use crate::engine::execute::{StageRun, Tiles, Workspace, make_tiles, memory, walk, with_workspace};
 use crate::engine::outcome::Pace;
 use crate::engine::runtime::{Accesses, Executable};
 use crate::engine::space::{Cells, Form, Space, Unit};
@@ -288,23 +287,6 @@ impl BoxRun<'_, '_, '_> {
     fn tile(&self, output: usize) -> &[u8] {
         self.tiles[output].as_bytes()
     }
-}
-
-/// Makes a tile for each of these dtypes, with room for this many elements. Tiles that are large enough are kept.
-pub(super) fn make_tiles(
-    tiles: &mut Tiles,
-    dtypes: impl ExactSizeIterator<Item = DType>,
-    count: usize,
-) -> Result<()> {
-    tiles.resize_with(tiles.len().max(dtypes.len()), || Buffer::from_vec::<u8>(Vec::new()));
-    for (tile, dtype) in tiles.iter_mut().zip(dtypes) {
-        if tile.len() < count * dtype.size() {
-            let bytes = (count * dtype.size()).max(TILE_BYTES);
-            let refused = |e: AllocError| Error::new(ErrorKind::Limit, e.to_string());
-            *tile = Buffer::for_overwrite(bytes).map_err(refused)?;
-        }
-    }
-    Ok(())
 }
 
 /// Calls `each` with the parts in which consecutive elements are computed, of at most about `most` elements in a tile, and with the

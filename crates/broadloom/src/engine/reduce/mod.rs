@@ -210,7 +210,7 @@ fn no_reduction() -> Error {
     Error::new(ErrorKind::Internal, "a stage that reduces nothing")
 }
 
-fn overlaps() -> Error {
+pub(super) fn overlaps() -> Error {
     Error::new(ErrorKind::Internal, "results that are combined are no slices of their own")
 }
 

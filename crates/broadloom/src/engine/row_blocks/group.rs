@@ -112,7 +112,8 @@ fn runs_along(stage: &Stage, extents: &[usize]) -> bool {
     let free = stage.stores() || outer_axes(stage) >= extents.len();
     // A scan that begins with totals has the totals of all rows in one input, so it does not run block by block.
     let begins = !matches!(stage.beginning, Beginning::After { .. });
-    free && begins && stage.shape.starts_with(extents) && stage.shape.elements() > 0
+    let is_step = stage.recurrence.is_some();
+    free && begins && !is_step && stage.shape.starts_with(extents) && stage.shape.elements() > 0
 }
 
 /// Whether a stage that reads a temporary with this layout reads, for each row, only elements of the same row.

@@ -1,0 +1,273 @@
+//! The loops of a stage that is the step of a recurrence: it runs along an axis, and carries states from step to step.
+//!
+//! The index space is divided into units, which threads share. A unit has all steps at a range of indices of other axes, its
+//! columns. A row of a block is one step over these columns: its states are the row before in a buffer that stays in cache, and
+//! the kernel writes the next states to the row after it. An executor computes the rows of a block in order, so that both run a
+//! recurrence without knowing of it. All columns are independent, so the bits depend neither on the units nor on the executor.
+
+use std::fmt;
+use std::ops::Range;
+
+use broadloom_core::DType;
+use broadloom_core::fuse::{Source, Stage};
+use broadloom_ir::figures::counted;
+use broadloom_ir::loop_plan::{LoopPlan, LoopPlanError, OperandLayout};
+use smallvec::SmallVec;
+
+use crate::engine::runtime::Accesses;
+
+/// The bytes of the states that one call of a kernel computes, so that they stay in a first-level cache.
+const STATES_BYTES: usize = 16 << 10;
+/// The maximum number of columns of a unit, and their minimum if there are units for all threads.
+const COLUMNS: Range<usize> = 64..1024;
+/// The maximum number of columns of a unit whose inputs or outputs are transposed: in each column, a block then reads and writes
+/// several elements of a cache line.
+const TRANSPOSED: usize = 32;
+/// The number of columns of a stage with one column in the interpreter. Each of them computes the same.
+const COPIES: usize = 2;
+
+/// The position of an input's elements, in bytes.
+struct Position {
+    item: usize,
+    offset: isize,
+    /// The distance from one step to the next, from one column to the next, and along each outer axis.
+    step: isize,
+    col: isize,
+    outer: SmallVec<[isize; 4]>,
+    is_generated: bool,
+}
+
+/// The loops of a stage that is the step of a recurrence.
+pub(crate) struct Recurrence {
+    /// The number of states, which are the first inputs and outputs of the kernel.
+    pub states: usize,
+    /// The dtype of each output of the kernel.
+    pub outputs: SmallVec<[DType; 4]>,
+    pub axis: usize,
+    pub reverse: bool,
+    pub extents: SmallVec<[usize; 6]>,
+    /// The number of steps.
+    pub steps: usize,
+    /// The adjacent axes whose indices are columns, and their number.
+    pub across: Range<usize>,
+    pub columns: usize,
+    /// The extents of all other axes.
+    outer: SmallVec<[usize; 4]>,
+    inputs: Vec<Position>,
+    /// Whether there is a single column, of which a block has several copies: machine code computes whole vectors.
+    pub has_copies: bool,
+    /// The access of each input of the kernel.
+    access: Accesses,
+    /// The maximum number of elements of a block.
+    pause: usize,
+}
+
+/// The division of a recurrence among threads.
+pub(crate) struct Division {
+    /// The maximum number of columns of a unit.
+    pub width: usize,
+    /// The number of columns of a block for one column: more than one if it has copies.
+    pub copies: usize,
+    /// The number of steps of a block.
+    pub rows: usize,
+}
+
+/// A unit: an index of the outer axes, and a range of columns.
+pub(crate) struct Unit {
+    number: usize,
+    pub columns: Range<usize>,
+}
+
+impl Recurrence {
+    /// The loops of a stage; `None` if it is not the step of a recurrence.
+    pub(crate) fn of(stage: &Stage, pause: usize) -> Option<Result<Recurrence, LoopPlanError>> {
+        stage.recurrence.map(|of| Recurrence::new(stage, of.states, of.axis, of.reverse, pause))
+    }
+
+    fn new(
+        stage: &Stage,
+        states: usize,
+        axis: usize,
+        reverse: bool,
+        pause: usize,
+    ) -> Result<Recurrence, LoopPlanError> {
+        let extents: SmallVec<[usize; 6]> = stage.shape.iter().copied().collect();
+        let (across, columns) = columns(stage, axis);
+        let outer: SmallVec<[usize; 4]> =
+            (0..extents.len()).filter(|i| *i != axis && !across.contains(i)).collect();
+        let mut inputs = Vec::with_capacity(stage.inputs.len());
+        for (operand, (input, dtype)) in stage.inputs.iter().zip(&stage.kernel.inputs).enumerate() {
+            let item = dtype.size();
+            let bytes = |n: isize| n.checked_mul(item as isize).ok_or(LoopPlanError::OutOfReach { operand });
+            let strides = &input.layout.strides;
+            let of_columns = across.clone().rev().find(|&i| extents[i] > 1).map_or(0, |i| strides[i]);
+            inputs.push(Position {
+                item,
+                offset: bytes(input.layout.offset)?,
+                step: bytes(strides[axis])?,
+                col: bytes(of_columns)?,
+                outer: outer.iter().map(|&i| bytes(strides[i])).collect::<Result<_, _>>()?,
+                is_generated: input.source == Source::Index,
+            });
+        }
+        let mut recurrence = Recurrence {
+            states,
+            outputs: stage.kernel.output_dtypes().collect(),
+            axis,
+            reverse,
+            steps: extents[axis],
+            outer: outer.iter().map(|&i| extents[i]).collect(),
+            extents,
+            across,
+            columns,
+            inputs,
+            has_copies: columns == 1 && stage.kernel.functions.is_empty() && stage.kernel.loops.is_empty(),
+            access: Accesses::new(),
+            pause,
+        };
+        // The access of an input does not depend on the numbers of rows and columns.
+        let wide = if recurrence.has_copies { COPIES } else { columns.min(COLUMNS.end) };
+        let rows = recurrence.steps.min(COPIES);
+        recurrence.access = std::iter::repeat_n(broadloom_mem::Access::Contiguous, states)
+            .chain(recurrence.plan(rows, wide)?.accesses())
+            .collect();
+        Ok(recurrence)
+    }
+
+    /// The access of each input of the kernel.
+    pub(crate) fn access(&self) -> Accesses {
+        self.access.clone()
+    }
+
+    /// Whether there are no results.
+    pub(crate) fn is_done(&self) -> bool {
+        self.count() == 0
+    }
+
+    /// The number of columns of all units together.
+    fn count(&self) -> usize {
+        self.columns * self.outer.iter().product::<usize>()
+    }
+
+    /// The number of rows that the kernel computes, each by itself.
+    pub(crate) fn rows(&self) -> usize {
+        self.steps * self.count().div_ceil(self.columns.clamp(1, COLUMNS.end))
+    }
+
+    /// Divides the recurrence among this many threads. `lanes` is the number of elements that the kernel computes at a time, if
+    /// a row has to have as many.
+    pub(crate) fn divide(&self, threads: usize, lanes: Option<usize>) -> Division {
+        let outer = self.outer.iter().product::<usize>().max(1);
+        let most = if self.is_transposed() { TRANSPOSED } else { COLUMNS.end };
+        let mut width = self.columns.min(most).min(self.pause);
+        if threads > 1 && outer < 2 * threads {
+            let parts = (2 * threads).div_ceil(outer);
+            width = width.min(self.columns.div_ceil(parts).next_multiple_of(COLUMNS.start));
+        }
+        // A plan of one column would collapse its rows to a single one.
+        while self.columns > 1 && self.columns % width == 1 {
+            width += 1;
+        }
+        let copies = if self.has_copies { lanes.map_or(COPIES, |lanes| lanes.max(COPIES)) } else { 1 };
+        let widest = self.outputs.iter().map(|dtype| dtype.size()).max().unwrap_or(1);
+        let row = width * copies;
+        let rows = (STATES_BYTES / (row * widest)).min(self.pause / row).clamp(1, self.steps.max(1));
+        Division { width, copies, rows }
+    }
+
+    /// Whether the steps of a column are closer to each other in memory than the columns of a step.
+    fn is_transposed(&self) -> bool {
+        let is_nearer =
+            |input: &Position| input.step != 0 && input.step.unsigned_abs() < input.col.unsigned_abs();
+        self.across.end <= self.axis || self.inputs[self.states..].iter().any(is_nearer)
+    }
+
+    /// The units of a division, in the order of the slabs of the outputs.
+    pub(crate) fn units(&self, division: &Division) -> impl Iterator<Item = Unit> {
+        let (columns, width) = (self.columns, division.width);
+        (0..self.outer.iter().product::<usize>()).flat_map(move |number| {
+            let of = move |from: usize| Unit { number, columns: from..columns.min(from + width) };
+            (0..columns).step_by(width).map(of)
+        })
+    }
+
+    /// The plan of the loops over some rows and columns of the inputs that are not states.
+    pub(crate) fn plan(&self, rows: usize, cols: usize) -> Result<LoopPlan, LoopPlanError> {
+        let strides: SmallVec<[[isize; 2]; 6]> =
+            self.inputs[self.states..].iter().map(|input| [input.step, input.col]).collect();
+        let layouts = self.inputs[self.states..].iter().zip(&strides);
+        let layouts = layouts.map(|(input, strides)| input.layout(strides));
+        LoopPlan::in_rows(&[rows, cols], layouts, 1)
+    }
+
+    /// The plan of the loop over the initial states of some columns.
+    pub(crate) fn initial(&self, cols: usize) -> Result<LoopPlan, LoopPlanError> {
+        let strides: SmallVec<[[isize; 1]; 6]> =
+            self.inputs[..self.states].iter().map(|input| [input.col]).collect();
+        let layouts = self.inputs[..self.states].iter().zip(&strides);
+        LoopPlan::in_order(&[cols], layouts.map(|(input, strides)| input.layout(strides)), 1)
+    }
+
+    /// The distance in bytes from the first element of an input to the first element of a unit at a step.
+    pub(crate) fn start(&self, input: usize, unit: &Unit, step: usize) -> isize {
+        let position = &self.inputs[input];
+        let (mut rest, mut start) = (unit.number, step as isize * position.step);
+        for (extent, stride) in self.outer.iter().zip(&position.outer).rev() {
+            start += (rest % extent) as isize * stride;
+            rest /= extent;
+        }
+        start + unit.columns.start as isize * position.col
+    }
+}
+
+impl fmt::Display for Recurrence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (steps, columns) = (counted(self.steps as u64, "step"), self.count());
+        write!(f, "{steps}, one after another, each from the states that the step before it has left")?;
+        match columns {
+            1 => Ok(()),
+            _ => write!(f, "; {} are independent", counted(columns as u64, "column")),
+        }
+    }
+}
+
+impl Position {
+    fn layout<'l>(&self, strides: &'l [isize]) -> OperandLayout<'l> {
+        OperandLayout { item: self.item, offset: self.offset, strides, is_generated: self.is_generated }
+    }
+}
+
+/// The axes whose indices are the columns of a stage, and the number of columns. These are adjacent axes, all of them before
+/// the axis of the recurrence or all of them after it, that are one axis in the memory of each input. The last such axes
+/// are chosen if they have enough elements, since those of the outputs are contiguous; otherwise those with the most elements.
+fn columns(stage: &Stage, axis: usize) -> (Range<usize>, usize) {
+    let extents = &stage.shape;
+    let mut groups: Vec<(Range<usize>, usize)> = vec![(axis + 1..axis + 1, 1)];
+    // The stride of each input along the columns of the last group.
+    let mut strides: Vec<isize> = Vec::new();
+    for i in (0..extents.len()).rev() {
+        if i == axis {
+            groups.push((i..i, 1));
+            continue;
+        }
+        let along = || stage.inputs.iter().map(|input| input.layout.strides[i]);
+        if i + 1 == extents.len() {
+            groups.push((i + 1..i + 1, 1));
+        }
+        let Some((range, count)) = groups.last_mut() else { break };
+        let joins = || along().zip(&strides).all(|(outer, inner)| outer == inner * *count as isize);
+        if extents[i] == 1 || *count == 1 || joins() {
+            if extents[i] > 1 && *count == 1 {
+                strides = along().collect();
+            }
+            *range = i..range.end;
+            *count *= extents[i];
+        } else {
+            strides = along().collect();
+            groups.push((i..i + 1, extents[i]));
+        }
+    }
+    let enough = groups.iter().find(|(_, count)| *count >= COLUMNS.start);
+    let best = enough.or_else(|| groups.iter().max_by_key(|(_, count)| *count));
+    best.cloned().unwrap_or((axis + 1..axis + 1, 1))
+}

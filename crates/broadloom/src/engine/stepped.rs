@@ -1,0 +1,227 @@
+//! Runs a stage that is the step of a [recurrence](crate::engine::recurrence): each thread takes one unit after another.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use broadloom_core::{DType, Result};
+use broadloom_ir::loop_plan::LoopPlan;
+use broadloom_mem::{
+    AliasPolicy, Block, KernelRun, Nest, Operands, Region, Scratch, Slab, StepRows, Stores, WorkingMemory,
+};
+use smallvec::SmallVec;
+
+use crate::engine::execute::{StageRun, Tiles, Workspace, make_tiles, memory, walk, with_workspace};
+use crate::engine::recurrence::{Division, Recurrence, Unit};
+use crate::engine::reduce::overlaps;
+use crate::engine::runtime::Executable;
+
+/// The memory of a unit's results, one slab for each output of the kernel.
+type Results<'m> = SmallVec<[Slab<'m>; 4]>;
+
+/// A run of a recurrence: the state that its threads share.
+struct Steps<'s> {
+    run: &'s StageRun<'s>,
+    of: &'s Recurrence,
+    division: &'s Division,
+    kernel: Executable,
+    inputs: &'s [(Region<'s>, isize)],
+}
+
+impl StageRun<'_> {
+    /// Runs all steps. Each output is written completely, in row-major order.
+    pub(super) fn steps(&self, of: &Recurrence, operands: &mut Operands<'_>, threads: usize) -> Result<()> {
+        let kernel = self.kernel(&of.access())?;
+        let lanes = kernel.plan().map(|plan| plan.lanes as usize);
+        let division = of.divide(threads, lanes);
+        let (inputs, outputs) = operands.slices().ok_or_else(overlaps)?;
+        let mut slabs: Vec<_> = Vec::with_capacity(of.outputs.len());
+        for (output, (out, dtype)) in { outputs }.into_iter().zip(&of.outputs).enumerate() {
+            let mut extents: SmallVec<[usize; 6]> = of.extents.clone();
+            let mut across = of.across.clone();
+            let is_state = output < of.states;
+            if is_state {
+                extents.remove(of.axis);
+                if across.start > of.axis {
+                    across = across.start - 1..across.end - 1;
+                }
+            }
+            let rows = (!is_state).then_some(of.axis);
+            slabs.push(Slab::divide(out, dtype.size(), &extents, rows, across, division.width).into_iter());
+        }
+        let shares: Vec<(Unit, Mutex<Option<Results<'_>>>)> = of
+            .units(&division)
+            .map(|unit| {
+                let results = slabs.iter_mut().enumerate().filter_map(|(output, slabs)| {
+                    let slab = slabs.next()?;
+                    Some(if of.reverse && output >= of.states { slab.reversed() } else { slab })
+                });
+                (unit, Mutex::new(Some(results.collect())))
+            })
+            .collect();
+        let steps = Steps { run: self, of, division: &division, kernel, inputs: &inputs };
+        let (next, outcome) = (AtomicUsize::new(0), &self.outcome);
+        outcome.share(threads.min(shares.len()), &|| {
+            while let Some((unit, results)) = shares.get(next.fetch_add(1, Ordering::Relaxed))
+                && !outcome.has_stopped()
+            {
+                let results = results.lock().unwrap_or_else(PoisonError::into_inner).take();
+                outcome.part(0, || results.map_or(Ok(()), |results| steps.unit(unit, results)));
+            }
+        })
+    }
+}
+
+impl Steps<'_> {
+    /// Runs all steps of a unit.
+    fn unit(&self, unit: &Unit, mut results: Results<'_>) -> Result<()> {
+        let Steps { run, of, division, .. } = *self;
+        let mut faults: SmallVec<[u8; 8]> = SmallVec::from_elem(0, run.outcome.sites());
+        let cols = unit.columns.len() * division.copies;
+        let done = with_workspace(|Workspace { scratch, memory: working, tiles }| {
+            make_tiles(tiles, of.outputs.iter().copied(), (division.rows + 1) * cols)?;
+            self.begin(unit, cols, tiles, scratch)?;
+            // The plan of a block of `rows` steps, which all blocks but the last have.
+            let mut plan: Option<(usize, LoopPlan)> = None;
+            for from in (0..of.steps).step_by(division.rows) {
+                let rows = division.rows.min(of.steps - from);
+                if plan.as_ref().is_none_or(|(of, _)| *of != rows) {
+                    plan = Some((rows, of.plan(rows, cols).map_err(|e| memory(&e))?));
+                }
+                let Some((_, plan)) = &plan else { break };
+                let mut operands = self.operands(unit, of.states..self.inputs.len(), from);
+                let mut nest = Nest::bind(plan, &mut operands).map_err(|e| memory(&e))?;
+                let mut parts = nest.split(1, AliasPolicy::InPlace);
+                parts.try_for_each(|part| {
+                    walk(part, run.prepared.can_fail, scratch, |block| {
+                        let mut block =
+                            StepsOfBlock { steps: self, block, cols, tiles, results: &mut results };
+                        block.run(from, &mut faults, working)
+                    })
+                })?;
+                run.outcome.count(rows * unit.columns.len());
+                run.outcome.go_on()?;
+            }
+            for (slab, tile) in results.iter_mut().zip(tiles.iter()).take(of.states) {
+                slab.write(0..1, tile.as_bytes(), cols);
+            }
+            Ok(())
+        });
+        run.outcome.note_faults(&faults);
+        done
+    }
+
+    /// Some inputs of the stage, from the first element of a unit at a step.
+    fn operands(&self, unit: &Unit, inputs: std::ops::Range<usize>, step: usize) -> Operands<'_> {
+        let mut operands = Operands::default();
+        for input in inputs {
+            let (region, from) = self.inputs[input];
+            operands.read_from(region, from + self.of.start(input, unit, step));
+        }
+        operands
+    }
+
+    /// Copies the initial states of a unit to the first rows of their tiles.
+    fn begin(&self, unit: &Unit, cols: usize, tiles: &mut Tiles, scratch: &mut Scratch) -> Result<()> {
+        let (of, run) = (self.of, self.run);
+        let plan = of.initial(cols).map_err(|e| memory(&e))?;
+        let mut operands = self.operands(unit, 0..of.states, 0);
+        let mut nest = Nest::bind(&plan, &mut operands).map_err(|e| memory(&e))?;
+        let mut parts = nest.split(1, AliasPolicy::InPlace);
+        parts.try_for_each(|part| {
+            walk(part, run.prepared.can_fail, scratch, |block| {
+                for (state, (tile, dtype)) in tiles.iter_mut().zip(&of.outputs).take(of.states).enumerate() {
+                    let (item, bytes) = (dtype.size(), block.inputs(0).bytes(state));
+                    let place = block.first_of(0) * item..(block.first_of(0) + block.cols()) * item;
+                    let row = tile.as_bytes_mut().and_then(|tile| tile.get_mut(place)).unwrap_or_default();
+                    match bytes.len() == row.len() {
+                        true => row.copy_from_slice(bytes),
+                        false => row.chunks_exact_mut(item).for_each(|to| to.copy_from_slice(&bytes[..item])),
+                    }
+                    if *dtype == DType::Bool {
+                        row.iter_mut().for_each(|b| *b = u8::from(*b != 0));
+                    }
+                }
+                Ok(())
+            })
+        })
+    }
+}
+
+/// The steps of a block of the inputs.
+struct StepsOfBlock<'b, 'a, 's, 'm> {
+    steps: &'b Steps<'s>,
+    block: &'b mut Block<'a>,
+    /// The number of columns of a step.
+    cols: usize,
+    /// For each output of the kernel: the states, beginning with that before the first step, or the elements of a block.
+    tiles: &'b mut Tiles,
+    results: &'b mut Results<'m>,
+}
+
+impl StepsOfBlock<'_, '_, '_, '_> {
+    /// Runs the steps; those of the plan begin with step `from`.
+    fn run(&mut self, from: usize, faults: &mut [u8], working: &mut WorkingMemory) -> Result<()> {
+        let (rows, wide) = (self.block.rows(), self.block.cols());
+        if wide == self.cols {
+            let first = from + self.block.first_of(0) / self.cols;
+            return self.rows(0..rows, 0..wide, first, faults, working);
+        }
+        // The only column of a unit is a row of the block.
+        for row in 0..rows {
+            for col in 0..wide {
+                let step = from + self.block.first_of(row) + col;
+                self.rows(row..row + 1, col..col + 1, step, faults, working)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs rows of the block as steps, beginning with step `first`.
+    fn rows(
+        &mut self,
+        rows: std::ops::Range<usize>,
+        cols: std::ops::Range<usize>,
+        first: usize,
+        faults: &mut [u8],
+        working: &mut WorkingMemory,
+    ) -> Result<()> {
+        let Steps { run, of, kernel, .. } = self.steps;
+        let (count, wide) = (rows.len(), cols.len());
+        let steps = first..first + count;
+        let (states, outputs) = self.tiles.split_at_mut(of.states);
+        {
+            let states = states.iter_mut().zip(&of.outputs);
+            let states = states.map(|(tile, dtype)| (tile.as_bytes_mut().unwrap_or_default(), dtype.size()));
+            let results = self.results[of.states..].iter_mut().zip(outputs).zip(&of.outputs[of.states..]);
+            let mut rows_of: SmallVec<[StepRows<'_>; 4]> = SmallVec::new();
+            for ((slab, tile), dtype) in results {
+                if slab.has_rows(wide) {
+                    rows_of.push(slab.rows(steps.clone()));
+                } else {
+                    let tile = tile.as_bytes_mut().unwrap_or_default();
+                    rows_of.push(StepRows::of(tile, dtype.size(), count, wide));
+                }
+            }
+            let go_on = || run.outcome.go_on_looping();
+            let loops = run.outcome.loops(run.options(), &go_on);
+            let (params, stores, loops) = (run.params, Stores::Cached, Some(&loops));
+            let mut kernel_run = KernelRun { params, faults, stores, memory: working, loops };
+            self.block.with_states(rows, cols, states, rows_of.into_iter(), |block| {
+                kernel.run(block, &mut kernel_run)
+            })?;
+        }
+        let (states, outputs) = self.tiles.split_at_mut(of.states);
+        for (tile, dtype) in states.iter_mut().zip(&of.outputs) {
+            let row = wide * dtype.size();
+            if let Some(tile) = tile.as_bytes_mut() {
+                tile.copy_within(count * row..(count + 1) * row, 0);
+            }
+        }
+        for (slab, tile) in self.results[of.states..].iter_mut().zip(outputs) {
+            if !slab.has_rows(wide) {
+                slab.write(steps.clone(), tile.as_bytes(), wide);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,407 @@
+//! Recurrences: a step computes the next states and outputs from the states before and the elements of inputs, along an axis.
+//!
+//! The step is a function of arrays, called with placeholders for the states and for the elements at one index of the axis. What
+//! it returns is recorded as a [`Region`], like the body of a [loop](crate::while_loop()).
+
+use std::sync::Arc;
+
+use broadloom_core::graph::SCAN;
+use broadloom_core::node::{NodeKind, RecurrenceNode, Region};
+use broadloom_core::region::MAX_CARRIED;
+use broadloom_core::{DType, Dims, Error, ErrorKind, Result, Scalar, Shape, infer, region};
+use broadloom_mem::LoopRun;
+use smallvec::SmallVec;
+
+use crate::array::{Array, Kind};
+use crate::expr;
+use crate::stamp::stamped;
+use crate::while_loop::{LoopBuilder, Recorder, exact, exactly, number_of_elements, placeholder, whole};
+
+/// The axis along which [`scan`] runs, and its direction.
+///
+/// ```
+/// use broadloom::Along;
+///
+/// assert_eq!(Along::from(-1), Along::axis(-1));
+/// assert_ne!(Along::axis(0).reverse(), Along::axis(0));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Along {
+    axis: isize,
+    reverse: bool,
+    length: Option<usize>,
+}
+
+impl Along {
+    /// Runs along this axis of the inputs; a negative number counts from the last one.
+    pub fn axis(axis: isize) -> Along {
+        Along { axis, ..Along::default() }
+    }
+
+    /// Runs from the last index to the first. Each output has the index of the elements that it was computed from.
+    #[must_use]
+    pub fn reverse(self) -> Along {
+        Along { reverse: true, ..self }
+    }
+
+    /// Sets the number of steps. It is required if there are no inputs, and must otherwise be their extent along the axis.
+    #[must_use]
+    pub fn length(self, length: usize) -> Along {
+        Along { length: Some(length), ..self }
+    }
+}
+
+impl From<isize> for Along {
+    fn from(axis: isize) -> Along {
+        Along::axis(axis)
+    }
+}
+
+/// A step that takes the states and the elements of the inputs, and returns the next states and the outputs.
+pub type ScanStep<'f, 'a> =
+    dyn Fn(&[Array<'a>], &[Array<'a>]) -> Result<(Vec<Array<'a>>, Vec<Array<'a>>)> + 'f;
+
+/// Runs `step` at each index of an axis of the inputs, one after another, and returns the last states and all outputs.
+///
+/// The step takes the states and the elements of the inputs at one index, and returns the next states and the outputs; it works
+/// element by element along all other axes. The index space is that to which the inputs, and along the other axes the initial
+/// states and the arrays used in the step, broadcast: an array used in the step is the same at each index, and lacks the axis.
+/// The last states have the shape of the other axes, the outputs that of the index space. If the axis has no elements, the last
+/// states are the initial ones. A number as an initial state takes the dtype that the step gives it; to find it, the step is called
+/// several times, and must return the same each time.
+///
+/// The steps are performed in order, so a running sum rounds otherwise than [`Array::cumulative_sum`](crate::Array::cumulative_sum),
+/// which adds pairwise.
+///
+/// # Errors
+/// [`ErrorKind::DType`] for a state whose dtype changes; [`ErrorKind::Shape`] for one whose shape changes, for operations that are
+/// not element-wise, for an axis that an input does not have, and for inputs of different extents along it; [`ErrorKind::Arity`]
+/// without states, and without inputs and a length; [`ErrorKind::Limit`] for more than 64 states or outputs.
+///
+/// ```
+/// use broadloom::prelude::*;
+/// use broadloom::scan;
+///
+/// // An exponential average.
+/// let x = Array::from_vec(vec![8.0_f64, 0.0, 4.0]);
+/// let ([last], [means]) = scan(
+///     |[mean], [x]| {
+///         let next = mean + (x - mean) / 2;
+///         ([next.clone()], [next])
+///     },
+///     [Array::scalar(0.0)],
+///     [x],
+///     0,
+/// )?;
+/// assert_eq!((last.item::<f64>()?, means.to_vec::<f64>()?), (3.0, vec![4.0, 2.0, 3.0]));
+/// # Ok::<(), Error>(())
+/// ```
+pub fn scan<'a, const S: usize, const X: usize, const Y: usize>(
+    step: impl Fn(&[Array<'a>; S], &[Array<'a>; X]) -> ([Array<'a>; S], [Array<'a>; Y]),
+    state: [Array<'a>; S],
+    inputs: [Array<'a>; X],
+    along: impl Into<Along>,
+) -> Result<([Array<'a>; S], [Array<'a>; Y])> {
+    let step = |state: &[Array<'a>], elements: &[Array<'a>]| {
+        let (next, outputs) = step(exactly(state)?, exactly(elements)?);
+        Ok((next.to_vec(), outputs.to_vec()))
+    };
+    let (last, outputs) = try_scan(&step, &state, &inputs, along)?;
+    Ok((exact(last)?, exact(outputs)?))
+}
+
+/// Runs `step` like [`scan`], for any number of states, inputs and outputs, and for a step that may fail.
+///
+/// # Errors
+/// The errors of [`scan`] and of the step; [`ErrorKind::Arity`] also if the step returns another number of states.
+///
+/// ```
+/// use broadloom::prelude::*;
+/// use broadloom::{Along, try_scan};
+///
+/// let x = Array::from_vec(vec![1_i64, 2, 3]);
+/// let step = |state: &[Array<'static>], elements: &[Array<'static>]| {
+///     let sum = state[0].try_add(&elements[0])?;
+///     Ok((vec![sum.clone()], vec![sum]))
+/// };
+/// let (_, sums) = try_scan(&step, &[Array::scalar(0)], &[x], Along::axis(0).reverse())?;
+/// assert_eq!(sums[0].to_vec::<i64>()?, [6, 5, 3]);
+/// # Ok::<(), Error>(())
+/// ```
+pub fn try_scan<'a>(
+    step: &ScanStep<'_, 'a>,
+    state: &[Array<'a>],
+    inputs: &[Array<'a>],
+    along: impl Into<Along>,
+) -> Result<(Vec<Array<'a>>, Vec<Array<'a>>)> {
+    named_scan(&|i| format!("state {i}"), step, state, inputs, along.into())
+}
+
+/// Runs a step like [`try_scan`]; in errors, its states have the names that `name` returns.
+pub(crate) fn named_scan<'a>(
+    name: &dyn Fn(usize) -> String,
+    step: &ScanStep<'_, 'a>,
+    state: &[Array<'a>],
+    inputs: &[Array<'a>],
+    along: Along,
+) -> Result<(Vec<Array<'a>>, Vec<Array<'a>>)> {
+    let states = state.len();
+    if states == 0 {
+        return Err(Error::new(ErrorKind::Arity, format!("{SCAN}: there is no state")));
+    }
+    check_count(states, "states")?;
+    let given = inputs.len();
+    let mut inputs = inputs.iter().map(expr::typed).collect::<Result<Vec<_>>>()?;
+    check_extents(&inputs, along)?;
+    if inputs.is_empty() {
+        inputs.push(steps(state, along)?);
+    }
+    // The number of axes besides that of the steps. A captured value may have more than the states and inputs.
+    let of_inputs = inputs.iter().map(|input| input.rank() - 1);
+    let mut others = of_inputs.chain(state.iter().map(Array::rank)).max().unwrap_or(0);
+    loop {
+        let builder = ScanBuilder { name, step, state, inputs: &inputs, given, along, others };
+        match builder.build()? {
+            Built::Items(mut items) => {
+                let outputs = items.split_off(states);
+                return Ok((items, outputs));
+            }
+            Built::Captures { rank } => others = rank,
+        }
+    }
+}
+
+fn check_count(count: usize, what: &str) -> Result<()> {
+    if count <= MAX_CARRIED {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Limit, format!("{SCAN}: {count} {what}, the limit is {MAX_CARRIED}")))
+}
+
+/// The axis of an input along which the steps run.
+fn axis_of(i: usize, input: &Array<'_>, along: Along) -> Result<usize> {
+    let (rank, axis) = (input.rank() as isize, along.axis);
+    let of_input = if axis < 0 { axis + rank } else { axis };
+    if input.all_dims().has_rest() || !(0..rank).contains(&of_input) {
+        let why = format!(
+            "{SCAN}: of the inputs, number {i} is {}{}, which has no axis {axis}",
+            input.dtype(),
+            input.all_dims()
+        );
+        return Err(Error::new(ErrorKind::Shape, why)
+            .with_help("a value without the axis is used in the step, where it is the same at each index"));
+    }
+    Ok(of_input as usize)
+}
+
+/// Checks that the inputs have the same extent along the axis, which is the length if one is given.
+fn check_extents(inputs: &[Array<'_>], along: Along) -> Result<()> {
+    let mut first: Option<(String, usize)> = along.length.map(|length| ("the length".to_owned(), length));
+    for (i, input) in inputs.iter().enumerate() {
+        let axis = axis_of(i, input, along)?;
+        if input.dims().is_some() {
+            continue;
+        }
+        let extent = input.shape()[axis];
+        match &first {
+            Some((what, other)) if *other != extent => {
+                let why = format!(
+                    "{SCAN}: input {i} has {extent} elements along axis {}, {what} {other}",
+                    along.axis
+                );
+                return Err(Error::new(ErrorKind::Shape, why));
+            }
+            Some(_) => {}
+            None => first = Some((format!("input {i}"), extent)),
+        }
+    }
+    Ok(())
+}
+
+/// An input without memory that has the given number of steps.
+fn steps<'a>(state: &[Array<'a>], along: Along) -> Result<Array<'a>> {
+    let Some(length) = along.length else {
+        let why = format!("{SCAN}: there are neither inputs nor a length");
+        return Err(Error::new(ErrorKind::Arity, why));
+    };
+    let others = state.iter().map(Array::rank).max().unwrap_or(0);
+    let none = expr::constant(Scalar::of(false));
+    // The axis is checked against an input of this rank.
+    let one = none.broadcast_to(&vec![1; others + 1])?;
+    let axis = axis_of(0, &one, along)?;
+    let mut extents = vec![1; others + 1];
+    extents[axis] = length;
+    none.broadcast_to(&extents)
+}
+
+/// A recurrence that is built.
+struct ScanBuilder<'s, 'a> {
+    /// The name of a state in errors.
+    name: &'s dyn Fn(usize) -> String,
+    step: &'s ScanStep<'s, 'a>,
+    state: &'s [Array<'a>],
+    inputs: &'s [Array<'a>],
+    /// The number of inputs whose elements the step takes: none if there is only a length.
+    given: usize,
+    along: Along,
+    /// The number of axes of the index space, without that of the steps.
+    others: usize,
+}
+
+/// The values of a recurrence, or the rank of a captured value that has more axes than the index space has.
+enum Built<'a> {
+    Items(Vec<Array<'a>>),
+    Captures { rank: usize },
+}
+
+impl<'a> ScanBuilder<'_, 'a> {
+    /// The axis of the index space along which the steps run.
+    fn axis(&self) -> usize {
+        let axis = self.along.axis;
+        if axis < 0 { axis.saturating_add_unsigned(self.others + 1) as usize } else { axis as usize }
+    }
+
+    fn build(&self) -> Result<Built<'a>> {
+        let (axis, states) = (self.axis(), self.state.len());
+        let mut inputs = Vec::with_capacity(self.inputs.len());
+        for (i, input) in self.inputs.iter().enumerate() {
+            inputs.push(self.aligned(i, input)?);
+        }
+        // Each input has the rank of the index space.
+        for input in &mut inputs {
+            while input.rank() <= self.others {
+                *input = input.expand_dims(0)?;
+            }
+        }
+        let shapes = infer::recurrence(SCAN, &known(&inputs), &known(self.state), axis)?;
+        let (shape, dims) = (shapes.others.0, shapes.others.1.map(Arc::new));
+        let elements: Vec<Array<'a>> =
+            inputs.iter().map(|input| placeholder(input.dtype(), &shape, dims.as_ref())).collect();
+
+        let body = |state: &[Array<'a>]| (self.step)(state, &elements[..self.given]).map(|(next, _)| next);
+        let never = |_: &[Array<'a>]| Ok(expr::constant(Scalar::of(false)));
+        let name = self.name;
+        let builder = LoopBuilder {
+            function: SCAN,
+            hidden: 0,
+            condition: &never,
+            body: &body,
+            name,
+            limit: None,
+            made: None,
+        };
+        let dtypes = builder.dtypes(self.state, &shape, dims.as_ref())?;
+        let mut args = Vec::with_capacity(states + inputs.len());
+        for (i, (x, &dtype)) in self.state.iter().zip(&dtypes).enumerate() {
+            args.push(builder.typed(i, x, dtype)?);
+        }
+        let mut placeholders: Vec<Array<'a>> =
+            dtypes.iter().map(|&dtype| placeholder(dtype, &shape, dims.as_ref())).collect();
+        let (made, stamp) = stamped(|| (self.step)(&placeholders, &elements[..self.given]));
+        let (next, outputs) = made?;
+        check_count(outputs.len(), "outputs")?;
+        let next = builder.checked(&placeholders, next)?;
+        placeholders.extend(elements.iter().cloned());
+
+        let mut recorder = Recorder::new(&builder, &placeholders, stamp);
+        let mut ends = Vec::with_capacity(next.len() + outputs.len());
+        for (i, value) in next.iter().chain(&outputs).enumerate() {
+            let what = || match i.checked_sub(states) {
+                None => name(i),
+                Some(output) => format!("output {output}"),
+            };
+            ends.push(recorder.record(&expr::typed(value)?, &what)?);
+        }
+        let Recorder { mut nodes, mut captured, functions, numbered, .. } = recorder;
+        if let Some(rank) = captured.iter().map(Array::rank).max().filter(|rank| *rank > self.others) {
+            return Ok(Built::Captures { rank });
+        }
+        let mut params = dtypes;
+        params.extend(inputs.iter().chain(&captured).map(Array::dtype));
+        let count = inputs.len() as u32;
+        let others: Vec<Array<'a>> = args.iter().chain(&captured).cloned().collect();
+        let shapes = infer::recurrence(SCAN, &known(&inputs), &known(&others), axis)?;
+        let [space, others] = [shapes.space, shapes.others].map(|(shape, dims)| (shape, dims.map(Arc::new)));
+        if let Some(leaf) = numbered {
+            nodes[leaf.index()] = NodeKind::Leaf(params.len() as u32);
+            params.push(DType::Int64);
+            captured.push(numbers(&space, &inputs)?);
+        }
+        let outputs = ends.split_off(states);
+        let region = Region {
+            params,
+            limit: None,
+            is_numbered: numbered.is_some(),
+            nodes,
+            condition: None,
+            next: ends,
+            outputs,
+        };
+        region::check_depth(&region)?;
+        args.extend(inputs);
+        args.extend(captured);
+        let (step, reverse) = (Arc::new(region), self.along.reverse);
+        let items = step.carried() + step.outputs.len();
+        let item = |item: usize| {
+            let (step, functions, args) = (step.clone(), functions.clone(), args.clone());
+            let (axis, item) = (axis as u8, item as u32);
+            let node = RecurrenceNode { step, functions, args, inputs: count, axis, reverse, item };
+            let dtype = node.dtype().ok_or_else(lost)?;
+            let (shape, dims) = if node.is_state() { others.clone() } else { space.clone() };
+            Ok(Array::with_dims(Kind::Recurrence(Box::new(node)), dtype, shape, dims))
+        };
+        (0..items).map(item).collect::<Result<Vec<_>>>().map(Built::Items)
+    }
+
+    /// An input whose axis has as many axes after it as that of the index space.
+    fn aligned(&self, i: usize, input: &Array<'a>) -> Result<Array<'a>> {
+        let (rank, axis) = (input.rank(), axis_of(i, input, self.along)?);
+        let after = self.others - self.axis();
+        if rank - 1 - axis == after {
+            return Ok(input.clone());
+        }
+        if input.dims().is_some() {
+            let why = format!(
+                "{SCAN}: input {i} is {}{}, and others have another number of axes",
+                input.dtype(),
+                input.all_dims()
+            );
+            return Err(
+                Error::new(ErrorKind::Shape, why).with_help("reshape it, or give all of them one rank")
+            );
+        }
+        // As many other axes as possible are moved after the axis, and axes of one element follow it for those that are missing.
+        let behind = after.min(rank - 1);
+        let mut axes: SmallVec<[isize; 6]> =
+            (0..rank as isize).filter(|&other| other != axis as isize).collect();
+        axes.insert(rank - 1 - behind, axis as isize);
+        let moved = input.permute_dims(&axes)?;
+        let mut extents: SmallVec<[usize; 6]> = moved.shape().into();
+        for _ in behind..after {
+            extents.insert(rank - behind, 1);
+        }
+        moved.reshape(&extents.iter().map(|&extent| extent as isize).collect::<Vec<_>>())
+    }
+}
+
+/// The number of each element of an index space in row-major order, as int64.
+fn numbers<'a>(space: &(Shape, Option<Arc<Dims>>), inputs: &[Array<'a>]) -> Result<Array<'a>> {
+    if space.1.is_none() {
+        let all = expr::constant(Scalar::of(false)).broadcast_to(&space.0)?;
+        return number_of_elements(&all);
+    }
+    let of_inputs = whole(inputs)?;
+    match of_inputs.0.dims == space.1 {
+        true => number_of_elements(&of_inputs),
+        false => Ok(expr::constant(Scalar::of(LoopRun::UNNUMBERED as i64))),
+    }
+}
+
+/// The properties of arrays that type inference uses.
+fn known<'x>(arrays: &'x [Array<'_>]) -> Vec<infer::Operand<'x>> {
+    arrays.iter().map(Array::known).collect()
+}
+
+fn lost() -> Error {
+    Error::new(ErrorKind::Internal, "a value of a scan without a dtype")
+}

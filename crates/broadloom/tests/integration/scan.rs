@@ -1,0 +1,988 @@
+//! Recurrences: every expected value is computed by a loop over numbers, one column after another.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use broadloom::prelude::*;
+use broadloom::text::{Library, ParseOptions, Printed, Program};
+use broadloom::{
+    Along, Chunks, Control, Dim, ErrorKind, Executor, HostFunction, In, IntDivision, Kernel, Op, Out,
+    Promotion, Semantics, VectorWidth, scan, try_scan, while_loop,
+};
+use broadloom_core::rewrite::Rules;
+use broadloom_testkit::random::{Arg, Program as Steps, Rng, Step, Tensor, Type, type_of};
+use broadloom_testkit::{differential, edge_cases, elements};
+
+/// A scan of rust numbers: for each column along an axis, the states and outputs of a scalar loop.
+struct Reference {
+    shape: Vec<usize>,
+    axis: usize,
+    reverse: bool,
+}
+
+impl Reference {
+    /// The last states, by column, and the outputs, by element, of a loop that begins with `first` in each column. The step
+    /// takes the state, the linear index of the element and the number of the column.
+    fn run<S: Clone, Y: Clone + Default>(
+        &self,
+        first: S,
+        mut step: impl FnMut(&S, usize, usize) -> (S, Y),
+    ) -> (Vec<S>, Vec<Y>) {
+        let (steps, after) = (self.shape[self.axis], self.shape[self.axis + 1..].iter().product::<usize>());
+        let columns = self.shape[..self.axis].iter().product::<usize>() * after;
+        let mut outputs = vec![Y::default(); columns * steps];
+        let mut last = Vec::new();
+        for column in 0..columns {
+            let mut state = first.clone();
+            for i in 0..steps {
+                let i = if self.reverse { steps - 1 - i } else { i };
+                let element = (column / after * steps + i) * after + column % after;
+                let (next, output) = step(&state, element, column);
+                (state, outputs[element]) = (next, output);
+            }
+            last.push(state);
+        }
+        (last, outputs)
+    }
+}
+
+/// Numbers between -1 and 1 that have no pattern.
+fn noise(count: usize) -> Vec<f64> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// Options for every executor, vector width and some numbers of threads.
+fn ways() -> impl Iterator<Item = Options> {
+    let widths = [VectorWidth::W128, VectorWidth::W256, VectorWidth::W512];
+    let jit = widths.into_iter().map(|width| (Executor::Jit, Some(width)));
+    let executors = jit.chain([(Executor::Interp, None), (Executor::Auto, None)]);
+    executors.flat_map(|(executor, vector_width)| {
+        (1..=3).map(move |threads| Options {
+            executor,
+            vector_width,
+            threads: Some(threads),
+            ..Options::default()
+        })
+    })
+}
+
+fn bits(values: &[f64]) -> Vec<u64> {
+    values.iter().map(|x| x.to_bits()).collect()
+}
+
+/// `s = s / 2 + x`, and the difference to the state before.
+fn halved<'a>([s]: &[Array<'a>; 1], [x]: &[Array<'a>; 1]) -> ([Array<'a>; 1], [Array<'a>; 1]) {
+    let next = s * 0.5 + x;
+    ([next.clone()], [next - s])
+}
+
+fn halved_numbers(s: &f64, x: f64) -> (f64, f64) {
+    let next = s * 0.5 + x;
+    (next, next - s)
+}
+
+/// Compares a scan of `x`, whose elements are `values`, with scalar loops, in every way.
+fn check(x: &Array<'_>, values: &[f64], axis: usize, reverse: bool, what: &str) -> Result<()> {
+    let along = if reverse { Along::axis(axis as isize).reverse() } else { Along::axis(axis as isize) };
+    let ([last], [outputs]) = scan(halved, [Array::scalar(0.25)], [x.clone()], along)?;
+    let reference = Reference { shape: x.shape().to_vec(), axis, reverse };
+    let (wanted, wanted_outputs) = reference.run(0.25, |s, element, _| halved_numbers(s, values[element]));
+    for options in ways() {
+        let got = eval_many_with(&[&last, &outputs], &options)?;
+        let what = format!("{what} {:?} axis {axis} {reverse} {options:?}", x.shape());
+        assert_eq!(outputs.shape(), x.shape());
+        assert_eq!(bits(&got[0].to_vec::<f64>()?), bits(&wanted), "{what}: last");
+        assert_eq!(bits(&got[1].to_vec::<f64>()?), bits(&wanted_outputs), "{what}: outputs");
+        let alone = last.eval_with(&options)?;
+        assert_eq!(bits(&alone.to_vec::<f64>()?), bits(&wanted), "{what}: last alone");
+    }
+    Ok(())
+}
+
+#[test]
+fn each_column_is_a_scalar_loop() -> Result<()> {
+    let shapes: &[&[usize]] = &[
+        &[1],
+        &[2],
+        &[7],
+        &[5000],
+        &[1, 1],
+        &[5, 3],
+        &[40, 33],
+        &[300, 65],
+        &[2, 5000],
+        &[5000, 2],
+        &[129, 70],
+        &[4, 5, 6],
+        &[3, 1, 70, 2],
+    ];
+    for shape in shapes {
+        let values = noise(shape.iter().product());
+        let x = Array::from_shape_vec(shape, values.clone())?;
+        for axis in 0..shape.len() {
+            for reverse in [false, true] {
+                check(&x, &values, axis, reverse, "contiguous")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Inputs that are transposed, reversed, every third element, or one element for several indices.
+#[test]
+fn inputs_have_any_layout() -> Result<()> {
+    let x = Array::from_shape_vec(&[30, 40], noise(1200))?;
+    let every_third = x.slice((.., broadloom::Range::new(None, None, 3)))?;
+    let row = x.slice((..1, ..))?.broadcast_to(&[30, 40])?;
+    let column = x.slice((.., ..1))?.broadcast_to(&[30, 40])?;
+    let one = x.slice((..1, ..1))?.broadcast_to(&[70, 40])?;
+    let cube = x.reshape(&[5, 6, 40])?.permute_dims(&[2, 0, 1])?;
+    let line = x.t().slice((7, ..))?;
+    let inputs = [
+        x.t(),
+        x.flip(0)?,
+        x.flip(1)?,
+        every_third,
+        row,
+        column,
+        one,
+        cube,
+        line,
+        x.t().flip(1)?.slice((.., 3..))?,
+    ];
+    for (i, x) in inputs.iter().enumerate() {
+        let values = x.to_vec::<f64>()?;
+        for axis in 0..x.rank() {
+            for reverse in [false, true] {
+                check(x, &values, axis, reverse, &format!("layout {i}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// States, inputs and outputs of different dtypes, and values that are used in the step: numbers, arrays that lack the axis, and
+/// computed ones.
+#[test]
+fn a_step_has_several_states_inputs_and_outputs() -> Result<()> {
+    let (steps, rows, cols) = (37, 3, 50);
+    let x: Vec<f32> = noise(steps * rows * cols).into_iter().map(|x| x as f32).collect();
+    let n: Vec<u8> = (0..steps * cols).map(|i| (i * 7 % 251) as u8).collect();
+    let scale: Vec<f32> = (0..rows).map(|i| i as f32 + 0.5).collect();
+    let column = |element: usize| element % (rows * cols);
+    let at = |element: usize| (element / (rows * cols)) * cols + element % cols;
+    let reference = Reference { shape: vec![steps, rows, cols], axis: 0, reverse: false };
+    type State = (f32, i64, bool, u8);
+    let step = |(sum, count, flag, most): &State, element: usize, _: usize| {
+        let (x, n) = (x[element], n[at(element)]);
+        let factor = (scale[column(element) / cols] * 2.0 + 1.0) * 0.25;
+        let sum = sum * factor + x;
+        let next = (sum, count + i64::from(x > 0.0), *flag ^ (n > 100), n.max(*most));
+        let outputs = (f64::from(sum) * 2.0, *most, sum < 0.0, *count);
+        (next, outputs)
+    };
+    let (last, outputs) = reference.run((0.0, -5, true, 3), step);
+    let xs = Array::from_shape_vec(&[steps, rows, cols], x.clone())?;
+    let ns = Array::from_shape_vec(&[steps, 1, cols], n.clone())?;
+    let scales = Array::from_shape_vec(&[rows, 1], scale.clone())? * 2 + 1;
+    let (states, results) = scan(
+        |[sum, count, flag, most], [x, n]| {
+            let next_sum = sum * (&scales * 0.25) + x;
+            let next = [
+                next_sum.clone(),
+                count + x.greater(0).astype(DType::Int64),
+                flag ^ n.greater(100),
+                n.maximum(most),
+            ];
+            (next, [next_sum.astype(DType::Float64) * 2, most.clone(), next_sum.less(0), count.clone()])
+        },
+        [Array::scalar(0.0), Array::scalar(-5_i64), Array::scalar(true), Array::from_vec(vec![3_u8])],
+        [xs, ns],
+        0,
+    )?;
+    let all: Vec<&Array<'_>> = states.iter().chain(&results).collect();
+    for options in ways() {
+        let got = eval_many_with(&all, &options)?;
+        assert_eq!(got[0].shape(), [rows, cols]);
+        assert_eq!(got[4].shape(), [steps, rows, cols]);
+        let each = |i: usize| got[i].clone();
+        let same =
+            each(0).to_vec::<f32>()?.iter().map(|x| x.to_bits()).eq(last.iter().map(|s| s.0.to_bits()));
+        assert!(same, "{options:?}");
+        assert_eq!(each(1).to_vec::<i64>()?, last.iter().map(|s| s.1).collect::<Vec<_>>(), "{options:?}");
+        assert_eq!(each(2).to_vec::<bool>()?, last.iter().map(|s| s.2).collect::<Vec<_>>(), "{options:?}");
+        assert_eq!(each(3).to_vec::<u8>()?, last.iter().map(|s| s.3).collect::<Vec<_>>(), "{options:?}");
+        let doubled: Vec<f64> = outputs.iter().map(|y| y.0).collect();
+        assert_eq!(bits(&each(4).to_vec::<f64>()?), bits(&doubled), "{options:?}");
+        assert_eq!(each(5).to_vec::<u8>()?, outputs.iter().map(|y| y.1).collect::<Vec<_>>(), "{options:?}");
+        assert_eq!(each(6).to_vec::<bool>()?, outputs.iter().map(|y| y.2).collect::<Vec<_>>(), "{options:?}");
+        assert_eq!(each(7).to_vec::<i64>()?, outputs.iter().map(|y| y.3).collect::<Vec<_>>(), "{options:?}");
+        // Some of the values alone.
+        let some = eval_many_with(&[all[6], all[1]], &options)?;
+        assert_eq!(some[1].to_vec::<i64>()?, last.iter().map(|s| s.1).collect::<Vec<_>>());
+        assert_eq!(some[0].to_vec::<bool>()?, outputs.iter().map(|y| y.2).collect::<Vec<_>>());
+    }
+    Ok(())
+}
+
+#[test]
+fn every_dtype_is_a_state() -> Result<()> {
+    macro_rules! sums {
+        ($($t:ty),*) => {$({
+            let x: Vec<$t> = (0..300).map(|i| (i % 5) as u8 as $t).collect();
+            for shape in [&[300][..], &[30, 10], &[2, 150]] {
+                let xs = Array::from_shape_vec(shape, x.clone())?;
+                let ([last], [sums]) =
+                    scan(|[s], [x]| ([s + x], [s * x]), [Array::scalar(1)], [xs], 0)?;
+                let reference = Reference { shape: shape.to_vec(), axis: 0, reverse: false };
+                let (wanted, products) = reference.run(1 as $t, |s, element, _| {
+                    let next = x[element].plus(*s);
+                    (next, x[element].times(*s))
+                });
+                for options in ways() {
+                    let got = eval_many_with(&[&last, &sums], &options)?;
+                    assert_eq!(got[0].to_vec::<$t>()?, wanted, "{} {options:?}", stringify!($t));
+                    assert_eq!(got[1].to_vec::<$t>()?, products, "{} {options:?}", stringify!($t));
+                }
+            }
+        })*};
+    }
+    trait Wraps: Copy {
+        fn plus(self, other: Self) -> Self;
+        fn times(self, other: Self) -> Self;
+    }
+    macro_rules! wraps {
+        ($($t:ty, $add:expr, $mul:expr;)*) => {$(
+            impl Wraps for $t {
+                fn plus(self, other: $t) -> $t { $add(self, other) }
+                fn times(self, other: $t) -> $t { $mul(self, other) }
+            }
+        )*};
+    }
+    wraps! {
+        i8, i8::wrapping_add, i8::wrapping_mul;
+        i16, i16::wrapping_add, i16::wrapping_mul;
+        i32, i32::wrapping_add, i32::wrapping_mul;
+        i64, i64::wrapping_add, i64::wrapping_mul;
+        u8, u8::wrapping_add, u8::wrapping_mul;
+        u16, u16::wrapping_add, u16::wrapping_mul;
+        u32, u32::wrapping_add, u32::wrapping_mul;
+        u64, u64::wrapping_add, u64::wrapping_mul;
+        f32, |a: f32, b: f32| a + b, |a: f32, b: f32| a * b;
+        f64, |a: f64, b: f64| a + b, |a: f64, b: f64| a * b;
+    }
+    sums!(i8, i16, i32, i64, u8, u16, u32, u64, f32, f64);
+    // Each step rounds to float16.
+    let halves: Vec<f16> = (1..60).map(|i| f16::from_f32(i as f32 / 7.0)).collect();
+    let ([last], []) =
+        scan(|[s], [x]| ([s + x], []), [Array::scalar(0)], [Array::from_vec(halves.clone())], 0)?;
+    let wanted = halves.iter().fold(0.0, |s: f32, x| f16::from_f32(s + x.to_f32()).to_f32());
+    for options in ways() {
+        assert_eq!(last.eval_with(&options)?.astype(DType::Float32).item::<f32>()?, wanted, "{options:?}");
+    }
+    Ok(())
+}
+
+/// The states may have more elements than the inputs, and so may a value that is used in the step; inputs may have different
+/// ranks. Without inputs there is a length.
+#[test]
+fn values_broadcast_along_the_other_axes() -> Result<()> {
+    let x = Array::from_vec(vec![1.0_f64, 2.0, 4.0]);
+    let start = Array::from_vec(vec![0.0_f64, 10.0]);
+    let sum = |[s]: &[Array<'static>; 1], [x]: &[Array<'static>; 1]| ([s + x], [s + x]);
+    let ([last], [sums]) = scan(sum, [start.clone()], [x.clone()], 0)?;
+    assert_eq!((sums.shape(), last.to_vec::<f64>()?), (&[3, 2][..], vec![7.0, 17.0]));
+    assert_eq!(sums.to_vec::<f64>()?, [1.0, 11.0, 3.0, 13.0, 7.0, 17.0]);
+    let (_, [sums]) = scan(sum, [start.clone()], [x.clone()], -1)?;
+    assert_eq!((sums.shape(), sums.to_vec::<f64>()?), (&[2, 3][..], vec![1.0, 3.0, 7.0, 11.0, 13.0, 17.0]));
+    let (_, [sums]) = scan(sum, [Array::from_shape_vec(&[2, 1], vec![0.0, 10.0])?], [x.clone()], 0)?;
+    assert_eq!((sums.shape(), sums.to_vec::<f64>()?.len()), (&[3, 2, 1][..], 6));
+
+    let weights = Array::from_vec(vec![1.0_f64, -1.0]);
+    let ([last], [sums]) =
+        scan(|[s], [x]| ([s + x * &weights], [s.clone()]), [Array::scalar(0.5)], [x.clone()], 0)?;
+    assert_eq!(last.to_vec::<f64>()?, [7.5, -6.5]);
+    assert_eq!(sums.to_vec::<f64>()?, [0.5, 0.5, 1.5, -0.5, 3.5, -2.5]);
+
+    // An array with as many elements as there are steps is the same at each of them.
+    let wide = Array::from_shape_vec(&[3, 3], vec![1.0_f64, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])?;
+    for axis in [0, 1] {
+        let ([last], []) = scan(|[s], [w]| ([s * &x + w], []), [Array::scalar(0.0)], [wide.clone()], axis)?;
+        let w = |i: usize, j: usize| if axis == 0 { (3 * i + j + 1) as f64 } else { (3 * j + i + 1) as f64 };
+        let wanted = [1.0, 2.0, 4.0].iter().enumerate();
+        let wanted = wanted.map(|(j, x)| (0..3).fold(0.0, |s, i| s * x + w(i, j)));
+        assert_eq!(last.to_vec::<f64>()?, wanted.collect::<Vec<_>>(), "axis {axis}");
+    }
+
+    // Inputs of different ranks: that of one axis has the same elements for all others.
+    for (axis, wanted) in [(0, vec![1.0, 11.0, 21.0]), (1, vec![0.0, 11.0, 22.0])] {
+        let along = Array::from_vec(if axis == 0 { vec![1.0_f64, 1.0] } else { vec![0.0_f64, 1.0, 2.0] });
+        let grid = Array::from_shape_vec(&[2, 3], vec![0.0_f64, 10.0, 20.0, 0.0, 10.0, 20.0])?;
+        let (_, [sums]) = scan(
+            |[s], [a, b]| ([s.clone()], [a + b]),
+            [Array::scalar(0_i32)],
+            [grid, if axis == 0 { along } else { along.expand_dims(0)? }],
+            axis,
+        )?;
+        assert_eq!(sums.to_vec::<f64>()?[..3], wanted[..], "axis {axis}");
+    }
+
+    let powers = |[s]: &[Array<'static>; 1], []: &[Array<'static>; 0]| ([s * 2], [s.clone()]);
+    let ([last], [all]) = scan(powers, [Array::from_vec(vec![1_i64, 3])], [], Along::axis(0).length(5))?;
+    assert_eq!(last.to_vec::<i64>()?, [32, 96]);
+    assert_eq!(all.to_vec::<i64>()?, [1, 3, 2, 6, 4, 12, 8, 24, 16, 48]);
+    let ([last], [all]) = scan(powers, [Array::scalar(1_i64)], [], Along::axis(-1).length(4).reverse())?;
+    assert_eq!((last.item::<i64>()?, all.to_vec::<i64>()?), (16, vec![8, 4, 2, 1]));
+    Ok(())
+}
+
+#[test]
+fn of_no_elements_the_state_is_the_initial_one() -> Result<()> {
+    let sum = |[s]: &[Array<'static>; 1], [x]: &[Array<'static>; 1]| ([s + x], [s + x]);
+    for options in ways() {
+        for reverse in [false, true] {
+            let none = Array::from_shape_vec(&[0, 3], Vec::<f64>::new())?;
+            let along = if reverse { Along::axis(0).reverse() } else { Along::axis(0) };
+            let ([last], [sums]) = scan(sum, [Array::from_vec(vec![1.0, 2.0, 3.0])], [none.clone()], along)?;
+            let got = eval_many_with(&[&last, &sums], &options)?;
+            assert_eq!((got[0].to_vec::<f64>()?, got[1].shape()), (vec![1.0, 2.0, 3.0], &[0, 3][..]));
+            let along = if reverse { Along::axis(1).reverse() } else { Along::axis(1) };
+            let ([last], [sums]) = scan(sum, [Array::scalar(4.0)], [none], along)?;
+            let got = eval_many_with(&[&last, &sums], &options)?;
+            assert_eq!((got[0].shape(), got[1].shape()), (&[0][..], &[0, 3][..]));
+        }
+        let empty = Array::from_vec(Vec::<f64>::new());
+        let ([last], [sums]) = scan(sum, [Array::scalar(4.0)], [empty], 0)?;
+        let got = eval_many_with(&[&last, &sums], &options)?;
+        assert_eq!((got[0].item::<f64>()?, got[1].shape()), (4.0, &[0][..]));
+    }
+    Ok(())
+}
+
+/// What computes the inputs, and what reads the results: functions, views, reductions, other scans.
+#[test]
+fn the_results_of_scans_are_arrays_like_others() -> Result<()> {
+    let (steps, cols) = (40, 64);
+    let values = noise(steps * cols);
+    let x = Array::from_shape_vec(&[steps, cols], values.clone())?;
+    let reference = Reference { shape: vec![steps, cols], axis: 0, reverse: false };
+    let column = |element: usize| element % cols;
+    let scaled = |element: usize| values[element] * values[element] + values[column(element)];
+    let (last, sums) = reference.run(0.0, |s: &f64, element, _| (s + scaled(element), s + scaled(element)));
+    let input = &x * &x + x.slice(0)?;
+    let ([end], [all]) = scan(|[s], [x]| ([s + x], [s + x]), [Array::scalar(0.0)], [input], 0)?;
+    let (turned, second) = (all.t(), all.slice((1, ..))?);
+    // The scan of a scan, in the other direction and along the other axis.
+    let ([twice], []) = scan(
+        |[s], [x, e]| ([s * 0.5 + x - e], []),
+        [Array::scalar(0.0)],
+        [all.clone(), end.expand_dims(0)?],
+        Along::axis(1).reverse(),
+    )?;
+    let backwards = Reference { shape: vec![steps, cols], axis: 1, reverse: true };
+    let (wanted_twice, _) =
+        backwards.run(0.0, |s: &f64, element, _| (s * 0.5 + sums[element] - last[column(element)], ()));
+    for options in ways() {
+        let read = &all - &end;
+        let got = eval_many_with(&[&turned, &second, &read, &twice, &all.max(0)?, &end], &options)?;
+        let wanted: Vec<f64> = (0..cols)
+            .flat_map(|c| (0..steps).map(move |r| (r, c)))
+            .map(|(r, c)| sums[r * cols + c])
+            .collect();
+        assert_eq!(bits(&got[0].to_vec::<f64>()?), bits(&wanted), "{options:?}");
+        assert_eq!(bits(&got[1].to_vec::<f64>()?), bits(&sums[cols..2 * cols]), "{options:?}");
+        let wanted: Vec<f64> = sums.iter().enumerate().map(|(i, s)| s - last[column(i)]).collect();
+        assert_eq!(bits(&got[2].to_vec::<f64>()?), bits(&wanted), "{options:?}");
+        assert_eq!(bits(&got[3].to_vec::<f64>()?), bits(&wanted_twice), "{options:?}");
+        let most = (0..cols).map(|c| (0..steps).map(|r| sums[r * cols + c]).fold(f64::MIN, f64::max));
+        assert_eq!(bits(&got[4].to_vec::<f64>()?), bits(&most.collect::<Vec<_>>()), "{options:?}");
+        assert_eq!(bits(&got[5].to_vec::<f64>()?), bits(&last), "{options:?}");
+    }
+    // Into memory with other strides, and over the input itself.
+    let mut own = Array::from_shape_vec(&[steps, cols], values.clone())?;
+    let (_, [all]) = scan(|[s], [x]| ([s + x], [s + x]), [Array::scalar(0.0)], [own.clone()], 1)?;
+    let wanted = all.to_vec::<f64>()?;
+    all.eval_into_array(&mut own)?;
+    assert_eq!(bits(&own.to_vec::<f64>()?), bits(&wanted));
+    Ok(())
+}
+
+#[test]
+fn loops_and_host_functions_are_called_in_steps() -> Result<()> {
+    // The number of halvings until the sum is below 1 follows from the sum.
+    let values: Vec<f64> = noise(60 * 7).into_iter().map(|x| x.abs() * 10.0).collect();
+    for shape in [&[60, 7][..], &[420]] {
+        let x = Array::from_shape_vec(shape, values.clone())?;
+        for limit in [None, Some(3_u64)] {
+            let step = |[s]: &[Array<'static>; 1], [x]: &[Array<'static>; 1]| {
+                let halve = |[s, n]: &[Array<'static>; 2]| [s * 0.5, n + 1];
+                let start = [s + x, Array::scalar(0_i64)];
+                let [s, n] = while_loop(|[s, _]| s.greater_equal(1), halve, start, limit).expect("a loop");
+                ([s], [n])
+            };
+            let ([last], [counts]) = scan(step, [Array::scalar(0.0)], [x.clone()], 0)?;
+            let reference = Reference { shape: shape.to_vec(), axis: 0, reverse: false };
+            let (wanted, wanted_counts) = reference.run(0.0, |s: &f64, element, _| {
+                let (mut s, mut n) = (s + values[element], 0_i64);
+                while s >= 1.0 && limit.is_none_or(|limit| n < limit as i64) {
+                    (s, n) = (s * 0.5, n + 1);
+                }
+                (s, n)
+            });
+            for options in ways() {
+                let got = eval_many_with(&[&last, &counts], &options)?;
+                assert_eq!(bits(&got[0].to_vec::<f64>()?), bits(&wanted), "{options:?}");
+                assert_eq!(got[1].to_vec::<i64>()?, wanted_counts, "{options:?}");
+            }
+        }
+        // An element that does not end is named by its number in the index space.
+        let at = Array::from_shape_vec(shape, (0..420).map(|i| i != 37 && i != 300).collect::<Vec<bool>>())?;
+        let step = |[s]: &[Array<'static>; 1], [ends]: &[Array<'static>; 1]| {
+            let [s] = while_loop(|_| ends.logical_not(), |[s]| [s + 1], [s.clone()], None).expect("a loop");
+            ([s], [])
+        };
+        let ([stuck], []) = scan(step, [Array::scalar(0_i64)], [at], 0)?;
+        let options = Options { max_iterations: 100, ..Options::default() };
+        let error = stuck.eval_with(&options).expect_err("stuck");
+        assert!(error.kind() == ErrorKind::Limit && error.to_string().contains("element 37 "), "{error}");
+    }
+    for (shape, executor) in [(&[12, 5][..], Executor::Interp), (&[60], Executor::Interp)] {
+        let calls = std::sync::Arc::new(AtomicUsize::new(0));
+        let counted = calls.clone();
+        let f = HostFunction::new("half", move |x: f64| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            x / 2.0
+        })?;
+        let x = Array::from_shape_vec(shape, values[..60].to_vec())?;
+        let half = |[s]: &[Array<'static>; 1], [x]: &[Array<'static>; 1]| {
+            let half = Array::call(&f, &[s + x]).expect("float64");
+            ([half.clone()], [half])
+        };
+        let (_, [halves]) = scan(half, [Array::scalar(1.0)], [x], 0)?;
+        let reference = Reference { shape: shape.to_vec(), axis: 0, reverse: false };
+        let (_, wanted) = reference.run(1.0, |s: &f64, element, _| {
+            let half = (s + values[element]) / 2.0;
+            (half, half)
+        });
+        let got = halves.eval_with(&Options { executor, ..Options::default() })?;
+        assert_eq!(bits(&got.to_vec::<f64>()?), bits(&wanted));
+        assert_eq!(calls.load(Ordering::Relaxed), 60, "once for each element: {shape:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn divisions_by_zero_are_errors_by_option() -> Result<()> {
+    for shape in [&[50][..], &[10, 5], &[2, 25]] {
+        for zero in [None, Some(0), Some(49)] {
+            let mut divisors = vec![3_i32; 50];
+            zero.into_iter().for_each(|at| divisors[at] = 0);
+            let x = Array::from_shape_vec(shape, divisors)?;
+            let ([last], []) = scan(|[s], [x]| ([(s + 7).floor_divide(x)], []), [Array::scalar(5)], [x], 0)?;
+            for options in ways() {
+                let options = Options { int_division: IntDivision::Error, ..options };
+                let done = last.eval_with(&options);
+                assert_eq!(done.is_err(), zero.is_some(), "{shape:?} {zero:?} {options:?}");
+                if let Err(error) = done {
+                    assert_eq!(error.kind(), ErrorKind::ZeroDivision);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A NaN that is only moved keeps its bits; a computed one has the one bit pattern, also where a later step reads its sign.
+#[test]
+fn nans_have_the_bits_of_the_scalar_meaning() -> Result<()> {
+    let own = f64::from_bits(0xfff8_0000_0000_1234);
+    let x = Array::from_vec(vec![own, 1.0, f64::INFINITY, 2.0]);
+    for options in ways() {
+        let (states, [before]) = scan(
+            |[a, b], [x]| ([x.clone(), a.clone()], [b.clone()]),
+            [Array::scalar(0.0), Array::scalar(own)],
+            [x.clone()],
+            0,
+        )?;
+        let got = eval_many_with(&[&before, &states[1]], &options)?;
+        assert_eq!(bits(&got[0].to_vec::<f64>()?), bits(&[own, 0.0, own, 1.0]), "{options:?}");
+        let ([nan, signs], []) = scan(
+            |[nan, signs], [x]| {
+                let difference = (nan + x) - (nan + x);
+                ([difference, signs + nan.signbit().astype(DType::Int64)], [])
+            },
+            [Array::scalar(own), Array::scalar(0_i64)],
+            [x.clone()],
+            0,
+        )?;
+        let got = eval_many_with(&[&nan, &signs], &options)?;
+        assert_eq!(bits(&got[0].to_vec::<f64>()?), [0x7ff8_0000_0000_0000], "{options:?}");
+        assert_eq!(got[1].item::<i64>()?, 1, "only the initial NaN is negative: {options:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn numbers_take_the_dtypes_of_the_step() -> Result<()> {
+    let x = Array::from_vec(vec![1.0_f32, 2.0]);
+    let ([s, n, flag], []) = scan(
+        |[s, n, flag], [x]| ([s + x, n + 1, flag.logical_not()], []),
+        [Array::scalar(0.5), Array::scalar(0), Array::scalar(true)],
+        [x.clone()],
+        0,
+    )?;
+    assert_eq!([s.dtype(), n.dtype(), flag.dtype()], [DType::Float32, DType::Int32, DType::Bool]);
+    // The dtype of one follows from that of another.
+    let ([a, b], []) =
+        scan(|[a, b], [x]| ([b * 2, a + x], []), [Array::scalar(1), Array::scalar(2)], [x], 0)?;
+    assert_eq!([a.dtype(), b.dtype()], [DType::Float32; 2]);
+    let bytes = Array::from_vec(vec![1_u8]);
+    let refused = scan(|[s], [x]| ([s + x], []), [Array::scalar(300)], [bytes], 0);
+    let refused = refused.map(|([s], [])| s).expect_err("no uint8");
+    assert!(
+        refused.to_string().contains("scan: state 0") && refused.kind() == ErrorKind::Literal,
+        "{refused}"
+    );
+    Ok(())
+}
+
+#[test]
+fn what_can_not_be_a_scan_is_refused_when_it_is_built() -> Result<()> {
+    type Values = Vec<Array<'static>>;
+    type Made = Result<(Values, Values)>;
+    type Step<'f> = &'f dyn Fn(&[Array<'static>], &[Array<'static>]) -> Made;
+    let x = || Array::from_shape_vec(&[4, 3], vec![1.0_f32; 12]).expect("a shape");
+    let state = || Array::from_vec(vec![1.0_f32, 2.0, 3.0]);
+    let cases: &[(Step<'_>, ErrorKind, &str)] = &[
+        (
+            &|s, _| Ok((vec![s[0].astype(DType::Float64)], vec![])),
+            ErrorKind::DType,
+            "scan: state 0 is float32, but becomes float64",
+        ),
+        (
+            &|_, _| Ok((vec![Array::from_vec(vec![1.0_f32, 2.0])], vec![])),
+            ErrorKind::Shape,
+            "scan: state 0 is float32[3], but becomes float32[2]",
+        ),
+        (&|s, _| Ok((vec![s[0].sum(())?], vec![])), ErrorKind::Shape, "scan: state 0 is made by sum"),
+        (
+            &|s, x| Ok((vec![s[0].clone()], vec![x[0].flip(0)?])),
+            ErrorKind::Shape,
+            "scan: output 0 is made by",
+        ),
+        (&|_, _| Ok((vec![], vec![])), ErrorKind::Arity, "scan: the body of 1 carried values returns 0"),
+        (
+            &|s, x| {
+                let inner =
+                    |s: &[Array<'static>], x: &[Array<'static>]| Ok((vec![s[0].try_add(&x[0])?], vec![]));
+                let (last, _) = try_scan(&inner, &[s[0].sum(())?], &[x[0].clone()], 0)?;
+                Ok((last, vec![]))
+            },
+            ErrorKind::Shape,
+            "made by",
+        ),
+        (
+            &|s, x| Ok((vec![s[0].try_add(&x[0])?.try_add(Array::from_vec(vec![1.0_f32; 2]))?], vec![])),
+            ErrorKind::Shape,
+            "cannot broadcast",
+        ),
+        (&|s, _| Ok((s.to_vec(), vec![s[0].clone(); 65])), ErrorKind::Limit, "65 outputs, the limit is 64"),
+    ];
+    for (step, kind, why) in cases {
+        let error = try_scan(*step, &[state()], &[x()], 0).map(drop).expect_err(why);
+        assert!(error.kind() == *kind && error.to_string().contains(why), "{why}: {error}");
+    }
+    let keep: Step<'_> = &|s, _| Ok((s.to_vec(), vec![]));
+    let refused = |state: Values, inputs: Values, along: Along| {
+        try_scan(keep, &state, &inputs, along).map(drop).expect_err("refused")
+    };
+    for (error, kind, why) in [
+        (refused(vec![], vec![x()], 0.into()), ErrorKind::Arity, "there is no state"),
+        (refused(vec![state()], vec![], 0.into()), ErrorKind::Arity, "neither inputs nor a length"),
+        (refused(vec![state(); 65], vec![x()], 0.into()), ErrorKind::Limit, "65 states"),
+        (refused(vec![state()], vec![x()], 2.into()), ErrorKind::Shape, "has no axis 2"),
+        (refused(vec![state()], vec![x()], (-3).into()), ErrorKind::Shape, "has no axis -3"),
+        (
+            refused(vec![state()], vec![x(), x().slice((..2, ..))?], 0.into()),
+            ErrorKind::Shape,
+            "input 1 has 2 elements",
+        ),
+        (refused(vec![state()], vec![x()], Along::axis(0).length(5)), ErrorKind::Shape, "the length 5"),
+        (refused(vec![state()], vec![Array::scalar(1.0)], 0.into()), ErrorKind::Shape, "has no axis 0"),
+        (
+            refused(vec![Array::from_vec(vec![1.0; 2])], vec![x()], 0.into()),
+            ErrorKind::Shape,
+            "cannot broadcast",
+        ),
+    ] {
+        assert!(error.kind() == kind && error.to_string().contains(why), "{why}: {error}");
+    }
+    // A scan is no part of a loop's body.
+    let body = |s: &[Array<'static>]| {
+        let (last, _) = try_scan(keep, &[Array::scalar(0.0_f32)], &[s[0].clone()], 0)?;
+        Ok(last)
+    };
+    let error = broadloom::try_while_loop(&|s| s[0].try_less(5.0), &body, &[state()], Some(3));
+    let error = error.map(drop).expect_err("a scan in a loop");
+    assert!(error.to_string().contains("is made by scan"), "{error}");
+    Ok(())
+}
+
+/// Kernels with dynamic dimensions have scans, which are bound to extents of each call.
+#[test]
+fn kernels_have_scans() -> Result<()> {
+    let x = Array::input("x", DType::Float64, &["n".into(), Dim::from("m")])?;
+    let ([last], [all]) = scan(halved, [Array::scalar(0.25)], [x.clone()], 0)?;
+    let kernel = Kernel::new(&[&last, &all], &[&x], &Options::default())?;
+    for (steps, cols) in [(5, 3), (1, 1), (100, 40), (40, 100)] {
+        let values = noise(steps * cols);
+        let (mut ends, mut outputs) = (vec![0.0; cols], vec![0.0; steps * cols]);
+        let shape = &[steps, cols];
+        let results = [Out::shaped(&mut ends, &shape[1..]), Out::shaped(&mut outputs, shape)];
+        kernel.run(&[In::shaped(&values, shape)], results)?;
+        let reference = Reference { shape: vec![steps, cols], axis: 0, reverse: false };
+        let (wanted, wanted_outputs) = reference.run(0.25, |s, i, _| halved_numbers(s, values[i]));
+        assert_eq!((bits(&ends), bits(&outputs)), (bits(&wanted), bits(&wanted_outputs)));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_long_scan_can_be_stopped() -> Result<()> {
+    let x = Array::from_vec(noise(1 << 22));
+    for (input, axis) in
+        [(x.clone(), 0), (x.reshape(&[1 << 14, 1 << 8])?, 0), (x.reshape(&[1 << 8, 1 << 14])?, 1)]
+    {
+        let ([last], []) =
+            scan(|[s], [x]| ([(s * 0.5 + x).sin().exp().log1p()], []), [Array::scalar(0.0)], [input], axis)?;
+        for executor in [Executor::Interp, Executor::Jit] {
+            let options =
+                Options { executor, max_time: Some(Duration::from_millis(2)), ..Options::default() };
+            let begun = Instant::now();
+            let error = last.eval_with(&options).map(drop).expect_err("it takes longer");
+            assert_eq!(error.kind(), ErrorKind::TimeLimit);
+            assert!(begun.elapsed() < Duration::from_millis(400), "{:?}", begun.elapsed());
+        }
+        let cancel = AtomicBool::new(true);
+        let control = Control { cancel: Some(&cancel), ..Control::default() };
+        let error = last.eval_watched(&Options::default(), &control).map(drop).expect_err("cancelled");
+        assert_eq!(error.kind(), ErrorKind::Cancelled);
+    }
+    Ok(())
+}
+
+#[test]
+fn an_explanation_names_the_scan() -> Result<()> {
+    let x = Array::from_shape_vec(&[30, 40], noise(1200))?;
+    let (_, [all]) = scan(halved, [Array::scalar(0.25)], [&x * 2], Along::axis(0).reverse())?;
+    let text = all.explain()?.to_string();
+    for wanted in [
+        "scan (s0 = n0; e0 in n3, axis=0, reverse=true)",
+        "step by step along axis 0, in reverse",
+        "30 steps, one after another",
+        "40 columns",
+    ] {
+        assert!(text.contains(wanted), "{wanted}: {text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn texts_have_scans() -> Result<()> {
+    let (steps, cols) = (9, 4);
+    let values = noise(steps * cols);
+    let x = Array::from_shape_vec(&[steps, cols], values.clone())?;
+    let w = Array::from_vec(vec![0.5, -1.0, 2.0, 0.25]);
+    let inputs = [("x", x.clone()), ("w", w.clone())];
+    let build = |text: &str| -> Result<Vec<Array<'static>>> {
+        let program = Program::parse(text)?;
+        let is_used = |name: &str| program.inputs().any(|input| input.name() == name);
+        let used: Vec<_> = inputs.iter().filter(|(name, _)| is_used(name)).cloned().collect();
+        Ok(program.build(&used)?.into_iter().map(|(_, array)| array).collect())
+    };
+    let of = |s: &f64, x: f64, column: usize| s * [0.5, -1.0, 2.0, 0.25][column] + x;
+    for (axis, reverse) in [("0", ""), ("-2", ", reverse=true"), ("0", ", length=9, reverse=false")] {
+        let head = format!("scan (s = 0.25; v in x, axis={axis}{reverse})");
+        let reference = Reference { shape: vec![steps, cols], axis: 0, reverse: reverse.ends_with("true") };
+        let (last, outputs) = reference.run(0.25, |s, element, column| {
+            let next = of(s, values[element], column);
+            (next, next - s)
+        });
+        let got = build(&format!("s, y = {head} {{ t = s * w + v; y = t - s; s = t }}\nreturn s, y"))?;
+        assert_eq!(bits(&got[0].to_vec::<f64>()?), bits(&last), "{head}");
+        assert_eq!(bits(&got[1].to_vec::<f64>()?), bits(&outputs), "{head}");
+        // The next states are outputs by their names.
+        let sums = build(&format!("_, s = {head} {{ s = s * w + v }}; return s"))?;
+        let (_, next) = reference.run(0.25, |s, element, column| {
+            let next = of(s, values[element], column);
+            (next, next)
+        });
+        assert_eq!(bits(&sums[0].to_vec::<f64>()?), bits(&next), "{head}");
+    }
+    let powers = build("p, all = scan (p = 1; axis=0, length=4) { all = p; p = p * 3 }; return p, all")?;
+    assert_eq!((powers[0].item::<i64>()?, powers[1].to_vec::<i64>()?), (81, vec![1, 3, 9, 27]));
+    assert_eq!(build("scan = w; return scan + scan")?[0].to_vec::<f64>()?[0], 1.0);
+    for (text, kind, why) in [
+        (
+            "s, y = scan (s = 0.0; v in x, axis=0) { s = s + v }; y",
+            ErrorKind::Name,
+            "does not bind its output `y`",
+        ),
+        (
+            "s, w = scan (s = 0.0; v in x, axis=0) { s = s + w }; w",
+            ErrorKind::Name,
+            "does not bind its output `w`",
+        ),
+        (
+            "s, v = scan (s = 0.0; v in x, axis=0) { s = s + v }; v",
+            ErrorKind::Name,
+            "does not bind its output `v`",
+        ),
+        ("s = scan (s = 0.0; s in x, axis=0) { s = s + 1 }; s", ErrorKind::Name, "are named `s`"),
+        ("s = scan (s = 0.0; v in x, along=0) { s = s + v }; s", ErrorKind::Syntax, "no option `along`"),
+        ("s = scan (s = 0.0; v in x, axis=0, axis=1) { s = s + v }; s", ErrorKind::Syntax, "given twice"),
+        ("s = scan (s = 0.0; v in x, axis=w) { s = s + v }; s", ErrorKind::Syntax, "an integer"),
+        ("s = scan (s = 0.0; v in x, reverse=1) { s = s + v }; s", ErrorKind::Syntax, "`true` or `false`"),
+        ("s = scan (s = 0.0; axis=0) { s = s + 1 }; s", ErrorKind::Arity, "neither inputs nor a length"),
+        ("s = scan (s = 0.0; v in x, axis=3) { s = s + v }; s", ErrorKind::Shape, "has no axis 3"),
+        (
+            "s = scan (s = w; v in x, axis=0) { s = astype(s + v, float32) }; s",
+            ErrorKind::DType,
+            "scan: `s` is float64",
+        ),
+        (
+            "s = scan (s = w; v in x, axis=0) { s = s + sum(v) }; s",
+            ErrorKind::Shape,
+            "scan: `s` is made by sum",
+        ),
+        ("s, y = scan (s = 0.0) { s = s + 1 }; s", ErrorKind::Syntax, "`;`"),
+    ] {
+        let error = build(text).map(drop).expect_err(text);
+        assert!(error.kind() == kind && error.to_string().contains(why), "{text}: {error}");
+    }
+    Ok(())
+}
+
+/// What is printed of scans is read back: with captured values, loops and host functions in the step.
+#[test]
+fn printed_scans_are_read_back() -> Result<()> {
+    let (steps, rows, cols) = (6, 3, 4);
+    let x = Array::from_shape_vec(&[rows, steps, cols], noise(rows * steps * cols))?;
+    let w = Array::from_shape_vec(&[rows, 1], noise(rows))?;
+    let f = HostFunction::new("half", |x: f64| x / 2.0)?;
+    let step = |[s, n]: &[Array<'static>; 2], [x, y]: &[Array<'static>; 2]| {
+        let halve = |[s]: &[Array<'static>; 1]| [s * 0.5 + 0.1];
+        let [near] = while_loop(|[s]| s.greater(0.5), halve, [s + x * &w], 7).expect("a loop");
+        let half = Array::call(&f, &[near.clone() - y]).expect("float64");
+        ([half.clone(), n + 1], [s.clone(), half, near])
+    };
+    for along in [Along::axis(1), Along::axis(-2).reverse()] {
+        let inputs = [x.clone(), x.slice((0, .., ..1))?.expand_dims(0)?];
+        let ([last, count], [before, half, near]) =
+            scan(step, [Array::scalar(0.25), Array::scalar(0)], inputs, along)?;
+        for results in
+            [vec![("last", &last), ("e0", &near)], vec![("s", &before), ("n", &count)], vec![("y", &half)]]
+        {
+            let printed = Printed::new(&results)?;
+            let library = Library::new(std::slice::from_ref(&f), "")?;
+            let program = Program::parse_with(&printed.text, &library, &ParseOptions::default())?;
+            let inputs: Vec<_> = printed.inputs.iter().map(|(name, x)| (&**name, x.clone())).collect();
+            for ((_, wanted), (_, got)) in results.iter().zip(program.build(&inputs)?) {
+                assert_eq!(got.dtype(), wanted.dtype(), "{printed}");
+                let [got, wanted] = [&got, *wanted].map(|x| x.astype(DType::Float64).to_vec::<f64>());
+                assert_eq!(bits(&got?), bits(&wanted?), "{printed}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A scan needs all elements along its axis, which an evaluation in chunks can't divide.
+#[test]
+fn chunks_do_not_divide_the_axis_of_a_scan() -> Result<()> {
+    let x = Array::input("x", DType::Float64, &[1000.into(), 8.into()])?;
+    let (_, [all]) = scan(halved, [Array::scalar(0.25)], [x.clone()], 0)?;
+    let options = Options { max_bytes: 10_000, ..Options::default() };
+    let error = Chunks::new(&[&all], &[&x], &options).map(drop).expect_err("too large");
+    assert!(error.is_limit() && error.to_string().contains("scan along axis 0"), "{error}");
+    let (_, [rows]) = scan(halved, [Array::scalar(0.25)], [x.clone()], 1)?;
+    assert!(Chunks::new(&[&rows], &[&x], &options)?.len() > 5);
+    Ok(())
+}
+
+/// A random step over states, inputs and captured values, as a program of 0-d values.
+struct RandomScan {
+    /// The initial states, inputs and captured values, with the position of each element in them for an index of the space.
+    params: Vec<Tensor>,
+    states: usize,
+    inputs: usize,
+    body: Vec<Step>,
+    next: Vec<usize>,
+    outputs: Vec<usize>,
+    /// The index space and the axis.
+    space: Vec<usize>,
+    axis: usize,
+    reverse: bool,
+}
+
+impl RandomScan {
+    fn new(rng: &mut Rng) -> RandomScan {
+        let rank = 1 + rng.below(3);
+        let axis = rng.below(rank);
+        let space: Vec<usize> =
+            (0..rank).map(|i| if i == axis { rng.below(8) } else { 1 + rng.below(5) }).collect();
+        let mut others = space.clone();
+        others.remove(axis);
+        let dtypes =
+            [DType::Float64, DType::Float32, DType::Int32, DType::UInt8, DType::Bool, DType::Float16];
+        let (states, inputs, captured) = (1 + rng.below(3), 1 + rng.below(2), rng.below(3));
+        let mut params = Vec::new();
+        for i in 0..states + inputs + captured {
+            let is_input = (states..states + inputs).contains(&i);
+            let all = if is_input { &space } else { &others };
+            // Some extents are 1, and some leading axes are missing; the first input has all.
+            let keeps = |at: usize, rng: &mut Rng| i == states || is_input && at == axis || rng.chance(2, 3);
+            let mut shape: Vec<usize> =
+                all.iter().enumerate().map(|(at, &n)| if keeps(at, rng) { n } else { 1 }).collect();
+            if !is_input && rng.chance(1, 3) {
+                shape.drain(..rng.below(shape.len() + 1));
+            }
+            let dtype = *rng.pick(&dtypes).expect("dtypes");
+            let values = edge_cases::values(dtype);
+            let bits = (0..shape.iter().product::<usize>());
+            let bits = bits.map(|_| rng.pick(&values).expect("values").bits).collect();
+            params.push(Tensor { dtype, shape, bits });
+        }
+        let mut types: Vec<Type> =
+            params.iter().map(|x| Type { dtype: x.dtype, shape: Vec::new() }).collect();
+        let mut body = Vec::new();
+        let mut push = |types: &mut Vec<Type>, step: Step| -> Option<usize> {
+            types.push(type_of(&step, types, Promotion::Strict).ok()?);
+            body.push(step);
+            Some(types.len() - 1)
+        };
+        let ops: Vec<Op> = Op::public().collect();
+        for _ in 0..2 + rng.below(8) {
+            let op = *rng.pick(&ops).expect("ops");
+            let last = rng.below(types.len());
+            let mut args = Vec::new();
+            for i in 0..op.operands() {
+                let dtype = if op == Op::Where && i == 0 { DType::Bool } else { types[last].dtype };
+                let arg = rng.below(types.len());
+                args.extend(push(&mut types, Step::Cast(arg, dtype)).map(Arg::Step));
+            }
+            push(&mut types, Step::Apply(op, args));
+        }
+        let any = |rng: &mut Rng, types: &[Type]| types.len() - 1 - rng.below(types.len().min(9));
+        let next = (0..states).filter_map(|i| {
+            let (value, dtype) = (any(rng, &types), params[i].dtype);
+            push(&mut types, Step::Cast(value, dtype))
+        });
+        let next = next.collect();
+        let outputs = (0..rng.below(3)).map(|_| any(rng, &types)).collect();
+        let reverse = rng.chance(1, 2);
+        RandomScan { params, states, inputs, body, next, outputs, space, axis, reverse }
+    }
+
+    /// The bits of the last states and the outputs, step by step and column by column.
+    fn expected(&self) -> Vec<Vec<u64>> {
+        let columns: Vec<usize> =
+            self.space.iter().enumerate().filter(|(i, _)| *i != self.axis).map(|x| *x.1).collect();
+        let steps = self.space[self.axis];
+        let elements: usize = self.space.iter().product();
+        let mut results = vec![Vec::new(); self.states];
+        results.extend(self.outputs.iter().map(|_| vec![0; elements]));
+        for column in 0..columns.iter().product() {
+            let (mut rest, mut index) = (column, vec![0; columns.len()]);
+            for (i, &extent) in columns.iter().enumerate().rev() {
+                (rest, index[i]) = (rest / extent, rest % extent);
+            }
+            let at = |x: &Tensor, index: &[usize]| {
+                let aligned = x.shape.iter().zip(&index[index.len() - x.shape.len()..]);
+                let place =
+                    aligned.fold(0, |at, (&extent, &i)| at * extent + if extent == 1 { 0 } else { i });
+                Tensor { dtype: x.dtype, shape: Vec::new(), bits: vec![x.bits[place]] }
+            };
+            let mut state: Vec<Tensor> = self.params[..self.states].iter().map(|x| at(x, &index)).collect();
+            for step in 0..steps {
+                let step = if self.reverse { steps - 1 - step } else { step };
+                let mut whole = index.clone();
+                whole.insert(self.axis, step);
+                let others = self
+                    .params
+                    .iter()
+                    .enumerate()
+                    .skip(self.states)
+                    .map(|(i, x)| at(x, if i < self.states + self.inputs { &whole } else { &index }));
+                let params = state.iter().cloned().chain(others).map(Step::Input);
+                let roots: Vec<usize> = self.next.iter().chain(&self.outputs).copied().collect();
+                let program = Steps {
+                    steps: params.chain(self.body.iter().cloned()).collect(),
+                    roots,
+                    promotion: Promotion::Strict,
+                    semantics: Semantics::default(),
+                };
+                let values = program.run().expect("a well-typed step").values;
+                state = self.next.iter().map(|&next| values[next].clone()).collect();
+                let element = whole.iter().zip(&self.space).fold(0, |at, (i, extent)| at * extent + i);
+                for (result, &output) in results[self.states..].iter_mut().zip(&self.outputs) {
+                    result[element] = values[output].bits[0];
+                }
+            }
+            for (result, last) in results.iter_mut().zip(&state) {
+                result.push(last.bits[0]);
+            }
+        }
+        results
+    }
+
+    fn build(&self) -> Result<Vec<Array<'static>>> {
+        let params: Vec<Array<'static>> =
+            self.params.iter().map(|x| elements::array(x.dtype, &x.shape, &x.bits)).collect();
+        let (state, others) = params.split_at(self.states);
+        let (inputs, captured) = others.split_at(self.inputs);
+        let step = |state: &[Array<'static>], elements: &[Array<'static>]| {
+            let mut values = [state, elements, captured].concat();
+            for step in &self.body {
+                let value = differential::array(step, &values)?;
+                values.push(value);
+            }
+            let of = |which: &[usize]| which.iter().map(|&i| values[i].clone()).collect();
+            Ok((of(&self.next), of(&self.outputs)))
+        };
+        let along = Along::axis(self.axis as isize - self.space.len() as isize);
+        let (last, outputs) =
+            try_scan(&step, state, inputs, if self.reverse { along.reverse() } else { along })?;
+        Ok([last, outputs].concat())
+    }
+}
+
+#[test]
+fn random_scans_agree_with_scalar_programs() -> Result<()> {
+    let mut rng = Rng::new(0x5ca9);
+    for number in 0..300 {
+        let random = RandomScan::new(&mut rng);
+        let (expected, built) = (random.expected(), random.build()?);
+        let roots: Vec<&Array<'_>> = built.iter().collect();
+        for (i, options) in ways().enumerate() {
+            let rules = if i % 2 == 0 { Rules::On } else { Rules::Off };
+            let got = eval_many_with(&roots, &Options { rules, ..options })?;
+            for (value, (got, expected)) in got.iter().zip(&expected).enumerate() {
+                let found = elements::difference(got.dtype(), &elements::bits(got)?, expected);
+                assert!(
+                    found.is_none(),
+                    "scan {number}, value {value}: {found:?} {i}\n{}",
+                    Printed::new(&[("x", roots[value])])?
+                );
+            }
+        }
+    }
+    Ok(())
+}
