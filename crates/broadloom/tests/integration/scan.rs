@@ -856,7 +856,7 @@ impl RandomScan {
             }
             let dtype = *rng.pick(&dtypes).expect("dtypes");
             let values = edge_cases::values(dtype);
-            let bits = (0..shape.iter().product::<usize>());
+            let bits = 0..shape.iter().product::<usize>();
             let bits = bits.map(|_| rng.pick(&values).expect("values").bits).collect();
             params.push(Tensor { dtype, shape, bits });
         }
