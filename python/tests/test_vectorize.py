@@ -782,6 +782,19 @@ def test_loops_run_only_for_the_elements_that_reach_them() -> None:
     check(g, [-1.0], [0, 1, 2])
     check(g, [1.5], [0, 7])
 
+    def within(x: float, n: int) -> float:
+        total = 0.0
+        for _ in range(n):
+            y = 1.0
+            while y < 10:
+                y += x
+            total += y
+        return total
+
+    # The inner loop would not end, but is not reached.
+    check(within, [-1.0], [0, -1])
+    check(within, [1.5], [0, 3])
+
     def few(n: int) -> int:
         total = 0
         if n < 100:
