@@ -21,7 +21,7 @@ from broadloom._operators import Number, float_of
 
 
 class Refused(Exception):
-    """What a function can't do, and what to write instead. The caller adds the place."""
+    """An error for something that can't be compiled, with what to write instead. The caller adds the place."""
 
     def __init__(self, what: str, advice: str = "") -> None:
         super().__init__(what)

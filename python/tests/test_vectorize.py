@@ -223,7 +223,7 @@ def carried_promotes(x: float, n: int) -> Any:
         b = a
         a = a + 0.5 * x
         flag = flag or a > 2
-    # What a float holds from the first iteration on is no int of Python's in the last ones.
+    # These names hold floats from the beginning, and ints in Python.
     return float(a), float(b), float(c), flag
 
 
@@ -826,6 +826,16 @@ def test_a_loop_that_does_not_end_is_an_error() -> None:
     with pytest.raises(bl.LimitError, match="element 1"):
         bl.vectorize(f)(np.array([-1.0, 2.0]))
 
+    def waiting(x: float) -> float:
+        while x > 0:
+            pass
+        for _ in range(3):
+            y = x  # noqa: F841
+        return x
+
+    # Loops of which no value is used are not computed.
+    assert bl.vectorize(waiting)(np.array([-1.0, 2.0])).tolist() == [-1.0, 2.0]
+
     def many(n: int) -> int:
         k = 0
         for k in range(0, n, 2):  # noqa: B007
@@ -966,7 +976,7 @@ REFUSED: list[tuple[str, int, int, str, str]] = [
         3,
         5,
         "`y` changes its type in the loop: it is a number on one path and a tuple",
-        "apart",
+        "one name for each",
     ),
     (
         "y = x\n    if n:\n        y = (x, x)\n    y = y",
