@@ -407,6 +407,7 @@ NEAR = [0.0, 5.0, 5.5, -(2.0**63), 2.0**63, 2.0**53, 2.0**53 + 2, -(2.0**53), 2.
         (powers, ([1.5, -0.0], [0, 1, 2, 7])),
         (powers_of_known_exponents, ([1, 2, -4],)),
         (comparisons, (EDGES, NEAR)),
+        (comparisons, ([0, 2**64 - 1, 2**63, 2**53 + 1], [*NEAR, 2.0**64])),
         (chains, ([-1.0, 0.5, 2.0, NAN], [0, 1, 3])),
         (logic, ([-1.0, 0.0, -0.0, 2.0, NAN], [0, 1, 3])),
         (conditionals, ([-1.0, 2.0], [0, 1, 3])),
@@ -653,6 +654,27 @@ def test_numbers_are_weak_and_branches_promote() -> None:
     assert [part.dtype.name for part in made] == names.split()
     assert made[1].tolist() == [-3.0, 6.0] and made[2].tolist() == [1.0, 2.0]
     assert made[10].tolist() == [0.0, 2.0] and made[11].tolist() == [0.0, 4.0]
+
+
+def test_integers_of_different_dtypes_are_compared_by_their_values() -> None:
+    @bl.vectorize
+    def f(n, m, k):  # type: ignore[no-untyped-def]
+        below = 0
+        for i in range(-2, 3):
+            below += i < n
+        return n < m, m <= n, n == m, m > -1, n > -1, below, n < 300, k < 300, k > -5, max(n, m)
+
+    made = f(np.array([1, 2**64 - 1], "u8"), np.array([-1, 2**63 - 1]), np.array([7, 255], "u1"))
+    expected = [[False, False], [True, True], [False, False], [False, True], [True, True], [3, 5], [True, False]]
+    assert [part.tolist() for part in made[:7]] == expected
+    assert made[7].all() and made[8].all()
+
+
+def test_the_rule_of_promotion_is_numpys_always(strict: None) -> None:
+    f = bl.vectorize(lambda x, n: x + n * 0.5 if n > 0 else n)
+    x, n = np.array([1, 2], "f4"), np.array([1, -2], "i4")
+    for made in (f(x, n), np.asarray(f(bl.asarray(x), n))):
+        assert made.dtype == np.float64 and made.tolist() == [1.5, -2.0]
 
 
 def test_signatures_choose_by_safe_conversions() -> None:
