@@ -41,7 +41,7 @@ use crate::interleave;
 use crate::leaf::Leaf;
 use crate::lower;
 use crate::memory::{RowBlock, splat_of_memory};
-use crate::scope::{Active, Scope};
+use crate::scope::{Active, BodyScope};
 use crate::slow_path::SlowPaths;
 use crate::value::{LaneLayout, Lanes, scalar_of};
 use crate::vectors::{Vectors, element_flags};
@@ -119,7 +119,7 @@ pub fn function<'a>(
         leaves,
         access,
         vectors: Vectors::new(builder, layout, call_conv),
-        scope: Scope::new(Rc::new(body)),
+        scope: BodyScope::new(Rc::new(body)),
         depth: 0,
         active: None,
         frames: SmallVec::new(),
@@ -182,7 +182,7 @@ struct Emitter<'a> {
     vectors: Vectors<'a>,
     kernel: &'a Kernel,
     /// The body whose values are being emitted: that of the kernel, or of a loop.
-    scope: Scope,
+    scope: BodyScope,
     /// The number of loops around the current values, and the lanes that perform their iteration; `None` for all.
     depth: u32,
     active: Option<Active>,
@@ -405,7 +405,7 @@ impl Emitter<'_> {
             self.step(var, sources, block.as_deref_mut())?;
         }
         // The next level emits constants of its own, because each loop has its own copy of the table's address.
-        let Scope { values, constants, .. } = &mut self.scope;
+        let BodyScope { values, constants, .. } = &mut self.scope;
         constants.drain(..).for_each(|var| values[var.index()] = None);
         Ok(())
     }
@@ -428,7 +428,7 @@ impl Emitter<'_> {
     }
 
     fn value(&mut self, var: Var) -> Result<Lanes> {
-        let Scope { body, values, constants, .. } = &mut self.scope;
+        let BodyScope { body, values, constants, .. } = &mut self.scope;
         if let Some(known) = values.get(var.index()).copied().ok_or_else(undefined)? {
             return Ok(known);
         }

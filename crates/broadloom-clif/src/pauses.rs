@@ -25,10 +25,10 @@ pub(crate) struct LoopContext<'r> {
     /// The number of iterations that are given out at a pause.
     pace: u64,
     run: &'r LoopRun<'r>,
-    outcome: Outcome,
+    outcome: PauseOutcome,
 }
 
-enum Outcome {
+enum PauseOutcome {
     Fine,
     Failed(Error),
     Panicked(Box<dyn Any + Send>),
@@ -53,7 +53,7 @@ impl<'r> LoopContext<'r> {
             most,
             pace,
             run,
-            outcome: Outcome::Fine,
+            outcome: PauseOutcome::Fine,
         }
     }
 
@@ -63,26 +63,26 @@ impl<'r> LoopContext<'r> {
     /// The errors of [`LoopRun::go_on`].
     pub fn finish(self) -> Result<()> {
         match self.outcome {
-            Outcome::Fine => Ok(()),
-            Outcome::Failed(error) => Err(error),
-            Outcome::Panicked(panic) => resume_unwind(panic),
+            PauseOutcome::Fine => Ok(()),
+            PauseOutcome::Failed(error) => Err(error),
+            PauseOutcome::Panicked(panic) => resume_unwind(panic),
         }
     }
 
     /// Ends all loops, now and from now on.
-    fn stop(&mut self, outcome: Outcome) {
+    fn stop(&mut self, outcome: PauseOutcome) {
         self.outcome = outcome;
         (self.goes_on, self.may_begin, self.pace) = (0, 0, 1);
     }
 
     fn look(&mut self) {
-        if !matches!(self.outcome, Outcome::Fine) {
+        if !matches!(self.outcome, PauseOutcome::Fine) {
             return;
         }
         match catch_unwind(AssertUnwindSafe(|| (self.run.go_on)())) {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => self.stop(Outcome::Failed(error)),
-            Err(panic) => self.stop(Outcome::Panicked(panic)),
+            Ok(Err(error)) => self.stop(PauseOutcome::Failed(error)),
+            Err(panic) => self.stop(PauseOutcome::Panicked(panic)),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::value::Lanes;
 use crate::vectors::Vectors;
 
 /// The emitted values of a body.
-pub struct Scope {
+pub struct BodyScope {
     pub body: Rc<Body>,
     /// The lanes of each value of the body; `None` until the value has been emitted.
     pub values: Vec<Option<Lanes>>,
@@ -21,10 +21,10 @@ pub struct Scope {
     pub ended: Vec<SmallVec<[Lanes; 4]>>,
 }
 
-impl Scope {
-    pub fn new(body: Rc<Body>) -> Scope {
+impl BodyScope {
+    pub fn new(body: Rc<Body>) -> BodyScope {
         let (values, ended) = (vec![None; body.len()], vec![SmallVec::new(); body.loops().len()]);
-        Scope { body, values, constants: Vec::new(), ended }
+        BodyScope { body, values, constants: Vec::new(), ended }
     }
 }
 

@@ -412,7 +412,7 @@ pub(crate) struct Recorder<'r, 'a> {
     /// computing it before.
     keeps_all: bool,
     /// Where each node is computed, by address.
-    places: FxHashMap<*const (), Place>,
+    hoisting: FxHashMap<*const (), Hoisting>,
     /// The recorded nodes, by address.
     ids: FxHashMap<*const (), NodeId>,
     /// The nodes that were visited, which must live as long as their addresses are keys.
@@ -426,7 +426,7 @@ pub(crate) struct Recorder<'r, 'a> {
 
 /// Where a node is computed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum Hoisting {
     /// Before the loop.
     Before,
     /// In the loop, though it does not depend on a carried value.
@@ -450,7 +450,7 @@ impl<'r, 'a> Recorder<'r, 'a> {
             placeholders,
             stamp,
             keeps_all: of.limit.is_some_and(|limit| limit <= 1),
-            places: placeholders.iter().map(|x| (address(x), Place::Dependent)).collect(),
+            hoisting: placeholders.iter().map(|x| (address(x), Hoisting::Dependent)).collect(),
             ids: FxHashMap::default(),
             visited: Vec::new(),
             nodes: Vec::new(),
@@ -469,7 +469,7 @@ impl<'r, 'a> Recorder<'r, 'a> {
             if self.ids.contains_key(&at) {
                 continue;
             }
-            let is_inside = self.places[&at] > Place::Before && !matches!(array.0.kind, Kind::Leaf(_));
+            let is_inside = self.hoisting[&at] > Hoisting::Before && !matches!(array.0.kind, Kind::Leaf(_));
             if is_inside && !operands_done {
                 pending.push((array.clone(), true));
                 let operands: Vec<_> = inner_operands(&array).map(|x| (x.clone(), false)).collect();
@@ -484,13 +484,13 @@ impl<'r, 'a> Recorder<'r, 'a> {
         self.ids.get(&address(root)).copied().ok_or_else(lost)
     }
 
-    /// Finds the place of each node.
+    /// Finds out which nodes are hoisted.
     ///
     /// Errors: a node that depends on a carried value and is not element-wise.
     fn mark(&mut self, root: &Array<'a>, what: &dyn Fn() -> String) -> Result<()> {
         let mut pending = vec![(root.clone(), false)];
         while let Some((array, operands_done)) = pending.pop() {
-            if self.places.contains_key(&address(&array)) {
+            if self.hoisting.contains_key(&address(&array)) {
                 continue;
             }
             if !operands_done && array.0.kind.arity() > 0 {
@@ -499,13 +499,13 @@ impl<'r, 'a> Recorder<'r, 'a> {
                 pending.extend(operands);
                 continue;
             }
-            let of_operands = inner_operands(&array).map(|x| self.places[&address(x)]).max();
-            let mut place = of_operands.unwrap_or(Place::Before);
+            let of_operands = inner_operands(&array).map(|x| self.hoisting[&address(x)]).max();
+            let mut hoisting = of_operands.unwrap_or(Hoisting::Before);
             if array.0.kind.is_element_wise() {
                 if array.0.stamp.is_in(self.stamp) && (self.keeps_all || can_fail(&array.0.kind)) {
-                    place = place.max(Place::Kept);
+                    hoisting = hoisting.max(Hoisting::Kept);
                 }
-            } else if place == Place::Dependent {
+            } else if hoisting == Hoisting::Dependent {
                 let function = function(&array.0.kind);
                 let why = format!(
                     "{}: {} is made by {function}, which does not work element by element",
@@ -516,9 +516,9 @@ impl<'r, 'a> Recorder<'r, 'a> {
                     "views, reductions and scans of carried values belong before or after the loop",
                 ));
             } else {
-                place = Place::Before;
+                hoisting = Hoisting::Before;
             }
-            self.places.insert(address(&array), place);
+            self.hoisting.insert(address(&array), hoisting);
             self.visited.push(array);
         }
         Ok(())

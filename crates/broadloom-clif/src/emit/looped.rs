@@ -23,7 +23,7 @@ use smallvec::SmallVec;
 use crate::body::{Lockstep, Region};
 use crate::emit::{Emitter, Sources};
 use crate::pauses::{self, LoopShape};
-use crate::scope::{Active, Scope};
+use crate::scope::{Active, BodyScope};
 use crate::value::{Lanes, integer};
 use crate::vectors::element_flags;
 
@@ -68,7 +68,7 @@ impl Emitter<'_> {
     /// Emits a loop of the current body. Its carried values after the loop are kept for the items.
     pub(super) fn looped(&mut self, index: usize, sources: &Sources) -> Result<()> {
         let region = Rc::clone(&self.scope.body.loops()[index]);
-        let mut inner = Scope::new(Rc::clone(&region.body));
+        let mut inner = BodyScope::new(Rc::clone(&region.body));
         let mut initial: SmallVec<[Lanes; 4]> = SmallVec::new();
         for (i, &arg) in region.args.iter().enumerate() {
             let value = self.value(arg)?;

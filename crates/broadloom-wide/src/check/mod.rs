@@ -65,7 +65,7 @@ pub(crate) fn check(
 type Cursor = InstId;
 
 /// A loop whose body is being checked: the index of its head, and the states at the branches back to it.
-struct OpenLoop {
+struct EnteredLoop {
     head: u32,
     backs: Vec<AllocatorState>,
 }
@@ -77,7 +77,7 @@ struct Checker<'f> {
     convention: Convention,
     constants: FxHashMap<u64, Values>,
     integers: FxHashMap<i64, Values>,
-    loops: Vec<OpenLoop>,
+    loops: Vec<EnteredLoop>,
 }
 
 impl<'f> Checker<'f> {
@@ -337,7 +337,7 @@ impl<'f> Checker<'f> {
     ) -> Result<Cursor, CheckError> {
         let mut head = state.clone();
         loop {
-            self.loops.push(OpenLoop { head: first.index - 1, backs: Vec::new() });
+            self.loops.push(EnteredLoop { head: first.index - 1, backs: Vec::new() });
             let mut at = head.clone();
             let end = self.sequence(body, first, &mut at, &mut None)?;
             let backs = self.loops.pop().map_or(Vec::new(), |open| open.backs);
@@ -417,7 +417,7 @@ impl<'f> Checker<'f> {
         let mut head = state.clone();
         around(self, &mut head, parameter.parameter)?;
         let whole = loop {
-            self.loops.push(OpenLoop { head: first.index - 1, backs: Vec::new() });
+            self.loops.push(EnteredLoop { head: first.index - 1, backs: Vec::new() });
             let mut at = head.clone();
             self.sequence(body, first, &mut at, &mut None)?;
             around(self, &mut at, values[0])?;

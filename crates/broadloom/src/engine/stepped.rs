@@ -16,10 +16,10 @@ use crate::engine::reduce::overlaps;
 use crate::engine::runtime::Executable;
 
 /// The memory of a unit's results, one slab for each output of the kernel.
-type Results<'m> = SmallVec<[Slab<'m>; 4]>;
+type UnitResults<'m> = SmallVec<[Slab<'m>; 4]>;
 
 /// A run of a recurrence: the state that its threads share.
-struct Steps<'s> {
+struct SteppedRun<'s> {
     run: &'s StageRun<'s>,
     of: &'s Recurrence,
     division: &'s Division,
@@ -48,7 +48,7 @@ impl StageRun<'_> {
             let rows = (!is_state).then_some(of.axis);
             slabs.push(Slab::divide(out, dtype.size(), &extents, rows, across, division.width).into_iter());
         }
-        let shares: Vec<(Unit, Mutex<Option<Results<'_>>>)> = of
+        let shares: Vec<(Unit, Mutex<Option<UnitResults<'_>>>)> = of
             .units(&division)
             .map(|unit| {
                 let results = slabs.iter_mut().enumerate().filter_map(|(output, slabs)| {
@@ -58,7 +58,7 @@ impl StageRun<'_> {
                 (unit, Mutex::new(Some(results.collect())))
             })
             .collect();
-        let steps = Steps { run: self, of, division: &division, kernel, inputs: &inputs };
+        let steps = SteppedRun { run: self, of, division: &division, kernel, inputs: &inputs };
         let (next, outcome) = (AtomicUsize::new(0), &self.outcome);
         outcome.share(threads.min(shares.len()), &|| {
             while let Some((unit, results)) = shares.get(next.fetch_add(1, Ordering::Relaxed))
@@ -71,10 +71,10 @@ impl StageRun<'_> {
     }
 }
 
-impl Steps<'_> {
+impl SteppedRun<'_> {
     /// Runs all steps of a unit.
-    fn unit(&self, unit: &Unit, mut results: Results<'_>) -> Result<()> {
-        let Steps { run, of, division, .. } = *self;
+    fn unit(&self, unit: &Unit, mut results: UnitResults<'_>) -> Result<()> {
+        let SteppedRun { run, of, division, .. } = *self;
         let mut faults: SmallVec<[u8; 8]> = SmallVec::from_elem(0, run.outcome.sites());
         let cols = unit.columns.len() * division.copies;
         let done = with_workspace(|Workspace { scratch, memory: working, tiles }| {
@@ -149,13 +149,13 @@ impl Steps<'_> {
 
 /// The steps of a block of the inputs.
 struct StepsOfBlock<'b, 'a, 's, 'm> {
-    steps: &'b Steps<'s>,
+    steps: &'b SteppedRun<'s>,
     block: &'b mut Block<'a>,
     /// The number of columns of a step.
     cols: usize,
     /// For each output of the kernel: the states, beginning with that before the first step, or the elements of a block.
     tiles: &'b mut Tiles,
-    results: &'b mut Results<'m>,
+    results: &'b mut UnitResults<'m>,
 }
 
 impl StepsOfBlock<'_, '_, '_, '_> {
@@ -185,7 +185,7 @@ impl StepsOfBlock<'_, '_, '_, '_> {
         faults: &mut [u8],
         working: &mut WorkingMemory,
     ) -> Result<()> {
-        let Steps { run, of, kernel, .. } = self.steps;
+        let SteppedRun { run, of, kernel, .. } = self.steps;
         let (count, wide) = (rows.len(), cols.len());
         let steps = first..first + count;
         let (states, outputs) = self.tiles.split_at_mut(of.states);
