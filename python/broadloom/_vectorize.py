@@ -215,7 +215,8 @@ def vectorize(
     as by `jit`. NumPy arrays as arguments give NumPy arrays; with an Array among them, the results are lazy Arrays.
 
     - Statements: assignments to names, also of tuples, `if`, `while`, `for` over a `range`, `break`, `continue`, `else`
-      of loops, `return` anywhere, of one value or several. Everything else is refused.
+      of loops, `return` anywhere, of one value or several. Everything else is refused, and so is the
+      use of a name that some path to it does not assign.
     - Functions: `int`, `float`, `bool`, `abs`, `min`, `max`, `round`, `divmod`, `pow`, those of `math`, the element-wise
       ones of broadloom and NumPy, NumPy's dtypes as conversions, other vectorized functions, and Python functions that
       could be vectorized.

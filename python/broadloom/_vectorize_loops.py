@@ -247,18 +247,23 @@ class Loops(Expressions):
                     raise Refused(value.what)
                 made = type_of(value) if made is None else joined(made, type_of(value))
             except Refused as error:
-                self.source.error(node, f"`{name}` changes its type in the loop: {error.what}", "keep numbers apart")
+                self.source.error(node, f"`{name}` changes its type in the loop: {error.what}", "use one name for each")
         assert made is not None
         return made
 
     # The loop of the engine.
 
-    def _built(self, node: ast.While | ast.For, path: Path, counter: Range | None, plan: Plan) -> dict[str, Value]:
-        """The state after the loop."""
+    def _layout(
+        self, node: ast.While | ast.For, path: Path, counter: Range | None, plan: Plan
+    ) -> tuple[dict[str, Type], dict[str, Value]]:
+        """The types of the state, in its order, and the values at its beginning, without those that are 0."""
         types: dict[str, Type] = {**plan.carried, **plan.by_condition, **plan.by_break}
         start: dict[str, Value] = {}
-        is_counted = counter is not None and counter.is_plain and not plan.goes_by_flag
-        if counter is not None and not is_counted:
+        for name in plan.carried:
+            value = path.names[name]
+            assert not isinstance(value, Unset)
+            start[name] = value
+        if counter is not None:
             types[_INDEX], start[_INDEX] = _COUNTER, Var(cast(counter.start, INT))
             if not counter.is_plain:
                 types[_LEFT], start[_LEFT] = Kind(_UNSIGNED, False), Var(_trips(counter))
@@ -268,17 +273,19 @@ class Loops(Expressions):
             types[_BROKE] = _FLAG
         if plan.result is not None:
             types[_RETURNED], types[_RESULT] = _FLAG, plan.result
+        return types, start
+
+    def _built(self, node: ast.While | ast.For, path: Path, counter: Range | None, plan: Plan) -> dict[str, Value]:
+        """The state after the loop."""
+        is_counted = counter is not None and counter.is_plain and not plan.goes_by_flag
+        types, start = self._layout(node, path, None if is_counted else counter, plan)
         if self.walked:
             return {key: _input(of) for key, of in types.items()}
         if not types:
             if counter is not None:
                 return {}
             # The condition never changes.
-            types[_LEFT], start[_LEFT] = _COUNTER, 0
-        for name in plan.carried:
-            value = path.names[name]
-            assert not isinstance(value, Unset)
-            start[name] = value
+            types[_LEFT] = _COUNTER
         first = [leaf for key, of in types.items() for leaf in leaves(start.get(key, _zero(of)), of)]
 
         def condition(state: dict[str, Value], index: Handle | None = None) -> Mask:

@@ -106,9 +106,7 @@ class Source:
         tree = self._parsed("".join(self._lines))
         found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
         if len(found) > 1:
-            # The instructions of a lambda are within its body. Other lambdas that they are within are around it.
-            found = [node for node in found if _is_within(code, node.body)]
-            found = found[-1:]
+            found = _of_code(found, code)
         if len(found) != 1:
             raise VectorizeError(
                 f"{self._file}:{code.co_firstlineno}: vectorize: the lambda is not found among those of its line; "
@@ -170,14 +168,22 @@ class Source:
         self.error(node, f"there is no `{node.id}`", "is it misspelt?")
 
 
-def _is_within(code: types.CodeType, body: ast.expr) -> bool:
-    """Whether all instructions that have a place are from the code of an expression."""
-    first, last = (body.lineno, body.col_offset), (body.end_lineno or 0, body.end_col_offset or 0)
+def _of_code(lambdas: list[ast.Lambda], code: types.CodeType) -> list[ast.Lambda]:
+    """The lambda of a line that has the code; several if that is not known."""
     places = [
         ((line, column), (end_line, end_column))
         for line, end_line, column, end_column in code.co_positions()
         if line is not None and end_line is not None and column is not None and end_column is not None
     ]
-    # The first instructions of a function have an empty place.
+    # The first instructions of a function have an empty place, and in Python 3.12 all instructions that return a constant.
     places = [(start, end) for start, end in places if start != end]
-    return bool(places) and all(first <= start and end <= last for start, end in places)
+    if not places:
+        return [x for x in lambdas if isinstance(x.body, ast.Constant) and x.body.value in code.co_consts]
+    # The instructions of a lambda are within its body. Other lambdas that they are within are around it, and come before.
+    around = [
+        x
+        for x in lambdas
+        if (x.body.lineno, x.body.col_offset) <= min(start for start, _ in places)
+        and max(end for _, end in places) <= (x.body.end_lineno or 0, x.body.end_col_offset or 0)
+    ]
+    return around[-1:]

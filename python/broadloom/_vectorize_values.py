@@ -21,7 +21,7 @@ from broadloom._operators import Number, float_of
 
 
 class Refused(Exception):
-    """What a function can't do, and what to write instead. The caller adds the place."""
+    """An error for something that can't be compiled, with what to write instead. The caller adds the place."""
 
     def __init__(self, what: str, advice: str = "") -> None:
         super().__init__(what)
@@ -332,8 +332,19 @@ def compare(op: str, x: Value, y: Value) -> Value:
         x, y, op = y, x, _SWAPPED.get(op, op)
     if kind_of(x).dtype.kind in "iu" and kind_of(y).dtype.kind == "f" and not _is_exact(x):
         return Var(_compared_exactly(op, x, y))
+    if kind_of(x).dtype.kind in "iu" and kind_of(y).dtype.kind in "iu":
+        # The engine compares integers of different dtypes by their values.
+        return Var(apply(op, _operand(x), _operand(y), numpy_promotion=True))
     dtype = common(x, y).dtype
     return Var(apply(op, cast(x, dtype), cast(y, dtype)))
+
+
+def _operand(x: Value) -> Handle | Number:
+    """A number as an operand of the engine."""
+    if isinstance(x, Var):
+        return x.handle
+    assert isinstance(x, (bool, int, float))
+    return x
 
 
 def _is_exact(x: Value) -> bool:

@@ -223,7 +223,7 @@ def carried_promotes(x: float, n: int) -> Any:
         b = a
         a = a + 0.5 * x
         flag = flag or a > 2
-    # What a float holds from the first iteration on is no int of Python's in the last ones.
+    # These names hold floats from the beginning, and ints in Python.
     return float(a), float(b), float(c), flag
 
 
@@ -407,6 +407,7 @@ NEAR = [0.0, 5.0, 5.5, -(2.0**63), 2.0**63, 2.0**53, 2.0**53 + 2, -(2.0**53), 2.
         (powers, ([1.5, -0.0], [0, 1, 2, 7])),
         (powers_of_known_exponents, ([1, 2, -4],)),
         (comparisons, (EDGES, NEAR)),
+        (comparisons, ([0, 2**64 - 1, 2**63, 2**53 + 1], [*NEAR, 2.0**64])),
         (chains, ([-1.0, 0.5, 2.0, NAN], [0, 1, 3])),
         (logic, ([-1.0, 0.0, -0.0, 2.0, NAN], [0, 1, 3])),
         (conditionals, ([-1.0, 2.0], [0, 1, 3])),
@@ -655,6 +656,27 @@ def test_numbers_are_weak_and_branches_promote() -> None:
     assert made[10].tolist() == [0.0, 2.0] and made[11].tolist() == [0.0, 4.0]
 
 
+def test_integers_of_different_dtypes_are_compared_by_their_values() -> None:
+    @bl.vectorize
+    def f(n, m, k):  # type: ignore[no-untyped-def]
+        below = 0
+        for i in range(-2, 3):
+            below += i < n
+        return n < m, m <= n, n == m, m > -1, n > -1, below, n < 300, k < 300, k > -5, max(n, m)
+
+    made = f(np.array([1, 2**64 - 1], "u8"), np.array([-1, 2**63 - 1]), np.array([7, 255], "u1"))
+    expected = [[False, False], [True, True], [False, False], [False, True], [True, True], [3, 5], [True, False]]
+    assert [part.tolist() for part in made[:7]] == expected
+    assert made[7].all() and made[8].all()
+
+
+def test_the_rule_of_promotion_is_numpys_always(strict: None) -> None:
+    f = bl.vectorize(lambda x, n: x + n * 0.5 if n > 0 else n)
+    x, n = np.array([1, 2], "f4"), np.array([1, -2], "i4")
+    for made in (f(x, n), np.asarray(f(bl.asarray(x), n))):
+        assert made.dtype == np.float64 and made.tolist() == [1.5, -2.0]
+
+
 def test_signatures_choose_by_safe_conversions() -> None:
     assert halved(np.ones(2, "f4")).dtype == np.float32
     assert halved(np.ones(2, "i2")).dtype == np.float32
@@ -782,6 +804,19 @@ def test_loops_run_only_for_the_elements_that_reach_them() -> None:
     check(g, [-1.0], [0, 1, 2])
     check(g, [1.5], [0, 7])
 
+    def within(x: float, n: int) -> float:
+        total = 0.0
+        for _ in range(n):
+            y = 1.0
+            while y < 10:
+                y += x
+            total += y
+        return total
+
+    # The inner loop would not end, but is not reached.
+    check(within, [-1.0], [0, -1])
+    check(within, [1.5], [0, 3])
+
     def few(n: int) -> int:
         total = 0
         if n < 100:
@@ -812,6 +847,16 @@ def test_a_loop_that_does_not_end_is_an_error() -> None:
 
     with pytest.raises(bl.LimitError, match="element 1"):
         bl.vectorize(f)(np.array([-1.0, 2.0]))
+
+    def waiting(x: float) -> float:
+        while x > 0:
+            pass
+        for _ in range(3):
+            y = x  # noqa: F841
+        return x
+
+    # Loops of which no value is used are not computed.
+    assert bl.vectorize(waiting)(np.array([-1.0, 2.0])).tolist() == [-1.0, 2.0]
 
     def many(n: int) -> int:
         k = 0
@@ -953,7 +998,7 @@ REFUSED: list[tuple[str, int, int, str, str]] = [
         3,
         5,
         "`y` changes its type in the loop: it is a number on one path and a tuple",
-        "apart",
+        "one name for each",
     ),
     (
         "y = x\n    if n:\n        y = (x, x)\n    y = y",

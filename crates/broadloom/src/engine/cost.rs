@@ -12,6 +12,7 @@ use broadloom_ir::tuning::executors::{
     CALL, CALL_COMPILED, CALL_INTERPRETED, CLOSE, CONVERSIONS, CONVERTED_HALF, DISPATCH, HOST_LANES,
     INTERPRETED, INTERPRETED_HALF, MOVE, PASS, PER_BYTE, RATES,
 };
+use broadloom_ir::tuning::loops::MASKED;
 use broadloom_ir::tuning::stores::{LARGE, NARROW};
 use broadloom_ir::tuning::threads::{BYTES_AWAKE, LOOP_AWAKE, MOST_AWAKE, PARALLEL};
 use broadloom_ir::{CodePlan, VectorWidth};
@@ -101,7 +102,7 @@ impl Estimate {
         let (mut instructions, mut halves, mut others) = (0.0, 0.0, moved * MOVE);
         let converts = broadloom_mem::converts_halves();
         let mut steps = 0.0;
-        each_code(kernel, 1.0, &mut |code, times| {
+        each_code(kernel, Times::ONCE, &mut |code, Times { times, masked }| {
             let operand = match code {
                 Code::Host(callee) => {
                     // A host function itself takes the same time in either executor. Machine code calls it once for every
@@ -133,9 +134,9 @@ impl Estimate {
             // The interpreter's loops are vectorised, but each op is a separate pass over a tile. Only `CanonicalNan` needs no
             // pass: the loop of the previous op applies it to the op's results.
             let is_step = if is_in_a_loop(code) { 0.0 } else { times };
-            passes += pass * is_step;
+            passes += pass * is_step * masked;
             steps += is_step;
-            looped += shown * scale * times;
+            looped += shown * scale * times * masked;
         });
         let at = VectorWidth::ALL.map(|width| {
             let copies = CodePlan::copies(kernel, width);
@@ -150,13 +151,26 @@ impl Estimate {
     }
 }
 
-/// Visits the instructions of a kernel and of its loops, each with the number of times that an element is expected to perform it.
-fn each_code(kernel: &Kernel, times: f64, visit: &mut dyn FnMut(Code, f64)) {
+/// How often an element performs an instruction.
+#[derive(Clone, Copy)]
+struct Times {
+    /// The expected number of times.
+    times: f64,
+    /// The factor by which the interpreter takes longer for it, since the elements that iterate are a part of a tile.
+    masked: f64,
+}
+
+impl Times {
+    const ONCE: Times = Times { times: 1.0, masked: 1.0 };
+}
+
+/// Visits the instructions of a kernel and of its loops.
+fn each_code(kernel: &Kernel, times: Times, visit: &mut dyn FnMut(Code, Times)) {
     for inst in &kernel.body {
         visit(inst.code, times);
         if let Code::Loop(number) = inst.code {
             let of = &kernel.loops[number as usize];
-            each_code(&of.body, times * of.trips() as f64, visit);
+            each_code(&of.body, Times { times: times.times * of.trips() as f64, masked: MASKED }, visit);
         }
     }
 }
@@ -237,7 +251,7 @@ pub(crate) fn pause(kernel: &Kernel) -> usize {
         _ => FAST,
     };
     let mut element = (kernel.inputs.len() + kernel.outputs.len()) as f64 * MISS;
-    each_code(kernel, 1.0, &mut |code, times| element += of_inst(code) * times);
+    each_code(kernel, Times::ONCE, &mut |code, of| element += of_inst(code) * of.times);
     (PAUSE / element).clamp(PAUSES.0, PAUSES.1) as usize
 }
 

@@ -1,11 +1,18 @@
 //! A trial run of both executors, used when the estimates are too close to decide which is faster.
 //!
-//! It times a few runs of each executor, alternately, and compares the shortest. It affects speed, never bits.
+//! It times a few runs of each executor, alternately, and compares the shortest. Where runs are long and one executor is far slower,
+//! as the interpreter may be for loops of elements, a run of each is enough. A trial affects speed, never bits.
 
 use std::time::Duration;
 
 /// The number of runs of each executor. The first is for warming up and does not count.
 const RUNS: u8 = 4;
+
+/// Runs of at least this many nanoseconds are long: warming up takes a small part of them.
+const LONG: f64 = 1e6;
+
+/// The ratio of two long runs from which no further ones are needed.
+const FAR: f64 = 3.0;
 
 /// The shortest run of each executor in a trial, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,13 +25,15 @@ pub(crate) struct Measured {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trial {
     runs: [u8; 2],
-    /// The shortest run of each executor, in nanoseconds.
+    /// The first run of each executor, in nanoseconds.
+    first: [f64; 2],
+    /// The shortest of the other runs of each executor, in nanoseconds.
     best: [f64; 2],
 }
 
 impl Default for Trial {
     fn default() -> Trial {
-        Trial { runs: [0; 2], best: [f64::INFINITY; 2] }
+        Trial { runs: [0; 2], first: [f64::INFINITY; 2], best: [f64::INFINITY; 2] }
     }
 }
 
@@ -39,13 +48,22 @@ impl Trial {
 
     /// Whether machine code is to run next; `None` once the trial is over.
     pub(crate) fn turn(&self) -> Option<bool> {
-        self.runs.iter().any(|&runs| runs < RUNS).then_some(self.runs[1] <= self.runs[0])
+        let is_open = self.early().is_none() && self.runs.iter().any(|&runs| runs < RUNS);
+        is_open.then_some(self.runs[1] <= self.runs[0])
     }
 
     /// The shortest run of each executor; `None` until the trial is over.
     pub(crate) fn result(&self) -> Option<Measured> {
         let [interpreted, compiled] = self.best;
-        self.turn().is_none().then_some(Measured { interpreted, compiled })
+        self.early().or_else(|| self.turn().is_none().then_some(Measured { interpreted, compiled }))
+    }
+
+    /// The shortest run of each executor, if they are long and so far apart that the trial is over.
+    fn early(&self) -> Option<Measured> {
+        let [interpreted, compiled] = [0, 1].map(|who| self.first[who].min(self.best[who]));
+        let (shorter, longer) = (interpreted.min(compiled), interpreted.max(compiled));
+        let is_far = shorter >= LONG && longer.is_finite() && longer > FAR * shorter;
+        is_far.then_some(Measured { interpreted, compiled })
     }
 
     /// Records the time of a run.
@@ -54,8 +72,10 @@ impl Trial {
         if self.runs[who] >= RUNS {
             return;
         }
-        if self.runs[who] > 0 {
-            self.best[who] = self.best[who].min(time.as_nanos() as f64);
+        let time = time.as_nanos() as f64;
+        match self.runs[who] {
+            0 => self.first[who] = time,
+            _ => self.best[who] = self.best[who].min(time),
         }
         self.runs[who] += 1;
     }
@@ -64,6 +84,25 @@ impl Trial {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_runs_that_are_far_apart_end_a_trial() {
+        let runs = |times: &[u64]| {
+            let mut trial = Trial::default();
+            times.iter().for_each(|&time| {
+                let turn = trial.turn().expect("the trial goes on");
+                trial.note(turn, Duration::from_micros(time));
+            });
+            (trial.turn(), trial.result())
+        };
+        assert_eq!(runs(&[2000, 7000]), (None, Some(Measured { interpreted: 7e6, compiled: 2e6 })));
+        assert_eq!(runs(&[7000, 2000]), (None, Some(Measured { interpreted: 2e6, compiled: 7e6 })));
+        assert_eq!(runs(&[2000]), (Some(false), None), "one executor has not run");
+        assert_eq!(runs(&[2000, 5000]), (Some(true), None), "not far apart");
+        assert_eq!(runs(&[900, 7000]), (Some(true), None), "a short run");
+        // A later run decides too.
+        assert_eq!(runs(&[3000, 7000, 2000]), (None, Some(Measured { interpreted: 7e6, compiled: 2e6 })));
+    }
 
     #[test]
     fn both_take_turns_and_the_first_run_of_each_does_not_count() {

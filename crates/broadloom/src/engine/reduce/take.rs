@@ -261,3 +261,42 @@ fn missing() -> Error {
 pub(crate) fn append(partials: &mut Partials, later: Partials) -> Result<()> {
     partials.iter_mut().zip(later).try_for_each(|(partial, later)| partial.append(later))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::array::Array;
+
+    /// The sums of two groups whose elements arrive as ranges in this order; each group has `width` results of four elements.
+    fn sums(width: usize, order: &[usize]) -> Vec<i64> {
+        let span = 4 * width;
+        let ranges = [0..span / 2, span / 2..span, span..span + width, span + width..2 * span];
+        let elements = Array::from_vec((0..2 * span as i64).collect());
+        let bytes = elements.as_bytes().expect("elements in memory");
+        let reductions: Reductions = [(Reduction::Sum, DType::Int64)].into_iter().collect();
+        let mut out = vec![0; 2 * width * size_of::<i64>()];
+        let mut take = Take::new(&reductions, width, 4, 0, Some([&mut out[..]].into_iter().collect()));
+        for range in order.iter().map(|&i| ranges[i].clone()) {
+            take.run(range.start, range.len(), |_| &bytes[range.start * 8..])
+                .expect("elements of the groups");
+        }
+        drop(take);
+        out.chunks_exact(8).map(|x| i64::from_ne_bytes(x.try_into().expect("8 bytes"))).collect()
+    }
+
+    #[test]
+    fn ranges_of_two_groups_arrive_in_any_order() {
+        for width in [1, 3] {
+            let result = |group: usize, lane: usize| {
+                (0..4).map(|i| (4 * width * group + width * i + lane) as i64).sum()
+            };
+            let expected: Vec<i64> = (0..2 * width).map(|i| result(i / width, i % width)).collect();
+            for code in 0..256_usize {
+                let order = [0, 2, 4, 6].map(|shift| code >> shift & 3);
+                if (0..4).all(|i| order.contains(&i)) {
+                    assert_eq!(sums(width, &order), expected, "{order:?}");
+                }
+            }
+        }
+    }
+}
