@@ -10,7 +10,7 @@ use broadloom::{
     Promotion, Semantics, VectorWidth, scan, try_scan, while_loop,
 };
 use broadloom_core::rewrite::Rules;
-use broadloom_testkit::random::{Arg, Program as Steps, Rng, Step, Tensor, Type, type_of};
+use broadloom_testkit::random::{self, Arg, Rng, Step, Tensor, Type, type_of};
 use broadloom_testkit::{differential, edge_cases, elements};
 
 /// A scan of rust numbers: for each column along an axis, the states and outputs of a scalar loop.
@@ -923,7 +923,7 @@ impl RandomScan {
                     .map(|(i, x)| at(x, if i < self.states + self.inputs { &whole } else { &index }));
                 let params = state.iter().cloned().chain(others).map(Step::Input);
                 let roots: Vec<usize> = self.next.iter().chain(&self.outputs).copied().collect();
-                let program = Steps {
+                let program = random::Program {
                     steps: params.chain(self.body.iter().cloned()).collect(),
                     roots,
                     promotion: Promotion::Strict,
