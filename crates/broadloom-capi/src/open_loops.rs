@@ -35,7 +35,7 @@ impl BuilderLoops {
     /// Ends the innermost loop, to which the values in `range` belong.
     pub(crate) fn end(&mut self, range: Range<usize>) {
         self.open.pop();
-        self.ended.retain(|inner| inner.end <= range.start);
+        while self.ended.pop_if(|inner| inner.start >= range.start).is_some() {}
         self.ended.push(range);
     }
 

@@ -228,6 +228,10 @@ pub fn recurrence(
     };
     let all: Vec<Operand<'_>> = [operand_of(&without)].into_iter().chain(others.iter().copied()).collect();
     let others = broadcast(function, &all)?;
+    if others.1.as_ref().is_some_and(Dims::has_rest) {
+        let why = format!("{function}: {} has any number of axes", operand_of(&others));
+        return Err(Error::new(ErrorKind::Shape, why).with_help("declare its extents"));
+    }
     if others.0.rank() != without.0.rank() {
         let why =
             format!("{function}: {} has more axes than the inputs without axis {axis}", operand_of(&others));

@@ -252,6 +252,12 @@ impl<A, F> RecurrenceNode<A, F> {
         self.step.carried()
     }
 
+    /// The number of inputs, the axis, and whether the steps run backwards: what distinguishes recurrences of one step over the
+    /// same operands.
+    pub fn along(&self) -> (u32, u8, bool) {
+        (self.inputs, self.axis, self.reverse)
+    }
+
     /// The number of states and outputs.
     pub fn items(&self) -> usize {
         self.step.next.len() + self.step.outputs.len()

@@ -211,7 +211,7 @@ impl<'b> Block<'b> {
         let (mut places, mut after): (SmallVec<[RawOperand; 6]>, SmallVec<[RawOperand; 2]>) =
             Default::default();
         for (memory, item) in states {
-            let row = cols.len() * item;
+            let row = cols.len().saturating_mul(item);
             let ptr = memory.as_mut_ptr();
             let fits = (rows.len() + 1).checked_mul(row).is_some_and(|bytes| bytes <= memory.len());
             assert!(

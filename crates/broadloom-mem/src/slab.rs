@@ -42,9 +42,14 @@ impl<'o> StepRows<'o> {
     /// # Panics
     /// If the memory is too small or not aligned to its elements.
     pub fn of(memory: &'o mut [u8], item: usize, rows: usize, cols: usize) -> StepRows<'o> {
-        let (ptr, row) = (memory.as_mut_ptr(), cols * item);
+        let (ptr, row) = (memory.as_mut_ptr(), cols.saturating_mul(item));
         let fits = rows.checked_mul(row).is_some_and(|bytes| bytes <= memory.len());
-        assert!(fits && matches!(item, 1 | 2 | 4 | 8) && ptr.addr() & (item - 1) == 0, "memory for steps");
+        assert!(
+            fits && row <= isize::MAX as usize
+                && matches!(item, 1 | 2 | 4 | 8)
+                && ptr.addr() & (item - 1) == 0,
+            "memory for steps"
+        );
         StepRows { ptr, item, row_stride: row as isize, rows, cols, memory: PhantomData }
     }
 }
@@ -68,11 +73,11 @@ impl<'m> Slab<'m> {
         let ptr = memory.as_mut_ptr();
         let elements = extents.iter().try_fold(item, |n, &extent| n.checked_mul(extent));
         assert!(elements == Some(memory.len()), "memory of another size than the result");
-        assert!(matches!(item, 1 | 2 | 4 | 8) && ptr.addr() & (item - 1) == 0, "memory that is not aligned");
         assert!(rows.is_none_or(|rows| !across.contains(&rows)) && across.end <= extents.len() && most > 0);
         if memory.is_empty() {
             return Vec::new();
         }
+        assert!(matches!(item, 1 | 2 | 4 | 8) && ptr.addr() & (item - 1) == 0, "memory that is not aligned");
         let stride = |axis: usize| extents[axis + 1..].iter().product::<usize>() * item;
         let cols: usize = extents[across.clone()].iter().product();
         // Adjacent axes of a contiguous result are one axis.
@@ -136,7 +141,8 @@ impl<'m> Slab<'m> {
     pub fn write(&mut self, rows: Range<usize>, tile: &[u8], pitch: usize) {
         assert!(rows.start <= rows.end && rows.end <= self.rows, "rows {rows:?} of {}", self.rows);
         let &mut Slab { ptr, item, cols, row_stride, col_stride, .. } = self;
-        let fits = rows.len().checked_mul(pitch * item).is_some_and(|bytes| bytes <= tile.len());
+        let row = pitch.checked_mul(item);
+        let fits = row.and_then(|row| row.checked_mul(rows.len())).is_some_and(|bytes| bytes <= tile.len());
         assert!(pitch >= cols && fits && tile.as_ptr().addr() & (item - 1) == 0, "a tile of these rows");
         let from = Tile { ptr: tile.as_ptr().cast_mut(), pitch: pitch * item };
         let ptr = ptr.wrapping_offset(rows.start as isize * row_stride);

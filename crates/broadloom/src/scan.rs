@@ -8,14 +8,14 @@ use std::sync::Arc;
 use broadloom_core::graph::SCAN;
 use broadloom_core::node::{NodeKind, RecurrenceNode, Region};
 use broadloom_core::region::MAX_CARRIED;
-use broadloom_core::{DType, Dims, Error, ErrorKind, Result, Scalar, Shape, infer, region};
+use broadloom_core::{DType, Dim, Error, ErrorKind, Result, Scalar, infer, region};
 use broadloom_mem::LoopRun;
 use smallvec::SmallVec;
 
 use crate::array::{Array, Kind};
 use crate::expr;
 use crate::stamp::stamped;
-use crate::while_loop::{LoopBuilder, Recorder, exact, exactly, number_of_elements, placeholder, whole};
+use crate::while_loop::{LoopBuilder, Recorder, exact, exactly, placeholder};
 
 /// The axis along which [`scan`] runs, and its direction.
 ///
@@ -196,13 +196,11 @@ fn axis_of(i: usize, input: &Array<'_>, along: Along) -> Result<usize> {
 
 /// Checks that the inputs have the same extent along the axis, which is the length if one is given.
 fn check_extents(inputs: &[Array<'_>], along: Along) -> Result<()> {
-    let mut first: Option<(String, usize)> = along.length.map(|length| ("the length".to_owned(), length));
+    let mut first: Option<(String, Dim)> =
+        along.length.map(|length| ("the length".to_owned(), Dim::Fixed(length)));
     for (i, input) in inputs.iter().enumerate() {
         let axis = axis_of(i, input, along)?;
-        if input.dims().is_some() {
-            continue;
-        }
-        let extent = input.shape()[axis];
+        let extent = input.all_dims()[axis].clone();
         match &first {
             Some((what, other)) if *other != extent => {
                 let why = format!(
@@ -325,7 +323,8 @@ impl<'a> ScanBuilder<'_, 'a> {
         if let Some(leaf) = numbered {
             nodes[leaf.index()] = NodeKind::Leaf(params.len() as u32);
             params.push(DType::Int64);
-            captured.push(numbers(&space, &inputs)?);
+            // Which element is found first depends on the order of the steps, so that errors do not name one.
+            captured.push(expr::constant(Scalar::of(LoopRun::UNNUMBERED as i64)));
         }
         let outputs = ends.split_off(states);
         let region = Region {
@@ -381,19 +380,6 @@ impl<'a> ScanBuilder<'_, 'a> {
             extents.insert(rank - behind, 1);
         }
         moved.reshape(&extents.iter().map(|&extent| extent as isize).collect::<Vec<_>>())
-    }
-}
-
-/// The number of each element of an index space in row-major order, as int64.
-fn numbers<'a>(space: &(Shape, Option<Arc<Dims>>), inputs: &[Array<'a>]) -> Result<Array<'a>> {
-    if space.1.is_none() {
-        let all = expr::constant(Scalar::of(false)).broadcast_to(&space.0)?;
-        return number_of_elements(&all);
-    }
-    let of_inputs = whole(inputs)?;
-    match of_inputs.0.dims == space.1 {
-        true => number_of_elements(&of_inputs),
-        false => Ok(expr::constant(Scalar::of(LoopRun::UNNUMBERED as i64))),
     }
 }
 

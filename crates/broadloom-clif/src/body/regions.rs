@@ -15,9 +15,9 @@ use broadloom_mem::Access;
 use crate::body::{Body, Code, Lockstep, NONE, Region, undefined};
 
 impl Region {
-    /// Whether the body contains loops.
+    /// Whether the body contains loops that have iterations.
     pub fn is_nested(&self) -> bool {
-        !self.body.loops.is_empty()
+        self.body.loops.iter().any(|inner| inner.limit != Some(0))
     }
 
     /// Whether no iteration changes a carried value, or only the number of iterations is needed for it.

@@ -13,6 +13,7 @@ use crate::graph::{Graph, Leaf, NodeId, NodeKind, Semantics};
 use crate::node::{LoopNode, RecurrenceNode, Region};
 use crate::region::{self, CapturedValue};
 use crate::rewrite::nan::{self, Marks};
+use crate::shape::Shape;
 
 /// The semantics of the former graph, and the function that rewrites a region's graph, with what is known about its nodes.
 pub(super) type Rewrite<'r> =
@@ -103,7 +104,21 @@ fn rewritten(
     out.depend_on_values_of(&graph);
     // A captured value that may fail is computed, whether the region still reads it or not.
     let keeps = |param: usize| is_input(param) || out.node(args[param]).faults;
-    let (region, captured) = region::of_graph(former, &graph, &roots, keeps)?;
+    let (mut region, mut captured) = region::of_graph(former, &graph, &roots, keeps)?;
+    // So is one that gives the loop its shape.
+    let shape = |params: &mut dyn Iterator<Item = usize>| {
+        let shapes: Vec<&Shape> =
+            params.filter(|param| !is_input(*param)).map(|param| &out.node(args[param]).shape).collect();
+        Shape::broadcast(&shapes).ok()
+    };
+    let carried = 0..former.carried();
+    let read = captured.iter().filter_map(|captured| match captured {
+        CapturedValue::Param(param) => Some(*param as usize),
+        CapturedValue::Constant(_) => None,
+    });
+    if shape(&mut carried.chain(read)) != shape(&mut (0..args.len())) {
+        (region, captured) = region::of_graph(former, &graph, &roots, |_| true)?;
+    }
     let mut new = args[..former.carried()].to_vec();
     for captured in captured {
         new.push(match captured {

@@ -137,19 +137,22 @@ impl fmt::Display for Graph {
     }
 }
 
+/// What the values of one loop or recurrence have in common.
+type LoopIdentity<'n> = (*const Region, &'n [NodeId], Option<(u32, u8, bool)>);
+
 /// The positions of the values of each loop among nodes, in the order in which it carries them, by the position of the first.
 fn loops<'n, L: 'n>(
     nodes: impl Iterator<Item = &'n NodeKind<NodeId, L>>,
 ) -> FxHashMap<usize, Vec<Option<usize>>> {
-    let mut firsts: FxHashMap<(*const Region, &[NodeId]), usize> = FxHashMap::default();
+    let mut firsts: FxHashMap<LoopIdentity<'n>, usize> = FxHashMap::default();
     let mut found: FxHashMap<usize, Vec<Option<usize>>> = FxHashMap::default();
     for (i, node) in nodes.enumerate() {
-        let (region, args, item) = match node {
-            NodeKind::Loop(of) => (&of.region, &of.args, of.item),
-            NodeKind::Recurrence(of) => (&of.step, &of.args, of.item),
+        let (region, args, along, item) = match node {
+            NodeKind::Loop(of) => (&of.region, &of.args, None, of.item),
+            NodeKind::Recurrence(of) => (&of.step, &of.args, Some(of.along()), of.item),
             _ => continue,
         };
-        let first = *firsts.entry((Arc::as_ptr(region), args)).or_insert(i);
+        let first = *firsts.entry((Arc::as_ptr(region), args, along)).or_insert(i);
         let values = region.carried() + region.outputs.len();
         let items = found.entry(first).or_insert_with(|| vec![None; values]);
         items[item as usize] = Some(i);

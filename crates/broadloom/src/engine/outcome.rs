@@ -145,6 +145,11 @@ impl<'o> Outcome<'o> {
         self.go_on()
     }
 
+    /// Whether an element has not ended a loop.
+    pub(crate) fn is_endless(&self) -> bool {
+        self.endless.load(Ordering::Relaxed) != u64::MAX
+    }
+
     /// The properties of the run for the loops of its kernel; `go_on` is [`Outcome::go_on_looping`].
     pub(crate) fn loops<'l>(
         &'l self,

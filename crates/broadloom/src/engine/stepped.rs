@@ -100,6 +100,10 @@ impl SteppedRun<'_> {
                 })?;
                 run.outcome.count(rows * unit.columns.len());
                 run.outcome.go_on()?;
+                // The states that follow from such an element have no meaning.
+                if run.outcome.is_endless() {
+                    break;
+                }
             }
             for (slab, tile) in results.iter_mut().zip(tiles.iter()).take(of.states) {
                 slab.write(0..1, tile.as_bytes(), cols);

@@ -197,18 +197,21 @@ impl<'e, 'a> Nodes<'e, 'a> {
     }
 }
 
+/// What the values of one loop or recurrence have in common.
+type LoopIdentity = (usize, Vec<usize>, Option<(u32, u8, bool)>);
+
 impl Nodes<'_, '_> {
     /// The positions of the values of each loop, in the order in which it carries them, by the position of the first.
     fn loops(&self) -> FxHashMap<usize, Vec<Option<usize>>> {
-        let mut firsts: FxHashMap<(usize, Vec<usize>), usize> = FxHashMap::default();
+        let mut firsts: FxHashMap<LoopIdentity, usize> = FxHashMap::default();
         let mut found: FxHashMap<usize, Vec<Option<usize>>> = FxHashMap::default();
         for (id, array) in self.order.iter().enumerate() {
-            let (region, args, item) = match &array.0.kind {
-                Kind::Loop(of) => (&of.region, &of.args, of.item),
-                Kind::Recurrence(of) => (&of.step, &of.args, of.item),
+            let (region, args, along, item) = match &array.0.kind {
+                Kind::Loop(of) => (&of.region, &of.args, None, of.item),
+                Kind::Recurrence(of) => (&of.step, &of.args, Some(of.along()), of.item),
                 _ => continue,
             };
-            let key = (Arc::as_ptr(region) as usize, args.iter().map(address).collect());
+            let key = (Arc::as_ptr(region) as usize, args.iter().map(address).collect(), along);
             let first = *firsts.entry(key).or_insert(id);
             let values = region.carried() + region.outputs.len();
             let items = found.entry(first).or_insert_with(|| vec![None; values]);

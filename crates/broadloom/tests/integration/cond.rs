@@ -24,6 +24,9 @@ fn bits(x: &Array<'_>, options: &Options) -> Result<Vec<u64>> {
     Ok(x.eval_with(options)?.to_vec::<f64>()?.into_iter().map(f64::to_bits).collect())
 }
 
+/// A branch's function.
+type Branch<'b> = &'b dyn Fn() -> Array<'static>;
+
 fn checked() -> Options {
     Options { int_division: IntDivision::Error, ..Options::default() }
 }
@@ -36,14 +39,14 @@ fn the_results_are_those_of_a_selection() -> Result<()> {
         let x = Array::from_vec(values.clone());
         let nan = Array::from_vec(vec![f64::from_bits(0x7ff8_0000_0000_0abc); n]);
         for predicate in [x.greater(0), x.greater(-100), x.greater(100), x.remainder(2).equal(0)] {
-            let pairs: [(&dyn Fn() -> Array<'static>, &dyn Fn() -> Array<'static>); 5] = [
-                (&|| x.exp(), &|| x.sin() * x.cos()),
-                (&|| x.exp(), &|| &x + 1.0),
-                (&|| &x + 1.0, &|| x.exp()),
-                (&|| &x + 1.0, &|| -&x),
-                (&|| nan.clone(), &|| x.exp().tanh()),
+            let pairs: [[Branch<'_>; 2]; 5] = [
+                [&|| x.exp(), &|| x.sin() * x.cos()],
+                [&|| x.exp(), &|| &x + 1.0],
+                [&|| &x + 1.0, &|| x.exp()],
+                [&|| &x + 1.0, &|| -&x],
+                [&|| nan.clone(), &|| x.exp().tanh()],
             ];
-            for (then, otherwise) in pairs {
+            for [then, otherwise] in pairs {
                 let [taken] = cond(&predicate, || [then()], || [otherwise()])?;
                 let selected = where_(&predicate, then(), otherwise());
                 for options in executors() {
@@ -105,7 +108,7 @@ fn host_functions_are_called_for_the_elements_that_take_the_branch() -> Result<(
     for options in executors() {
         CALLS.store(0, Ordering::Relaxed);
         let values = taken[0].eval_with(&options)?.to_vec::<f64>()?;
-        let expected = |i: usize| if i % 7 == 0 { i as f64 + 0.5 } else { -(i as f64) };
+        let expected = |i: usize| if i.is_multiple_of(7) { i as f64 + 0.5 } else { -(i as f64) };
         assert!(values.iter().enumerate().all(|(i, x)| *x == expected(i)), "{options:?}");
         assert_eq!(CALLS.load(Ordering::Relaxed), 5000_usize.div_ceil(7), "{options:?}");
     }
@@ -190,7 +193,7 @@ fn a_printed_branch_is_read_back() -> Result<()> {
 fn what_is_no_conditional_is_refused_when_it_is_built() {
     let x = Array::from_vec(vec![1.0_f64, 2.0]);
     let refused = |made: Result<Vec<Array<'static>>>, kind: ErrorKind, words: &str| {
-        let error = made.err().expect("an error");
+        let error = made.expect_err("refused");
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.to_string().contains(words), "{error}");
     };

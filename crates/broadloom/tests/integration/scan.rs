@@ -442,7 +442,7 @@ fn loops_and_host_functions_are_called_in_steps() -> Result<()> {
                 assert_eq!(got[1].to_vec::<i64>()?, wanted_counts, "{options:?}");
             }
         }
-        // An element that does not end is named by its number in the index space.
+        // An element that does not end is an error.
         let at = Array::from_shape_vec(shape, (0..420).map(|i| i != 37 && i != 300).collect::<Vec<bool>>())?;
         let step = |[s]: &[Array<'static>; 1], [ends]: &[Array<'static>; 1]| {
             let [s] = while_loop(|_| ends.logical_not(), |[s]| [s + 1], [s.clone()], None).expect("a loop");
@@ -451,7 +451,10 @@ fn loops_and_host_functions_are_called_in_steps() -> Result<()> {
         let ([stuck], []) = scan(step, [Array::scalar(0_i64)], [at], 0)?;
         let options = Options { max_iterations: 100, ..Options::default() };
         let error = stuck.eval_with(&options).expect_err("stuck");
-        assert!(error.kind() == ErrorKind::Limit && error.to_string().contains("element 37 "), "{error}");
+        assert!(
+            error.kind() == ErrorKind::Limit && error.to_string().contains("an element has not ended"),
+            "{error}"
+        );
     }
     for (shape, executor) in [(&[12, 5][..], Executor::Interp), (&[60], Executor::Interp)] {
         let calls = std::sync::Arc::new(AtomicUsize::new(0));
@@ -984,5 +987,55 @@ fn random_scans_agree_with_scalar_programs() -> Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+/// A kernel of open extents runs on no elements, and checks the extents of the scanned axis.
+#[test]
+fn open_extents_are_those_of_the_scanned_axis() -> Result<()> {
+    let x = Array::input("x", DType::Float64, &["n".into()])?;
+    let one = Array::input("one", DType::Float64, &[1.into()])?;
+    let ([last], [sums]) = scan(|[s], [x]| ([s + x], [s + x]), [Array::scalar(0.5)], [x.clone()], 0)?;
+    let kernel = Kernel::new(&[&last, &sums], &[&x], &Options::default())?;
+    let (mut last, mut sums) = ([9.0_f64; 1], [0.0_f64; 0]);
+    let results = [Out::shaped(&mut last, &[]), Out::shaped(&mut sums, &[0])];
+    kernel.run(&[In::shaped(&[0.0_f64; 0], &[0])], results)?;
+    assert_eq!(last, [0.5]);
+    let refused = |inputs: [Array<'static>; 2]| {
+        scan(|[s], [x, y]| ([s + x * y], []), [Array::scalar(0.0)], inputs, 0)
+            .map(|([s], [])| s)
+            .expect_err("extents")
+    };
+    let error = refused([x.clone(), one]);
+    assert!(
+        error.kind() == ErrorKind::Shape && error.to_string().contains("input 1 has 1 elements"),
+        "{error}"
+    );
+    let along = Along::axis(0).length(2);
+    let step = |s: &[Array<'static>], x: &[Array<'static>]| Ok((vec![s[0].try_add(&x[0])?], vec![]));
+    let error = try_scan(&step, &[Array::scalar(0.0)], &[x], along).expect_err("a length");
+    assert!(error.to_string().contains("the length 2"), "{error}");
+    Ok(())
+}
+
+/// Scans of the same values in both directions are printed as two, and a value that vanishes leaves its shape.
+#[test]
+fn directions_and_shapes_survive_rewriting() -> Result<()> {
+    let x = Array::from_vec(vec![1.0_f64, 2.0, 4.0]);
+    let step = |s: &[Array<'static>], x: &[Array<'static>]| Ok((vec![s[0].try_add(&x[0])?], vec![]));
+    let along = |along: Along| try_scan(&step, &[Array::scalar(0.5)], std::slice::from_ref(&x), along);
+    let (forward, back) = (along(Along::axis(0))?.0.remove(0), along(Along::axis(0).reverse())?.0.remove(0));
+    let printed = Printed::new(&[("forward", &forward), ("back", &back)])?;
+    assert_eq!(
+        (printed.text.matches("scan").count(), printed.text.matches("reverse").count()),
+        (2, 1),
+        "{printed}"
+    );
+    let three = Array::from_vec(vec![1_i64, 2, 3]);
+    let (counts, none) = (Array::from_vec(vec![1_i64, 2]), Array::scalar(0));
+    let ([last], [states]) =
+        scan(|[s], [_]| ([s * &none * &three], [s + &none]), [Array::scalar(7_i64)], [counts], 0)?;
+    assert_eq!((last.shape(), last.to_vec::<i64>()?), (&[3][..], vec![0; 3]));
+    assert_eq!(states.to_vec::<i64>()?, [7, 7, 7, 0, 0, 0]);
     Ok(())
 }

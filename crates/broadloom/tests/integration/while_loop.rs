@@ -662,3 +662,35 @@ fn an_explanation_shows_the_loop() -> Result<()> {
     }
     Ok(())
 }
+
+/// A captured value that gives a loop its shape does so after rewriting too, even if nothing reads it any more.
+#[test]
+fn a_value_that_vanishes_from_a_loop_leaves_its_shape() -> Result<()> {
+    let (one, three, none) =
+        (Array::from_vec(vec![1_i32]), Array::from_vec(vec![1_i32, 2, 3]), Array::scalar(0));
+    let [x] = while_loop(|[x]| x.less(3), |[x]| [x * &three * &none], [one], 2)?;
+    assert_eq!((x.shape(), x.to_vec::<i32>()?), (&[3][..], vec![0; 3]));
+    let chosen = |x: &Array<'static>| where_(true, x + 1, &three);
+    let [x] = fori_loop(0, 2, |_, [x]| [chosen(x)], [Array::scalar(0_i32)])?;
+    assert_eq!((x.shape(), x.to_vec::<i32>()?), (&[3][..], vec![2; 3]));
+    Ok(())
+}
+
+/// A loop without iterations in another one does not keep that from looking for the end of its time.
+#[test]
+fn a_loop_around_one_without_iterations_can_be_stopped() -> Result<()> {
+    let x = Array::from_vec(vec![0.0_f64; 8]);
+    let outer = |_: &Array<'static>, [x]: &[Array<'static>; 1]| {
+        let [y] = while_loop(|[y]| y.less(0), |[y]| [y * 2], [x.clone()], 0).expect("a loop");
+        [y + 1]
+    };
+    let [x] = fori_loop(0, i64::MAX, outer, [x])?;
+    for executor in [Executor::Interp, Executor::Auto] {
+        let options = Options { executor, max_time: Some(Duration::from_millis(50)), ..Options::default() };
+        let since = Instant::now();
+        let error = x.eval_with(&options).expect_err("no end");
+        assert_eq!(error.kind(), ErrorKind::TimeLimit, "{error}");
+        assert!(since.elapsed() < Duration::from_millis(350), "{executor:?}: {:?}", since.elapsed());
+    }
+    Ok(())
+}
