@@ -35,6 +35,8 @@ class Statements(Loops):
                 source.error(
                     source.body[-1], f"`{source.name}` may end without a result", "write `return` on every path"
                 )
+            if not exits.returns:
+                source.error(source.body[-1], f"`{source.name}` never returns", "end its loops by `break` or `return`")
             with self.placed(source.node):
                 return chosen_value([(path.mask, value) for path, value in exits.returns])
         finally:

@@ -1125,6 +1125,13 @@ def test_names_outside_of_the_function_are_read_when_it_is_compiled() -> None:
     assert g(np.array([1.0], "f4")) == 3.0
 
 
+def test_a_function_that_never_returns_is_refused(made_of_text: Callable[[str], Function]) -> None:
+    for body in ("pass", "n = n + 1"):
+        f = bl.vectorize(made_of_text(f"def f(n):\n    while True:\n        {body}\n    return n\n"))
+        with pytest.raises(bl.VectorizeError, match="`f` never returns; end its loops by `break`"):
+            f(np.array([1, 2]))
+
+
 # Random functions.
 
 
