@@ -33,7 +33,7 @@ const NAME: &str = "cond";
 ///
 /// let (a, b) = (Array::from_vec(vec![7_i32, 7]), Array::from_vec(vec![2_i32, 0]));
 /// let [ratio] = cond(&b.not_equal(0), || [a.floor_divide(&b)], || [Array::scalar(0)])?;
-/// let options = Options::default().int_division(IntDivision::Error);
+/// let options = Options { int_division: IntDivision::Error, ..Options::default() };
 /// assert_eq!(ratio.eval_with(&options)?.to_vec::<i32>()?, [3, 0]);
 /// # Ok::<(), Error>(())
 /// ```
