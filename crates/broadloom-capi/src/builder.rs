@@ -107,19 +107,21 @@ impl Builder {
         values.iter().map(|value| self.value(parts, *value).cloned()).collect()
     }
 
-    /// The handles for the next `count` values. They are computed before anything is changed, so that an error about a full builder
-    /// leaves the builder unchanged.
-    pub(crate) fn next_values(
-        &self,
-        parts: &BuilderParts,
-        count: usize,
-    ) -> Answer<impl Iterator<Item = bl_value> + use<>> {
-        let (index, mark) = (parts.values.len(), u64::from(self.mark) << 32);
+    /// Checks that there is room for `count` more values. This comes before anything is changed, so that an error about a full
+    /// builder leaves the builder unchanged.
+    pub(crate) fn check_room(&self, parts: &BuilderParts, count: usize) -> Answer<()> {
         let limit = self.options.max_nodes.min(u32::MAX as usize);
-        if count > limit.saturating_sub(index) {
-            return Err(CallFailure::new(BL_LIMIT, format!("more than {limit} values: see max_nodes")));
+        match count <= limit.saturating_sub(parts.values.len()) {
+            true => Ok(()),
+            false => Err(CallFailure::new(BL_LIMIT, format!("more than {limit} values: see max_nodes"))),
         }
-        Ok((index..index + count).map(move |index| bl_value { id: mark | index as u64 }))
+    }
+
+    /// Adds a value, for which there is room, and returns its handle.
+    pub(crate) fn push(&self, parts: &mut BuilderParts, value: Array<'static>) -> bl_value {
+        let id = u64::from(self.mark) << 32 | parts.values.len() as u64;
+        parts.values.push(value);
+        bl_value { id }
     }
 }
 
@@ -176,12 +178,9 @@ pub(crate) unsafe fn add(
         let out = unsafe { OutPtr::new(out, "the pointer to the value") }?;
         let builder = builder(handle)?;
         let mut parts = builder.parts();
-        let mut made = builder.next_values(&parts, 1)?;
+        builder.check_room(&parts, 1)?;
         let value = parts.build(builder.options.promotion, |parts| make(&builder, parts))?;
-        parts.values.push(value);
-        if let Some(handle) = made.next() {
-            out.put(handle);
-        }
+        out.put(builder.push(&mut parts, value));
         Ok(())
     })
 }

@@ -23,11 +23,10 @@ unsafe fn add_all(
     arrays: impl ExactSizeIterator<Item = Array<'static>>,
     out: *mut bl_value,
 ) -> Answer<()> {
-    let handles = builder.next_values(parts, arrays.len())?;
-    parts.values.extend(arrays);
-    for (i, handle) in handles.enumerate() {
+    builder.check_room(parts, arrays.len())?;
+    for (i, array) in arrays.enumerate() {
         // SAFETY: the safety section requires that each array's handle can be written.
-        unsafe { out.add(i).write(handle) };
+        unsafe { out.add(i).write(builder.push(parts, array)) };
     }
     Ok(())
 }

@@ -297,7 +297,8 @@ impl<A, F> RecurrenceNode<A, F> {
     }
 }
 
-/// The condition and the body of a loop, or the step of a recurrence: typed nodes without shapes, which are computed for each element.
+/// The condition and the body of a loop, or the step of a recurrence: typed nodes without shapes, which are computed for each
+/// element.
 ///
 /// The nodes of one loop in the region share its region. What recurses along loops visits it once for all of them, and takes
 /// time linear in the size of the regions.

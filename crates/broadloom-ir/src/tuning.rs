@@ -323,10 +323,39 @@ pub mod loops {
     pub const SLOW_PATH: u64 = 256;
 
     /// The factor by which the interpreter takes longer for an operation in a loop than outside, to select the elements that
-    /// iterate. The Mandelbrot set of float64 takes it 8 to 9 times as long as machine code (AVX2).
+    /// iterate. The Mandelbrot set of float64 takes it about 8 times as long as machine code (AVX2).
     pub const MASKED: f64 = 2.5;
 
     /// The vector instructions per element up to which a branch is computed for all elements, since a test would take as long. Not
     /// measured.
     pub const BRANCH: u32 = 16;
+}
+
+/// Recurrences along an axis. None of these was measured.
+pub mod recurrences {
+    /// The bytes of the states that one call of a kernel computes, so that they stay in a first-level cache.
+    pub const STATES_BYTES: usize = 16 << 10;
+
+    /// The maximum number of columns of a unit.
+    pub const MOST_COLUMNS: usize = 1024;
+
+    /// The number of columns of which a unit has a multiple if a recurrence is divided among threads.
+    pub const LEAST_COLUMNS: usize = 64;
+
+    /// The minimum number of columns that a kernel computes at a time. A recurrence of a single column computes copies of it, so
+    /// that machine code has whole vectors.
+    pub const COPIES: usize = 2;
+
+    /// The nanoseconds that machine code takes at least for a row that depends on the one before it: a store and a load of the
+    /// states, and some operations.
+    pub const ROW: f64 = 5.0;
+}
+
+/// Trials of both executors. Not measured.
+pub mod trials {
+    /// Runs of at least this many nanoseconds are long: warming up takes a small part of them.
+    pub const LONG: f64 = 1e6;
+
+    /// The ratio of two long runs from which no further ones are needed.
+    pub const FAR: f64 = 3.0;
 }

@@ -128,6 +128,20 @@ impl<'b> Block<'b> {
         self.raw.first + row * self.raw.row_step
     }
 
+    /// The operands of some rows and columns of a block that has only inputs.
+    fn part(&self, rows: &Range<usize>, cols: &Range<usize>) -> SmallVec<[RawOperand; 6]> {
+        let raw = self.raw;
+        assert!(raw.inputs == self.bound.len() && !raw.reads_steps, "a block without outputs and steps");
+        assert!(rows.start < rows.end && rows.end <= raw.rows, "rows {rows:?} of {}", raw.rows);
+        assert!(cols.start < cols.end && cols.end <= raw.cols, "columns {cols:?} of {}", raw.cols);
+        let placed = |(operand, place): (&BoundOperand, &RawOperand)| {
+            let step = if operand.class == AccessClass::Uniform { 0 } else { operand.item() };
+            let ptr = place.ptr.wrapping_offset(rows.start as isize * place.row_stride);
+            RawOperand { ptr: ptr.wrapping_add(cols.start * step), ..*place }
+        };
+        self.bound.iter().zip(raw.operands).map(placed).collect()
+    }
+
     /// Calls `body` with the given rows and columns of this block, which has only inputs, and with the given
     /// outputs. Each output is a pair: its memory, which its rows fill in order and without gaps, and the
     /// size of its elements in bytes. If `level` is not 0, a row of an output has 16 elements for each
@@ -145,19 +159,10 @@ impl<'b> Block<'b> {
         outputs: impl Iterator<Item = (&'o mut [u8], usize)>,
         body: impl FnOnce(&mut Block<'_>) -> R,
     ) -> R {
-        let raw = self.raw;
-        assert!(raw.inputs == self.bound.len() && !raw.reads_steps, "a block without outputs and steps");
-        assert!(rows.start < rows.end && rows.end <= raw.rows, "rows {rows:?} of {}", raw.rows);
-        assert!(cols.start < cols.end && cols.end <= raw.cols, "columns {cols:?} of {}", raw.cols);
+        let (raw, mut places) = (self.raw, self.part(&rows, &cols));
         let whole = level == 0 || level < 32 && rows.len() == 1 && cols.len().is_multiple_of(LANES << level);
         assert!(whole, "whole nodes of one row");
         let mut bound: SmallVec<[BoundOperand; 6]> = self.bound.into();
-        let mut places: SmallVec<[RawOperand; 6]> = SmallVec::new();
-        for (operand, place) in self.bound.iter().zip(raw.operands) {
-            let step = if operand.class == AccessClass::Uniform { 0 } else { operand.item() };
-            let ptr = place.ptr.wrapping_offset(rows.start as isize * place.row_stride);
-            places.push(RawOperand { ptr: ptr.wrapping_add(cols.start * step), ..*place });
-        }
         for (memory, item) in outputs {
             let row = (cols.len() >> level) * item;
             let ptr = memory.as_mut_ptr();
@@ -182,8 +187,8 @@ impl<'b> Block<'b> {
         body(&mut unsafe { Block::new(&bound, raw) })
     }
 
-    /// Calls `body` with the given rows and columns of this block, which has only inputs, as steps that carry states from row to row. Each
-    /// state is a pair: its memory, in whose first row is the state before the first of these rows, and the size of its
+    /// Calls `body` with the given rows and columns of this block, which has only inputs, as steps that carry states from row to
+    /// row. Each state is a pair: its memory, in whose first row is the state before the first of these rows, and the size of its
     /// elements in bytes. It becomes an input before those of this block, and an output before `outputs`: the row after
     /// that of a step is the state after this step. The memory of an output is described by [`StepRows`].
     ///
@@ -191,8 +196,8 @@ impl<'b> Block<'b> {
     /// the step before it has written. Within a row, no output overlaps an input.
     ///
     /// # Panics
-    /// If the rows or columns are out of range or empty; if the memory of a state has too few rows for these steps and one more, or is not
-    /// aligned to its elements; if an output has other rows or columns; or if this block has outputs or reads stepped inputs in
+    /// If the rows or columns are out of range or empty; if the memory of a state has too few rows for these steps and one more,
+    /// or is not aligned to its elements; if an output has other rows or columns; or if this block has outputs or reads stepped inputs in
     /// place.
     pub fn with_states<'o, R>(
         &mut self,
@@ -202,10 +207,7 @@ impl<'b> Block<'b> {
         outputs: impl Iterator<Item = StepRows<'o>>,
         body: impl FnOnce(&mut Block<'_>) -> R,
     ) -> R {
-        let raw = self.raw;
-        assert!(raw.inputs == self.bound.len() && !raw.reads_steps, "a block without outputs and steps");
-        assert!(rows.start < rows.end && rows.end <= raw.rows, "rows {rows:?} of {}", raw.rows);
-        assert!(cols.start < cols.end && cols.end <= raw.cols, "columns {cols:?} of {}", raw.cols);
+        let (raw, own) = (self.raw, self.part(&rows, &cols));
         let (mut bound, mut next): (SmallVec<[BoundOperand; 6]>, SmallVec<[BoundOperand; 2]>) =
             Default::default();
         let (mut places, mut after): (SmallVec<[RawOperand; 6]>, SmallVec<[RawOperand; 2]>) =
@@ -227,11 +229,7 @@ impl<'b> Block<'b> {
         let inputs = bound.len() + raw.inputs;
         bound.extend_from_slice(self.bound);
         bound.extend(next);
-        places.extend(self.bound.iter().zip(raw.operands).map(|(operand, place)| {
-            let step = if operand.class == AccessClass::Uniform { 0 } else { operand.item() };
-            let ptr = place.ptr.wrapping_offset(rows.start as isize * place.row_stride);
-            RawOperand { ptr: ptr.wrapping_add(cols.start * step), ..*place }
-        }));
+        places.extend(own);
         places.extend(after);
         for StepRows { ptr, item, row_stride, rows: high, cols: wide, .. } in outputs {
             assert!(high == rows.len() && wide == cols.len(), "rows for an output");

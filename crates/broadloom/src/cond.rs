@@ -87,28 +87,31 @@ pub fn try_cond<'a>(
     let selected = selected.collect::<Result<Vec<_>>>()?;
     let dtypes: Vec<DType> = selected.iter().map(Array::dtype).collect();
     let shapes_differ = selected.iter().any(|x| x.all_dims() != selected[0].all_dims());
-    let (then_is_skipped, otherwise_is_skipped) = (then.is_worth_a_test(), otherwise.is_worth_a_test());
-    if !then_is_skipped && !otherwise_is_skipped && !shapes_differ {
-        return Ok(selected);
-    }
-    let before = match (then_is_skipped, otherwise_is_skipped) {
-        (false, true) => then.converted(&dtypes)?,
-        (true, false) => otherwise.converted(&dtypes)?,
-        _ => vec![Array::scalar(0); dtypes.len()],
+    let tests_then = then.is_worth_a_test();
+    // A loop gives all results one shape.
+    let tests_otherwise = otherwise.is_worth_a_test() || shapes_differ && !tests_then;
+    let mut values = match (tests_then, tests_otherwise) {
+        (false, false) => return Ok(selected),
+        (false, true) => then.converted(&dtypes),
+        (true, false) => otherwise.converted(&dtypes),
+        (true, true) => converted(&vec![Array::scalar(0); dtypes.len()], &dtypes),
     };
-    let before = Branch { values: before, stamp }.converted(&dtypes)?;
-    let opposite = Array::apply(Op::LogicalNot, std::slice::from_ref(&predicate))?;
-    match (then_is_skipped, otherwise_is_skipped) {
-        (false, true) => otherwise.taken_where(&opposite, &before, &dtypes),
-        (true, false) => then.taken_where(&predicate, &before, &dtypes),
-        _ => {
-            let before = then.taken_where(&predicate, &before, &dtypes)?;
-            otherwise.taken_where(&opposite, &before, &dtypes)
-        }
+    if tests_then {
+        values = then.taken_where(&predicate, &values, &dtypes)?;
     }
+    if tests_otherwise {
+        let opposite = Array::apply(Op::LogicalNot, &[predicate])?;
+        values = otherwise.taken_where(&opposite, &values, &dtypes)?;
+    }
+    Ok(values)
 }
 
-/// What one function returned.
+/// Values as arrays of these dtypes.
+fn converted<'a>(values: &[Array<'a>], dtypes: &[DType]) -> Vec<Array<'a>> {
+    values.iter().zip(dtypes).map(|(x, &dtype)| expr::cast(x.clone(), dtype)).collect()
+}
+
+/// A branch: what its function returned.
 struct Branch<'a> {
     values: Vec<Array<'a>>,
     /// The stamp of the arrays that the function made.
@@ -116,10 +119,8 @@ struct Branch<'a> {
 }
 
 impl<'a> Branch<'a> {
-    /// The values with these dtypes.
-    fn converted(&self, dtypes: &[DType]) -> Result<Vec<Array<'a>>> {
-        let converted = self.values.iter().zip(dtypes).map(|(x, &dtype)| expr::cast(x.clone(), dtype));
-        Ok(converted.collect())
+    fn converted(&self, dtypes: &[DType]) -> Vec<Array<'a>> {
+        converted(&self.values, dtypes)
     }
 
     /// Whether the branch must be computed for the elements alone that take it, or costs enough for a test to pay.
@@ -159,7 +160,7 @@ impl<'a> Branch<'a> {
         dtypes: &[DType],
     ) -> Result<Vec<Array<'a>>> {
         let condition = |_: &[Array<'a>]| Ok(predicate.clone());
-        let body = |_: &[Array<'a>]| self.converted(dtypes);
+        let body = |_: &[Array<'a>]| Ok(self.converted(dtypes));
         let name = |i: usize| format!("result {i}");
         let (condition, body, name) = (&condition, &body, &name);
         let made = Some(self.stamp);

@@ -9,6 +9,7 @@ use broadloom_core::graph::SCAN;
 use broadloom_core::node::{NodeKind, RecurrenceNode, Region};
 use broadloom_core::region::MAX_CARRIED;
 use broadloom_core::{DType, Dim, Error, ErrorKind, Result, Scalar, infer, region};
+use broadloom_ir::figures::counted;
 use broadloom_mem::LoopRun;
 use smallvec::SmallVec;
 
@@ -178,6 +179,14 @@ fn check_count(count: usize, what: &str) -> Result<()> {
     Err(Error::new(ErrorKind::Limit, format!("{SCAN}: {count} {what}, the limit is {MAX_CARRIED}")))
 }
 
+fn check_next(next: usize, states: usize) -> Result<()> {
+    if next == states {
+        return Ok(());
+    }
+    let states = counted(states as u64, "state");
+    Err(Error::new(ErrorKind::Arity, format!("{SCAN}: the step takes {states}, but returns {next}")))
+}
+
 /// The axis of an input along which the steps run.
 fn axis_of(i: usize, input: &Array<'_>, along: Along) -> Result<usize> {
     let (rank, axis) = (input.rank() as isize, along.axis);
@@ -261,41 +270,24 @@ impl<'a> ScanBuilder<'_, 'a> {
 
     fn build(&self) -> Result<Built<'a>> {
         let (axis, states) = (self.axis(), self.state.len());
-        let mut inputs = Vec::with_capacity(self.inputs.len());
-        for (i, input) in self.inputs.iter().enumerate() {
-            inputs.push(self.aligned(i, input)?);
-        }
-        // Each input has the rank of the index space.
-        for input in &mut inputs {
-            while input.rank() <= self.others {
-                *input = input.expand_dims(0)?;
-            }
-        }
+        let inputs = self.inputs.iter().enumerate().map(|(i, input)| self.aligned(i, input));
+        let inputs = inputs.collect::<Result<Vec<_>>>()?;
         let shapes = infer::recurrence(SCAN, &known(&inputs), &known(self.state), axis)?;
         let (shape, dims) = (shapes.others.0, shapes.others.1.map(Arc::new));
         let elements: Vec<Array<'a>> =
             inputs.iter().map(|input| placeholder(input.dtype(), &shape, dims.as_ref())).collect();
 
-        let body = |state: &[Array<'a>]| (self.step)(state, &elements[..self.given]).map(|(next, _)| next);
-        let never = |_: &[Array<'a>]| Ok(expr::constant(Scalar::of(false)));
-        let name = self.name;
-        let builder = LoopBuilder {
-            function: SCAN,
-            hidden: 0,
-            condition: &never,
-            body: &body,
-            name,
-            limit: None,
-            made: None,
+        let step = |state: &[Array<'a>]| {
+            let (next, outputs) = (self.step)(state, &elements[..self.given])?;
+            check_next(next.len(), states)?;
+            Ok((next, outputs))
         };
-        let dtypes = builder.dtypes(self.state, &shape, dims.as_ref())?;
-        let mut args = Vec::with_capacity(states + inputs.len());
-        for (i, (x, &dtype)) in self.state.iter().zip(&dtypes).enumerate() {
-            args.push(builder.typed(i, x, dtype)?);
-        }
-        let mut placeholders: Vec<Array<'a>> =
-            dtypes.iter().map(|&dtype| placeholder(dtype, &shape, dims.as_ref())).collect();
-        let (made, stamp) = stamped(|| (self.step)(&placeholders, &elements[..self.given]));
+        let body = |state: &[Array<'a>]| step(state).map(|(next, _)| next);
+        let never = |_: &[Array<'a>]| Ok(expr::constant(Scalar::of(false)));
+        let (condition, body, name, limit, made) = (&never, &body, self.name, None, None);
+        let builder = LoopBuilder { function: SCAN, hidden: 0, condition, body, name, limit, made };
+        let (mut placeholders, mut args) = builder.begin(self.state, &shape, dims.as_ref())?;
+        let (made, stamp) = stamped(|| step(&placeholders));
         let (next, outputs) = made?;
         check_count(outputs.len(), "outputs")?;
         let next = builder.checked(&placeholders, next)?;
@@ -314,8 +306,7 @@ impl<'a> ScanBuilder<'_, 'a> {
         if let Some(rank) = captured.iter().map(Array::rank).max().filter(|rank| *rank > self.others) {
             return Ok(Built::Captures { rank });
         }
-        let mut params = dtypes;
-        params.extend(inputs.iter().chain(&captured).map(Array::dtype));
+        let mut params: Vec<DType> = args.iter().chain(&inputs).chain(&captured).map(Array::dtype).collect();
         let count = inputs.len() as u32;
         let others: Vec<Array<'a>> = args.iter().chain(&captured).cloned().collect();
         let shapes = infer::recurrence(SCAN, &known(&inputs), &known(&others), axis)?;
@@ -340,20 +331,28 @@ impl<'a> ScanBuilder<'_, 'a> {
         args.extend(inputs);
         args.extend(captured);
         let (step, reverse) = (Arc::new(region), self.along.reverse);
-        let items = step.carried() + step.outputs.len();
+        let node =
+            RecurrenceNode { step, functions, args, inputs: count, axis: axis as u8, reverse, item: 0 };
         let item = |item: usize| {
-            let (step, functions, args) = (step.clone(), functions.clone(), args.clone());
-            let (axis, item) = (axis as u8, item as u32);
-            let node = RecurrenceNode { step, functions, args, inputs: count, axis, reverse, item };
+            let node = RecurrenceNode { item: item as u32, ..node.clone() };
             let dtype = node.dtype().ok_or_else(lost)?;
             let (shape, dims) = if node.is_state() { others.clone() } else { space.clone() };
             Ok(Array::with_dims(Kind::Recurrence(Box::new(node)), dtype, shape, dims))
         };
-        (0..items).map(item).collect::<Result<Vec<_>>>().map(Built::Items)
+        (0..node.items()).map(item).collect::<Result<Vec<_>>>().map(Built::Items)
+    }
+
+    /// An input with the rank of the index space, whose axis has as many axes after it as that of the space.
+    fn aligned(&self, i: usize, input: &Array<'a>) -> Result<Array<'a>> {
+        let mut input = self.with_axes_behind(i, input)?;
+        while input.rank() <= self.others {
+            input = input.expand_dims(0)?;
+        }
+        Ok(input)
     }
 
     /// An input whose axis has as many axes after it as that of the index space.
-    fn aligned(&self, i: usize, input: &Array<'a>) -> Result<Array<'a>> {
+    fn with_axes_behind(&self, i: usize, input: &Array<'a>) -> Result<Array<'a>> {
         let (rank, axis) = (input.rank(), axis_of(i, input, self.along)?);
         let after = self.others - self.axis();
         if rank - 1 - axis == after {
@@ -369,7 +368,7 @@ impl<'a> ScanBuilder<'_, 'a> {
                 Error::new(ErrorKind::Shape, why).with_help("reshape it, or give all of them one rank")
             );
         }
-        // As many other axes as possible are moved after the axis, and axes of one element follow it for those that are missing.
+        // Other axes are moved after the axis, as many as there are and as the space has. Axes of one element stand for the others.
         let behind = after.min(rank - 1);
         let mut axes: SmallVec<[isize; 6]> =
             (0..rank as isize).filter(|&other| other != axis as isize).collect();

@@ -10,6 +10,7 @@ use broadloom_core::node::{LoopNode, NodeId, NodeKind, Region};
 use broadloom_core::region::MAX_CARRIED;
 use broadloom_core::{DType, Dims, Error, ErrorKind, Result, Scalar, Shape, infer, region};
 use broadloom_ir::Axes;
+use broadloom_ir::figures::counted;
 use broadloom_mem::{FloatEnv, HostFunction, LoopRun};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -180,14 +181,21 @@ impl<'a> LoopBuilder<'_, 'a> {
         let known: SmallVec<[infer::Operand<'_>; 3]> = state.iter().map(Array::known).collect();
         let (shape, dims) = infer::broadcast(self.function, &known)?;
         let dims = dims.map(Arc::new);
-        let dtypes = self.dtypes(state, &shape, dims.as_ref())?;
-        let mut args = Vec::with_capacity(state.len());
-        for (i, (x, &dtype)) in state.iter().zip(&dtypes).enumerate() {
-            args.push(self.typed(i, x, dtype)?);
-        }
-        let placeholders: Vec<Array<'a>> =
-            dtypes.iter().map(|&dtype| placeholder(dtype, &shape, dims.as_ref())).collect();
+        let (placeholders, args) = self.begin(state, &shape, dims.as_ref())?;
         self.close(&placeholders, args)
+    }
+
+    /// The carried values in the functions, and the initial ones.
+    pub(crate) fn begin(
+        &self,
+        state: &[Array<'a>],
+        shape: &Shape,
+        dims: Option<&Arc<Dims>>,
+    ) -> Result<(Vec<Array<'a>>, Vec<Array<'a>>)> {
+        let dtypes = self.dtypes(state, shape, dims)?;
+        let typed = state.iter().zip(&dtypes).enumerate().map(|(i, (x, &dtype))| self.typed(i, x, dtype));
+        let args = typed.collect::<Result<Vec<_>>>()?;
+        Ok((dtypes.iter().map(|&dtype| placeholder(dtype, shape, dims)).collect(), args))
     }
 
     /// Builds the arrays of the last state of a loop whose carried values begin as `args`.
@@ -223,12 +231,7 @@ impl<'a> LoopBuilder<'_, 'a> {
     }
 
     /// The dtypes of the carried values. Numbers take those that the body gives them.
-    pub(crate) fn dtypes(
-        &self,
-        state: &[Array<'a>],
-        shape: &Shape,
-        dims: Option<&Arc<Dims>>,
-    ) -> Result<Vec<DType>> {
+    fn dtypes(&self, state: &[Array<'a>], shape: &Shape, dims: Option<&Arc<Dims>>) -> Result<Vec<DType>> {
         let numbers: Vec<Option<Number>> = state.iter().map(Array::number).collect();
         let mut dtypes: Vec<Option<DType>> =
             state.iter().zip(&numbers).map(|(x, number)| number.is_none().then(|| x.dtype())).collect();
@@ -272,7 +275,8 @@ impl<'a> LoopBuilder<'_, 'a> {
     fn check_count(&self, state: &[Array<'a>], next: &[Array<'a>]) -> Result<()> {
         if next.len() != state.len() {
             let [carried, returned] = [state, next].map(|of| of.len() - self.hidden);
-            let why = format!("{}: the body of {carried} carried values returns {returned}", self.function);
+            let carried = counted(carried as u64, "carried value");
+            let why = format!("{}: the body takes {carried}, but returns {returned}", self.function);
             return Err(Error::new(ErrorKind::Arity, why));
         }
         Ok(())
@@ -294,7 +298,7 @@ impl<'a> LoopBuilder<'_, 'a> {
     }
 
     /// An initial or next value of a carried one: a number as an element of the dtype, an array of this dtype.
-    pub(crate) fn typed(&self, i: usize, x: &Array<'a>, dtype: DType) -> Result<Array<'a>> {
+    fn typed(&self, i: usize, x: &Array<'a>, dtype: DType) -> Result<Array<'a>> {
         let name = || (self.name)(i);
         match x.number() {
             Some(number) => literal(number, dtype, || format!("{}: {}", self.function, name())),
@@ -364,7 +368,7 @@ pub(crate) fn placeholder<'a>(dtype: DType, shape: &Shape, dims: Option<&Arc<Dim
 
 /// The number of each element of an array in row-major order, as int64; [`LoopRun::UNNUMBERED`] for all of them if the rank is
 /// open.
-pub(crate) fn number_of_elements<'a>(of: &Array<'a>) -> Result<Array<'a>> {
+fn number_of_elements<'a>(of: &Array<'a>) -> Result<Array<'a>> {
     if of.all_dims().has_rest() {
         return Ok(expr::constant(Scalar::of(LoopRun::UNNUMBERED as i64)));
     }
@@ -372,7 +376,7 @@ pub(crate) fn number_of_elements<'a>(of: &Array<'a>) -> Result<Array<'a>> {
 }
 
 /// An array of the shape to which arrays broadcast: the first value of a loop over them that has no iterations.
-pub(crate) fn whole<'a>(args: &[Array<'a>]) -> Result<Array<'a>> {
+fn whole<'a>(args: &[Array<'a>]) -> Result<Array<'a>> {
     let ends = expr::constant(Scalar::of(false));
     let args = [args, &[ends]].concat();
     let leaf = |param: usize| NodeKind::Leaf(param as u32);

@@ -18,7 +18,7 @@ use crate::fuse::decision::Cuts;
 use crate::fuse::draft::{Draft, DraftTarget, Origin};
 use crate::fuse::plan::{Beginning, ParamSource, Recurrence, state_shape};
 use crate::graph::{Graph, IntDivision, Leaf, NodeId, NodeKind};
-use crate::kernel::{Callee, Code, Inst, Kernel, ValueId};
+use crate::kernel::{Code, Inst, Kernel, ValueId};
 use crate::layout::{Layout, Slice, View};
 use crate::node::{Region, RegionNode};
 use crate::shape::Shape;
@@ -232,9 +232,7 @@ impl<'a> Builder<'a> {
         let dtypes = region.dtypes();
         let mut values: Vec<Early> = Vec::with_capacity(region.nodes.len());
         for node in &region.nodes {
-            // A verified region has a dtype for each node.
-            let dtype = |id: &NodeId| dtypes[id.index()].unwrap_or(DType::Bool);
-            let code = match node {
+            match node {
                 RegionNode::Leaf(param) => {
                     values.push(params[*param as usize]);
                     continue;
@@ -245,25 +243,16 @@ impl<'a> Builder<'a> {
                     values.push(Early::Inst(first + 1 + of.item));
                     continue;
                 }
-                RegionNode::Apply { op, accuracy, args } => {
-                    let dtype = args.last().map_or(DType::Bool, dtype);
-                    Code::Apply { op: *op, accuracy: *accuracy, dtype }
-                }
-                RegionNode::Host { function, .. } => {
-                    Code::Host(Callee { function: self.place(function), signature: function.signature() })
-                }
-                RegionNode::Cast { arg, to } => Code::Cast(dtype(arg), *to),
-                // A verified region has no other nodes.
-                _ => continue,
-            };
+                _ => {}
+            }
+            // A verified region has a dtype for each node, and no nodes that are stages.
+            let dtype = |id: NodeId| dtypes[id.index()].unwrap_or(DType::Bool);
+            let Some(code) = code::of(node, dtype, |function| self.place(function)) else { continue };
             let mut args = [Early::Inst(0); 3];
             for (to, arg) in args.iter_mut().zip(node.operands()) {
                 *to = values[arg.index()];
             }
-            values.push(Early::Inst(self.kernel.body.len() as u32));
-            self.kernel.body.push(Inst { code, args: [ValueId(0); 3] });
-            self.early.push(args);
-            self.nodes.push(id);
+            values.push(self.push(id, code, args));
         }
         values
     }
@@ -387,7 +376,8 @@ impl<'a> Builder<'a> {
             return;
         }
         let first = self.value(operands[0].0, operands[0].1);
-        let Some(code) = code::of(graph, node, |function| self.place(function)) else {
+        let dtype = |id: NodeId| graph.node(id).dtype;
+        let Some(code) = code::of(&node.kind, dtype, |function| self.place(function)) else {
             self.done.insert(id, chain, first);
             return;
         };
@@ -395,11 +385,17 @@ impl<'a> Builder<'a> {
         for (slot, &(arg, chain)) in args.iter_mut().zip(&operands) {
             *slot = self.value(arg, chain);
         }
-        let inst = self.kernel.body.len() as u32;
+        let value = self.push(id, code, args);
+        self.done.insert(id, chain, value);
+    }
+
+    /// Adds an instruction, which belongs to the node `id` of the graph, and returns its value.
+    fn push(&mut self, id: NodeId, code: Code, args: [Early; 3]) -> Early {
+        let value = Early::Inst(self.kernel.body.len() as u32);
         self.kernel.body.push(Inst { code, args: [ValueId(0); 3] });
         self.early.push(args);
         self.nodes.push(id);
-        self.done.insert(id, chain, Early::Inst(inst));
+        value
     }
 
     /// The instruction of a loop over these operands, which is emitted with all of its items if it is new. They follow it,
@@ -417,9 +413,7 @@ impl<'a> Builder<'a> {
         let items = region.params[..region.carried()].iter().enumerate();
         let items = items.map(|(item, &dtype)| Code::Item { item: item as u32, dtype });
         for code in [Code::Loop(self.kernel.loops.len() as u32)].into_iter().chain(items) {
-            self.kernel.body.push(Inst { code, args: [ValueId(0); 3] });
-            self.early.push([Early::Inst(first); 3]);
-            self.nodes.push(id);
+            self.push(id, code, [Early::Inst(first); 3]);
         }
         self.kernel.loops.push(of);
         self.loop_args.push(args);

@@ -5,15 +5,18 @@ use std::sync::Arc;
 use broadloom_ir::{DType, HostDeclaration};
 use rustc_hash::FxHashMap;
 
-use crate::graph::{Graph, Node};
 use crate::kernel::{Callee, Code, Inst, Kernel, KernelLoop, ValueId};
 use crate::node::{NodeId, NodeKind, Region};
 
-/// The code that computes the node's elements from those of its operands; `None` for a leaf or a view, for which
-/// nothing is computed, and for a value of a loop, which [`looped`] computes. `place` returns the index of a host function
+/// The code that computes a node's elements from those of its operands, whose dtypes `dtype` gives; `None` for a leaf or a view,
+/// for which nothing is computed, and for a value of a loop, which [`looped`] computes. `place` returns the index of a host function
 /// in the kernel.
-pub fn of(graph: &Graph, node: &Node, place: impl FnOnce(&HostDeclaration) -> u32) -> Option<Code> {
-    match &node.kind {
+pub fn of<L>(
+    kind: &NodeKind<NodeId, L>,
+    dtype: impl Fn(NodeId) -> DType,
+    place: impl FnOnce(&HostDeclaration) -> u32,
+) -> Option<Code> {
+    match kind {
         NodeKind::Leaf(_) | NodeKind::View { .. } | NodeKind::DynamicView { .. } | NodeKind::Loop(_) => None,
         // These nodes are stages of their own; a kernel computes only their operands, or the step of a recurrence.
         NodeKind::Reduce { .. }
@@ -22,13 +25,12 @@ pub fn of(graph: &Graph, node: &Node, place: impl FnOnce(&HostDeclaration) -> u3
         | NodeKind::Recurrence(_)
         | NodeKind::Index { .. } => None,
         NodeKind::Apply { op, accuracy, args } => {
-            let dtype = args.last().map_or(node.dtype, |&arg| graph.node(arg).dtype);
-            Some(Code::Apply { op: *op, accuracy: *accuracy, dtype })
+            Some(Code::Apply { op: *op, accuracy: *accuracy, dtype: dtype(*args.last()?) })
         }
         NodeKind::Host { function, .. } => {
             Some(Code::Host(Callee { function: place(function), signature: function.signature() }))
         }
-        NodeKind::Cast { arg, to } => Some(Code::Cast(graph.node(*arg).dtype, *to)),
+        NodeKind::Cast { arg, to } => Some(Code::Cast(dtype(*arg), *to)),
     }
 }
 
@@ -40,9 +42,7 @@ pub fn looped(region: &Region) -> KernelLoop {
     // The first item of each loop in the region.
     let mut items: FxHashMap<(&Arc<Region>, &[NodeId]), ValueId> = FxHashMap::default();
     for node in &region.nodes {
-        // A verified region has a dtype for each node.
-        let dtype = |id: &NodeId| dtypes[id.index()].unwrap_or(DType::Bool);
-        let code = match node {
+        match node {
             NodeKind::Leaf(param) => {
                 values.push(body.input(*param as usize));
                 continue;
@@ -55,20 +55,11 @@ pub fn looped(region: &Region) -> KernelLoop {
                 values.push(ValueId(first.0 + of.item));
                 continue;
             }
-            NodeKind::Apply { op, accuracy, args } => {
-                let dtype = args.last().map_or(DType::Bool, dtype);
-                Code::Apply { op: *op, accuracy: *accuracy, dtype }
-            }
-            NodeKind::Host { function, .. } => body.callee(function),
-            NodeKind::Cast { arg, to } => Code::Cast(dtype(arg), *to),
-            NodeKind::View { .. }
-            | NodeKind::DynamicView { .. }
-            | NodeKind::Reduce { .. }
-            | NodeKind::Scan { .. }
-            | NodeKind::Count { .. }
-            | NodeKind::Recurrence(_)
-            | NodeKind::Index { .. } => continue,
-        };
+            _ => {}
+        }
+        // A verified region has a dtype for each node, and no nodes that are stages.
+        let dtype = |id: NodeId| dtypes[id.index()].unwrap_or(DType::Bool);
+        let Some(code) = of(node, dtype, |function| body.place(function)) else { continue };
         let mut args = [ValueId(0); 3];
         for (to, arg) in args.iter_mut().zip(node.operands()) {
             *to = values[arg.index()];
@@ -85,7 +76,7 @@ fn push_loop(kernel: &mut Kernel, of: KernelLoop) -> ValueId {
     let (value, number) = (ValueId(kernel.values() as u32), kernel.loops.len() as u32);
     let dtypes: Vec<_> = of.body.inputs[..of.carried()].to_vec();
     for function in &of.body.functions {
-        kernel.callee(function);
+        kernel.place(function);
     }
     kernel.loops.push(of);
     kernel.body.push(Inst { code: Code::Loop(number), args: [ValueId(0); 3] });

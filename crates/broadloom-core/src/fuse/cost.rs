@@ -31,7 +31,7 @@ pub fn of_node(graph: &Graph, node: &Node) -> u64 {
         let of = code::looped(&of.region);
         return of.trips().saturating_mul(of.body.cost());
     }
-    code::of(graph, node, |_| 0).map_or(0, |code| code.cost().into())
+    code::of(&node.kind, |id| graph.node(id).dtype, |_| 0).map_or(0, |code| code.cost().into())
 }
 
 /// The costs of the two ways to provide an operand to a larger loop: computed within the loop, or stored before it.

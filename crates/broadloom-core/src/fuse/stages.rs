@@ -1,8 +1,8 @@
 //! Groups the roots and cut nodes of a graph into loops, in execution order, as drafts.
 //!
 //! Roots of one shape share a loop, and so do reductions of one shape along the same axes that do not depend on each
-//! other, and the values of a recurrence. A draft reads only what drafts of lower levels write; the level of a node is the maximum number of cut nodes
-//! on a path from it to a leaf.
+//! other, and the values of a recurrence. A draft reads only what drafts of lower levels write; the level of a node is the maximum
+//! number of cut nodes on a path from it to a leaf.
 
 use broadloom_ir::kernel::Sink;
 use broadloom_ir::{Axes, HostDeclaration};

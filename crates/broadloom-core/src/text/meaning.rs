@@ -130,7 +130,8 @@ pub trait Meaning {
     /// If the function does not take these operands.
     fn host(&mut self, id: u32, args: &[Self::Value]) -> Result<Self::Value>;
 
-    /// Constructs the values that a loop carries, after the loop, and then the outputs of a `scan`. `run` evaluates its parts, and its errors are returned.
+    /// Constructs the values that a loop carries, after the loop, and then the outputs of a `scan`. `run` evaluates its parts, and
+    /// its errors are returned.
     ///
     /// # Errors
     /// If the parts of the loop do not fit each other. By default, a meaning has no loops.

@@ -13,6 +13,7 @@ use broadloom_ir::tuning::executors::{
     INTERPRETED, INTERPRETED_HALF, MOVE, PASS, PER_BYTE, RATES,
 };
 use broadloom_ir::tuning::loops::MASKED;
+use broadloom_ir::tuning::recurrences::ROW;
 use broadloom_ir::tuning::stores::{LARGE, NARROW};
 use broadloom_ir::tuning::threads::{BYTES_AWAKE, LOOP_AWAKE, MOST_AWAKE, PARALLEL};
 use broadloom_ir::{CodePlan, VectorWidth};
@@ -187,10 +188,6 @@ pub(crate) struct Size {
     /// The number of rows that are computed one after another, each from the one before it; 0 if all elements are independent.
     pub rows: usize,
 }
-
-/// Nanoseconds that machine code takes at least for a row that depends on the one before it: a store and a load of the states,
-/// and some operations.
-const ROW: f64 = 5.0;
 
 /// The estimated cost of one run of a stage on one thread, in nanoseconds.
 #[derive(Clone, Copy, Debug)]

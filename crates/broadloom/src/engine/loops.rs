@@ -61,7 +61,7 @@ impl Loops {
             Loops::Store(plan) => plan.elements() == 0,
             Loops::Reduce(space) => space.results == 0,
             Loops::Scan(scanned) => scanned.is_empty(),
-            Loops::Steps(steps) => steps.is_done(),
+            Loops::Steps(steps) => steps.is_empty(),
         }
     }
 

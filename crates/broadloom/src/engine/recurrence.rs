@@ -12,19 +12,10 @@ use broadloom_core::DType;
 use broadloom_core::fuse::{Source, Stage};
 use broadloom_ir::figures::counted;
 use broadloom_ir::loop_plan::{LoopPlan, LoopPlanError, OperandLayout};
+use broadloom_ir::tuning::recurrences::{COPIES, LEAST_COLUMNS, MOST_COLUMNS, STATES_BYTES};
 use smallvec::SmallVec;
 
 use crate::engine::runtime::Accesses;
-
-/// The bytes of the states that one call of a kernel computes, so that they stay in a first-level cache.
-const STATES_BYTES: usize = 16 << 10;
-/// The maximum number of columns of a unit, and their minimum if there are units for all threads.
-const COLUMNS: Range<usize> = 64..1024;
-/// The maximum number of columns of a unit whose inputs or outputs are transposed: in each column, a block then reads and writes
-/// several elements of a cache line.
-const TRANSPOSED: usize = 32;
-/// The number of columns of a stage with one column in the interpreter. Each of them computes the same.
-const COPIES: usize = 2;
 
 /// The position of an input's elements, in bytes.
 struct Position {
@@ -126,7 +117,7 @@ impl Recurrence {
             pause,
         };
         // The access of an input does not depend on the numbers of rows and columns.
-        let wide = if recurrence.has_copies { COPIES } else { columns.min(COLUMNS.end) };
+        let wide = if recurrence.has_copies { COPIES } else { columns.min(MOST_COLUMNS) };
         let rows = recurrence.steps.min(COPIES);
         recurrence.access = std::iter::repeat_n(broadloom_mem::Access::Contiguous, states)
             .chain(recurrence.plan(rows, wide)?.accesses())
@@ -140,7 +131,7 @@ impl Recurrence {
     }
 
     /// Whether there are no results.
-    pub(crate) fn is_done(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.count() == 0
     }
 
@@ -151,18 +142,17 @@ impl Recurrence {
 
     /// The number of rows that the kernel computes, each by itself.
     pub(crate) fn rows(&self) -> usize {
-        self.steps * self.count().div_ceil(self.columns.clamp(1, COLUMNS.end))
+        self.steps * self.count().div_ceil(self.columns.clamp(1, MOST_COLUMNS))
     }
 
     /// Divides the recurrence among this many threads. `lanes` is the number of elements that the kernel computes at a time, if
     /// a row has to have as many.
     pub(crate) fn divide(&self, threads: usize, lanes: Option<usize>) -> Division {
         let outer = self.outer.iter().product::<usize>().max(1);
-        let most = if self.is_transposed() { TRANSPOSED } else { COLUMNS.end };
-        let mut width = self.columns.min(most).min(self.pause);
+        let mut width = self.columns.min(MOST_COLUMNS).min(self.pause);
         if threads > 1 && outer < 2 * threads {
             let parts = (2 * threads).div_ceil(outer);
-            width = width.min(self.columns.div_ceil(parts).next_multiple_of(COLUMNS.start));
+            width = width.min(self.columns.div_ceil(parts).next_multiple_of(LEAST_COLUMNS));
         }
         // A plan of one column would collapse its rows to a single one.
         while self.columns > 1 && self.columns % width == 1 {
@@ -173,13 +163,6 @@ impl Recurrence {
         let row = width * copies;
         let rows = (STATES_BYTES / (row * widest)).min(self.pause / row).clamp(1, self.steps.max(1));
         Division { width, copies, rows }
-    }
-
-    /// Whether the steps of a column are closer to each other in memory than the columns of a step.
-    fn is_transposed(&self) -> bool {
-        let is_nearer =
-            |input: &Position| input.step != 0 && input.step.unsigned_abs() < input.col.unsigned_abs();
-        self.across.end <= self.axis || self.inputs[self.states..].iter().any(is_nearer)
     }
 
     /// The units of a division, in the order of the slabs of the outputs.
@@ -267,7 +250,7 @@ fn columns(stage: &Stage, axis: usize) -> (Range<usize>, usize) {
             groups.push((i..i + 1, extents[i]));
         }
     }
-    let enough = groups.iter().find(|(_, count)| *count >= COLUMNS.start);
+    let enough = groups.iter().find(|(_, count)| *count >= LEAST_COLUMNS);
     let best = enough.or_else(|| groups.iter().max_by_key(|(_, count)| *count));
     best.cloned().unwrap_or((axis + 1..axis + 1, 1))
 }

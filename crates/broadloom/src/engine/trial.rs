@@ -5,14 +5,10 @@
 
 use std::time::Duration;
 
+use broadloom_ir::tuning::trials::{FAR, LONG};
+
 /// The number of runs of each executor. The first is for warming up and does not count.
 const RUNS: u8 = 4;
-
-/// Runs of at least this many nanoseconds are long: warming up takes a small part of them.
-const LONG: f64 = 1e6;
-
-/// The ratio of two long runs from which no further ones are needed.
-const FAR: f64 = 3.0;
 
 /// The shortest run of each executor in a trial, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -11,6 +11,7 @@ use broadloom_core::text::nodes::{computation, repeated, step_names, stepped, tu
 use broadloom_core::text::{is_name, print as words};
 use broadloom_core::{DType, Dims, Error, ErrorKind, Result};
 use broadloom_mem::FloatEnv;
+use broadloom_mem::HostFunction;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -221,6 +222,11 @@ impl Nodes<'_, '_> {
     }
 }
 
+/// The names of host functions.
+fn names_of(functions: &[HostFunction]) -> Vec<&str> {
+    functions.iter().map(HostFunction::name).collect()
+}
+
 struct Printer<'a> {
     taken: HashSet<String>,
     /// The names of the inputs ([`Array::input`]) that are already declared in the text.
@@ -324,13 +330,9 @@ impl<'a> Printer<'a> {
         let taken = self.taken.iter().filter(|name| begins(name)).map(|name| underscores(name) + 1);
         let suffix = "_".repeat(taken.max().unwrap_or(0));
         match &array.0.kind {
-            Kind::Loop(of) => {
-                let functions: Vec<&str> = of.functions.iter().map(|function| function.name()).collect();
-                repeated(&of.region, args, &functions, &suffix)
-            }
+            Kind::Loop(of) => repeated(&of.region, args, &names_of(&of.functions), &suffix),
             Kind::Recurrence(of) => {
-                let functions: Vec<&str> = of.functions.iter().map(|function| function.name()).collect();
-                stepped(of, args, &functions, &named[of.states()..], &suffix)
+                stepped(of, args, &names_of(&of.functions), &named[of.states()..], &suffix)
             }
             _ => String::new(),
         }

@@ -49,6 +49,7 @@ mod pictures;
 mod powers;
 mod profiling;
 mod promotion;
+mod random_scans;
 mod reduction_table;
 mod reduction_texts;
 mod reductions;

@@ -374,7 +374,12 @@ fn what_can_not_be_a_loop_is_refused_when_it_is_built() -> Result<()> {
             "the condition is made by max",
         ),
         (&always, &|s| Ok(vec![s[0].flip(0)?, s[1].clone()]), ErrorKind::Shape, "carried value 0 is made by"),
-        (&always, &|s| Ok(vec![s[0].clone()]), ErrorKind::Arity, "the body of 2 carried values returns 1"),
+        (
+            &always,
+            &|s| Ok(vec![s[0].clone()]),
+            ErrorKind::Arity,
+            "the body takes 2 carried values, but returns 1",
+        ),
         (&always, &|s| Ok(vec![s[0].try_add(pair())?, s[1].clone()]), ErrorKind::Shape, "cannot broadcast"),
     ];
     for (condition, body, kind, why) in cases {
@@ -600,7 +605,7 @@ fn a_range_is_a_loop_over_its_integers() -> Result<()> {
             |_, state| Ok([state, state].concat()),
             2,
             ErrorKind::Arity,
-            "fori_loop: the body of 2 carried values returns 4",
+            "fori_loop: the body takes 2 carried values, but returns 4",
         ),
     ];
     for (upper, body, carried, kind, why) in cases {

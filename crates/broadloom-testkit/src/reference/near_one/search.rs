@@ -246,7 +246,8 @@ mod tests {
                 list += &format!("{:016x} {:016x} {nearest:016x}\n", a.to_bits(), b.to_bits());
             }
         }
-        if variable("BROADLOOM_BLESS").is_some() {
+        // The pairs of a shorter search are not near enough for the test below.
+        if variable("BROADLOOM_BLESS").and(variable("BROADLOOM_WINDOWS")).is_some() {
             let head = "# x1, x2 and the float64 nearest to logaddexp(x1, x2); made by near_one/search.rs.\n";
             let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/reference/near_one.txt");
             std::fs::write(path, format!("{head}{list}")).expect("the list is written");
