@@ -183,6 +183,11 @@ fn a_printed_branch_is_read_back() -> Result<()> {
     let text = print(&[("y", &y)])?;
     let read = Program::parse(&text)?.kernel(&checked())?;
     assert_eq!(read.id(), Kernel::named(&[("y", &y)], &[&x], &checked())?.id(), "{text}");
+    // Nothing of a branch is computed before it.
+    let [y] = cond(&x.less(0), || [x.astype(DType::Float64).exp().tanh()], || [Array::scalar(0.0)])?;
+    let text = print(&[("y", &y)])?;
+    let (before, branch) = text.split_once("limit 1 {").expect("a loop");
+    assert!(branch.contains("exp(") && !before.contains("exp("), "{text}");
     let mut out = [0_i32; 2];
     read.run(&[[7_i32, 0][..].into()], [(&mut out[..]).into()])?;
     assert_eq!(out, [8, -1], "{text}");

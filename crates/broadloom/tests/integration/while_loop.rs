@@ -690,7 +690,8 @@ fn a_loop_around_one_without_iterations_can_be_stopped() -> Result<()> {
         [y + 1]
     };
     let [x] = fori_loop(0, i64::MAX, outer, [x])?;
-    for executor in [Executor::Interp, Executor::Auto] {
+    let compiled = if cfg!(feature = "jit") { Executor::Jit } else { Executor::Auto };
+    for executor in [Executor::Interp, compiled] {
         let options = Options { executor, max_time: Some(Duration::from_millis(50)), ..Options::default() };
         let since = Instant::now();
         let error = x.eval_with(&options).expect_err("no end");
