@@ -17,7 +17,6 @@ import numpy as np
 
 from broadloom._core import Handle
 from broadloom._errors import Error, VectorizeError
-from broadloom._generated import elementwise
 from broadloom._jit import JitFunction
 from broadloom._vectorize_functions import function_of
 from broadloom._vectorize_source import Source
@@ -32,7 +31,6 @@ from broadloom._vectorize_values import (
     both,
     cast,
     compare,
-    is_known,
     opposite,
     select,
     shown,
@@ -79,9 +77,6 @@ _INSTEAD = {
     "complex": "use two floats",
 }
 
-#: Functions that divide integers.
-_DIVISIONS = (divmod, np.floor_divide, np.remainder, elementwise.floor_divide, elementwise.remainder)
-
 #: The maximum number of calls within each other.
 MAX_CALLS = 50
 
@@ -119,8 +114,6 @@ class Expressions:
         self.source = source
         #: The functions whose calls lead to the place that is compiled.
         self.calls: list[Any] = []
-        #: The number of operations so far that could raise an error.
-        self.risks = 0
 
     def inlined(self, source: Source, arguments: Names, path: Path) -> Value:
         """The result of a function that is called."""
@@ -221,7 +214,6 @@ class Expressions:
         """The value of an operator."""
         if type(op) not in _BINARY:
             raise Refused("a matrix product", "write the sums of products")
-        self.risks += isinstance(op, (ast.FloorDiv, ast.Mod)) and not (is_known(y) and bool(y))
         return binary(_BINARY[type(op)], x, y, path.mask)
 
     def _unary(self, node: ast.UnaryOp, path: Path) -> Value:
@@ -291,7 +283,6 @@ class Expressions:
         if function is not None:
             if keywords:
                 raise Refused(f"the keyword `{next(iter(keywords))}`", "pass the arguments by their positions")
-            self.risks += called.object in _DIVISIONS
             return function(positional, path.mask)
         return self._of_user(called.object, positional, keywords, path)
 

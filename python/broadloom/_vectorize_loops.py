@@ -101,8 +101,6 @@ class Plan(NamedTuple):
     #: Whether it ends by its condition, and by `break`.
     ends: bool
     breaks: bool
-    #: Whether an iteration could raise an error: by a division, or by a loop that does not end.
-    raises: bool
 
     @property
     def goes_by_flag(self) -> bool:
@@ -138,7 +136,6 @@ class Loops(Expressions):
         plan = self.plans[key]
         if plan is None:
             return self.block(node.orelse, path, exits)
-        self.risks += plan.raises or counter is None
         with self.placed(node):
             state = self._built(node, path, counter, plan)
         return self._after(node, path, plan, state, exits)
@@ -193,11 +190,11 @@ class Loops(Expressions):
             )
         return names
 
-    def _iterated(self, node: ast.While | ast.For, names: Names, index: Value | None, mask: Mask) -> Iteration:
+    def _iterated(self, node: ast.While | ast.For, names: Names, index: Value | None) -> Iteration:
         exits = Exits()
         if index is not None and isinstance(node, ast.For) and isinstance(node.target, ast.Name):
             names = {**names, node.target.id: index}
-        end = self.block(node.body, Path(names, mask), exits)
+        end = self.block(node.body, Path(names, None), exits)
         on = exits.continues if end is None else [end, *exits.continues]
         return Iteration(on, exits.breaks, exits.returns)
 
@@ -205,7 +202,6 @@ class Loops(Expressions):
         """Walks the loop until the types do not change. None if its condition never holds."""
         stored, everywhere, outside = self._uses(node)
         carried: dict[str, Type] = {}
-        risks = self.risks
         for name in stored & everywhere:
             before = path.names.get(name)
             if before is not None and not isinstance(before, Unset):
@@ -215,7 +211,7 @@ class Loops(Expressions):
             test = self.condition(node.test, Path(names, None)) if isinstance(node, ast.While) else None
             if test is False:
                 return None
-            made = self._iterated(node, names, None if counter is None else _input(_COUNTER), None)
+            made = self._iterated(node, names, None if counter is None else _input(_COUNTER))
             next_types = {
                 name: self._joined(node, name, [_input(of), *_values(name, [*made.on, *made.breaks])])
                 for name, of in carried.items()
@@ -236,7 +232,7 @@ class Loops(Expressions):
         for name in by_condition.keys() & by_break.keys():
             by_condition[name] = by_break[name] = joined(by_condition[name], by_break[name])
         result = self._joined(node, "return", [value for _, value in made.returns]) if made.returns else None
-        return Plan(carried, by_condition, by_break, result, test is not True, bool(made.breaks), self.risks > risks)
+        return Plan(carried, by_condition, by_break, result, test is not True, bool(made.breaks))
 
     def _joined(self, node: ast.stmt, name: str, values: list[Value | Unset]) -> Type:
         """The type that the values of a name promote to."""
@@ -304,9 +300,7 @@ class Loops(Expressions):
         def repeated(handles: list[Handle], index: Handle | None = None) -> list[Handle | bool | int | float]:
             state = _state(types, handles)
             at = state.get(_INDEX) if index is None else Var(index, True)
-            # An operation that could raise must depend on the state, or else it would be computed before the loop.
-            mask = None if not plan.raises else _flag(state, _GOING) if plan.goes_by_flag else condition(state, index)
-            made = self._iterated(node, self._head(node, path, state), at, mask)
+            made = self._iterated(node, self._head(node, path, state), at)
             last = self._next(state, made)
             if counter is not None and not is_counted:
                 step = cast(counter.step, INT)
