@@ -17,7 +17,7 @@ from broadloom._operators import Number, operand
 from broadloom._structure import Piece, Structure, taken_apart
 from broadloom._tracebacks import shows_users_lines
 
-__all__ = ["cond", "fori_loop", "scan", "while_loop"]
+__all__ = ["cond", "fori_loop", "reduce", "scan", "while_loop"]
 
 Leaf = Handle | Number
 
@@ -188,6 +188,44 @@ def scan(
     made = _core.scan(stepped, leaves, given, index(axis), bool(reverse), steps)
     last = _state(structure, made[:count])
     return last, None if outputs[0] is None else _state(outputs[0], made[count:])
+
+
+@shows_users_lines
+def reduce(combine: Callable[[Any, Any], Any], identity: Any, values: Any, axis: int = 0) -> Any:
+    """Reduces values together along an axis by a function of two elements.
+
+    The values are an array, or a tuple, list or dict of arrays, which broadcast to one shape. `combine(a, b)` takes the
+    elements to the left and those to the right, and returns one element of each value, with the same structure and
+    dtypes. It is called with arrays that have no values, as a function is by `jit`, and works element by element along
+    all other axes. `identity` is the result for an axis without elements, and is otherwise combined with nothing; a
+    Python number in it takes the dtype of the value.
+
+    Elements are combined in the order of `sum`: those whose numbers are equal modulo 16 as a binary tree of adjacent
+    pairs, then the 16 results in the same way, on every machine and for any number of threads. The order separates
+    neighbours, so `combine` should be associative and commutative. `jax.lax.reduce(values, identity, combine, [axis])`
+    has its arguments in another order, and states no order of the elements.
+
+    Raises TypeError or ValueError for a function that is not element-wise (reductions, views), for results of another
+    structure, shape or dtype, and for values that have no such axis or different lengths along it.
+
+    >>> x = bl.asarray([2.0, 7.0, 1.0, 7.0])
+    >>> def larger(a, b):
+    ...     is_left = (a[0] > b[0]) | ((a[0] == b[0]) & (a[1] < b[1]))
+    ...     return bl.where(is_left, a[0], b[0]), bl.where(is_left, a[1], b[1])
+    >>> bl.reduce(larger, (-bl.inf, -1), (x, bl.arange(4)))
+    (Array(7., dtype=float64), Array(1, dtype=int64))
+    """
+    leaves, structure = _taken_apart(identity, "identity")
+    given, made = _taken_apart(values, "values")
+    if made.pieces != structure.pieces:
+        raise TypeError(f"reduce: the identity is {_shown(structure)}, but the values are {_shown(made)}")
+    count = len(leaves)
+
+    def combined(handles: list[Handle]) -> list[Leaf]:
+        left, right = _state(structure, handles[:count]), _state(structure, handles[count:])
+        return _next("reduce", structure, combine(left, right))
+
+    return _state(structure, _core.reduce(combined, leaves, given, index(axis)))
 
 
 def _taken_apart(state: Any, words: str = "state") -> tuple[list[Leaf], Structure]:

@@ -370,3 +370,49 @@ def test_an_exception_of_a_step_is_raised() -> None:
 
     with pytest.raises(KeyError, match="mine"):
         bl.scan(step, 0.0, X)
+
+
+@pytest.mark.parametrize("shape", [(1,), (40,), (1000,), (7, 40), (70, 3, 5)])
+def test_a_reduction_by_addition_is_a_sum(shape: tuple[int, ...]) -> None:
+    x = bl.asarray(np.random.default_rng(7).normal(size=shape))
+    for axis in range(-len(shape), len(shape)):
+        expected = np.asarray(bl.sum(x, axis=axis))
+        for got in (
+            bl.reduce(lambda a, b: a + b, 0, x, axis),
+            bl.jit(lambda x, axis=axis: bl.reduce(lambda a, b: a + b, 0, x, axis=axis))(x),
+        ):
+            np.testing.assert_array_equal(np.asarray(got), expected)
+
+
+def test_values_of_reductions_are_trees() -> None:
+    x = bl.asarray([[1.0, 5.0], [3.0, 2.0], [5.0, 5.0]])
+    scale = bl.asarray([1.0, -1.0])
+
+    def larger(a: Any, b: Any) -> Any:
+        is_left = (a["x"] * scale > b["x"] * scale) | ((a["x"] == b["x"]) & (a["at"][0] < b["at"][0]))
+        return {"x": bl.where(is_left, a["x"], b["x"]), "at": [bl.where(is_left, a["at"][0], b["at"][0])]}
+
+    best = bl.reduce(larger, {"x": -1.0, "at": [-1]}, {"x": x, "at": [bl.arange(3)[:, None]]})
+    np.testing.assert_array_equal(np.asarray(best["x"]), [5.0, 2.0])
+    np.testing.assert_array_equal(np.asarray(best["at"][0]), [2, 1])
+    assert (best["x"].dtype, best["at"][0].dtype) == (bl.float64, bl.int64)
+    empty = bl.reduce(larger, {"x": -1.0, "at": [-1]}, {"x": x[:0], "at": [bl.arange(0)[:, None]]})
+    np.testing.assert_array_equal(np.asarray(empty["at"][0]), [-1, -1])
+    scaled = bl.jit(lambda x, identity: bl.reduce(lambda a, b: a * b, identity, x))
+    np.testing.assert_array_equal(np.asarray(scaled(X, 2.5)), np.asarray(bl.prod(X, axis=0)))
+    np.testing.assert_array_equal(np.asarray(scaled(X[:0], 2.5)), np.full(X.shape[1:], 2.5))
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "words"),
+    [
+        (lambda: bl.reduce(lambda a, b: (a, b), 0, X), TypeError, "reduce: the state is ·, but the body returns (·, ·)"),
+        (lambda: bl.reduce(lambda a, b: a, (0, 0), X), TypeError, "the identity is (·, ·), but the values are ·"),
+        (lambda: bl.reduce(lambda a, b: bl.sum(a), 0, X), ValueError, "reduce: array 0 is made by sum"),
+        (lambda: bl.reduce(lambda a, b: a > b, 0, X), TypeError, "reduce: array 0"),
+        (lambda: bl.reduce(lambda a, b: a + b, 0, X, 7), ValueError, "no axis 7"),
+    ],
+)
+def test_what_can_not_be_reduced_is_refused(build: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=re.escape(words)):
+        build()

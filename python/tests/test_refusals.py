@@ -67,6 +67,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "fftn": {"axes": (0, 1)},
     "while_loop": {"cond": lambda x: x < 2, "body": lambda x: x + 1, "state": 0.0},
     "scan": {"step": lambda s, x: (s, x), "state": 0.0, "inputs": bl.asarray([1.0, 2.0])},
+    "reduce": {"combine": lambda a, b: a + b, "identity": 0.0, "values": bl.asarray([1.0, 2.0])},
     "cond": {"predicate": bl.asarray([True]), "true_fun": lambda x: x, "false_fun": lambda x: -x, "operands": 1.0},
     "fori_loop": {"lower": 0, "upper": 3, "body": lambda i, x: x + 1, "state": 0.0},
 }

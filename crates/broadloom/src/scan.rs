@@ -5,8 +5,7 @@
 
 use std::sync::Arc;
 
-use broadloom_core::graph::SCAN;
-use broadloom_core::node::{NodeKind, RecurrenceNode, Region};
+use broadloom_core::node::{NodeKind, RecurrenceNode, Region, StepOrder};
 use broadloom_core::region::MAX_CARRIED;
 use broadloom_core::{DType, Dim, Error, ErrorKind, Result, Scalar, infer, region};
 use broadloom_ir::figures::counted;
@@ -29,7 +28,7 @@ use crate::while_loop::{LoopBuilder, Recorder, exact, exactly, placeholder};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Along {
     axis: isize,
-    reverse: bool,
+    order: StepOrder,
     length: Option<usize>,
 }
 
@@ -42,7 +41,17 @@ impl Along {
     /// Runs from the last index to the first. Each output has the index of the elements that it was computed from.
     #[must_use]
     pub fn reverse(self) -> Along {
-        Along { reverse: true, ..self }
+        Along { order: StepOrder::Backward, ..self }
+    }
+
+    /// Combines elements, and results of steps, in the canonical order.
+    pub(crate) fn in_canonical_order(self) -> Along {
+        Along { order: StepOrder::Canonical, ..self }
+    }
+
+    /// The name of the function that runs along the axis, in errors.
+    pub(crate) fn function(self) -> &'static str {
+        self.order.function()
     }
 
     /// Sets the number of steps. It is required if there are no inputs, and must otherwise be their extent along the axis.
@@ -147,10 +156,11 @@ pub(crate) fn named_scan<'a>(
     along: Along,
 ) -> Result<(Vec<Array<'a>>, Vec<Array<'a>>)> {
     let states = state.len();
+    let function = along.function();
     if states == 0 {
-        return Err(Error::new(ErrorKind::Arity, format!("{SCAN}: there is no state")));
+        return Err(Error::new(ErrorKind::Arity, format!("{function}: there is no state")));
     }
-    check_count(states, "states")?;
+    check_count(function, states, "states")?;
     let given = inputs.len();
     let mut inputs = inputs.iter().map(expr::typed).collect::<Result<Vec<_>>>()?;
     check_extents(&inputs, along)?;
@@ -172,19 +182,19 @@ pub(crate) fn named_scan<'a>(
     }
 }
 
-fn check_count(count: usize, what: &str) -> Result<()> {
+fn check_count(function: &str, count: usize, what: &str) -> Result<()> {
     if count <= MAX_CARRIED {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Limit, format!("{SCAN}: {count} {what}, the limit is {MAX_CARRIED}")))
+    Err(Error::new(ErrorKind::Limit, format!("{function}: {count} {what}, the limit is {MAX_CARRIED}")))
 }
 
-fn check_next(next: usize, states: usize) -> Result<()> {
+fn check_next(function: &str, next: usize, states: usize) -> Result<()> {
     if next == states {
         return Ok(());
     }
     let states = counted(states as u64, "state");
-    Err(Error::new(ErrorKind::Arity, format!("{SCAN}: the step takes {states}, but returns {next}")))
+    Err(Error::new(ErrorKind::Arity, format!("{function}: the step takes {states}, but returns {next}")))
 }
 
 /// The axis of an input along which the steps run.
@@ -193,7 +203,8 @@ fn axis_of(i: usize, input: &Array<'_>, along: Along) -> Result<usize> {
     let of_input = if axis < 0 { axis + rank } else { axis };
     if input.all_dims().has_rest() || !(0..rank).contains(&of_input) {
         let why = format!(
-            "{SCAN}: of the inputs, number {i} is {}{}, which has no axis {axis}",
+            "{}: of the inputs, number {i} is {}{}, which has no axis {axis}",
+            along.function(),
             input.dtype(),
             input.all_dims()
         );
@@ -213,7 +224,8 @@ fn check_extents(inputs: &[Array<'_>], along: Along) -> Result<()> {
         match &first {
             Some((what, other)) if *other != extent => {
                 let why = format!(
-                    "{SCAN}: input {i} has {extent} elements along axis {}, {what} {other}",
+                    "{}: input {i} has {extent} elements along axis {}, {what} {other}",
+                    along.function(),
                     along.axis
                 );
                 return Err(Error::new(ErrorKind::Shape, why));
@@ -228,7 +240,7 @@ fn check_extents(inputs: &[Array<'_>], along: Along) -> Result<()> {
 /// An input without memory that has the given number of steps.
 fn steps<'a>(state: &[Array<'a>], along: Along) -> Result<Array<'a>> {
     let Some(length) = along.length else {
-        let why = format!("{SCAN}: there are neither inputs nor a length");
+        let why = format!("{}: there are neither inputs nor a length", along.function());
         return Err(Error::new(ErrorKind::Arity, why));
     };
     let others = state.iter().map(Array::rank).max().unwrap_or(0);
@@ -269,27 +281,27 @@ impl<'a> ScanBuilder<'_, 'a> {
     }
 
     fn build(&self) -> Result<Built<'a>> {
-        let (axis, states) = (self.axis(), self.state.len());
+        let (axis, states, function) = (self.axis(), self.state.len(), self.along.function());
         let inputs = self.inputs.iter().enumerate().map(|(i, input)| self.aligned(i, input));
         let inputs = inputs.collect::<Result<Vec<_>>>()?;
-        let shapes = infer::recurrence(SCAN, &known(&inputs), &known(self.state), axis)?;
+        let shapes = infer::recurrence(function, &known(&inputs), &known(self.state), axis)?;
         let (shape, dims) = (shapes.others.0, shapes.others.1.map(Arc::new));
         let elements: Vec<Array<'a>> =
             inputs.iter().map(|input| placeholder(input.dtype(), &shape, dims.as_ref())).collect();
 
         let step = |state: &[Array<'a>]| {
             let (next, outputs) = (self.step)(state, &elements[..self.given])?;
-            check_next(next.len(), states)?;
+            check_next(function, next.len(), states)?;
             Ok((next, outputs))
         };
         let body = |state: &[Array<'a>]| step(state).map(|(next, _)| next);
         let never = |_: &[Array<'a>]| Ok(expr::constant(Scalar::of(false)));
         let (condition, body, name, limit, made) = (&never, &body, self.name, None, None);
-        let builder = LoopBuilder { function: SCAN, hidden: 0, condition, body, name, limit, made };
+        let builder = LoopBuilder { function, hidden: 0, condition, body, name, limit, made };
         let (mut placeholders, mut args) = builder.begin(self.state, &shape, dims.as_ref())?;
         let (made, stamp) = stamped(|| step(&placeholders));
         let (next, outputs) = made?;
-        check_count(outputs.len(), "outputs")?;
+        check_count(function, outputs.len(), "outputs")?;
         let next = builder.checked(&placeholders, next)?;
         placeholders.extend(elements.iter().cloned());
 
@@ -309,7 +321,7 @@ impl<'a> ScanBuilder<'_, 'a> {
         let mut params: Vec<DType> = args.iter().chain(&inputs).chain(&captured).map(Array::dtype).collect();
         let count = inputs.len() as u32;
         let others: Vec<Array<'a>> = args.iter().chain(&captured).cloned().collect();
-        let shapes = infer::recurrence(SCAN, &known(&inputs), &known(&others), axis)?;
+        let shapes = infer::recurrence(function, &known(&inputs), &known(&others), axis)?;
         let [space, others] = [shapes.space, shapes.others].map(|(shape, dims)| (shape, dims.map(Arc::new)));
         if let Some(leaf) = numbered {
             nodes[leaf.index()] = NodeKind::Leaf(params.len() as u32);
@@ -330,9 +342,8 @@ impl<'a> ScanBuilder<'_, 'a> {
         region::check_depth(&region)?;
         args.extend(inputs);
         args.extend(captured);
-        let (step, reverse) = (Arc::new(region), self.along.reverse);
-        let node =
-            RecurrenceNode { step, functions, args, inputs: count, axis: axis as u8, reverse, item: 0 };
+        let (step, order) = (Arc::new(region), self.along.order);
+        let node = RecurrenceNode { step, functions, args, inputs: count, axis: axis as u8, order, item: 0 };
         let item = |item: usize| {
             let node = RecurrenceNode { item: item as u32, ..node.clone() };
             let dtype = node.dtype().ok_or_else(lost)?;
@@ -360,7 +371,8 @@ impl<'a> ScanBuilder<'_, 'a> {
         }
         if input.dims().is_some() {
             let why = format!(
-                "{SCAN}: input {i} is {}{}, and others have another number of axes",
+                "{}: input {i} is {}{}, and others have another number of axes",
+                self.along.function(),
                 input.dtype(),
                 input.all_dims()
             );

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use broadloom_core::graph::{SCAN, WHILE};
+use broadloom_core::graph::WHILE;
 use broadloom_core::node::{LoopNode, NodeId, NodeKind, Region};
 use broadloom_core::region::MAX_CARRIED;
 use broadloom_core::{DType, Dims, Error, ErrorKind, Result, Scalar, Shape, infer, region};
@@ -588,7 +588,7 @@ fn function(kind: &Kind<'_>) -> String {
     match kind {
         Kind::Reduce { reduction, .. } => reduction.name().to_owned(),
         Kind::Scan { scan, .. } => scan.name().to_owned(),
-        Kind::Recurrence(_) => SCAN.to_owned(),
+        Kind::Recurrence(of) => of.function().to_owned(),
         Kind::View { view, .. } => view.to_string(),
         Kind::Count { .. } => "count".to_owned(),
         Kind::Index { .. } => "indices".to_owned(),
