@@ -61,9 +61,10 @@ class ExtentNeeded(BaseException):
 
 
 class Tracing(threading.local):
-    """The number of nested traces in this thread."""
+    """The number of nested traces in this thread, and of nested calls by which a loop finds the dtypes of its state."""
 
     depth = 0
+    probes = 0
 
 
 tracing = Tracing()

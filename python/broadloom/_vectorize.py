@@ -23,7 +23,7 @@ from broadloom._introductions import introduce
 from broadloom._jit import JitFunction
 from broadloom._operators import operand
 from broadloom._options import EvaluationOptions
-from broadloom._scalars import Scalar
+from broadloom._scalars import Scalar, in_dtype
 from broadloom._structure import mapped
 from broadloom._tracebacks import shows_users_lines
 from broadloom._vectorize_expressions import Path, arguments_of
@@ -143,7 +143,7 @@ def _value(function: str, name: str, x: Any) -> Value:
 def _in_dtype(given: Any, value: Value, dtype: np.dtype[Any]) -> Handle:
     """An argument in the dtype of a signature. A number that the dtype can't represent is an error at the call."""
     if isinstance(given, Scalar) and dtype != BOOL:
-        return _core.apply("where", True, given._handle, Handle.full((), 0, dtype), numpy_promotion=True)
+        return in_dtype(given, dtype, by_numpy=True)
     return cast(value, dtype)
 
 

@@ -60,6 +60,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_indexing",
         "_inspection",
         "_joining",
+        "_loop_states",
         "_loops",
         "_manipulation",
         "_operands",
