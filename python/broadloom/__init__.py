@@ -24,7 +24,6 @@ from broadloom import (
     linalg,
 )
 from broadloom._array import Array
-from broadloom._core import Kernel
 from broadloom._creation import *
 from broadloom._dlpack import *
 from broadloom._dtypes import *
@@ -38,6 +37,7 @@ from broadloom._generated.reductions import *
 from broadloom._inspection import __array_namespace_info__
 from broadloom._jit import jit
 from broadloom._joining import *
+from broadloom._kernels import Kernel
 from broadloom._loops import *
 from broadloom._manipulation import *
 from broadloom._options import get_options, set_options

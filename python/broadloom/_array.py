@@ -99,7 +99,7 @@ class Array(Buffered, Reductions, NumpyMethods, ArrayOperators):
     #: was taken.
     _views: tuple[View, ...]
 
-    def __init__(self) -> None:
+    def __new__(cls, *_: Any, **__: Any) -> Self:
         raise TypeError("an Array is made by `broadloom.asarray` and the other creation functions")
 
     @classmethod

@@ -330,10 +330,12 @@ def jit(
     unknown = next((name for name in options if name not in known), None)
     if unknown is not None:
         raise TypeError(f"jit: there is no option `{unknown}`; there are {', '.join(known)}")
-    given = {name: value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if not isinstance(static_argnames, Iterable):
         raise TypeError(f"jit: `static_argnames` is {static_argnames!r}, expected a name, or several")
     static = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    # Raises an error for an invalid option.
+    Kernel.parse("true", **given)
     if function is None:
 
         def decorate(function: Callable[..., Any]) -> JitFunction:
@@ -348,7 +350,6 @@ def jit(
 def _made(function: Callable[..., Any], static: tuple[str, ...], options: dict[str, Any]) -> JitFunction:
     if not callable(function):
         raise TypeError(f"jit: `function` is {type(function).__name__}, expected a function")
-    Kernel.parse("true", **options)
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

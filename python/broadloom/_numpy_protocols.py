@@ -19,7 +19,7 @@ from broadloom._array import ELSEWHERE, Array, check_device
 from broadloom._buffer import array_over
 from broadloom._core import Handle
 from broadloom._generated import elementwise
-from broadloom._numpy_handlers import array, operand
+from broadloom._numpy_handlers import arguments_of, array, operand
 from broadloom._numpy_manipulation import FUNCTIONS
 from broadloom._numpy_reductions import REDUCED, cumulative, only_axis, reduction
 from broadloom._operands import has_mask
@@ -341,11 +341,7 @@ def array_function(function: Callable[..., Any], types: Any, args: tuple[Any, ..
     try:
         return _by_function(function, types, args, kwargs)
     except Exception as error:
-        try:
-            arguments = signature_of(function).bind(*args, **kwargs).arguments
-        except (TypeError, ValueError):
-            arguments = kwargs
-        _refuse(error, function.__name__, arguments)
+        _refuse(error, function.__name__, arguments_of(function, args, kwargs))
         raise
 
 

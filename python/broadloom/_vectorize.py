@@ -259,7 +259,9 @@ def vectorize(
     if unknown is not None:
         known = ", ".join(EvaluationOptions.__annotations__)
         raise TypeError(f"vectorize: there is no option `{unknown}`; there are {known}")
-    given = {name: value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    # Raises an error for an invalid option.
+    Kernel.parse("true", **given)
     if callable(function):
         return _made(function, None, given)
     signatures = None if function is None else _signatures(function)
@@ -273,7 +275,6 @@ def vectorize(
 def _made(function: Function, signatures: Signatures | None, options: dict[str, Any]) -> VectorizedFunction:
     if not callable(function):
         raise TypeError(f"vectorize: `function` is {type(function).__name__}, expected a function")
-    Kernel.parse("true", **options)
     source = Source(function)
     if "out" in source.parameters:
         raise ValueError(f"{source.name} has a parameter `out`, which is the array that a call writes to")

@@ -26,6 +26,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_generated",
         "_generated.tables",
         "_introductions",
+        "_kernels",
         "_numpy_reductions",
         "_options",
         "_registry",
