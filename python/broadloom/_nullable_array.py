@@ -304,7 +304,9 @@ class NullableArray(NullableMethods):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         given = _operands(inputs)
-        return NotImplemented if given is None else protocols.of_ufunc(ufunc, method, given, kwargs, self._of)
+        if given is None:
+            return protocols.unknown_operand(ufunc, inputs)
+        return protocols.of_ufunc(ufunc, method, given, kwargs, self._of)
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return protocols.of_function(function, args, kwargs, self._of)

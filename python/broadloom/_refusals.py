@@ -183,6 +183,8 @@ def _shown(value: Any) -> str:
     if isinstance(value, (Array, np.ndarray)):
         return f"an array of {value.dtype} with {value.ndim} axes"
     text = repr(value)
+    if "\n" in text:
+        return f"of the class {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 

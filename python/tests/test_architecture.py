@@ -40,6 +40,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_evaluation",
         "_generated.methods",
         "_generated.operators",
+        "_hints",
         "_jit",
         "_methods",
         "_operators",
