@@ -61,11 +61,10 @@ def axis_number(axis: Any) -> int:
 
 def axes_of(axis: Any, ndim: int) -> list[int] | None:
     """The axes of a reduction, counted from the first; None for all. As in NumPy, an array without axes accepts 0 and
-    -1, which select nothing. A list is accepted like a tuple, as by the functions of the namespace. Raises
-    `numpy.exceptions.AxisError`."""
+    -1, which select nothing. Raises `numpy.exceptions.AxisError`."""
     if axis is None:
         return None
-    if isinstance(axis, tuple | list):
+    if isinstance(axis, tuple):
         return list(normalize_axis_tuple(tuple(map(axis_number, axis)), ndim))
     number = axis_number(axis)
     return [] if ndim == 0 and number in (0, -1) else [normalize_axis_index(number, ndim)]
@@ -95,7 +94,7 @@ def _axes_of_reduction(name: str, x: Handle, axis: Any) -> list[int] | None:
     if name.startswith("arg") and axis is not None:
         axis = axis_number(axis)
     axes = axes_of(axis, x.ndim)
-    if x.ndim == 0 and axis is not None and not isinstance(axis, tuple | list) and _counts_along(name, x.dtype):
+    if x.ndim == 0 and axis is not None and not isinstance(axis, tuple) and _counts_along(name, x.dtype):
         raise AxisError(index(axis), 0)
     return axes
 

@@ -316,6 +316,9 @@ def refusal_of_numpys(error: Exception, name: str, arguments: dict[str, Any], op
     named += [(argument, value, "Array | Number") for argument, value in zip(numbered, operands)]
     for argument, value, annotation in named:
         wrong = _unfitting(_parameter(argument, annotation), value, {})
+        if argument == "axis" and isinstance(value, list) and "'list' object" in str(error):
+            # Some of NumPy's functions take a list of axes.
+            wrong = f"`axis` is {_shown(value)}, expected an int, a tuple of ints or None"
         if wrong is not None:
             return (ValueError if isinstance(error, ValueError) else TypeError)(f"{name}: {wrong}")
     return error

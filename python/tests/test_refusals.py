@@ -190,6 +190,8 @@ def test_an_unknown_keyword_lists_those_that_exist(name: str) -> None:
         (lambda x: np.sin(x, dtype="wrong"), "sin: `dtype` is 'wrong', expected a dtype of numbers or None"),
         (lambda x: np.add.reduce(x, "a"), "add.reduce: `axis` is 'a', expected an int, a tuple of ints or None"),
         (lambda x: np.add.outer(x, "a"), "add.outer: `x2` is 'a', expected an array or a number"),
+        (lambda x: x.mean(axis=[0]), "mean: `axis` is [0], expected an int, a tuple of ints or None"),
+        (lambda x: np.sum(x, axis=[0, 1]), "sum: `axis` is [0, 1], expected an int, a tuple of ints or None"),
         (lambda x: np.where(x > 1, "a", 1), "where: `x` is 'a', expected an array or a number"),
         (lambda x: np.where(x > 1, 1, "a"), "where: `y` is 'a', expected an array or a number"),
         (lambda x: np.transpose(x, axes="a"), "transpose: `axes` is 'a', expected an int, a tuple of ints or None"),
