@@ -68,8 +68,9 @@ class JitFunction(_core.Dispatch):
         if function is not None:
             functools.update_wrapper(self, function)
         else:
-            self.__name__ = self.__qualname__ = name
             self.__wrapped__ = None
+        if not hasattr(function, "__name__"):
+            self.__name__ = self.__qualname__ = name
         self._function = function
         self._static = frozenset(static_argnames)
         self._options = options

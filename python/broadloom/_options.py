@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from contextvars import ContextVar
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, Never, TypedDict
 
 import numpy as np
 
@@ -143,15 +143,17 @@ class set_options:  # noqa: N801  a function to its callers, and a context
     @shows_users_lines
     def __init__(
         self,
-        *,
+        *unnamed: Never,
         promotion: Rule | None = None,
         accuracy: Accuracy | None = None,
         contract: bool | None = None,
         threads: int | None = None,
         **others: Any,
     ) -> None:
+        known = ", ".join(get_options())
+        if unnamed:
+            raise TypeError(f"set_options: options are passed by name, as in set_options(threads=2); there are {known}")
         if others:
-            known = ", ".join(get_options())
             raise TypeError(f"there is no option `{next(iter(others))}`; there are {known}")
         if promotion not in ("strict", "numpy", None):
             raise ValueError(f"promotion is {promotion!r}, expected 'strict' or 'numpy'")

@@ -3,6 +3,7 @@ the argument and what it takes, and nothing inside the package."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import traceback
@@ -208,6 +209,18 @@ def test_an_unknown_keyword_lists_those_that_exist(name: str) -> None:
             "Kernel.parse: `promotion` is 1, expected 'strict', 'numpy' or None",
         ),
         (lambda x: bl.Kernel.parse("true", unknown=1), "Kernel.parse: there is no option `unknown`; there are threads"),
+        (
+            lambda x: bl.set_options("numpy"),
+            "set_options: options are passed by name, as in set_options(threads=2); there are",
+        ),
+        (lambda x: bl.arrow.NullableArray("a"), "NullableArray: values: "),
+        (
+            lambda x: bl.arrow.NullableArray([1], [True, False]),
+            "NullableArray: a validity of shape (2,) for values of shape (1,)",
+        ),
+        (lambda x: bl.fft.fft(x, axis=5), "fft: axis 5 is out of bounds for array of dimension 2"),
+        (lambda x: bl.fft.rfftn(x, axes=(0, 7)), "rfftn: axis 7 is out of bounds for array of dimension 2"),
+        (lambda x: bl.jit(functools.partial(max, 1))("a"), "partial: an argument is str: the array is <U1"),
         (lambda x: bl.Array([1.0]), "an Array is made by `broadloom.asarray`"),
     ],
 )
