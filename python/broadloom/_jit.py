@@ -25,7 +25,7 @@ from broadloom._array import Array
 from broadloom._bounded import Bounded
 from broadloom._core import Entry, Handle, Kernel
 from broadloom._introductions import introduce
-from broadloom._options import EvaluationOptions
+from broadloom._options import EvaluationOptions, check_names
 from broadloom._registry import found
 from broadloom._structure import mapped
 from broadloom._tracebacks import shows_users_lines
@@ -327,10 +327,7 @@ def jit(
     ...
     broadloom.LiteralError: 1000 cannot be represented as int8
     """
-    known = ("static_argnames", *EvaluationOptions.__annotations__)
-    unknown = next((name for name in options if name not in known), None)
-    if unknown is not None:
-        raise TypeError(f"jit: there is no option `{unknown}`; there are {', '.join(known)}")
+    check_names("jit", options, ("static_argnames",))
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if not isinstance(static_argnames, Iterable):
         raise TypeError(f"jit: `static_argnames` is {static_argnames!r}, expected a name, or several")

@@ -11,7 +11,7 @@ So does NumPy's promotion in a Dask task.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any, Literal, Never, TypedDict
 
@@ -36,6 +36,14 @@ class EvaluationOptions(TypedDict, total=False):
     contract: bool | None
     max_bytes: int | None
     max_time: float | None
+
+
+def check_names(function: str, options: Iterable[str], others: tuple[str, ...] = ()) -> None:
+    """Raises TypeError for a keyword that is no option of an evaluation, nor one of `others`."""
+    known = (*others, *EvaluationOptions.__annotations__)
+    for name in options:
+        if name not in known:
+            raise TypeError(f"{function}: there is no option `{name}`; there are {', '.join(known)}")
 
 
 _context: ContextVar[Context | None] = ContextVar("broadloom", default=None)

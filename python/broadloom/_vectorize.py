@@ -22,7 +22,7 @@ from broadloom._errors import VectorizeError
 from broadloom._introductions import introduce
 from broadloom._jit import JitFunction
 from broadloom._operators import operand
-from broadloom._options import EvaluationOptions
+from broadloom._options import EvaluationOptions, check_names
 from broadloom._scalars import Scalar, in_dtype
 from broadloom._structure import mapped
 from broadloom._tracebacks import shows_users_lines
@@ -255,10 +255,7 @@ def vectorize(
     >>> root(bl.asarray([4, 9]))
     Array([2., 3.], dtype=float64)
     """
-    unknown = next((name for name in options if name not in EvaluationOptions.__annotations__), None)
-    if unknown is not None:
-        known = ", ".join(EvaluationOptions.__annotations__)
-        raise TypeError(f"vectorize: there is no option `{unknown}`; there are {known}")
+    check_names("vectorize", options)
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     # Raises an error for an invalid option.
     Kernel.parse("true", **given)

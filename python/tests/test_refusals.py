@@ -307,6 +307,14 @@ def test_a_wrong_option_is_refused_by_name(name: str, option: str) -> None:
     assert WITH_OPTIONS[name](**{option: None}) is not None
 
 
+@pytest.mark.parametrize("name", [name for name in WITH_OPTIONS if name != "Kernel.parse"])
+def test_the_rule_of_promotion_is_no_option_of_an_evaluation(name: str) -> None:
+    with pytest.raises(
+        TypeError, match=rf"^{name.partition(',')[0]}: there is no option `promotion`; there are .*threads, "
+    ):
+        WITH_OPTIONS[name](promotion="numpy")
+
+
 def test_numpys_own_errors_stay() -> None:
     x = bl.asarray(MATRIX)
     for call in (lambda x: np.sum(x, axis=7), lambda x: np.sort(x, axis=7), lambda x: np.add.reduce(x, axis=7)):
