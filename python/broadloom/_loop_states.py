@@ -22,7 +22,6 @@ from broadloom._structure import Piece, Structure, matched, taken_apart
 from broadloom._tracing import tracing
 
 Operand = Handle | Number
-Leaf = Operand | Scalar
 
 #: For each kind of number, a dtype that it takes only if it promotes like a literal.
 _SMALL: dict[str, np.dtype[Any]] = {"int": np.dtype(np.int8), "float": np.dtype(np.float16)}
@@ -36,6 +35,20 @@ class Probe(Array):
     __slots__ = ("_kind",)
 
     _kind: str
+
+    @classmethod
+    def of(cls, handle: Handle) -> Probe:
+        probe = cls._of(handle)
+        probe._kind = _kind(handle)
+        return probe
+
+    def widened(self, kind: str) -> Probe:
+        """The number as an int or a float. The kind is not lower than that of the number."""
+        op, by = ("multiply", 1.0) if kind == "float" else ("add", 0)
+        return Probe.of(_core.apply(op, self._handle, by, numpy_promotion=True))
+
+
+Leaf = Operand | Scalar | Probe
 
 
 class State:
@@ -96,7 +109,7 @@ class State:
             leaf = self._leaves[i]
             if not isinstance(leaf, Handle) and KINDS.index(_kind(leaf)) < KINDS.index(kind):
                 found = True
-                self._leaves[i] = leaf.widened(kind) if isinstance(leaf, Scalar) else _WIDENED[kind](leaf)
+                self._leaves[i] = leaf.widened(kind) if isinstance(leaf, Array) else _WIDENED[kind](leaf)
         return found
 
     @staticmethod
@@ -105,9 +118,7 @@ class State:
         if small is not None and handle.dtype != small:
             made = _core.apply("where", True, handle, Handle.full((), 0, small))
             if made.dtype == small:
-                probe = Probe._of(handle)
-                probe._kind = _kind(handle)
-                return probe
+                return Probe.of(handle)
         return Array._of(handle)
 
 
@@ -117,7 +128,7 @@ def flattened(state: Any, words: str) -> tuple[list[Leaf], Structure]:
 
     def leaf(value: Any) -> Piece:
         try:
-            leaves.append(value if isinstance(value, Scalar) else operand(value))
+            leaves.append(value if isinstance(value, (Scalar, Probe)) else operand(value))
         except TypeError as error:
             raise TypeError(f"{words}: {error}") from None
         return ("leaf", len(leaves) - 1)
@@ -129,7 +140,7 @@ def flattened(state: Any, words: str) -> tuple[list[Leaf], Structure]:
 def plain(leaf: Leaf, other: Leaf | None = None) -> Operand:
     """A leaf as an operand. If it is combined with an array, a traced number has the dtype that a literal would take there."""
     if not isinstance(leaf, Scalar):
-        return leaf
+        return leaf._handle if isinstance(leaf, Probe) else leaf
     if tracing.probes or not isinstance(other, Handle):
         return leaf._operand()
     return in_dtype(leaf, other.dtype, _core.by_numpy(other))
@@ -145,7 +156,7 @@ def _kind(leaf: Leaf) -> str:
     """The kind of a leaf: bool, int or float."""
     if isinstance(leaf, Handle):
         return {"b": "bool", "f": "float"}.get(leaf.dtype.kind, "int")
-    return leaf._kind if isinstance(leaf, Scalar) else type(leaf).__name__
+    return leaf._kind if isinstance(leaf, (Scalar, Probe)) else type(leaf).__name__
 
 
 class _Dot:

@@ -140,7 +140,7 @@ def cond(
             returned.append([found[i] for i in order])
             if others:
                 return [plain(leaf, other) for leaf, other in zip(returned[-1], others[-len(returned)], strict=True)]
-            return [leaf.sample() if isinstance(leaf, Scalar) else leaf for leaf in returned[-1]]
+            return [leaf.sample() if isinstance(leaf, Scalar) else plain(leaf) for leaf in returned[-1]]
 
         return leaves
 

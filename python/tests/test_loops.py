@@ -194,6 +194,21 @@ def test_numbers_that_change_places_find_their_dtypes(state: Any, body: Any) -> 
         assert [x.item() for x in found] == [float(x) for x in expected]
 
 
+def test_numbers_change_places_in_a_loop_of_a_loop() -> None:
+    def body(s: Any) -> Any:
+        return s[1] + 1, s[0] * 0.5
+
+    expected: Any = (0, 1)
+    for _ in range(6):
+        expected = body(expected)
+
+    def last(a: Any, b: Any) -> Any:
+        return bl.fori_loop(0, 2, lambda i, s: bl.fori_loop(0, 3, lambda j, t: body(t), s), (a, b))
+
+    for found in [last(0, 1), bl.jit(last)(0, 1)]:
+        assert [(x.dtype, x.item()) for x in found] == [(bl.float64, value) for value in expected]
+
+
 def test_the_dtype_of_an_array_in_a_state_does_not_change() -> None:
     x = bl.asarray([1, 2])
     with pytest.raises(bl.DTypeError, match="carried value 1 is int64, but becomes float64"):
