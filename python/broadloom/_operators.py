@@ -189,14 +189,14 @@ _OF_NO_NUMBERS: tuple[Any, ...] = (object.__eq__, dict.__eq__, set.__eq__, froze
 def equality(op: str, x: Operators, other: Any) -> Array:
     """`==` and `!=`. As in NumPy, operands that are not numbers are allowed, and are compared with each element: None and
     texts equal no element."""
-    kind = type(other)
-    if other is None or isinstance(other, (str, bytes)) or kind.__eq__ in _OF_NO_NUMBERS:
-        if not any(hasattr(kind, protocol) for protocol in _PROTOCOLS):
-            return x._made(_constant(op == "not_equal", x._operand()))
+    if other is None or isinstance(other, (str, bytes)):
+        return x._made(_constant(op == "not_equal", x._operand()))
     try:
         made = forward(op, x, other)
-        if made is not NotImplemented or any(hasattr(kind, protocol) for protocol in _PROTOCOLS):
+        if made is not NotImplemented or any(hasattr(type(other), protocol) for protocol in _PROTOCOLS):
             return made
+        if type(other).__eq__ in _OF_NO_NUMBERS:
+            return x._made(_constant(op == "not_equal", x._operand()))
         values = np.asarray(other)
     except (TypeError, NotImplementedError):
         if not isinstance(other, (np.ndarray, np.generic, complex)) and not is_sequence(other):
