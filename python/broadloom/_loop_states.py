@@ -56,9 +56,9 @@ class State:
 
     __slots__ = ("_function", "_leaves", "_returned", "_structure")
 
-    def __init__(self, function: str, state: Any) -> None:
+    def __init__(self, function: str, state: Any, words: str = "state") -> None:
         self._function = function
-        self._leaves, self._structure = flattened(state, "state")
+        self._leaves, self._structure = flattened(state, words)
         #: The kinds of the leaves that the body has returned last.
         self._returned: list[str] = []
 

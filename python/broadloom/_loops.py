@@ -247,7 +247,7 @@ def reduce(combine: Callable[[Any, Any], Any], identity: Any, values: Any, axis:
     >>> bl.reduce(larger, (-bl.inf, -1), (x, bl.arange(4)))
     (Array(7., dtype=float64), Array(1, dtype=int64))
     """
-    of = State("reduce", identity)
+    of = State("reduce", identity, "identity")
     count = len(of)
     given, made = flattened(values, "values")
     order = of.order(made)

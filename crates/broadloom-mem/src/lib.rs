@@ -86,7 +86,7 @@ pub use operands::{Operands, RowOperand, Starts};
 pub use pool::Pool;
 pub use region::{Region, RegionMut};
 pub use scratch::Scratch;
-pub use slab::{Slab, StepRows};
+pub use slab::{Slab, Slabs, StepRows};
 pub use stream::{Stores, Stream, order_streamed};
 pub use view::{View, ViewError, ViewMut};
 pub use walk::{AliasPolicy, Body};

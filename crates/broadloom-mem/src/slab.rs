@@ -22,8 +22,44 @@ pub struct Slab<'m> {
     memory: PhantomData<&'m mut [u8]>,
 }
 
-// SAFETY: a slab is an exclusive borrow of its elements, which no other slab has (`Slab::divide`).
+// SAFETY: a slab is an exclusive borrow of its elements, which no other slab has (`Slabs::next`).
 unsafe impl Send for Slab<'_> {}
+
+/// The slabs of a result, which [`Slab::divide`] has divided.
+#[derive(Debug)]
+pub struct Slabs<'m> {
+    /// All columns at index 0 of the other axes, from which each slab is made. It is never written itself.
+    all: Slab<'m>,
+    /// The extents and strides of the other axes, and the number of their indices.
+    others: Vec<(usize, usize)>,
+    count: usize,
+    /// The maximum number of columns of a slab.
+    most: usize,
+    /// The place of the next slab: the number of its index of the other axes, and its first column.
+    number: usize,
+    col: usize,
+}
+
+impl<'m> Iterator for Slabs<'m> {
+    type Item = Slab<'m>;
+
+    fn next(&mut self) -> Option<Slab<'m>> {
+        if self.number == self.count {
+            return None;
+        }
+        let (mut rest, mut start) = (self.number, self.col * self.all.col_stride as usize);
+        for &(extent, stride) in self.others.iter().rev() {
+            start += rest % extent * stride;
+            rest /= extent;
+        }
+        let cols = self.most.min(self.all.cols - self.col);
+        self.col += cols;
+        if self.col == self.all.cols {
+            (self.number, self.col) = (self.number + 1, 0);
+        }
+        Some(Slab { ptr: self.all.ptr.wrapping_add(start), cols, ..self.all })
+    }
+}
 
 /// Contiguous rows of an output that steps write one after the other.
 #[derive(Debug)]
@@ -69,44 +105,31 @@ impl<'m> Slab<'m> {
         rows: Option<usize>,
         across: Range<usize>,
         most: usize,
-    ) -> Vec<Slab<'m>> {
+    ) -> Slabs<'m> {
         let ptr = memory.as_mut_ptr();
         let elements = extents.iter().try_fold(item, |n, &extent| n.checked_mul(extent));
         assert!(elements == Some(memory.len()), "memory of another size than the result");
         assert!(rows.is_none_or(|rows| !across.contains(&rows)) && across.end <= extents.len() && most > 0);
-        if memory.is_empty() {
-            return Vec::new();
-        }
-        assert!(matches!(item, 1 | 2 | 4 | 8) && ptr.addr() & (item - 1) == 0, "memory that is not aligned");
+        let is_aligned = matches!(item, 1 | 2 | 4 | 8) && ptr.addr() & (item - 1) == 0;
+        assert!(is_aligned || memory.is_empty(), "memory that is not aligned");
         let stride = |axis: usize| extents[axis + 1..].iter().product::<usize>() * item;
-        let cols: usize = extents[across.clone()].iter().product();
         // Adjacent axes of a contiguous result are one axis.
         let col_stride = across.clone().next_back().map_or(item, stride);
         let others: Vec<(usize, usize)> = (0..extents.len())
             .filter(|&axis| !across.contains(&axis) && Some(axis) != rows)
             .map(|axis| (extents[axis], stride(axis)))
             .collect();
-        let count: usize = others.iter().map(|(extent, _)| extent).product();
-        let mut slabs = Vec::with_capacity(count * cols.div_ceil(most));
-        for number in 0..count {
-            let (mut rest, mut start) = (number, 0);
-            for &(extent, stride) in others.iter().rev() {
-                start += rest % extent * stride;
-                rest /= extent;
-            }
-            for col in (0..cols).step_by(most) {
-                slabs.push(Slab {
-                    ptr: ptr.wrapping_add(start + col * col_stride),
-                    item,
-                    rows: rows.map_or(1, |rows| extents[rows]),
-                    cols: most.min(cols - col),
-                    row_stride: rows.map_or(0, stride) as isize,
-                    col_stride: col_stride as isize,
-                    memory: PhantomData,
-                });
-            }
-        }
-        slabs
+        let count = if memory.is_empty() { 0 } else { others.iter().map(|(extent, _)| extent).product() };
+        let all = Slab {
+            ptr,
+            item,
+            rows: rows.map_or(1, |rows| extents[rows]),
+            cols: extents[across].iter().product(),
+            row_stride: rows.map_or(0, stride) as isize,
+            col_stride: col_stride as isize,
+            memory: PhantomData,
+        };
+        Slabs { all, others, count, most, number: 0, col: 0 }
     }
 
     /// The slab with its rows in reverse order.

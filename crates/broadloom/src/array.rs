@@ -155,6 +155,17 @@ pub(crate) enum Leaf<'a> {
 pub(crate) struct Data<'a> {
     pub storage: Storage<'a>,
     pub layout: Layout,
+    /// If the elements are the initial states of a recurrence, where the states before its later steps are.
+    pub blocks: Option<StateBlocks>,
+}
+
+/// The states before each block of steps of a recurrence, one after the other in the memory of the initial ones.
+#[derive(Clone, Copy)]
+pub(crate) struct StateBlocks {
+    /// The number of steps in a block; the last block may have fewer.
+    pub steps: usize,
+    /// The number of elements from the states before a block to those before the next one.
+    pub distance: usize,
 }
 
 /// An operand: an array, or a number, which takes the dtype of the arrays with which it is combined.
@@ -342,13 +353,19 @@ impl<'a> Array<'a> {
 
     /// Makes an array of data in memory.
     pub(crate) fn data(storage: Storage<'a>, layout: Layout) -> Array<'a> {
+        Array::of_data(Data { storage, layout, blocks: None })
+    }
+
+    /// Makes an array of elements in memory.
+    pub(crate) fn of_data(data: Data<'a>) -> Array<'a> {
+        let Data { storage, layout, .. } = &data;
         debug_assert!(
             layout.reach().is_none_or(|(low, high)| low >= 0 && (high as usize) < storage.len()),
             "a layout that reaches outside {} elements: {layout:?}",
             storage.len()
         );
         let (dtype, shape) = (storage.dtype(), layout.shape.clone());
-        Array::of(Kind::Leaf(Leaf::Data(Box::new(Data { storage, layout }))), dtype, shape)
+        Array::of(Kind::Leaf(Leaf::Data(Box::new(data))), dtype, shape)
     }
 }
 

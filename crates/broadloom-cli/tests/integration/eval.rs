@@ -216,6 +216,10 @@ fn reductions_in_chunks() {
         "count_nonzero(x > mean(x))",
         "any(x > 1e4, axis=1)",
         "sum(x[1:] * x[:-1])",
+        "_, y = scan (s = 0.25; v in x, axis=0) { y = s; s = s * 0.5 + v }; y",
+        "s, y = scan (s = 0.25; v in x, axis=1, reverse=true) { y = s; s = s * 0.5 + v }; y - expand_dims(s, axis=1)",
+        "s = scan (s = 0.25; v in x, axis=0, reverse=true) { s = s * 0.5 + v }; s",
+        "_, s = scan (s = 0.25; v in reshape(x, [-1]), axis=0) { s = s * 0.5 + v }; s",
     ] {
         for file in ["x=c.npy", "x=f.npy"] {
             let eval = |output, size| {

@@ -160,3 +160,32 @@ fn reductions_of_files_larger_than_memory() {
         }
     }
 }
+
+/// Scans of 512 MiB in 128 MiB of address space, forwards and backwards.
+#[test]
+fn scans_of_files_larger_than_memory() {
+    let dir = Dir::new();
+    let (n, at) = (1_usize << 26, 12_345_678);
+    with_one(&dir, "x.npy", &[n], false, (at as u64, 3.0));
+    let run = |command: &str| {
+        let script = format!(
+            "export MALLOC_ARENA_MAX=1 RAYON_NUM_THREADS=2; ulimit -v 131072; exec \"$broadloom\" eval {command} --max-bytes 32M"
+        );
+        let outcome = dir.shell(&script);
+        assert_eq!((outcome.status, &*outcome.stderr), (Some(0), ""), "{command}");
+        outcome.stdout
+    };
+    let scan = |options: &str, result: &str| {
+        format!("'s, y = scan (s = 1.0; v in x, axis=0{options}) {{ s = s + v; y = s }}; {result}' x=x.npy")
+    };
+    assert_eq!(run(&scan("", "s")), "4.0\n");
+    assert_eq!(run(&scan(", reverse=true", "y")), "[4. 4. 4. ... 1. 1. 1.]\n");
+    for (options, before) in [("", 1), (", reverse=true", 0)] {
+        run(&format!("{} -o out.npy --force", scan(options, "y == 1")));
+        let data = dir.read("out.npy").data;
+        // Backwards, the element itself has the sum too.
+        let split = at + usize::from(before == 0);
+        assert!(data.len() == n && data[..split].iter().all(|&byte| byte == before));
+        assert!(data[split..].iter().all(|&byte| byte == 1 - before));
+    }
+}

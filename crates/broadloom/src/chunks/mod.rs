@@ -11,6 +11,7 @@ mod narrow;
 mod pass;
 mod passes;
 mod plan;
+mod recurrence;
 mod reshape;
 mod scan;
 mod window;

@@ -6,13 +6,13 @@
 //! elements needs no operands, so a reduction whose result is sliced to nothing is not computed.
 
 use broadloom_core::layout::Slice;
-use broadloom_core::node::RecurrenceNode;
 use broadloom_core::{Error, ErrorKind, Layout, Result, View};
 use broadloom_ir::Axes;
-use broadloom_mem::{Buffer, HostFunction};
+use broadloom_mem::Buffer;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::recurrence;
 use super::reshape::{Reshaped, reshaped};
 use super::scan;
 use super::window::{Window, WindowList, indices, merged};
@@ -134,7 +134,13 @@ impl<'a> Nodes<'a> {
                 }
                 Kind::Recurrence(of) if !of.is_state() => {
                     let axis = usize::from(of.axis);
-                    filled.for_each(|window| window.take_whole(axis, array.shape()[axis]));
+                    let extent = array.shape()[axis];
+                    match recurrence::blocks(array) {
+                        Some(blocks) => {
+                            filled.for_each(|window| recurrence::widen(window, of, extent, blocks));
+                        }
+                        None => filled.for_each(|window| window.take_whole(axis, extent)),
+                    }
                 }
                 _ => {}
             }
@@ -177,7 +183,11 @@ impl<'a> Nodes<'a> {
 
     /// The number of bytes of these windows of the results.
     pub(crate) fn result_bytes(&self, windows: &Windows) -> usize {
-        self.sizes(windows).fold(0, usize::saturating_add)
+        // Outputs of a recurrence from the beginning of a block on are stored, and those that are wanted are copied.
+        let is_copied = |result: &Array<'a>| recurrence::blocks(result).is_some();
+        let times = self.results().map(|result| 1 + usize::from(is_copied(result)));
+        let sizes = self.sizes(windows).zip(times).map(|(size, times)| size.saturating_mul(times));
+        sizes.fold(0, usize::saturating_add)
     }
 
     /// For each root, the bytes of its windows.
@@ -204,7 +214,7 @@ impl<'a> Nodes<'a> {
             Some((node, named, below, size_of_windows(below, &needed)))
         });
         // If a reduction and a scan below it need equally many bytes, the scan is reported, since the reduction could be divided.
-        let is_scan = |array: &Array<'_>| matches!(array.0.kind, Kind::Scan { .. });
+        let is_scan = |array: &Array<'_>| matches!(array.0.kind, Kind::Scan { .. } | Kind::Recurrence(_));
         needs
             .max_by_key(|(node, _, _, bytes)| (*bytes, is_scan(self.get(*node))))
             .map(|(_, named, of, bytes)| (named, of, bytes))
@@ -215,9 +225,22 @@ impl<'a> Nodes<'a> {
         self.list.iter().any(combines)
     }
 
-    /// The number of elements of a reduction's operand that these windows of the reduction need. An element that several windows
-    /// need is counted once for each of them.
+    /// The number of elements that a reduction, a scan or a recurrence combines.
+    pub(crate) fn combined(&self, node: usize) -> usize {
+        let array = self.get(node);
+        match &array.0.kind {
+            Kind::Recurrence(of) => recurrence::elements(of, array.len()),
+            _ => self.operands(node).map(|(_, operand)| operand.len()).sum(),
+        }
+    }
+
+    /// The number of these elements that these windows of the node need. An element that several windows need is counted once for
+    /// each of them.
     pub(crate) fn reduced(&self, windows: &Windows, node: usize) -> usize {
+        if let Kind::Recurrence(of) = &self.get(node).0.kind {
+            let needed = windows.filled(node).map(|window| recurrence::elements(of, window.elements()));
+            return needed.fold(0, usize::saturating_add);
+        }
         let needed = self.operands(node).take(1).flat_map(|(_, below)| {
             let needed = |window: &Window| operand_window(&self.list[node], (0, below), window);
             windows.filled(node).filter_map(move |window| needed(window).ok())
@@ -339,7 +362,11 @@ impl<'a> Nodes<'a> {
                         let mut kind: Kind<'p> = kind.try_map(
                             |_| {
                                 let (i, (operand, below)) = operands.next().ok_or_else(missing)?;
-                                pick(windows, &built, operand, &operand_window(array, (i, below), window)?)
+                                let needed = operand_window(array, (i, below), window)?;
+                                match states_before(array, (i, below), window) {
+                                    Some(states) => part_of(&states, &needed),
+                                    None => pick(windows, &built, operand, &needed),
+                                }
                             },
                             |_| Err(missing()),
                             Clone::clone,
@@ -434,10 +461,26 @@ fn operand_window(array: &Array<'_>, (i, operand): (usize, &Array<'_>), window: 
     })
 }
 
-/// The window of operand `i` that a window of a recurrence's value needs: all elements along the axis, for an operand that has
-/// it. The window of an output contains all of them already.
+/// The states before a window of a recurrence's output, if operand `i` is a state and those before each block are known.
+fn states_before<'a>(
+    array: &Array<'a>,
+    (i, operand): (usize, &Array<'a>),
+    window: &Window,
+) -> Option<Data<'a>> {
+    let (Kind::Recurrence(of), Some(blocks)) = (&array.0.kind, recurrence::blocks(array)) else {
+        return None;
+    };
+    let first = operand.in_memory().filter(|_| i < of.states())?;
+    // Once the states are computed, they take the place of what the node was planned with.
+    let blocks = first.blocks.unwrap_or(blocks);
+    let block = recurrence::first_block(window, of, array.shape()[usize::from(of.axis)], blocks);
+    Some(recurrence::states_before(block, first, blocks))
+}
+
+/// The window of operand `i` that a window of a recurrence's value needs. Of an operand that has the axis, an output needs the
+/// elements at the indices of its window, and a state all elements.
 fn stepped(
-    of: &RecurrenceNode<Array<'_>, HostFunction>,
+    of: &recurrence::Node<'_>,
     value: &[usize],
     (i, operand): (usize, &Array<'_>),
     window: &Window,
@@ -452,9 +495,7 @@ fn stepped(
         return unbroadcast(operand.shape(), &shape, &needed);
     }
     if of.is_state() {
-        // An extent of 1 is repeated; otherwise the inputs have the same.
-        let extents = of.inputs().iter().filter_map(|input| input.shape().get(axis).copied());
-        let steps = extents.fold(1, |steps, extent| if steps == 1 { extent } else { steps });
+        let steps = recurrence::steps(of);
         shape.insert(axis, steps);
         needed.0.insert(axis, indices(0, 1, steps));
     }

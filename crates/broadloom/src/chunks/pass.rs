@@ -1,5 +1,6 @@
 //! One pass over inputs. A pass computes either reductions that have the same shape and axes, chunk by chunk, or the totals of
-//! the blocks of a scan, from which any part of the scan can be computed later.
+//! the blocks of a scan, from which any part of the scan can be computed later, or the states of a recurrence: before each block
+//! of steps, and after the last one.
 //!
 //! The results are divided into boxes, and for each box the reduced axes are divided, in order. A chunk therefore has elements of
 //! adjacent results, and each result's elements in the chunk are consecutive in the canonical order. Of the divisions that fit
@@ -7,15 +8,18 @@
 //! by row, whether its rows or its columns are summed.
 
 use broadloom_core::node::Before;
-use broadloom_core::{DType, Result, Shape};
+use broadloom_core::node::StepOrder;
+use broadloom_core::{DType, Result, Shape, View};
 use broadloom_ir::tuning::chunks::CHUNK;
 use broadloom_ir::{Axes, Reduction, Scan};
 use smallvec::SmallVec;
 
 use super::Chunks;
 use super::cuts::Cuts;
+use super::recurrence;
 use super::window::{Window, indices};
-use crate::array::{Array, Kind};
+use crate::array::{Array, Kind, StateBlocks};
+use crate::expr;
 
 /// Partial results of at most this many bytes are not counted against the limit, as an evaluation's other working memory is not.
 const UNCOUNTED: usize = 64 << 10;
@@ -27,12 +31,20 @@ pub(super) enum Purpose {
     Reductions(Vec<Reduction>),
     /// The totals of the blocks of 2^level elements along the axis of a scan.
     Totals { scan: Scan, level: u8 },
+    /// The states of a recurrence.
+    States {
+        /// The number of states.
+        count: usize,
+        /// The number of steps in a chunk if the states before each chunk are stored, because outputs are needed.
+        block: Option<usize>,
+        is_reversed: bool,
+    },
 }
 
-/// One pass, which computes reductions of the same shape and axes, or a scan's totals, with the division of the elements into
-/// chunks.
+/// One pass, which computes reductions of the same shape and axes, a scan's totals, or a recurrence's states, with the division of
+/// the elements into chunks.
 pub(super) struct Pass<'a> {
-    /// The operands of the reductions or of the scan.
+    /// The operands of the reductions or of the scan; for a recurrence, an output and then the initial states.
     pub operands: Chunks<'a>,
     pub purpose: Purpose,
     pub axes: Axes,
@@ -41,7 +53,7 @@ pub(super) struct Pass<'a> {
     /// The division of the reduced axes, which is the same for each part of the results.
     pub reduced: Cuts,
     /// For each reduction, an array of its shape that replaces it until it is computed; for a scan, an array that replaces its
-    /// totals.
+    /// totals; for a recurrence, arrays that replace the last states and then, if these are stored, those before each block.
     pub stand_ins: Vec<Array<'a>>,
     /// The approximate cost of reading all inputs, in bytes.
     pub reading: f64,
@@ -57,8 +69,11 @@ struct Ways<'w, 'a> {
     partial: usize,
     /// The maximum size of a chunk in bytes.
     limit: usize,
-    /// The number of reduced indices in a chunk is a multiple of this.
+    /// The number of reduced indices in a chunk is a multiple of this, or exactly this.
     multiple: usize,
+    is_exact: bool,
+    /// Whether the reduced indices are taken from the last to the first.
+    is_reversed: bool,
 }
 
 /// The pass that computes a node, and whether its chunks fit memory; `None` for a node that no pass can compute.
@@ -109,6 +124,8 @@ impl<'a> Pass<'a> {
             partial,
             limit: limit.saturating_sub(held),
             multiple: 1,
+            is_exact: false,
+            is_reversed: false,
         };
         let ((kept, reduced, reading), fits) = match ways.best()? {
             Some(best) => (best, held <= limit),
@@ -159,6 +176,8 @@ impl<'a> Pass<'a> {
             // Half of the remaining memory is for the buffer in which the elements are scanned.
             limit: limit.saturating_sub(held) / 2,
             multiple: 1 << level,
+            is_exact: false,
+            is_reversed: false,
         };
         let ((kept, reduced, reading), fits) = match ways.best()? {
             Some(best) => (best, is_small),
@@ -171,9 +190,114 @@ impl<'a> Pass<'a> {
         Ok(Some((Pass { operands, purpose, axes, kept, reduced, stand_ins, reading }, fits)))
     }
 
-    /// The arrays that replace the nodes that the pass computes: a stand-in for a reduction, a scan with known totals for a scan.
+    /// The pass for the states of a recurrence, of which `values` are needed, and whether it can be divided into chunks of at most
+    /// `limit` bytes.
+    ///
+    /// A chunk of the outputs begins with the first step of a block. A block therefore takes a small part of the limit, unless the
+    /// states before all blocks would then take a large one.
+    pub(crate) fn of_recurrence(
+        values: &[&Array<'a>],
+        inputs: &[&Array<'a>],
+        limit: usize,
+        stand_in: StandIn<'_, 'a>,
+    ) -> Result<FoundPass<'a>> {
+        let Some(Kind::Recurrence(of)) = values.first().map(|value| &value.0.kind) else { return Ok(None) };
+        // A step in the canonical order has no state before it.
+        if of.order == StepOrder::Canonical {
+            return Ok(None);
+        }
+        let (axis, states, steps) = (usize::from(of.axis), of.states(), recurrence::steps(of));
+        let mut others: SmallVec<[usize; 4]> = values[0].shape().into();
+        if !of.is_state() {
+            others.remove(axis);
+        }
+        let mut space = others.clone();
+        space.insert(axis, steps);
+        let (space, others) = (Shape::new(&space)?, Shape::new(&others)?);
+        let dtypes = &of.step.params[..states];
+
+        // The states of an output that any step may begin with; the pass puts those of the step before in their place.
+        let one = StateBlocks { steps: 1, distance: 0 };
+        let begun = |dtype: &DType| Ok(recurrence::with_blocks(&stand_in(*dtype, others.clone())?, one));
+        let begun = dtypes.iter().map(begun).collect::<Result<Vec<_>>>()?;
+        let output = of.inputs().first().map_or(DType::Bool, Array::dtype);
+        let output = Array::of(recurrence::begun_with(of, &begun, of.items()), output, space);
+        let broadcast = |state: &Array<'a>| expr::view(state, View::BroadcastTo(others.clone()));
+        let initial = of.args[..states].iter().map(broadcast).collect::<Result<Vec<_>>>()?;
+        let roots: Vec<&Array<'a>> = std::iter::once(&output).chain(&initial).collect();
+        let operands = Chunks::whole(&roots, inputs)?;
+
+        // The bytes of the outputs of a step that are needed.
+        let outputs = values.iter().filter(|value| value.rank() > others.rank());
+        let outputs: usize = outputs.map(|value| value.dtype().size() * others.elements()).sum();
+        let row = dtypes.iter().map(|dtype| others.elements().saturating_mul(dtype.size())).sum::<usize>();
+        let mut ways = Ways {
+            operands: &operands,
+            axes: [axis].into_iter().collect(),
+            kept: others.to_vec(),
+            reduced: vec![steps],
+            partial: 0,
+            limit,
+            multiple: 1,
+            is_exact: false,
+            is_reversed: recurrence::is_reversed(of),
+        };
+        let mut held = row;
+        let mut block = None;
+        if outputs > 0 {
+            let windows = ways.windows((&Cuts::none(&ways.kept), 0), (&Cuts::at(&ways.reduced, 0, 1), 0))?;
+            let step = operands.nodes.bytes(&windows).saturating_add(outputs);
+            // The states before all blocks take at most a quarter of the limit, if those before one do.
+            let fewest = match limit / 4 / row.max(1) {
+                0 => steps,
+                blocks => steps.div_ceil(blocks),
+            };
+            let rows = (limit / 16 / step).max(fewest).clamp(1, steps);
+            held = row.saturating_add(steps.div_ceil(rows).saturating_mul(row));
+            (ways.multiple, ways.is_exact, block) = (rows, true, Some(rows));
+        }
+        ways.limit = limit.saturating_sub(held);
+        let ((kept, reduced, reading), fits) = match ways.best()? {
+            Some(best) => (best, held <= limit),
+            None => {
+                ((Cuts::smallest(&ways.kept), Cuts::at(&[steps], 0, ways.multiple), f64::INFINITY), false)
+            }
+        };
+        let Ways { axes, is_reversed, .. } = ways;
+        let mut stand_ins = Vec::new();
+        for dtype in dtypes {
+            stand_ins.push(stand_in(*dtype, others.clone())?);
+        }
+        if let Some(steps) = block {
+            for dtype in dtypes {
+                let first = stand_in(*dtype, others.clone())?;
+                stand_ins.push(recurrence::with_blocks(&first, StateBlocks { steps, distance: 0 }));
+            }
+        }
+        let purpose = Purpose::States { count: states, block, is_reversed };
+        Ok(Some((Pass { operands, purpose, axes, kept, reduced, stand_ins, reading }, fits)))
+    }
+
+    /// The arrays that replace the nodes that the pass computes: a stand-in for a reduction and for a last state, a scan with known
+    /// totals for a scan, and an output that begins with known states for an output.
     pub(crate) fn replacements(&self, of: &[Array<'a>]) -> Vec<Array<'a>> {
-        let Purpose::Totals { level, .. } = self.purpose else { return self.stand_ins.clone() };
+        let level = match self.purpose {
+            Purpose::Reductions(_) => return self.stand_ins.clone(),
+            Purpose::States { count, .. } => {
+                let (last, before) = self.stand_ins.split_at(count);
+                let known = |array: &Array<'a>| {
+                    let Kind::Recurrence(of) = &array.0.kind else { return array.clone() };
+                    let item = of.item as usize;
+                    if of.is_state() {
+                        return last[item].clone();
+                    }
+                    let kind = recurrence::begun_with(of, before, item);
+                    Array::of(kind, array.dtype(), array.0.shape.clone())
+                };
+                return of.iter().map(known).collect();
+            }
+            Purpose::Totals { level, .. } => level,
+        };
         let known = |(array, totals): (&Array<'a>, &Array<'a>)| {
             let Kind::Scan { arg, scan, axis, initial, .. } = &array.0.kind else { return array.clone() };
             let before = Some(Before { totals: totals.clone(), level, blocks: 0 });
@@ -196,24 +320,55 @@ impl<'a> Pass<'a> {
         self.kept.count().saturating_mul(self.reduced.count())
     }
 
-    /// The size in bytes of `elements` elements of every operand together.
+    /// The size in bytes of `elements` elements of every operand together. Initial states do not count.
     pub(crate) fn bytes(&self, elements: usize) -> usize {
-        let item: usize = self.operands.nodes.results().map(|operand| operand.dtype().size()).sum();
-        elements.saturating_mul(item)
+        let rank = self.operands.nodes.results().next().map_or(0, Array::rank);
+        let operands = self.operands.nodes.results().filter(|operand| operand.rank() == rank);
+        elements.saturating_mul(operands.map(|operand| operand.dtype().size()).sum())
     }
 
-    /// The window of the operands that a chunk contains, given the index of its box of the results and the index of its box of
+    /// The bytes that are kept for each stand-in until the results are computed.
+    pub(crate) fn held(&self) -> impl Iterator<Item = usize> {
+        self.stand_ins.iter().map(|stand_in| {
+            let blocks = stand_in.in_memory().and_then(|data| data.blocks);
+            let steps: usize = self.reduced.shape().iter().product();
+            let times = blocks.map_or(1, |blocks| steps.div_ceil(blocks.steps));
+            stand_in.len().saturating_mul(stand_in.dtype().size()).saturating_mul(times)
+        })
+    }
+
+    /// The window of the elements that a chunk contains, given the index of its box of the results and the index of its box of
     /// the reduced axes.
     pub(crate) fn window(&self, kept: usize, reduced: usize) -> Window {
-        window(&self.operands, self.axes, (&self.kept, kept), (&self.reduced, reduced))
+        window(&self.operands, self.axes, self.is_reversed(), (&self.kept, kept), (&self.reduced, reduced))
+    }
+
+    /// For each operand, the window that a chunk contains.
+    pub(crate) fn wanted(&self, kept: usize, reduced: usize) -> Vec<Window> {
+        wanted(&self.operands, self.axes, &self.window(kept, reduced))
+    }
+
+    fn is_reversed(&self) -> bool {
+        matches!(self.purpose, Purpose::States { is_reversed: true, .. })
     }
 }
 
-/// The window of the operands with box `i` of the kept axes and box `j` of the reduced axes.
-fn window(of: &Chunks<'_>, axes: Axes, (kept, i): (&Cuts, usize), (reduced, j): (&Cuts, usize)) -> Window {
-    let (mut kept, mut reduced) = (kept.get(i).into_iter(), reduced.get(j).into_iter());
+/// The window of the elements with box `i` of the kept axes and box `j` of the reduced axes.
+fn window(
+    of: &Chunks<'_>,
+    axes: Axes,
+    is_reversed: bool,
+    (kept, i): (&Cuts, usize),
+    (reduced, j): (&Cuts, usize),
+) -> Window {
+    let along = reduced.get(j).into_iter().zip(reduced.shape());
+    let mut along = along.map(|(range, extent)| match is_reversed {
+        true => extent - range.end..extent - range.start,
+        false => range,
+    });
+    let mut kept = kept.get(i).into_iter();
     let rank = of.nodes.results().next().map_or(0, Array::rank);
-    let next = |axis| if axes.contains(axis) { reduced.next() } else { kept.next() };
+    let next = |axis| if axes.contains(axis) { along.next() } else { kept.next() };
     Window(
         (0..rank)
             .map(next)
@@ -222,13 +377,21 @@ fn window(of: &Chunks<'_>, axes: Axes, (kept, i): (&Cuts, usize), (reduced, j): 
     )
 }
 
+/// For each operand, its part of a window of the elements: initial states lack the axis.
+fn wanted(of: &Chunks<'_>, axes: Axes, window: &Window) -> Vec<Window> {
+    let kept = window.0.iter().enumerate().filter(|(axis, _)| !axes.contains(*axis));
+    let kept = Window(kept.map(|(_, slice)| *slice).collect());
+    let whole = window.0.len();
+    of.nodes.results().map(|root| if root.rank() == whole { window.clone() } else { kept.clone() }).collect()
+}
+
 impl Ways<'_, '_> {
     /// The divisions of the results and of the reduced axes with the lowest cost of reading, and this cost; `None` if no chunk
     /// fits.
     fn best(&self) -> Result<Option<(Cuts, Cuts, f64)>> {
         let whole = Cuts::none(&self.reduced);
         let smallest = match self.multiple {
-            1 => Cuts::smallest(&self.reduced),
+            1 if !self.is_exact => Cuts::smallest(&self.reduced),
             rows => Cuts::at(&self.reduced, 0, rows),
         };
         let mut of_results = vec![Cuts::none(&self.kept)];
@@ -242,7 +405,11 @@ impl Ways<'_, '_> {
         let mut best: Option<(Cuts, Cuts, f64)> = None;
         for kept in of_results {
             let fits = |reduced: &Cuts| self.fit(&kept, &reduced.multiple_of(self.multiple));
-            let Some(reduced) = Cuts::largest(&self.reduced, fits)? else { continue };
+            let reduced = match self.is_exact {
+                true => fits(&smallest)?.then(|| smallest.clone()),
+                false => Cuts::largest(&self.reduced, fits)?,
+            };
+            let Some(reduced) = reduced else { continue };
             let reduced = reduced.multiple_of(self.multiple);
             let reading = self.reading(&kept, &reduced)?;
             if best.as_ref().is_none_or(|best| reading < best.2) {
@@ -276,8 +443,7 @@ impl Ways<'_, '_> {
     }
 
     fn windows(&self, kept: (&Cuts, usize), reduced: (&Cuts, usize)) -> Result<super::Windows> {
-        let wanted = window(self.operands, self.axes, kept, reduced);
-        let roots = self.operands.nodes.results().count();
-        self.operands.nodes.windows(&vec![wanted; roots])
+        let window = window(self.operands, self.axes, self.is_reversed, kept, reduced);
+        self.operands.nodes.windows(&wanted(self.operands, self.axes, &window))
     }
 }

@@ -11,9 +11,11 @@ use super::contracted::contracted;
 use super::narrow::Nodes;
 use super::pass::{Pass, Purpose};
 use super::plan::{self, PassGroup};
+use super::recurrence;
 use super::{Chunk, Chunks, InputPart, Window};
-use crate::array::Array;
+use crate::array::{Array, Data, StateBlocks};
 use crate::engine::{Control, Engine, Folding, Options, ScanBlocks};
+use crate::eval::eval_many_watched;
 use crate::expr;
 use crate::storage::Storage;
 
@@ -27,7 +29,7 @@ use crate::storage::Storage;
 ///
 /// A scan along an axis that exceeds the limit has a pass that stores the totals of blocks of 2^k elements, in at most a third of
 /// the limit. A chunk of the results then needs only its own elements and those before them in its first block. Inputs are read
-/// twice.
+/// twice. So are those of a [recurrence](crate::scan()), whose states before blocks of steps take at most a quarter of the limit.
 ///
 /// Inputs are read in the order of their memory, row by row, where possible: for sums of a matrix's rows, of its columns and of
 /// all its elements. Partial results count as memory: somewhat more than 16 elements for each result and each doubling of the
@@ -77,7 +79,8 @@ struct Running {
     kept: usize,
     reduced: usize,
     folding: Folding,
-    /// For each reduction, the memory of its results and the number of bytes written to it.
+    /// For each stand-in, the memory of what replaces it, and the number of bytes of complete results: for the states of a
+    /// recurrence, of those in the boxes before this one.
     results: Vec<(Buffer, usize)>,
 }
 
@@ -196,16 +199,16 @@ impl<'a> Passes<'a> {
         }
         let Some(pass) = self.passes.front() else { return Ok(None) };
         if self.running.results.is_empty() {
-            let buffer = |array: &Array<'a>| {
-                let buffer = Buffer::zeroed(array.len() * array.dtype().size());
+            let buffer = |bytes: usize| {
+                let buffer = Buffer::zeroed(bytes);
                 buffer.map(|buffer| (buffer, 0)).map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))
             };
-            self.running.results = pass.stand_ins.iter().map(buffer).collect::<Result<_>>()?;
+            self.running.results = pass.held().map(buffer).collect::<Result<_>>()?;
         }
         let window = pass.window(self.running.kept, self.running.reduced);
+        let wanted = pass.wanted(self.running.kept, self.running.reduced);
         let (elements, ranges) = (window.elements(), window.ranges());
-        let operands = pass.operands.nodes.results().count();
-        let chunk = Chunk::of(&pass.operands, ranges, vec![window; operands])?;
+        let chunk = Chunk::of(&pass.operands, ranges, wanted)?;
         Ok(Some(PassChunk { pass, chunk, elements, running: &mut self.running, options: &self.options }))
     }
 
@@ -216,7 +219,10 @@ impl<'a> Passes<'a> {
         let mut by = Vec::new();
         for (stand_in, (buffer, _)) in done.stand_ins.into_iter().zip(running.results) {
             let storage = Storage::from_buffer(stand_in.dtype(), buffer);
-            let array = Array::data(storage, Layout::contiguous(stand_in.0.shape.clone()));
+            let layout = Layout::contiguous(stand_in.0.shape.clone());
+            let blocks = stand_in.in_memory().and_then(|data| data.blocks);
+            let blocks = blocks.map(|blocks| StateBlocks { distance: stand_in.len(), ..blocks });
+            let array = Array::of_data(Data { storage, layout, blocks });
             self.passes.iter_mut().for_each(|pass| pass.operands.nodes.put(&stand_in, &array));
             by.push((stand_in, array));
         }
@@ -268,7 +274,7 @@ impl std::fmt::Debug for Passes<'_> {
     }
 }
 
-/// Formats the reductions or the scan of a pass, and its number of chunks: `sum, max along (0,) of float64[1000,3] in 4 chunks`.
+/// Formats the reductions, the scan or the recurrence of a pass, and its number of chunks: `sum, max along (0,) of float64[1000,3] in 4 chunks`.
 impl std::fmt::Display for Pass<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.purpose {
@@ -278,6 +284,8 @@ impl std::fmt::Display for Pass<'_> {
                 }
             }
             Purpose::Totals { scan, level } => write!(f, "{scan} of blocks of {}", 1u64 << level)?,
+            Purpose::States { block: Some(block), .. } => write!(f, "scan of blocks of {block}")?,
+            Purpose::States { block: None, .. } => f.write_str("scan")?,
         }
         write!(f, " along {} of ", self.axes)?;
         if let Some(operand) = self.operands.nodes.results().next() {
@@ -358,8 +366,8 @@ impl<'p, 'a> PassChunk<'p, 'a> {
         self.pass.to_string()
     }
 
-    /// The reductions of this chunk's elements alone, or the elements to be scanned, as lazy arrays. They are computed from
-    /// `parts`, which contains one array for each of the [parts](PassChunk::parts).
+    /// The reductions of this chunk's elements alone, the elements to be scanned, or the states after this chunk if it is the first,
+    /// as lazy arrays. They are computed from `parts`, which contains one array for each of the [parts](PassChunk::parts).
     ///
     /// # Errors
     /// The errors of [`Chunk::results`].
@@ -368,15 +376,23 @@ impl<'p, 'a> PassChunk<'p, 'a> {
         'a: 'q,
     {
         let operands = self.chunk.results(parts)?;
-        let Purpose::Reductions(reductions) = &self.pass.purpose else { return Ok(operands) };
-        let reductions = operands.iter().zip(reductions);
-        reductions
-            .map(|(operand, &reduction)| expr::reduce(reduction, operand, self.pass.axes, false))
-            .collect()
+        match &self.pass.purpose {
+            Purpose::Reductions(reductions) => {
+                let reductions = operands.iter().zip(reductions);
+                reductions
+                    .map(|(operand, &reduction)| expr::reduce(reduction, operand, self.pass.axes, false))
+                    .collect()
+            }
+            Purpose::Totals { .. } => Ok(operands),
+            Purpose::States { .. } => Ok(match operands.split_first() {
+                Some((output, initial)) => recurrence::states_after(output, initial),
+                None => Vec::new(),
+            }),
+        }
     }
 
-    /// Adds the elements of this chunk to the partial reductions of the previous chunks, or computes the totals of this chunk's
-    /// blocks for a scan. `parts` contains one array for each of the [parts](PassChunk::parts), in the same order.
+    /// Adds the elements of this chunk to the partial reductions of the previous chunks, computes the totals of this chunk's blocks
+    /// for a scan, or the states after this chunk for a recurrence. `parts` contains one array for each of the [parts](PassChunk::parts), in the same order.
     ///
     /// # Errors
     /// The errors of [`Chunk::results`] and [`Array::eval_with`]. After an error, [`Passes::next_chunk`] returns this chunk
@@ -396,10 +412,13 @@ impl<'p, 'a> PassChunk<'p, 'a> {
     where
         'a: 'q,
     {
-        let reductions = self.results(parts)?;
-        let PassChunk { pass, running, elements, options, .. } = self;
         // The size of the chunk was chosen so that it respects the limit, which is therefore not checked again.
-        let options = Options { max_bytes: usize::MAX, ..options.clone() };
+        let options = Options { max_bytes: usize::MAX, ..self.options.clone() };
+        if let Purpose::States { .. } = self.pass.purpose {
+            return self.run_steps(parts, &options, control);
+        }
+        let reductions = self.results(parts)?;
+        let PassChunk { pass, running, elements, .. } = self;
         if let Purpose::Totals { scan, level } = pass.purpose {
             let internal = || Error::new(ErrorKind::Internal, "a scan without memory for totals");
             let place = PlaceOfTotals::new(pass, &pass.window(running.kept, running.reduced), level);
@@ -439,6 +458,63 @@ impl<'p, 'a> PassChunk<'p, 'a> {
         running.folding = Folding::new();
         Ok(())
     }
+
+    /// Runs the steps of this chunk from the states after the previous one, which the memory of the last states contains.
+    fn run_steps<'q>(self, parts: &[Array<'q>], options: &Options, control: &Control<'_>) -> Result<()>
+    where
+        'a: 'q,
+    {
+        let internal = || Error::new(ErrorKind::Internal, "a recurrence without memory for states");
+        let operands = self.chunk.results(parts)?;
+        let PassChunk { pass, running, .. } = self;
+        let (output, initial) = operands.split_first().ok_or_else(internal)?;
+        let block = running.reduced;
+        let (last, before) = running.results.split_at_mut(initial.len());
+        // A box of the results is contiguous in the memory of all states.
+        let place = |state: &Array<'_>, done: usize| done..done + state.len() * state.dtype().size();
+        if block == 0 {
+            let initial: Vec<&Array<'_>> = initial.iter().collect();
+            let states = eval_many_watched(&initial, options, control)?;
+            write_states(last.iter_mut().map(|(buffer, done)| (buffer, *done)), &states)?;
+        }
+        for (i, (buffer, done)) in before.iter_mut().enumerate() {
+            let row = pass.stand_ins[i].len() * pass.stand_ins[i].dtype().size();
+            let (states, place) = (last[i].0.as_bytes(), place(&initial[i], *done));
+            let to = block * row + place.start..block * row + place.end;
+            let to = buffer.as_bytes_mut().and_then(|bytes| bytes.get_mut(to)).ok_or_else(internal)?;
+            to.copy_from_slice(states.get(place).ok_or_else(internal)?);
+        }
+        let after = {
+            let states = last.iter().zip(initial).map(|((buffer, done), state)| {
+                let bytes = buffer.as_bytes().get(place(state, *done)).ok_or_else(internal)?;
+                Array::from_bytes(state.dtype(), state.shape(), bytes)
+            });
+            let after = recurrence::states_after(output, &states.collect::<Result<Vec<_>>>()?);
+            eval_many_watched(&after.iter().collect::<Vec<_>>(), options, control)?
+        };
+        write_states(last.iter_mut().map(|(buffer, done)| (buffer, *done)), &after)?;
+        let sizes: Vec<usize> = initial.iter().map(|state| place(state, 0).len()).collect();
+        if running.advance(pass) {
+            for (i, (_, done)) in running.results.iter_mut().enumerate() {
+                *done += sizes[i % sizes.len()];
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes states to their places in memory: bytes from an offset on.
+fn write_states<'m>(
+    places: impl Iterator<Item = (&'m mut Buffer, usize)>,
+    states: &[Array<'static>],
+) -> Result<()> {
+    let internal = || Error::new(ErrorKind::Internal, "a state without a place");
+    for ((buffer, from), state) in places.zip(states) {
+        let bytes = state.as_bytes().ok_or_else(internal)?;
+        let to = buffer.as_bytes_mut().and_then(|all| all.get_mut(from..from + bytes.len()));
+        to.ok_or_else(internal)?.copy_from_slice(bytes);
+    }
+    Ok(())
 }
 
 impl std::fmt::Debug for PassChunk<'_, '_> {

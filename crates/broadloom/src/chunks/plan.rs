@@ -3,7 +3,7 @@
 //! Results are computed directly in chunks if each chunk fits memory, no reduction's elements are computed for several chunks,
 //! and inputs are read in long pieces. If one of these conditions is not met, some reduction or scan is an obstacle, and a pass
 //! computes it. If the obstacle depends on another obstacle, a pass computes that one first. After its pass, a reduction is an
-//! array in memory; a scan whose totals are computed needs only the elements of a chunk.
+//! array in memory; a scan whose totals are computed, or a recurrence whose states are, needs only the elements of a chunk.
 
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape, View};
 use broadloom_mem::Buffer;
@@ -11,6 +11,7 @@ use broadloom_mem::Buffer;
 use super::Chunks;
 use super::narrow::Nodes;
 use super::pass::Pass;
+use super::recurrence;
 use super::window::Window;
 use crate::array::{Array, Kind};
 use crate::expr;
@@ -37,9 +38,7 @@ pub(super) fn passes<'a>(
             for group in &mut *groups {
                 *group = replaced.by_ref().take(group.len()).collect();
             }
-            held = pass.stand_ins.iter().fold(held, |held, array| {
-                held.saturating_add(array.len().saturating_mul(array.dtype().size()))
-            });
+            held = pass.held().fold(held, usize::saturating_add);
             passes.push(pass);
         }
     }
@@ -94,7 +93,7 @@ fn obstacles(
     limit: usize,
 ) -> Vec<usize> {
     let combined = || nodes.iter().map(|(node, _)| node).filter(|&node| combines(nodes, node)).rev();
-    let elements = |node: usize| nodes.operands(node).map(|(_, operand)| operand.len()).sum::<usize>();
+    let elements = |node: usize| nodes.combined(node);
     let is_repeated = |&node: &usize| {
         let needed = nodes.reduced(windows, node) as f64 * count as f64;
         count > 1 && needed > 2.0 * elements(node) as f64
@@ -122,17 +121,18 @@ fn resolve<'a>(
     loop {
         let mut inner = None;
         let others = alike(nodes, node);
-        let single = (others.len() > 1).then(|| vec![node]);
+        let single = (others.len() > 1 && !is_scan(nodes.get(node))).then(|| vec![node]);
         for together in std::iter::once(others).chain(single) {
             let arrays: Vec<&Array<'a>> = together.iter().map(|&node| nodes.get(node)).collect();
-            let found = match is_scan(arrays[0]) {
-                true => Pass::of_scan(arrays[0], inputs, limit, &stand_in)?,
-                false => Pass::new(&arrays, inputs, limit, &stand_in)?,
+            let found = match &arrays[0].0.kind {
+                Kind::Scan { .. } => Pass::of_scan(arrays[0], inputs, limit, &stand_in)?,
+                Kind::Recurrence(_) => Pass::of_recurrence(&arrays, inputs, limit, &stand_in)?,
+                _ => Pass::new(&arrays, inputs, limit, &stand_in)?,
             };
             let Some((pass, fits)) = found else { return Ok(slow) };
             let of = &pass.operands.nodes;
             let (i, j) = (pass.kept.count() / 2, pass.reduced.count() / 2);
-            let windows = of.windows(&vec![pass.window(i, j); arrays.len()])?;
+            let windows = of.windows(&pass.wanted(i, j))?;
             let obstacle = obstacles(of, &windows, pass.chunks(), fits, limit).first().copied();
             let is_computable = fits && obstacle.is_none();
             // Once a pass has computed the reductions on which this pass depends, this pass may have a better division.
@@ -160,8 +160,16 @@ fn resolve<'a>(
 }
 
 /// The node, and if it is a reduction, also the others that the same pass can compute: reductions with the same shape and axes
-/// that are not operands of the node, directly or indirectly, and have no reduction or scan below them.
+/// that are not operands of the node, directly or indirectly, and have no reduction or scan below them. For a value of a
+/// recurrence, all values of the recurrence.
 fn alike(nodes: &Nodes<'_>, node: usize) -> Vec<usize> {
+    if let Kind::Recurrence(of) = &nodes.get(node).0.kind {
+        let is_alike = |array: &Array<'_>| match &array.0.kind {
+            Kind::Recurrence(other) => recurrence::is_same(of, other),
+            _ => false,
+        };
+        return nodes.iter().filter(|(_, array)| is_alike(array)).map(|(other, _)| other).collect();
+    }
     let of = |node: usize| match &nodes.get(node).0.kind {
         Kind::Reduce { arg, axes, .. } => Some((&arg.0.shape, *axes)),
         _ => None,
@@ -175,20 +183,25 @@ fn alike(nodes: &Nodes<'_>, node: usize) -> Vec<usize> {
     nodes.iter().map(|(other, _)| other).filter(|&other| combines(nodes, other)).filter(is_alike).collect()
 }
 
-/// Whether the node is a reduction of several elements, or a scan whose totals are not known. A reduction along no axes is an
-/// element-wise operation, and needs no pass.
+/// Whether the node is a reduction of several elements, a scan whose totals are not known, or a recurrence whose states are not
+/// known. A reduction along no axes is an element-wise operation, and needs no pass.
 fn combines(nodes: &Nodes<'_>, node: usize) -> bool {
     let array = nodes.get(node);
     match &array.0.kind {
         Kind::Reduce { arg, axes, .. } => !arg.is_empty() && !axes.is_empty(),
         Kind::Scan { arg, .. } => !arg.is_empty() && is_scan(array),
+        Kind::Recurrence(_) => nodes.combined(node) > 0 && is_scan(array),
         _ => false,
     }
 }
 
-/// Whether the node is a scan whose totals are not known.
+/// Whether the node is a scan whose totals are not known, or a recurrence whose states are not known.
 fn is_scan(array: &Array<'_>) -> bool {
-    matches!(array.0.kind, Kind::Scan { before: None, .. })
+    match &array.0.kind {
+        Kind::Scan { before, .. } => before.is_none(),
+        Kind::Recurrence(_) => recurrence::blocks(array).is_none(),
+        _ => false,
+    }
 }
 
 /// An array of this shape that broadcasts a single element, and so takes the memory of one element.

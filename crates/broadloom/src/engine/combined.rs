@@ -7,8 +7,7 @@
 //! by whichever thread computes them; a unit may be divided along the axis where its nodes are whole subtrees.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_ir::canonical::LANES;
@@ -69,24 +68,26 @@ impl StageRun<'_> {
         let before = usize::from(of.across.start > of.axis);
         let across = of.across.start - before..of.across.end - before;
         let slabs = { outputs }.into_iter().zip(&of.outputs).map(|(out, dtype)| {
-            Slab::divide(out, dtype.size(), &extents, None, across.clone(), division.width).into_iter()
+            Slab::divide(out, dtype.size(), &extents, None, across.clone(), division.width)
         });
         let mut slabs: Vec<_> = slabs.collect();
         let parts = of.steps.div_ceil(division.part).max(1);
-        let shares = of.units(&division).map(|unit| {
+        // There may be many millions of units, so that each is made when a thread takes it.
+        let shares = of.units(&division).flat_map(|unit| {
             let results = slabs.iter_mut().filter_map(Iterator::next).collect();
-            Share { unit, done: Mutex::new(Done { nodes: (0..parts).map(|_| None).collect(), results }) }
+            let done = Mutex::new(Done { nodes: (0..parts).map(|_| None).collect(), results });
+            let share = Arc::new(Share { unit, done });
+            (0..parts).map(move |part| (share.clone(), part))
         });
-        let shares: Vec<Share<'_>> = shares.collect();
+        let shares = Mutex::new(shares);
+        let next = || shares.lock().unwrap_or_else(PoisonError::into_inner).next();
         let combined = CombinedRun { run: self, of, division: &division, kernel, inputs: &inputs };
-        let (next, outcome) = (AtomicUsize::new(0), &self.outcome);
-        outcome.share(threads.min(shares.len() * parts), &|| {
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(share) = shares.get(number / parts).filter(|_| !outcome.has_stopped()) else {
-                    break;
-                };
-                outcome.part(0, || combined.part(share, number % parts));
+        let outcome = &self.outcome;
+        outcome.share(threads.min(of.count_units(&division).saturating_mul(parts)), &|| {
+            while !outcome.has_stopped()
+                && let Some((share, part)) = next()
+            {
+                outcome.part(0, || combined.part(&share, part));
             }
         })
     }

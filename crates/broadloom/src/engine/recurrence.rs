@@ -212,6 +212,11 @@ impl Recurrence {
         Division { width, copies, rows, part: self.steps.max(1) }
     }
 
+    /// The number of units of a division.
+    pub(crate) fn count_units(&self, division: &Division) -> usize {
+        self.outer.iter().product::<usize>() * self.columns.div_ceil(division.width)
+    }
+
     /// The units of a division, in the order of the slabs of the outputs.
     pub(crate) fn units(&self, division: &Division) -> impl Iterator<Item = Unit> {
         let (columns, width) = (self.columns, division.width);

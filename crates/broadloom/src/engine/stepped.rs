@@ -1,6 +1,5 @@
 //! Runs a stage that is the step of a [recurrence](crate::engine::recurrence): each thread takes one unit after another.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use broadloom_core::node::StepOrder;
@@ -50,30 +49,28 @@ impl StageRun<'_> {
                 }
             }
             let rows = (!is_state).then_some(of.axis);
-            slabs.push(Slab::divide(out, dtype.size(), &extents, rows, across, division.width).into_iter());
+            slabs.push(Slab::divide(out, dtype.size(), &extents, rows, across, division.width));
         }
-        let shares: Vec<(Unit, Mutex<Option<UnitResults<'_>>>)> = of
-            .units(&division)
-            .map(|unit| {
-                let results = slabs.iter_mut().enumerate().filter_map(|(output, slabs)| {
-                    let slab = slabs.next()?;
-                    Some(if of.order == StepOrder::Backward && output >= of.states {
-                        slab.reversed()
-                    } else {
-                        slab
-                    })
-                });
-                (unit, Mutex::new(Some(results.collect())))
-            })
-            .collect();
+        // There may be many millions of units, so that each is made when a thread takes it.
+        let shares = Mutex::new(of.units(&division).map(|unit| {
+            let results = slabs.iter_mut().enumerate().filter_map(|(output, slabs)| {
+                let slab = slabs.next()?;
+                Some(if of.order == StepOrder::Backward && output >= of.states {
+                    slab.reversed()
+                } else {
+                    slab
+                })
+            });
+            (unit, results.collect::<UnitResults<'_>>())
+        }));
+        let next = || shares.lock().unwrap_or_else(PoisonError::into_inner).next();
         let steps = SteppedRun { run: self, of, division: &division, kernel, inputs: &inputs };
-        let (next, outcome) = (AtomicUsize::new(0), &self.outcome);
-        outcome.share(threads.min(shares.len()), &|| {
-            while let Some((unit, results)) = shares.get(next.fetch_add(1, Ordering::Relaxed))
-                && !outcome.has_stopped()
+        let outcome = &self.outcome;
+        outcome.share(threads.min(of.count_units(&division)), &|| {
+            while !outcome.has_stopped()
+                && let Some((unit, results)) = next()
             {
-                let results = results.lock().unwrap_or_else(PoisonError::into_inner).take();
-                outcome.part(0, || results.map_or(Ok(()), |results| steps.unit(unit, results)));
+                outcome.part(0, || steps.unit(&unit, results));
             }
         })
     }

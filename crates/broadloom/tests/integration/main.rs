@@ -57,6 +57,7 @@ mod reductions;
 mod resources;
 mod row_blocks;
 mod scan;
+mod scans_in_chunks;
 mod small_domains;
 mod soak;
 mod spec_cases;

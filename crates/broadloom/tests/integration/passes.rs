@@ -7,21 +7,21 @@ use broadloom::{
     Chunks, Control, ErrorKind, Executor, InputPart, IntDivision, Options, Over, Passes, summary,
 };
 
-type BuildFrom = fn(&Array<'static>) -> Result<Array<'static>>;
+pub(crate) type BuildFrom = fn(&Array<'static>) -> Result<Array<'static>>;
 
 /// Reads a part of an array that represents a file.
-fn read(of: &Array<'static>, part: &InputPart) -> Array<'static> {
+pub(crate) fn read(of: &Array<'static>, part: &InputPart) -> Array<'static> {
     let ranges: Vec<Range> =
         part.ranges.iter().map(|range| (range.start as isize..range.end as isize).into()).collect();
     of.slice(&ranges).and_then(|x| x.eval()).expect("a part")
 }
 
-fn input(of: &Array<'static>) -> Array<'static> {
+pub(crate) fn input(of: &Array<'static>) -> Array<'static> {
     let dims: Vec<broadloom::Dim> = of.shape().iter().map(|&extent| extent.into()).collect();
     Array::input("x", of.dtype(), &dims).expect("a name")
 }
 
-fn limited(max_bytes: usize) -> Options {
+pub(crate) fn limited(max_bytes: usize) -> Options {
     Options { max_bytes, ..Options::default() }
 }
 
@@ -32,7 +32,7 @@ fn chunked(x: &Array<'static>, build: BuildFrom, options: &Options) -> Result<(A
 }
 
 /// Does what [`chunked`] does, with a limit for the chunks of the results.
-fn chunked_within(
+pub(crate) fn chunked_within(
     x: &Array<'static>,
     build: BuildFrom,
     options: &Options,
@@ -74,7 +74,7 @@ fn evaluate(chunks: &Chunks<'static>, x: &Array<'static>, options: &Options) -> 
 }
 
 /// The bits of the elements. Bits of floats are as in memory.
-fn bits(values: &Array<'_>) -> Vec<u64> {
+pub(crate) fn bits(values: &Array<'_>) -> Vec<u64> {
     match values.dtype() {
         DType::Float64 => values.to_vec::<f64>().expect("doubles").into_iter().map(f64::to_bits).collect(),
         DType::Float32 => {
@@ -105,7 +105,7 @@ fn same(x: &Array<'static>, name: &str, build: BuildFrom, max_bytes: usize) -> u
 }
 
 /// Numbers of both signs and of different magnitudes.
-fn floats(n: usize) -> Vec<f64> {
+pub(crate) fn floats(n: usize) -> Vec<f64> {
     (0..n).map(|i| (i as f64 * 0.37).sin() * 10f64.powi((i * 7 % 11) as i32 - 5)).collect()
 }
 

@@ -3,13 +3,14 @@
 
 use broadloom::prelude::*;
 use broadloom::text::Printed;
-use broadloom::{Along, Op, Promotion, Semantics, try_reduce, try_scan};
+use broadloom::{Along, Chunks, Executor, Op, Passes, Promotion, Semantics, try_reduce, try_scan};
 use broadloom_core::node::StepOrder;
 use broadloom_core::rewrite::Rules;
 use broadloom_testkit::random::{self, Arg, Rng, Step, Tensor, Type, type_of};
 use broadloom_testkit::{differential, edge_cases, elements};
 
 use crate::combine::combined;
+use crate::passes::read;
 use crate::scan::ways;
 
 /// A random step over states, inputs and captured values, as a program of 0-d values.
@@ -28,14 +29,15 @@ struct RandomScan {
 }
 
 impl RandomScan {
-    fn new(rng: &mut Rng) -> RandomScan {
+    /// A scan of fewer than `steps` steps.
+    fn new(rng: &mut Rng, steps: usize) -> RandomScan {
         let rank = 1 + rng.below(3);
         let axis = rng.below(rank);
         let orders = [StepOrder::Forward, StepOrder::Backward, StepOrder::Canonical];
         let order = *rng.pick(&orders).expect("orders");
         let is_reduction = order == StepOrder::Canonical;
         // Rows of reductions have 16 elements.
-        let most = if is_reduction { 70 } else { 8 };
+        let most = if is_reduction { 70 } else { steps };
         let space: Vec<usize> =
             (0..rank).map(|i| if i == axis { rng.below(most) } else { 1 + rng.below(5) }).collect();
         let mut others = space.clone();
@@ -159,9 +161,13 @@ impl RandomScan {
         results
     }
 
-    fn build(&self) -> Result<Vec<Array<'static>>> {
-        let params: Vec<Array<'static>> =
-            self.params.iter().map(|x| elements::array(x.dtype, &x.shape, &x.bits)).collect();
+    /// The parameters as arrays.
+    fn arrays(&self) -> Vec<Array<'static>> {
+        self.params.iter().map(|x| elements::array(x.dtype, &x.shape, &x.bits)).collect()
+    }
+
+    /// The last states and the outputs over these parameters.
+    fn build(&self, params: &[Array<'static>]) -> Result<Vec<Array<'static>>> {
         let (state, others) = params.split_at(self.states);
         let (inputs, captured) = others.split_at(self.inputs);
         type Values = Vec<Array<'static>>;
@@ -192,8 +198,8 @@ impl RandomScan {
 fn random_scans_agree_with_scalar_programs() -> Result<()> {
     let mut rng = Rng::new(0x5ca9);
     for number in 0..300 {
-        let random = RandomScan::new(&mut rng);
-        let (expected, built) = (random.expected(), random.build()?);
+        let random = RandomScan::new(&mut rng, 8);
+        let (expected, built) = (random.expected(), random.build(&random.arrays())?);
         let roots: Vec<&Array<'_>> = built.iter().collect();
         for (i, options) in ways().enumerate() {
             let rules = if i % 2 == 0 { Rules::On } else { Rules::Off };
@@ -208,5 +214,89 @@ fn random_scans_agree_with_scalar_programs() -> Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+/// The bits of results of one shape, whose inputs are read in parts, in passes and chunks of at most `max_bytes`; and whether a
+/// pass has cut a scan along its axis. A limit that is too small is doubled.
+fn in_chunks(
+    roots: &[&Array<'static>],
+    inputs: &[Array<'static>],
+    values: &[Array<'static>],
+    options: &Options,
+) -> Result<(Vec<Vec<u64>>, bool)> {
+    let unlimited = Options { max_bytes: usize::MAX, ..options.clone() };
+    let placeholders: Vec<&Array<'static>> = inputs.iter().collect();
+    let mut options = options.clone();
+    let mut passes = loop {
+        match Passes::new(roots, &placeholders, &options) {
+            Err(error) if error.is_limit() => options.max_bytes *= 2,
+            passes => break passes?,
+        }
+    };
+    let mut cuts = 0;
+    while let Some(chunk) = passes.next_chunk()? {
+        let parts: Vec<_> = chunk.parts().iter().map(|part| read(&values[part.input], part)).collect();
+        cuts += usize::from(chunk.describe().starts_with("scan "));
+        chunk.fold(&parts)?;
+    }
+    let results: Vec<&Array<'static>> = passes.results()?.iter().collect();
+    let chunks = loop {
+        match Chunks::new(&results, &placeholders, &options) {
+            Err(error) if error.is_limit() => options.max_bytes *= 2,
+            chunks => break chunks?,
+        }
+    };
+    let mut bits = vec![Vec::new(); roots.len()];
+    for chunk in chunks.iter() {
+        let chunk = chunk?;
+        let parts: Vec<_> = chunk.parts().iter().map(|part| read(&values[part.input], part)).collect();
+        for (bits, result) in bits.iter_mut().zip(chunk.results(&parts)?) {
+            bits.extend(elements::bits(&result.eval_with(&unlimited)?)?);
+        }
+    }
+    Ok((bits, cuts > 1))
+}
+
+#[test]
+fn random_scans_in_chunks_agree_with_scalar_programs() -> Result<()> {
+    let mut rng = Rng::new(0xc477);
+    let mut cut = 0;
+    for number in 0..200 {
+        let random = RandomScan::new(&mut rng, 40);
+        let (expected, values) = (random.expected(), random.arrays());
+        let input = |(i, x): (usize, &Array<'static>)| {
+            let dims: Vec<_> = x.shape().iter().map(|&extent| extent.into()).collect();
+            Array::input(&format!("x{i}"), x.dtype(), &dims)
+        };
+        let inputs = values.iter().enumerate().map(input).collect::<Result<Vec<_>>>()?;
+        let built = random.build(&inputs)?;
+        // The last states together, all outputs together, and one value alone.
+        let all: Vec<usize> = (0..built.len()).collect();
+        let (last, outputs) = all.split_at(random.states);
+        let alone = [rng.below(built.len())];
+        for group in [last, outputs, &alone] {
+            if group.is_empty() {
+                continue;
+            }
+            let roots: Vec<&Array<'_>> = group.iter().map(|&i| &built[i]).collect();
+            let bytes: usize = roots.iter().map(|x| x.len() * x.dtype().size()).sum();
+            let executor = *rng.pick(&[Executor::Interp, Executor::Jit]).expect("executors");
+            let max_bytes = 8 + rng.below(2 * bytes + 8);
+            let options =
+                Options { executor, max_bytes, threads: Some(1 + rng.below(2)), ..Options::default() };
+            let (got, is_cut) = in_chunks(&roots, &inputs, &values, &options)?;
+            cut += usize::from(is_cut);
+            for (&value, got) in group.iter().zip(&got) {
+                let found = elements::difference(built[value].dtype(), got, &expected[value]);
+                assert!(
+                    found.is_none(),
+                    "scan {number}, value {value} in {max_bytes} bytes: {found:?}\n{}",
+                    Printed::new(&[("x", &built[value])])?
+                );
+            }
+        }
+    }
+    assert!(cut > 100, "{cut}");
     Ok(())
 }

@@ -805,9 +805,9 @@ fn printed_scans_are_read_back() -> Result<()> {
     Ok(())
 }
 
-/// A scan needs all elements along its axis, which an evaluation in chunks can't divide.
+/// A scan needs all elements along its axis, which chunks divide only after a pass.
 #[test]
-fn chunks_do_not_divide_the_axis_of_a_scan() -> Result<()> {
+fn chunks_alone_do_not_divide_the_axis_of_a_scan() -> Result<()> {
     let x = Array::input("x", DType::Float64, &[1000.into(), 8.into()])?;
     let (_, [all]) = scan(halved, [Array::scalar(0.25)], [x.clone()], 0)?;
     let options = Options { max_bytes: 10_000, ..Options::default() };
