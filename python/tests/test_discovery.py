@@ -205,10 +205,13 @@ def test_a_kernel_returns_as_many_results_as_it_has() -> None:
 @pytest.mark.parametrize(
     ("args", "kwargs", "words"),
     [
-        ((), {}, "the input `x` is missing; the kernel's inputs are `x`, `k`"),
-        (([1.0],), {"x": [1.0]}, "the input `x` is given twice"),
+        ((), {}, "kernel: the input `x` is missing; its inputs are `x`, `k`"),
+        (([1.0],), {"x": [1.0]}, "kernel: the input `x` is given twice"),
+        ((None, 1.0), {}, "kernel: the input `x` is float64"),
+        (("a", 1.0), {}, "could not convert string to float: 'a'"),
+        (([1.0], 1j), {}, "kernel: the input `k` is "),
         (([1.0],), {"z": 1}, "no input `z`; its inputs are `x`, `k`"),
-        (([1.0], 1, 2), {}, "takes 2 inputs, not 3"),
+        (([1.0], 1, 2), {}, "kernel: it has 2 inputs, not 3"),
         (({"x": [1.0], 3: 1},), {}, "no input `3`"),
         ((np.array([1], "i1"), 1), {}, "int8"),
     ],

@@ -339,7 +339,7 @@ impl<'a> ScanBuilder<'_, 'a> {
             next: ends,
             outputs,
         };
-        region::check_depth(&region)?;
+        region::check_depth(function, &region)?;
         args.extend(inputs);
         args.extend(captured);
         let (step, order) = (Arc::new(region), self.along.order);

@@ -338,7 +338,7 @@ impl<'a> LoopBuilder<'_, 'a> {
             next: values[1..].to_vec(),
             outputs: Vec::new(),
         };
-        region::check_depth(&region)?;
+        region::check_depth(self.function, &region)?;
         if self.limit.is_none() || numbered.is_some() {
             let number = number_of_elements(&whole(&args)?)?;
             let param = region.params.len() as u32;
