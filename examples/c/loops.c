@@ -1,4 +1,5 @@
-/* Loops of elements from C: the Mandelbrot set, by the builder and by a text, compared with a loop in C. */
+/* Loops of elements from C: the Mandelbrot set, by the builder and by a text, compared with a loop in C; and a scan along its
+ * rows. */
 #include <broadloom.h>
 
 #include <inttypes.h>
@@ -70,6 +71,29 @@ static bl_kernel parsed(void) {
     return kernel;
 }
 
+/* An average that follows the counts along each row, from the last column to the first. */
+static bl_kernel scanned(void) {
+    const bl_dim shape[] = {{"rows", 0}, {"columns", 0}};
+    bl_builder b;
+    bl_kernel kernel;
+    bl_value n, counts, zero, half, mean, count, last, means;
+    OK(bl_builder_new(NULL, &b));
+    OK(bl_builder_input(b, "n", BL_DTYPE_INT64, shape, 2, &n));
+    OK(bl_builder_cast(b, n, BL_DTYPE_FLOAT64, &counts));
+    OK(bl_builder_float(b, 0, &zero));
+    OK(bl_builder_float(b, 0.5, &half));
+
+    OK(bl_builder_scan_begin(b, &zero, 1, &counts, 1, 1, 1, 0, &mean, &count));
+    const bl_value next = apply(b, "multiply", apply(b, "add", mean, count), half);
+    OK(bl_builder_scan_end(b, &next, 1, &next, 1, &last, &means));
+
+    OK(bl_builder_output(b, "last", last));
+    OK(bl_builder_output(b, "means", means));
+    OK(bl_builder_compile(b, &kernel));
+    OK(bl_builder_release(b));
+    return kernel;
+}
+
 static int64_t iterations(double cx, double cy) {
     double x = 0, y = 0;
     int64_t n = 0;
@@ -105,6 +129,28 @@ int main(void) {
                     fprintf(stderr, "row %d, column %d: %" PRId64 "\n", row, column, n[row][column]);
                     return 1;
                 }
+    }
+    static double last[ROWS], means[ROWS][COLUMNS];
+    const bl_view results[] = {
+        {.data = last, .shape = shape, .rank = 1, .dtype = BL_DTYPE_FLOAT64},
+        {.data = means, .shape = shape, .rank = 2, .dtype = BL_DTYPE_FLOAT64},
+    };
+    const bl_kernel scan = scanned();
+    OK(bl_kernel_run(scan, &output, 1, results, 2, NULL));
+    OK(bl_kernel_release(scan));
+    for (int row = 0; row < ROWS; row++) {
+        double mean = 0;
+        for (int column = COLUMNS; column-- > 0;) {
+            mean = (mean + (double)n[row][column]) * 0.5;
+            if (means[row][column] != mean) {
+                fprintf(stderr, "row %d, column %d: %g\n", row, column, means[row][column]);
+                return 1;
+            }
+        }
+        if (last[row] != mean) {
+            fprintf(stderr, "row %d: %g\n", row, last[row]);
+            return 1;
+        }
     }
     for (int row = 0; row < ROWS; row++) {
         for (int column = 0; column < COLUMNS; column++) putchar(" .:-=+*#%@"[n[row][column] * 9 / LIMIT]);

@@ -109,7 +109,7 @@ static void loops(void) {
     OK(bl_builder_loop_begin(b, &doubled, 1, inner));
     OK(bl_builder_loop_condition(b, condition));
     OK(bl_builder_loop_end(b, inner, 1, 9, last));
-    WANT(BL_ARGUMENT, bl_builder_apply(b, "negative", inner, 1, last), "a loop that has ended");
+    WANT(BL_ARGUMENT, bl_builder_apply(b, "negative", inner, 1, last), "a loop or a scan that has ended");
     OK(bl_builder_apply(b, "negative", last, 1, &doubled));
 
     OK(bl_builder_loop_condition(b, carried[0]));
@@ -128,11 +128,80 @@ static void loops(void) {
     WANT(BL_DTYPE, bl_builder_loop_end(b, (bl_value[]){carried[1], carried[0]}, 2, 9, last), "carried value 0 is int32");
     WANT(BL_NULL, bl_builder_loop_end(b, carried, 2, 9, NULL), "the results is null");
     OK(bl_builder_loop_end(b, carried, 2, 9, last));
-    WANT(BL_ARGUMENT, bl_builder_output(b, "carried", carried[0]), "a loop that has ended");
-    WANT(BL_ARGUMENT, bl_builder_apply(b, "logical_not", &condition, 1, &doubled), "a loop that has ended");
+    WANT(BL_ARGUMENT, bl_builder_output(b, "carried", carried[0]), "a loop or a scan that has ended");
+    WANT(BL_ARGUMENT, bl_builder_apply(b, "logical_not", &condition, 1, &doubled), "a loop or a scan that has ended");
     OK(bl_builder_apply(b, "add", (bl_value[]){last[0], y}, 2, &doubled)); /* an input belongs to no loop */
     OK(bl_builder_output(b, "out", doubled));
     OK(bl_builder_compile(b, &kernel));
+    OK(bl_kernel_release(kernel));
+    OK(bl_builder_release(b));
+}
+
+/* Scans that have not begun, do not end, are left, or are taken for loops. */
+static void scans(void) {
+    bl_builder b;
+    bl_kernel kernel;
+    bl_value x, y, one, s[2], e[2], sum, inner, last[2], all[2];
+    OK(bl_builder_new(NULL, &b));
+    OK(bl_builder_input(b, "x", BL_DTYPE_INT32, N, 1, &x));
+    OK(bl_builder_int(b, 1, &one));
+    WANT(BL_ARGUMENT, bl_builder_scan_end(b, &x, 1, NULL, 0, last, NULL), "no scan has begun");
+    WANT(BL_ARITY, bl_builder_scan_begin(b, NULL, 0, &x, 1, 0, 0, 0, s, e), "there is no state");
+    WANT(BL_NULL, bl_builder_scan_begin(b, NULL, 1, &x, 1, 0, 0, 0, s, e), "the state is null");
+    WANT(BL_NULL, bl_builder_scan_begin(b, &one, 1, NULL, 1, 0, 0, 0, s, e), "the inputs is null");
+    WANT(BL_NULL, bl_builder_scan_begin(b, &one, 1, &x, 1, 0, 0, 0, NULL, e), "the carried values is null");
+    WANT(BL_NULL, bl_builder_scan_begin(b, &one, 1, &x, 1, 0, 0, 0, s, NULL), "the elements is null");
+    WANT(BL_SHAPE, bl_builder_scan_begin(b, &one, 1, &x, 1, 1, 0, 0, s, e), "has no axis 1");
+    WANT(BL_SHAPE, bl_builder_scan_begin(b, &one, 1, &one, 1, 0, 0, 0, s, e), "has no axis 0");
+    OK(bl_builder_cast(b, one, BL_DTYPE_INT32, &one));
+    OK(bl_builder_scan_begin(b, &one, 1, &x, 1, -1, 1, 0, s, e));
+    WANT(BL_ARGUMENT, bl_builder_loop_condition(b, x), "a scan has not ended");
+    WANT(BL_ARGUMENT, bl_builder_loop_end(b, s, 1, 9, last), "a scan has not ended");
+    WANT(BL_ARGUMENT, bl_builder_output(b, "x", x), "a scan has not ended");
+    WANT(BL_ARGUMENT, bl_builder_compile(b, &kernel), "a scan has not ended");
+    OK(bl_builder_apply(b, "add", (bl_value[]){s[0], e[0]}, 2, &sum));
+
+    OK(bl_builder_loop_begin(b, &sum, 1, &inner));
+    WANT(BL_ARGUMENT, bl_builder_scan_end(b, &sum, 1, &sum, 1, last, all), "a loop has not ended");
+    OK(bl_builder_apply(b, "less", (bl_value[]){inner, one}, 2, &y));
+    OK(bl_builder_loop_condition(b, y));
+    OK(bl_builder_apply(b, "add", (bl_value[]){inner, one}, 2, &y));
+    OK(bl_builder_loop_end(b, &y, 1, 9, &inner));
+
+    WANT(BL_ARITY, bl_builder_scan_end(b, (bl_value[]){sum, sum}, 2, NULL, 0, last, NULL), "the scan carries 1 values, but got 2");
+    OK(bl_builder_cast(b, sum, BL_DTYPE_FLOAT32, &y));
+    WANT(BL_DTYPE, bl_builder_scan_end(b, &y, 1, NULL, 0, last, NULL), "state 0 is int32");
+    WANT(BL_NULL, bl_builder_scan_end(b, &sum, 1, &inner, 1, NULL, all), "the last state is null");
+    WANT(BL_NULL, bl_builder_scan_end(b, &sum, 1, &inner, 1, last, NULL), "the results is null");
+    WANT(BL_NULL, bl_builder_scan_end(b, NULL, 1, &inner, 1, last, all), "the next state is null");
+    WANT(BL_NULL, bl_builder_scan_end(b, &sum, 1, NULL, 1, last, all), "the outputs is null");
+    OK(bl_builder_input(b, "y", BL_DTYPE_INT32, N, 1, &y));
+    OK(bl_builder_scan_end(b, &sum, 1, (bl_value[]){inner, sum}, 2, last, all));
+    WANT(BL_ARGUMENT, bl_builder_output(b, "state", s[0]), "a loop or a scan that has ended");
+    WANT(BL_ARGUMENT, bl_builder_output(b, "element", e[0]), "a loop or a scan that has ended");
+    WANT(BL_ARGUMENT, bl_builder_output(b, "sum", sum), "a loop or a scan that has ended");
+    OK(bl_builder_output(b, "last", last[0]));
+    OK(bl_builder_apply(b, "add", (bl_value[]){all[0], y}, 2, &y)); /* an input belongs to no scan */
+    OK(bl_builder_output(b, "all", y));
+
+    /* Without inputs there is a length. */
+    OK(bl_builder_scan_begin(b, &one, 1, NULL, 0, 0, 0, 3, s, NULL));
+    OK(bl_builder_scan_end(b, s, 1, s, 1, last, all));
+    OK(bl_builder_output(b, "ones", all[0]));
+    OK(bl_builder_compile(b, &kernel));
+    int32_t in[] = {1, 2, 3}, end = 0, sums[3] = {0}, ones[3] = {0};
+    const size_t three = 3;
+    const bl_view values = view(in, BL_DTYPE_INT32, &three, NULL, 1), inputs[] = {values, values};
+    const bl_view outputs[] = {
+        view(&end, BL_DTYPE_INT32, NULL, NULL, 0),
+        view(sums, BL_DTYPE_INT32, &three, NULL, 1),
+        view(ones, BL_DTYPE_INT32, &three, NULL, 1),
+    };
+    OK(bl_kernel_run(kernel, inputs, 2, outputs, 3, NULL));
+    if (end != 7 || sums[0] != 8 || sums[1] != 8 || sums[2] != 7 || ones[0] != 1 || ones[2] != 1) {
+        printf("line %d: a scan has other values\n", __LINE__);
+        failures++;
+    }
     OK(bl_kernel_release(kernel));
     OK(bl_builder_release(b));
 }
@@ -511,6 +580,7 @@ static void racing(void) {
 int main(void) {
     building();
     loops();
+    scans();
     views();
     reductions();
     functions();

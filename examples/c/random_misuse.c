@@ -163,7 +163,7 @@ static void build(struct random *r) {
         ranges[i] = (bl_range){below(r, 3) ? axis(r) : BL_OPEN, below(r, 3) ? axis(r) : BL_OPEN, axis(r)};
     }
     const bl_options made = options(r), *given = below(r, 2) ? &made : NULL;
-    switch (below(r, 27)) {
+    switch (below(r, 29)) {
     case 0: MAKE(bl_builder, BUILDER, bl_builder_new(given, to)); break;
     case 1:
     case 2: MAKE(bl_value, VALUE, bl_builder_input(b, NAME(r), CODE(r, 12), below(r, 24) ? dims : NULL, count, to)); break;
@@ -198,6 +198,26 @@ static void build(struct random *r) {
         bl_value made[VALUES];
         if (seen("end", bl_builder_loop_end(b, several, count, next(r) >> below(r, 64), below(r, 24) ? made : NULL)) == BL_OK)
             for (size_t i = 0; i < count; i++) keep(r, VALUE, made[i].id);
+        break;
+    }
+    case 26: {
+        bl_value made[VALUES], elements[VALUES];
+        const size_t inputs = below(r, 4);
+        if (seen("scan begin", bl_builder_scan_begin(b, several, count, below(r, 24) ? values + 8 : NULL, inputs, axis(r), (int32_t)below(r, 2), shape[0] % 1000,
+                below(r, 24) ? made : NULL, below(r, 24) ? elements : NULL)) == BL_OK) {
+            for (size_t i = 0; i < count; i++) keep(r, VALUE, made[i].id);
+            for (size_t i = 0; i < inputs; i++) keep(r, VALUE, elements[i].id);
+        }
+        break;
+    }
+    case 27: {
+        bl_value last[VALUES], made[VALUES];
+        const size_t outputs = below(r, 4);
+        if (seen("scan end", bl_builder_scan_end(b, several, count, below(r, 24) ? values + 8 : NULL, outputs,
+                below(r, 24) ? last : NULL, below(r, 24) ? made : NULL)) == BL_OK) {
+            for (size_t i = 0; i < count; i++) keep(r, VALUE, last[i].id);
+            for (size_t i = 0; i < outputs; i++) keep(r, VALUE, made[i].id);
+        }
         break;
     }
     default: MAKE(bl_value, VALUE, bl_builder_vecdot(b, v, values[1], axis(r), to)); break;

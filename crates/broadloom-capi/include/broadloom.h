@@ -670,6 +670,40 @@ bl_status bl_builder_loop_end(struct bl_builder handle,
                               uint64_t limit,
                               struct bl_value *results);
 
+// Begins a scan, which performs a step at each index of an axis of `count` inputs, one after the other. Adds the `states` values
+// that are carried from step to step, and the elements of the inputs at the index of a step, which lack the axis. `state` has the
+// initial values; a literal has its default dtype. Unless `reverse` is 0, the steps run from the last index to the first. `length`
+// is the number of steps if there are no inputs, and is not read otherwise. What is added until the scan ends may use these and
+// all other values; it belongs to the scan, as it does to a loop (`bl_builder_loop_begin`). Steps may contain loops.
+//
+// # Safety
+// `state` is null or valid for `states` reads, `inputs` for `count`; `carried` is null or valid for `states` writes, `elements` for
+// `count`.
+bl_status bl_builder_scan_begin(struct bl_builder handle,
+                                const struct bl_value *state,
+                                size_t states,
+                                const struct bl_value *inputs,
+                                size_t count,
+                                ptrdiff_t axis,
+                                int32_t reverse,
+                                size_t length,
+                                struct bl_value *carried,
+                                struct bl_value *elements);
+
+// Ends the scan that has begun last, and adds the last values of its `states` carried ones, and the `count` outputs of all steps.
+// `next` has the carried values after a step, with the same dtypes and shapes, and `outputs` those that a step outputs.
+//
+// # Safety
+// `next` is null or valid for `states` reads, `outputs` for `count`; `last` is null or valid for `states` writes, `results` for
+// `count`.
+bl_status bl_builder_scan_end(struct bl_builder handle,
+                              const struct bl_value *next,
+                              size_t states,
+                              const struct bl_value *outputs,
+                              size_t count,
+                              struct bl_value *last,
+                              struct bl_value *results);
+
 // Adds a slice of a value: one range of indices for each of its first `count` axes, and all indices of the other axes.
 //
 // # Safety

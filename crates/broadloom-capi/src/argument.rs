@@ -46,6 +46,11 @@ pub(crate) unsafe fn many<'a, T>(pointer: *const T, count: usize, what: &str) ->
     Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
 }
 
+/// Checks the caller's pointer for `count` results. If `count` is 0, the pointer is ignored.
+pub(crate) fn check_results<T>(pointer: *const T, count: usize, what: &str) -> Answer<()> {
+    if count == 0 { Ok(()) } else { check(pointer, what) }
+}
+
 /// The caller's pointer for a result.
 pub(crate) struct OutPtr<T>(*mut T);
 

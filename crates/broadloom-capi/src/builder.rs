@@ -12,7 +12,7 @@ use crate::argument::{BL_NUL_TERMINATED, OutPtr, many, text};
 use crate::code::{bl_dtype, bl_options, dtype};
 use crate::host::bl_host;
 use crate::kernel::bl_kernel;
-use crate::open_loops::BuilderLoops;
+use crate::open_loops::{BuilderLoops, Open};
 use crate::status::bl_status::{self, BL_ARGUMENT, BL_ARITY, BL_HANDLE, BL_LIMIT, BL_NAME};
 use crate::status::{Answer, CallFailure, answer};
 use crate::table::{ObjectTable, Pin};
@@ -64,12 +64,13 @@ pub(crate) struct BuilderParts {
 }
 
 impl BuilderParts {
-    /// Builds an array by a promotion rule, as a part of the loop that has begun last, if one has.
+    /// Builds an array by a promotion rule, as a part of the loop or scan that has begun last, if one has.
     pub(crate) fn build<R>(&mut self, rule: Promotion, make: impl FnOnce(&mut BuilderParts) -> R) -> R {
         let innermost = self.loops.open.last().map(|of| of.open.clone());
         let build = || with_promotion(rule, || make(self));
         match innermost {
-            Some(open) => open.build(build),
+            Some(Open::Loop { open, .. }) => open.build(build),
+            Some(Open::Scan(open)) => open.build(build),
             None => build(),
         }
     }
@@ -85,14 +86,17 @@ impl Builder {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Finds the index of a value; an error if the value belongs to another builder, or to a loop that has ended.
+    /// Finds the index of a value; an error if the value belongs to another builder, or to a loop or scan that has ended.
     fn find(&self, parts: &BuilderParts, value: bl_value) -> Answer<usize> {
         let index = value.id as u32 as usize;
         let is_ours = value.id >> 32 == u64::from(self.mark) && index < parts.values.len();
         let foreign = || CallFailure::new(BL_HANDLE, "the value belongs to another builder");
         let index = is_ours.then_some(index).ok_or_else(foreign)?;
         if parts.loops.have_ended(index) && !parts.inputs.contains(&index) {
-            return Err(CallFailure::new(BL_ARGUMENT, "the value belongs to a loop that has ended"));
+            return Err(CallFailure::new(
+                BL_ARGUMENT,
+                "the value belongs to a loop or a scan that has ended",
+            ));
         }
         Ok(index)
     }
@@ -183,6 +187,24 @@ pub(crate) unsafe fn add(
         out.put(builder.push(&mut parts, value));
         Ok(())
     })
+}
+
+/// Adds arrays, and writes their handles.
+///
+/// # Safety
+/// `out` is valid for as many writes as there are arrays.
+pub(crate) unsafe fn add_all(
+    builder: &Builder,
+    parts: &mut BuilderParts,
+    arrays: impl ExactSizeIterator<Item = Array<'static>>,
+    out: *mut bl_value,
+) -> Answer<()> {
+    builder.check_room(parts, arrays.len())?;
+    for (i, array) in arrays.enumerate() {
+        // SAFETY: the safety section requires that each array's handle can be written.
+        unsafe { out.add(i).write(builder.push(parts, array)) };
+    }
+    Ok(())
 }
 
 /// Adds an input: an array of this dtype with `rank` extents, or a scalar parameter if `rank` is 0. A kernel's inputs are in

@@ -2,34 +2,16 @@
 
 use std::sync::Arc;
 
-use broadloom::{Array, OpenLoop, with_promotion};
+use broadloom::{OpenLoop, with_promotion};
 
 use crate::argument::{OutPtr, many};
-use crate::builder::{Builder, BuilderParts, bl_builder, bl_value, builder};
-use crate::open_loops::BuilderLoop;
+use crate::builder::{add_all, bl_builder, bl_value, builder};
+use crate::open_loops::{BuilderLoop, Open};
 use crate::status::bl_status::{self, BL_ARGUMENT, BL_ARITY};
-use crate::status::{Answer, CallFailure, answer};
+use crate::status::{CallFailure, answer};
 
 /// The limit of a loop that may iterate as often as the option `max_iterations` allows; more iterations are an error.
 pub const BL_MAX_ITERATIONS: u64 = u64::MAX;
-
-/// Adds arrays, and writes their handles.
-///
-/// # Safety
-/// `out` is valid for as many writes as there are arrays.
-unsafe fn add_all(
-    builder: &Builder,
-    parts: &mut BuilderParts,
-    arrays: impl ExactSizeIterator<Item = Array<'static>>,
-    out: *mut bl_value,
-) -> Answer<()> {
-    builder.check_room(parts, arrays.len())?;
-    for (i, array) in arrays.enumerate() {
-        // SAFETY: the safety section requires that each array's handle can be written.
-        unsafe { out.add(i).write(builder.push(parts, array)) };
-    }
-    Ok(())
-}
 
 /// Begins a loop, in which each element repeats a body while a condition holds, and adds its `count` carried values: those of one
 /// iteration. `state` has their initial values; a literal has its default dtype, and the shapes broadcast. What is added until the
@@ -61,7 +43,7 @@ pub unsafe extern "C" fn bl_builder_loop_begin(
         let first = parts.values.len();
         // SAFETY: a state of `count` values has as many carried ones, whose handles can be written by the safety section.
         unsafe { add_all(&builder, &mut parts, open.carried().to_vec().into_iter(), carried) }?;
-        parts.loops.open.push(BuilderLoop { open, first, condition: None });
+        parts.loops.open.push(BuilderLoop { open: Open::Loop { open, condition: None }, first });
         Ok(())
     })
 }
@@ -73,11 +55,11 @@ pub extern "C" fn bl_builder_loop_condition(handle: bl_builder, condition: bl_va
         let builder = builder(handle)?;
         let mut parts = builder.parts();
         let condition = builder.value(&parts, condition)?.clone();
-        let innermost = parts.loops.innermost()?;
-        if innermost.condition.is_some() {
+        let (_, _, known) = parts.loops.innermost_loop()?;
+        if known.is_some() {
             return Err(CallFailure::new(BL_ARGUMENT, "the loop has a condition already"));
         }
-        innermost.condition = Some(condition);
+        *known = Some(condition);
         Ok(())
     })
 }
@@ -107,8 +89,7 @@ pub unsafe extern "C" fn bl_builder_loop_end(
         let builder = builder(handle)?;
         let mut parts = builder.parts();
         let next = builder.arrays(&parts, next)?;
-        let innermost = parts.loops.innermost()?;
-        let (open, first) = (innermost.open.clone(), innermost.first);
+        let (open, first, condition) = parts.loops.innermost_loop()?;
         let carried = open.carried().len();
         if count != carried {
             return Err(CallFailure::new(
@@ -118,7 +99,7 @@ pub unsafe extern "C" fn bl_builder_loop_end(
         }
         let missing =
             || CallFailure::new(BL_ARGUMENT, "the loop has no condition: bl_builder_loop_condition");
-        let condition = innermost.condition.clone().ok_or_else(missing)?;
+        let condition = condition.clone().ok_or_else(missing)?;
         let limit = (limit != BL_MAX_ITERATIONS).then_some(limit);
         let last = with_promotion(builder.options.promotion, || open.end(&condition, &next, limit))?;
         let end = parts.values.len();

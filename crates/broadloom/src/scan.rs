@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use broadloom_core::node::{NodeKind, RecurrenceNode, Region, StepOrder};
 use broadloom_core::region::MAX_CARRIED;
-use broadloom_core::{DType, Dim, Error, ErrorKind, Result, Scalar, infer, region};
+use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Result, Scalar, Shape, infer, region};
 use broadloom_ir::figures::counted;
 use broadloom_mem::LoopRun;
 use smallvec::SmallVec;
 
 use crate::array::{Array, Kind};
 use crate::expr;
-use crate::stamp::stamped;
+use crate::stamp::{Stamp, stamped};
 use crate::while_loop::{LoopBuilder, Recorder, exact, exactly, placeholder};
 
 /// The axis along which [`scan`] runs, and its direction.
@@ -144,7 +144,12 @@ pub fn try_scan<'a>(
     inputs: &[Array<'a>],
     along: impl Into<Along>,
 ) -> Result<(Vec<Array<'a>>, Vec<Array<'a>>)> {
-    named_scan(&|i| format!("state {i}"), step, state, inputs, along.into())
+    named_scan(&state_name, step, state, inputs, along.into())
+}
+
+/// The name of a state in errors.
+pub(crate) fn state_name(i: usize) -> String {
+    format!("state {i}")
 }
 
 /// Runs a step like [`try_scan`]; in errors, its states have the names that `name` returns.
@@ -155,31 +160,18 @@ pub(crate) fn named_scan<'a>(
     inputs: &[Array<'a>],
     along: Along,
 ) -> Result<(Vec<Array<'a>>, Vec<Array<'a>>)> {
-    let states = state.len();
-    let function = along.function();
-    if states == 0 {
-        return Err(Error::new(ErrorKind::Arity, format!("{function}: there is no state")));
-    }
-    check_count(function, states, "states")?;
-    let given = inputs.len();
-    let mut inputs = inputs.iter().map(expr::typed).collect::<Result<Vec<_>>>()?;
-    check_extents(&inputs, along)?;
-    if inputs.is_empty() {
-        inputs.push(steps(state, along)?);
-    }
-    // The number of axes besides that of the steps. A captured value may have more than the states and inputs.
-    let of_inputs = inputs.iter().map(|input| input.rank() - 1);
-    let mut others = of_inputs.chain(state.iter().map(Array::rank)).max().unwrap_or(0);
-    loop {
-        let builder = ScanBuilder { name, step, state, inputs: &inputs, given, along, others };
-        match builder.build()? {
-            Built::Items(mut items) => {
-                let outputs = items.split_off(states);
-                return Ok((items, outputs));
-            }
-            Built::Captures { rank } => others = rank,
-        }
-    }
+    let space = ScanSpace::of(state, inputs, along)?;
+    let elements = space.elements();
+    let step = |state: &[Array<'a>]| {
+        let (next, outputs) = step(state, &elements[..inputs.len()])?;
+        check_next(along.function(), next.len(), state.len())?;
+        Ok((next, outputs))
+    };
+    let body = |state: &[Array<'a>]| step(state).map(|(next, _)| next);
+    let builder = builder(along.function(), name, &body, None);
+    let (states, initial) = builder.begin(state, &space.shape, space.dims.as_ref())?;
+    let (made, stamp) = stamped(|| step(&states));
+    space.close(name, Begun { initial, states, elements, stamp }, made?)
 }
 
 fn check_count(function: &str, count: usize, what: &str) -> Result<()> {
@@ -189,7 +181,7 @@ fn check_count(function: &str, count: usize, what: &str) -> Result<()> {
     Err(Error::new(ErrorKind::Limit, format!("{function}: {count} {what}, the limit is {MAX_CARRIED}")))
 }
 
-fn check_next(function: &str, next: usize, states: usize) -> Result<()> {
+pub(crate) fn check_next(function: &str, next: usize, states: usize) -> Result<()> {
     if next == states {
         return Ok(());
     }
@@ -253,57 +245,91 @@ fn steps<'a>(state: &[Array<'a>], along: Along) -> Result<Array<'a>> {
     none.broadcast_to(&extents)
 }
 
-/// A recurrence that is built.
-struct ScanBuilder<'s, 'a> {
-    /// The name of a state in errors.
-    name: &'s dyn Fn(usize) -> String,
-    step: &'s ScanStep<'s, 'a>,
-    state: &'s [Array<'a>],
-    inputs: &'s [Array<'a>],
-    /// The number of inputs whose elements the step takes: none if there is only a length.
-    given: usize,
+/// The inputs of a scan, and the shape of its states.
+#[derive(Clone)]
+pub(crate) struct ScanSpace<'a> {
+    inputs: Vec<Array<'a>>,
     along: Along,
     /// The number of axes of the index space, without that of the steps.
     others: usize,
+    /// The shape to which the inputs broadcast without the axis, and the initial states.
+    pub shape: Shape,
+    pub dims: Option<Arc<Dims>>,
 }
 
-/// The values of a recurrence, or the rank of a captured value that has more axes than the index space has.
-enum Built<'a> {
-    Items(Vec<Array<'a>>),
-    Captures { rank: usize },
+/// A scan before its first step.
+#[derive(Clone)]
+pub(crate) struct Begun<'a> {
+    pub initial: Vec<Array<'a>>,
+    /// The states and the elements of the inputs in the step.
+    pub states: Vec<Array<'a>>,
+    pub elements: Vec<Array<'a>>,
+    pub stamp: Stamp,
 }
 
-impl<'a> ScanBuilder<'_, 'a> {
+/// What checks and records the states of a scan, as of a loop that never ends.
+fn builder<'s, 'a>(
+    function: &'static str,
+    name: &'s dyn Fn(usize) -> String,
+    body: &'s dyn Fn(&[Array<'a>]) -> Result<Vec<Array<'a>>>,
+    made: Option<Stamp>,
+) -> LoopBuilder<'s, 'a> {
+    let condition = &|_: &[Array<'a>]| Ok(expr::constant(Scalar::of(false)));
+    LoopBuilder { function, hidden: 0, condition, body, name, limit: None, made }
+}
+
+impl<'a> ScanSpace<'a> {
+    pub(crate) fn of(state: &[Array<'a>], inputs: &[Array<'a>], along: Along) -> Result<ScanSpace<'a>> {
+        let function = along.function();
+        if state.is_empty() {
+            return Err(Error::new(ErrorKind::Arity, format!("{function}: there is no state")));
+        }
+        check_count(function, state.len(), "states")?;
+        let mut inputs = inputs.iter().map(expr::typed).collect::<Result<Vec<_>>>()?;
+        check_extents(&inputs, along)?;
+        if inputs.is_empty() {
+            inputs.push(steps(state, along)?);
+        }
+        let of_inputs = inputs.iter().map(|input| input.rank() - 1);
+        let others = of_inputs.chain(state.iter().map(Array::rank)).max().unwrap_or(0);
+        let space = ScanSpace { inputs, along, others, shape: Shape::scalar(), dims: None };
+        let (shape, dims) =
+            infer::recurrence(function, &known(&space.aligned_inputs()?), &known(state), space.axis())?
+                .others;
+        Ok(ScanSpace { shape, dims: dims.map(Arc::new), ..space })
+    }
+
+    /// The elements of the inputs in the step.
+    pub(crate) fn elements(&self) -> Vec<Array<'a>> {
+        self.inputs.iter().map(|input| placeholder(input.dtype(), &self.shape, self.dims.as_ref())).collect()
+    }
+
+    /// The name of the function in errors.
+    pub(crate) fn function(&self) -> &'static str {
+        self.along.function()
+    }
+
     /// The axis of the index space along which the steps run.
     fn axis(&self) -> usize {
         let axis = self.along.axis;
         if axis < 0 { axis.saturating_add_unsigned(self.others + 1) as usize } else { axis as usize }
     }
 
-    fn build(&self) -> Result<Built<'a>> {
-        let (axis, states, function) = (self.axis(), self.state.len(), self.along.function());
-        let inputs = self.inputs.iter().enumerate().map(|(i, input)| self.aligned(i, input));
-        let inputs = inputs.collect::<Result<Vec<_>>>()?;
-        let shapes = infer::recurrence(function, &known(&inputs), &known(self.state), axis)?;
-        let (shape, dims) = (shapes.others.0, shapes.others.1.map(Arc::new));
-        let elements: Vec<Array<'a>> =
-            inputs.iter().map(|input| placeholder(input.dtype(), &shape, dims.as_ref())).collect();
-
-        let step = |state: &[Array<'a>]| {
-            let (next, outputs) = (self.step)(state, &elements[..self.given])?;
-            check_next(function, next.len(), states)?;
-            Ok((next, outputs))
-        };
-        let body = |state: &[Array<'a>]| step(state).map(|(next, _)| next);
-        let never = |_: &[Array<'a>]| Ok(expr::constant(Scalar::of(false)));
-        let (condition, body, name, limit, made) = (&never, &body, self.name, None, None);
-        let builder = LoopBuilder { function, hidden: 0, condition, body, name, limit, made };
-        let (mut placeholders, mut args) = builder.begin(self.state, &shape, dims.as_ref())?;
-        let (made, stamp) = stamped(|| step(&placeholders));
-        let (next, outputs) = made?;
+    /// The last states and the outputs of a scan whose step computes the next states and outputs `ends`. In errors, states have the
+    /// names that `name` returns.
+    pub(crate) fn close(
+        mut self,
+        name: &dyn Fn(usize) -> String,
+        begun: Begun<'a>,
+        (next, outputs): (Vec<Array<'a>>, Vec<Array<'a>>),
+    ) -> Result<(Vec<Array<'a>>, Vec<Array<'a>>)> {
+        let Begun { initial: mut args, states: mut placeholders, elements, stamp } = begun;
+        let (states, function) = (args.len(), self.along.function());
         check_count(function, outputs.len(), "outputs")?;
-        let next = builder.checked(&placeholders, next)?;
-        placeholders.extend(elements.iter().cloned());
+        let body = |_: &[Array<'a>]| Ok(next.clone());
+        let builder = builder(function, name, &body, Some(stamp));
+        let next = builder.checked(&placeholders, next.clone())?;
+        placeholders.extend(elements);
 
         let mut recorder = Recorder::new(&builder, &placeholders, stamp);
         let mut ends = Vec::with_capacity(next.len() + outputs.len());
@@ -315,9 +341,10 @@ impl<'a> ScanBuilder<'_, 'a> {
             ends.push(recorder.record(&expr::typed(value)?, &what)?);
         }
         let Recorder { mut nodes, mut captured, functions, numbered, .. } = recorder;
-        if let Some(rank) = captured.iter().map(Array::rank).max().filter(|rank| *rank > self.others) {
-            return Ok(Built::Captures { rank });
-        }
+        // A captured value may have more axes than the states and inputs. Those that it has in addition come first, so that they
+        // change nothing in the step.
+        self.others = captured.iter().map(Array::rank).fold(self.others, usize::max);
+        let (axis, inputs) = (self.axis(), self.aligned_inputs()?);
         let mut params: Vec<DType> = args.iter().chain(&inputs).chain(&captured).map(Array::dtype).collect();
         let count = inputs.len() as u32;
         let others: Vec<Array<'a>> = args.iter().chain(&captured).cloned().collect();
@@ -350,7 +377,14 @@ impl<'a> ScanBuilder<'_, 'a> {
             let (shape, dims) = if node.is_state() { others.clone() } else { space.clone() };
             Ok(Array::with_dims(Kind::Recurrence(Box::new(node)), dtype, shape, dims))
         };
-        (0..node.items()).map(item).collect::<Result<Vec<_>>>().map(Built::Items)
+        let mut items = (0..node.items()).map(item).collect::<Result<Vec<_>>>()?;
+        let outputs = items.split_off(states);
+        Ok((items, outputs))
+    }
+
+    /// The inputs with the rank of the index space, aligned by the axis.
+    fn aligned_inputs(&self) -> Result<Vec<Array<'a>>> {
+        self.inputs.iter().enumerate().map(|(i, input)| self.aligned(i, input)).collect()
     }
 
     /// An input with the rank of the index space, whose axis has as many axes after it as that of the space.

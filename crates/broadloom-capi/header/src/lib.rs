@@ -34,6 +34,7 @@ const SOURCES: &[&str] = &[
     "library",
     "builder",
     "loops",
+    "scans",
     "views",
     "reductions",
     "kernel",

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use broadloom::prelude::*;
 use broadloom::text::{Library, ParseOptions, Printed, Program};
 use broadloom::{
-    Along, Chunks, Control, Dim, ErrorKind, Executor, HostFunction, In, IntDivision, Kernel, Out,
+    Along, Chunks, Control, Dim, ErrorKind, Executor, HostFunction, In, IntDivision, Kernel, OpenScan, Out,
     VectorWidth, scan, try_scan, typed_graph, while_loop,
 };
 use broadloom_core::rewrite::{self, Rules};
@@ -338,6 +338,50 @@ fn values_broadcast_along_the_other_axes() -> Result<()> {
     assert_eq!(all.to_vec::<i64>()?, [1, 3, 2, 6, 4, 12, 8, 24, 16, 48]);
     let ([last], [all]) = scan(powers, [Array::scalar(1_i64)], [], Along::axis(-1).length(4).reverse())?;
     assert_eq!((last.item::<i64>()?, all.to_vec::<i64>()?), (16, vec![8, 4, 2, 1]));
+    Ok(())
+}
+
+/// A scan that is built operation by operation has the values of one that a function builds: with captured values of more axes,
+/// from the end, with a loop in its step, and without inputs.
+#[test]
+fn scans_are_built_operation_by_operation() -> Result<()> {
+    let x = Array::from_shape_vec(&[5, 3], noise(15))?;
+    let weights = Array::from_shape_vec(&[2, 1, 1], noise(2))?;
+    let halves = |s: &Array<'static>| {
+        let halved = while_loop(|[v]| v.abs().greater(0.25), |[v]| [v * 0.5], [s.clone()], None);
+        halved.map(|[v]| v).expect("a loop")
+    };
+    let step = |s: &Array<'static>, x: &Array<'static>| {
+        let next = s * &weights + x;
+        (next.clone(), halves(&next))
+    };
+    for along in [Along::axis(0), Along::axis(-1).reverse(), Along::axis(1).length(3)] {
+        let start = [Array::from_vec(vec![0.5_f64]).reshape(&[])?];
+        let expected = |[s]: &[Array<'static>; 1], [x]: &[Array<'static>; 1]| {
+            let (next, output) = step(s, x);
+            ([next], [output])
+        };
+        let ([last], [outputs]) = scan(expected, start.clone(), [x.clone()], along)?;
+        let open = OpenScan::begin(&start, std::slice::from_ref(&x), along)?;
+        let (next, output) = open.build(|| step(&open.states()[0], &open.elements()[0]));
+        let (made, all) = open.end(&[next], &[output])?;
+        for (got, wanted) in [(&made[0], &last), (&all[0], &outputs)] {
+            assert_eq!(got.shape(), wanted.shape(), "{along:?}");
+            assert_eq!(bits(&got.to_vec::<f64>()?), bits(&wanted.to_vec::<f64>()?), "{along:?}");
+        }
+    }
+
+    let open = OpenScan::begin(&[Array::scalar(3_i64)], &[], Along::axis(0).length(4))?;
+    assert!(open.elements().is_empty());
+    let (tripled, before) = open.build(|| (&open.states()[0] * 3, open.states()[0].clone()));
+    let (last, all) = open.end(&[tripled], &[before])?;
+    assert_eq!((last[0].item::<i64>()?, all[0].to_vec::<i64>()?), (243, vec![3, 9, 27, 81]));
+
+    let open = OpenScan::begin(&[Array::scalar(3_i64)], &[x], 0)?;
+    let error = open.end(&[], &[]).map(drop).expect_err("no next state");
+    assert_eq!(error.kind(), ErrorKind::Arity, "{error}");
+    let error = open.end(&[open.elements()[0].clone()], &[]).map(drop).expect_err("another dtype");
+    assert!(error.kind() == ErrorKind::DType && error.to_string().contains("state 0 is int64"), "{error}");
     Ok(())
 }
 
