@@ -71,24 +71,30 @@ static bl_kernel parsed(void) {
     return kernel;
 }
 
-/* An average that follows the counts along each row, from the last column to the first. */
+/* An average that follows the counts along each row, from the last column to the first, and the largest count of each row. */
 static bl_kernel scanned(void) {
     const bl_dim shape[] = {{"rows", 0}, {"columns", 0}};
     bl_builder b;
     bl_kernel kernel;
-    bl_value n, counts, zero, half, mean, count, last, means;
+    bl_value n, counts, zero, half, mean, count, last, means, none, left, right, largest;
     OK(bl_builder_new(NULL, &b));
     OK(bl_builder_input(b, "n", BL_DTYPE_INT64, shape, 2, &n));
     OK(bl_builder_cast(b, n, BL_DTYPE_FLOAT64, &counts));
     OK(bl_builder_float(b, 0, &zero));
     OK(bl_builder_float(b, 0.5, &half));
 
-    OK(bl_builder_scan_begin(b, &zero, 1, &counts, 1, 1, 1, 0, &mean, &count));
+    OK(bl_builder_scan_begin(b, &zero, 1, &counts, 1, 1, BL_STEPS_BACKWARD, 0, &mean, &count));
     const bl_value next = apply(b, "multiply", apply(b, "add", mean, count), half);
     OK(bl_builder_scan_end(b, &next, 1, &next, 1, &last, &means));
 
+    OK(bl_builder_int(b, -1, &none));
+    OK(bl_builder_scan_begin(b, &none, 1, &n, 1, 1, BL_STEPS_IN_PAIRS, 0, &left, &right));
+    const bl_value larger = apply(b, "maximum", left, right);
+    OK(bl_builder_scan_end(b, &larger, 1, NULL, 0, &largest, NULL));
+
     OK(bl_builder_output(b, "last", last));
     OK(bl_builder_output(b, "means", means));
+    OK(bl_builder_output(b, "largest", largest));
     OK(bl_builder_compile(b, &kernel));
     OK(bl_builder_release(b));
     return kernel;
@@ -131,23 +137,27 @@ int main(void) {
                 }
     }
     static double last[ROWS], means[ROWS][COLUMNS];
+    static int64_t largest[ROWS];
     const bl_view results[] = {
         {.data = last, .shape = shape, .rank = 1, .dtype = BL_DTYPE_FLOAT64},
         {.data = means, .shape = shape, .rank = 2, .dtype = BL_DTYPE_FLOAT64},
+        {.data = largest, .shape = shape, .rank = 1, .dtype = BL_DTYPE_INT64},
     };
     const bl_kernel scan = scanned();
-    OK(bl_kernel_run(scan, &output, 1, results, 2, NULL));
+    OK(bl_kernel_run(scan, &output, 1, results, 3, NULL));
     OK(bl_kernel_release(scan));
     for (int row = 0; row < ROWS; row++) {
         double mean = 0;
+        int64_t most = -1;
         for (int column = COLUMNS; column-- > 0;) {
+            most = n[row][column] > most ? n[row][column] : most;
             mean = (mean + (double)n[row][column]) * 0.5;
             if (means[row][column] != mean) {
                 fprintf(stderr, "row %d, column %d: %g\n", row, column, means[row][column]);
                 return 1;
             }
         }
-        if (last[row] != mean) {
+        if (last[row] != mean || largest[row] != most) {
             fprintf(stderr, "row %d: %g\n", row, last[row]);
             return 1;
         }

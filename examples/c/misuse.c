@@ -152,6 +152,8 @@ static void scans(void) {
     WANT(BL_NULL, bl_builder_scan_begin(b, &one, 1, &x, 1, 0, 0, 0, NULL, e), "the carried values is null");
     WANT(BL_NULL, bl_builder_scan_begin(b, &one, 1, &x, 1, 0, 0, 0, s, NULL), "the elements is null");
     WANT(BL_SHAPE, bl_builder_scan_begin(b, &one, 1, &x, 1, 1, 0, 0, s, e), "has no axis 1");
+    WANT(BL_ARGUMENT, bl_builder_scan_begin(b, &one, 1, &x, 1, 0, 3, 0, s, e), "3 is not the code of an order of steps");
+    WANT(BL_ARITY, bl_builder_scan_begin(b, &one, 1, NULL, 0, 0, BL_STEPS_IN_PAIRS, 0, s, e), "0 arrays, but 1 identity value");
     WANT(BL_SHAPE, bl_builder_scan_begin(b, &one, 1, &one, 1, 0, 0, 0, s, e), "has no axis 0");
     OK(bl_builder_cast(b, one, BL_DTYPE_INT32, &one));
     OK(bl_builder_scan_begin(b, &one, 1, &x, 1, -1, 1, 0, s, e));

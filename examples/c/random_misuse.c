@@ -203,7 +203,7 @@ static void build(struct random *r) {
     case 26: {
         bl_value made[VALUES], elements[VALUES];
         const size_t inputs = below(r, 4);
-        if (seen("scan begin", bl_builder_scan_begin(b, several, count, below(r, 24) ? values + 8 : NULL, inputs, axis(r), (int32_t)below(r, 2), shape[0] % 1000,
+        if (seen("scan begin", bl_builder_scan_begin(b, several, count, below(r, 24) ? values + 8 : NULL, inputs, axis(r), (uint32_t)below(r, 4), shape[0] % 1000,
                 below(r, 24) ? made : NULL, below(r, 24) ? elements : NULL)) == BL_OK) {
             for (size_t i = 0; i < count; i++) keep(r, VALUE, made[i].id);
             for (size_t i = 0; i < inputs; i++) keep(r, VALUE, elements[i].id);

@@ -101,6 +101,17 @@
 // The limit of a loop that may iterate as often as the option `max_iterations` allows; more iterations are an error.
 #define BL_MAX_ITERATIONS UINT64_MAX
 
+// From the first index to the last.
+#define BL_STEPS_FORWARD 0
+
+// From the last index to the first.
+#define BL_STEPS_BACKWARD 1
+
+// In pairs, in the order of sums: a step combines the carried values with the elements, which are elements of the inputs or results
+// of other steps. There are as many inputs as carried values, of the same dtypes, and no outputs; `state` is the result of no
+// elements, and is otherwise combined with nothing.
+#define BL_STEPS_IN_PAIRS 2
+
 // The sum: floats keep their dtype, integers become int64 or uint64.
 #define BL_REDUCE_SUM 0
 
@@ -372,6 +383,9 @@ typedef struct bl_kernel {
   // Opaque.
   uint64_t id;
 } bl_kernel;
+
+// The order of the steps of a scan: one of the BL_STEPS constants.
+typedef uint32_t bl_step_order;
 
 // A range of indices along an axis, like Python's `start:stop:step`: negative bounds count from the end, bounds beyond the
 // axis are clamped to it, and a negative step walks backwards.
@@ -670,11 +684,11 @@ bl_status bl_builder_loop_end(struct bl_builder handle,
                               uint64_t limit,
                               struct bl_value *results);
 
-// Begins a scan, which performs a step at each index of an axis of `count` inputs, one after the other. Adds the `states` values
+// Begins a scan, which performs a step at each index of an axis of `count` inputs, in the given order. Adds the `states` values
 // that are carried from step to step, and the elements of the inputs at the index of a step, which lack the axis. `state` has the
-// initial values; a literal has its default dtype. Unless `reverse` is 0, the steps run from the last index to the first. `length`
-// is the number of steps if there are no inputs, and is not read otherwise. What is added until the scan ends may use these and
-// all other values; it belongs to the scan, as it does to a loop (`bl_builder_loop_begin`). Steps may contain loops.
+// initial values; a literal has its default dtype. `length` is the number of steps if there are no inputs, and is not read
+// otherwise. What is added until the scan ends may use these and all other values; it belongs to the scan, as it does to a loop
+// (`bl_builder_loop_begin`). Steps may contain loops.
 //
 // # Safety
 // `state` is null or valid for `states` reads, `inputs` for `count`; `carried` is null or valid for `states` writes, `elements` for
@@ -685,7 +699,7 @@ bl_status bl_builder_scan_begin(struct bl_builder handle,
                                 const struct bl_value *inputs,
                                 size_t count,
                                 ptrdiff_t axis,
-                                int32_t reverse,
+                                bl_step_order order,
                                 size_t length,
                                 struct bl_value *carried,
                                 struct bl_value *elements);

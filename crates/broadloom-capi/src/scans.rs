@@ -7,14 +7,25 @@ use broadloom::{Along, OpenScan, with_promotion};
 use crate::argument::{check_results, many};
 use crate::builder::{add_all, bl_builder, bl_value, builder};
 use crate::open_loops::{BuilderLoop, Open};
-use crate::status::bl_status::{self, BL_ARITY};
+use crate::status::bl_status::{self, BL_ARGUMENT, BL_ARITY};
 use crate::status::{CallFailure, answer};
 
-/// Begins a scan, which performs a step at each index of an axis of `count` inputs, one after the other. Adds the `states` values
+/// The order of the steps of a scan: one of the BL_STEPS constants.
+pub type bl_step_order = u32;
+/// From the first index to the last.
+pub const BL_STEPS_FORWARD: u32 = 0;
+/// From the last index to the first.
+pub const BL_STEPS_BACKWARD: u32 = 1;
+/// In pairs, in the order of sums: a step combines the carried values with the elements, which are elements of the inputs or results
+/// of other steps. There are as many inputs as carried values, of the same dtypes, and no outputs; `state` is the result of no
+/// elements, and is otherwise combined with nothing.
+pub const BL_STEPS_IN_PAIRS: u32 = 2;
+
+/// Begins a scan, which performs a step at each index of an axis of `count` inputs, in the given order. Adds the `states` values
 /// that are carried from step to step, and the elements of the inputs at the index of a step, which lack the axis. `state` has the
-/// initial values; a literal has its default dtype. Unless `reverse` is 0, the steps run from the last index to the first. `length`
-/// is the number of steps if there are no inputs, and is not read otherwise. What is added until the scan ends may use these and
-/// all other values; it belongs to the scan, as it does to a loop (`bl_builder_loop_begin`). Steps may contain loops.
+/// initial values; a literal has its default dtype. `length` is the number of steps if there are no inputs, and is not read
+/// otherwise. What is added until the scan ends may use these and all other values; it belongs to the scan, as it does to a loop
+/// (`bl_builder_loop_begin`). Steps may contain loops.
 ///
 /// # Safety
 /// `state` is null or valid for `states` reads, `inputs` for `count`; `carried` is null or valid for `states` writes, `elements` for
@@ -28,7 +39,7 @@ pub unsafe extern "C" fn bl_builder_scan_begin(
     inputs: *const bl_value,
     count: usize,
     axis: isize,
-    reverse: i32,
+    order: bl_step_order,
     length: usize,
     carried: *mut bl_value,
     elements: *mut bl_value,
@@ -47,7 +58,15 @@ pub unsafe extern "C" fn bl_builder_scan_begin(
         let mut parts = builder.parts();
         let (state, inputs) = (builder.arrays(&parts, state)?, builder.arrays(&parts, inputs)?);
         let along = Along::axis(axis);
-        let along = if reverse != 0 { along.reverse() } else { along };
+        let along = match order {
+            BL_STEPS_FORWARD => along,
+            BL_STEPS_BACKWARD => along.reverse(),
+            BL_STEPS_IN_PAIRS => along.in_pairs(),
+            _ => {
+                let why = format!("{order} is not the code of an order of steps");
+                return Err(CallFailure::new(BL_ARGUMENT, why));
+            }
+        };
         let along = if count == 0 { along.length(length) } else { along };
         let begin = |_: &mut _| OpenScan::begin(&state, &inputs, along);
         let open = Arc::new(parts.build(builder.options.promotion, begin)?);

@@ -3,8 +3,7 @@
 //! A reduction is a recurrence whose steps combine two elements, or results of other steps, instead of a state and an
 //! element. The function is recorded as the [step](crate::scan()) of a scan is.
 
-use broadloom_core::{Error, ErrorKind, Result};
-use broadloom_ir::figures::counted;
+use broadloom_core::Result;
 
 use crate::array::Array;
 use crate::expr;
@@ -94,28 +93,14 @@ pub(crate) fn named_reduce<'a>(
     values: &[Array<'a>],
     axis: isize,
 ) -> Result<Vec<Array<'a>>> {
-    let along = Along::axis(axis).in_canonical_order();
-    let function = along.function();
-    if identity.len() != values.len() {
-        let [values, identities] = [(values, "array"), (identity, "identity value")]
-            .map(|(of, what)| counted(of.len() as u64, what));
-        let why = format!("{function}: there are {values}, but {identities}");
-        return Err(
-            Error::new(ErrorKind::Arity, why).with_help("each array has the identity of its elements")
-        );
-    }
-    let mut typed = Vec::with_capacity(identity.len());
-    for (i, (identity, value)) in identity.iter().zip(values).enumerate() {
-        let dtype = expr::typed(value)?.dtype();
-        typed.push(match identity.number() {
-            Some(number) => literal(number, dtype, || format!("{function}: {}", name(i)))?,
-            None if identity.dtype() == dtype => identity.clone(),
-            None => {
-                let why =
-                    format!("{function}: {} is {dtype}, but its identity {}", name(i), identity.dtype());
-                return Err(Error::new(ErrorKind::DType, why));
-            }
-        });
+    let along = Along::axis(axis).in_pairs();
+    // A number among the identities takes the dtype of the array.
+    let mut typed = identity.to_vec();
+    for (i, (identity, value)) in typed.iter_mut().zip(values).enumerate() {
+        if let Some(number) = identity.number() {
+            let dtype = expr::typed(value)?.dtype();
+            *identity = literal(number, dtype, || format!("{}: {}", along.function(), name(i)))?;
+        }
     }
     let step = |left: &[Array<'a>], right: &[Array<'a>]| Ok((combine(left, right)?, Vec::new()));
     named_scan(name, &step, &typed, values, along).map(|(results, _)| results)

@@ -44,8 +44,10 @@ impl Along {
         Along { order: StepOrder::Backward, ..self }
     }
 
-    /// Combines elements, and results of steps, in the canonical order.
-    pub(crate) fn in_canonical_order(self) -> Along {
+    /// Combines two elements, or results of steps, in each step, as [`reduce`](crate::reduce()) does: the states are the left ones,
+    /// the elements the right ones. There are as many inputs as states, of the same dtypes, and no outputs.
+    #[must_use]
+    pub fn in_pairs(self) -> Along {
         Along { order: StepOrder::Canonical, ..self }
     }
 
@@ -181,6 +183,26 @@ fn check_count(function: &str, count: usize, what: &str) -> Result<()> {
     Err(Error::new(ErrorKind::Limit, format!("{function}: {count} {what}, the limit is {MAX_CARRIED}")))
 }
 
+/// Checks that the inputs of steps that combine pairs are like the states, which are the identities.
+fn check_pairs(function: &str, identity: &[Array<'_>], values: &[Array<'_>]) -> Result<()> {
+    if identity.len() != values.len() {
+        let [values, identities] = [(values, "array"), (identity, "identity value")]
+            .map(|(of, what)| counted(of.len() as u64, what));
+        let why = format!("{function}: there are {values}, but {identities}");
+        return Err(
+            Error::new(ErrorKind::Arity, why).with_help("each array has the identity of its elements")
+        );
+    }
+    for (i, (identity, value)) in identity.iter().zip(values).enumerate() {
+        let (dtype, of_identity) = (value.dtype(), identity.dtype());
+        if identity.number().is_none() && of_identity != dtype {
+            let why = format!("{function}: array {i} is {dtype}, but its identity {of_identity}");
+            return Err(Error::new(ErrorKind::DType, why));
+        }
+    }
+    Ok(())
+}
+
 pub(crate) fn check_next(function: &str, next: usize, states: usize) -> Result<()> {
     if next == states {
         return Ok(());
@@ -287,6 +309,9 @@ impl<'a> ScanSpace<'a> {
         check_count(function, state.len(), "states")?;
         let mut inputs = inputs.iter().map(expr::typed).collect::<Result<Vec<_>>>()?;
         check_extents(&inputs, along)?;
+        if along.order == StepOrder::Canonical {
+            check_pairs(function, state, &inputs)?;
+        }
         if inputs.is_empty() {
             inputs.push(steps(state, along)?);
         }
@@ -326,6 +351,13 @@ impl<'a> ScanSpace<'a> {
         let Begun { initial: mut args, states: mut placeholders, elements, stamp } = begun;
         let (states, function) = (args.len(), self.along.function());
         check_count(function, outputs.len(), "outputs")?;
+        if self.along.order == StepOrder::Canonical && !outputs.is_empty() {
+            let outputs = counted(outputs.len() as u64, "output");
+            return Err(Error::new(
+                ErrorKind::Arity,
+                format!("{function}: it has no outputs, but got {outputs}"),
+            ));
+        }
         let body = |_: &[Array<'a>]| Ok(next.clone());
         let builder = builder(function, name, &body, Some(stamp));
         let next = builder.checked(&placeholders, next.clone())?;
