@@ -500,11 +500,16 @@ impl Emitter<'_> {
     }
 }
 
-/// The address of an operand's first element in a row.
-fn row_pointer(v: &mut Vectors<'_>, operands: Value, i: usize, row: Value) -> Value {
+/// The address of an operand's first element, and the distance in bytes from one row to the next.
+fn operand(v: &mut Vectors<'_>, operands: Value, i: usize) -> (Value, Value) {
     let at = OPERAND * i as i32;
     let base = v.ins().load(types::I64, MemFlagsData::trusted(), operands, at);
-    let stride = v.ins().load(types::I64, MemFlagsData::trusted(), operands, at + 8);
+    (base, v.ins().load(types::I64, MemFlagsData::trusted(), operands, at + 8))
+}
+
+/// The address of an operand's first element in a row.
+fn row_pointer(v: &mut Vectors<'_>, operands: Value, i: usize, row: Value) -> Value {
+    let (base, stride) = operand(v, operands, i);
     let offset = v.ins().imul(stride, row);
     v.ins().iadd(base, offset)
 }

@@ -303,15 +303,15 @@ fn builder<'s, 'a>(
 impl<'a> ScanSpace<'a> {
     pub(crate) fn of(state: &[Array<'a>], inputs: &[Array<'a>], along: Along) -> Result<ScanSpace<'a>> {
         let function = along.function();
+        if along.order == StepOrder::Canonical {
+            check_pairs(function, state, inputs)?;
+        }
         if state.is_empty() {
             return Err(Error::new(ErrorKind::Arity, format!("{function}: there is no state")));
         }
         check_count(function, state.len(), "states")?;
         let mut inputs = inputs.iter().map(expr::typed).collect::<Result<Vec<_>>>()?;
         check_extents(&inputs, along)?;
-        if along.order == StepOrder::Canonical {
-            check_pairs(function, state, &inputs)?;
-        }
         if inputs.is_empty() {
             inputs.push(steps(state, along)?);
         }

@@ -16,7 +16,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{BlockArg, InstBuilder, Value, types};
 use smallvec::SmallVec;
 
-use crate::emit::{Emitter, Sources, row_pointer};
+use crate::emit::{Emitter, Sources, operand};
 use crate::memory::RowBlock;
 use crate::value::Lanes;
 
@@ -35,11 +35,20 @@ impl Emitter<'_> {
         let row = v.builder.create_block();
         let number = v.builder.append_block_param(row, types::I64);
         let mut first = vec![BlockArg::from(zero)];
+        // Pointers are added to from row to row, since a step has few other operations.
+        let strides: Vec<Value> = (0..count)
+            .map(|i| {
+                let (base, stride) = operand(v, operands, i);
+                first.push(base.into());
+                sources.pointers.push(v.builder.append_block_param(row, types::I64));
+                stride
+            })
+            .collect();
         self.states = SmallVec::from_elem(None, self.kernel.inputs.len());
         for (i, &dtype) in
             self.kernel.inputs.iter().enumerate().take(states).filter(|(_, dtype)| stays(**dtype))
         {
-            let pointer = row_pointer(v, operands, i, zero);
+            let (pointer, _) = operand(v, operands, i);
             let loaded = RowBlock::new(zero, None, Stores::Cached).load(v, dtype, self.access[i], pointer);
             first.extend(loaded.vectors().iter().map(|&x| BlockArg::from(x)));
             let params: SmallVec<[Value; 4]> = loaded
@@ -55,12 +64,14 @@ impl Emitter<'_> {
         let jump = v.ins().jump(row, &first);
         v.constants.end_entry(v.layout.is_wide().then_some(jump));
         v.builder.switch_to_block(row);
-        sources.pointers = (0..count).map(|i| row_pointer(&mut self.vectors, operands, i, number)).collect();
         self.level(Depth::Row, &sources, None)?;
         self.block(&sources, &mut RowBlock::new(zero, None, Stores::Cached))?;
 
         let following = self.vectors.ins().iadd_imm_s(number, 1);
         let mut next = vec![BlockArg::from(following)];
+        for (&pointer, &stride) in sources.pointers.iter().zip(&strides) {
+            next.push(self.vectors.ins().iadd(pointer, stride).into());
+        }
         for (i, state) in self.states.clone().iter().enumerate() {
             let Some(state) = state else { continue };
             let value = self.value(self.scope.body.outputs()[i])?;
