@@ -21,6 +21,11 @@ is strict, and `gcc_fast` has -ffast-math and libmvec.
 compared with NumPy, JAX and `numba_fast`: explicit loops that Numba compiles with fastmath=True, on one thread
 whatever `--threads` is. The last lines compare the time of `engine` with that of the fastest peer, for each group
 and size: the geometric mean of the ratios, and the row with the largest one.
+
+`--group loops` selects loops of elements and recurrences along an axis (`recurrences.py`). `engine` is the kernel of a
+function with `while_loop`, `fori_loop` or `scan`, `jit` is that function called from Python, and `vectorize` the kernel
+of a Python function of numbers. The peers are Numba, `scipy.signal.lfilter`, and loops in C: `gcc` one element at a
+time, and `gcc_vectors` with AVX2. The last lines compare the speeds with those that are asked for.
 """
 
 from __future__ import annotations
@@ -34,11 +39,13 @@ import tempfile
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 from peers import PEERS, STANDARD, Peer, arrays_of, compare_with_numpy, result_of, timed  # noqa: E402
+from recurrences import RECURRENCES, Recurrence  # noqa: E402
 from reductions import GROUPS, REDUCTIONS  # noqa: E402
 from workloads import WORKLOADS, Workload  # noqa: E402
 
@@ -56,8 +63,9 @@ FAST = "the best of those that don't, gcc -ffast-math above all (ours with `cont
 #: The peer with which reductions are compared. Each peer adds in an order of its own, so the bits of results don't show
 #: which ones keep IEEE's arithmetic.
 FASTEST = "the fastest peer"
-#: The peers of reductions, if no others are named.
+#: The peers of reductions and of loops, if no others are named.
 REDUCTION_PEERS = ("numpy", "jax", "numba_fast")
+LOOP_PEERS = ("numba", "lfilter", "gcc", "gcc_vectors")
 #: The number of elements whose bits are compared. With a hundred, contracted and uncontracted sums might agree.
 PROBES = 100_000
 #: The largest value with which a row counts in a mean, so that one fast row can't outweigh slow ones.
@@ -69,6 +77,8 @@ def our_timers(workload: Workload, arrays: Sequence[np.ndarray], threads: int, w
 
     Raises AssertionError if one of the results isn't near NumPy's.
     """
+    if isinstance(workload, Recurrence):
+        return timers_of_loops(workload, arrays, threads, width)
     import broadloom as bl
     import broadloom.numexpr as ne
     from broadloom import _core
@@ -93,6 +103,25 @@ def our_timers(workload: Workload, arrays: Sequence[np.ndarray], threads: int, w
         )
         if name == "engine":
             timers["jit"] = lambda calls, jitted=jitted: timed(lambda: jitted(*arrays), calls)
+    return timers
+
+
+def timers_of_loops(row: Recurrence, arrays: Sequence[np.ndarray], threads: int, width: int | None) -> dict[str, Timer]:
+    """Runs the row by `while_loop`, `fori_loop` or `scan`, and by `vectorize`. The results must be those in C."""
+    import broadloom as bl
+    from broadloom import _core
+
+    options: dict[str, Any] = {"threads": threads} if width is None else {"threads": threads, "vector_width": width}
+    made = {"engine": bl.jit(row.loop(bl), **options)}
+    if row.numbers is not None:
+        made["vectorize"] = bl.vectorize(**options)(row.numbers(float))
+    result = result_of(row, arrays)
+    timers: dict[str, Timer] = {}
+    for name, function in made.items():
+        compare_with_numpy(row, np.asarray(function(*arrays)), result)
+        kernel = function.entries()[-1].kernel
+        timers[name] = lambda calls, kernel=kernel: _core.engine_seconds(kernel, list(arrays), [result], calls)
+    timers["jit"] = lambda calls: timed(lambda: made["engine"](*arrays), calls)
     return timers
 
 
@@ -131,6 +160,8 @@ class Ratios:
 
     def __init__(self) -> None:
         self.rows: dict[tuple[str, str, int, str], list[tuple[float, str]]] = {}
+        #: A line for each speed that is asked for.
+        self.asked: list[str] = []
 
     def note(
         self, workload: Workload, dtype: str, size: str, threads: int, took: dict[str, float], ieee: set[str]
@@ -138,6 +169,10 @@ class Ratios:
         """Counts a row, in which the peers `ieee` keep IEEE's arithmetic. Returns the text of its cell: the ratio
         and the fastest peer."""
         cell, given = "–", [peer for peer in PEERS if peer in took]
+        if isinstance(workload, Recurrence):
+            self.note_aims(workload, dtype, size, took)
+            best = min(given, key=took.__getitem__, default=None)
+            return cell if best is None else f"{took[best] / took['engine']:.2f} {best}"
         comparisons = [
             ("contract", FAST, [peer for peer in given if peer not in ieee or peer not in STANDARD]),
             ("engine", EXACT, [peer for peer in given if peer in ieee and peer in STANDARD]),
@@ -151,13 +186,24 @@ class Ratios:
                 cell = f"{ratio:.2f} {best}" if ours == "engine" else cell
         return cell
 
+    def note_aims(self, row: Recurrence, dtype: str, size: str, took: dict[str, float]) -> None:
+        """Compares the speed in a row with what is asked for."""
+        for aim in row.aims:
+            peers = [peer for peer in aim.peers if peer in took]
+            if dtype in aim.dtypes and peers:
+                best = min(peers, key=took.__getitem__)
+                speeds = [f"{took[best] / took[name]:.2f} ({name})" for name in ("engine", "vectorize") if name in took]
+                self.asked.append(
+                    f"- `{row.name}` {dtype}, {size}: {' and '.join(speeds)} × the speed of {best}; asked: {aim.ratio:.2f}"
+                )
+
     def summary(self) -> list[str]:
         """Returns a line for each size and number of threads: the capped geometric mean, and the rows below 0.9.
 
         For a group of reductions, a line contains ratios of times instead of speeds: their geometric mean, which isn't
         capped, and the worst row.
         """
-        lines = []
+        lines = list(self.asked)
         for (group, size, threads, against), rows in self.rows.items():
             place = f"{size}, {threads} thread{'s'[: threads - 1]}"
             if group:
@@ -196,7 +242,9 @@ def extents(size: str) -> int | tuple[int, ...]:
 
 def sizes_of(workload: Workload, asked: Sequence[str] | None) -> Sequence[str]:
     """The sizes of a workload: the sizes passed to `--sizes`, or the default ones. For a reduction, the sizes in its row,
-    of which `--sizes` selects some."""
+    of which `--sizes` selects some. For a loop, the sizes passed that have as many axes as the one in its row."""
+    if isinstance(workload, Recurrence) and asked is not None:
+        return [size for size in asked if ("x" in size) == ("x" in workload.sizes[0])]
     if workload.sizes:
         return [size for size in workload.sizes if asked is None or size in asked]
     return SIZES if asked is None else asked
@@ -225,12 +273,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--sizes", nargs="+", help=f"elements of an array, {' '.join(SIZES)} by default; of reductions, which of theirs"
     )
-    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--threads", nargs="+", type=int, help="1 2 by default; of loops, 1")
     parser.add_argument(
         "--group",
         nargs="+",
-        choices=("reductions", *GROUPS),
-        help="reductions, scans and pipelines of rows in place of the workloads: all, or these groups of them",
+        choices=("reductions", *GROUPS, "loops"),
+        help="other rows in place of the workloads: reductions, all or these groups of them, or loops",
     )
     parser.add_argument("--workloads", nargs="+", help="names of workloads, or with --group of its rows")
     parser.add_argument("--dtypes", nargs="+", help="float32 and so on; by default all of each workload")
@@ -247,14 +295,21 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--write", type=Path, help="a page whose table is replaced")
     options = parser.parse_args()
     rows: Sequence[Workload] = WORKLOADS
-    if options.group:
+    if options.group == ["loops"]:
+        rows = RECURRENCES
+    elif options.group:
+        if "loops" in options.group:
+            parser.error("loops have a table of their own")
         rows = [row for row in REDUCTIONS if not {row.group, "reductions"}.isdisjoint(options.group)]
+    options.threads = options.threads or ([1] if rows is RECURRENCES else [1, 2])
     options.workloads = [row for row in rows if options.workloads is None or row.name in options.workloads]
     if not options.workloads:
-        parser.error("no such workload; rows of reductions need --group")
+        parser.error("no such workload; rows of reductions and loops need --group")
     if options.peers is None:
-        left_out = ("numba_svml", "numba_fast")
-        options.peers = REDUCTION_PEERS if options.group else [peer for peer in PEERS if peer not in left_out]
+        left_out = ("numba_svml", "numba_fast", "gcc_vectors", "lfilter")
+        options.peers = [peer for peer in PEERS if peer not in left_out]
+        if options.group:
+            options.peers = LOOP_PEERS if rows is RECURRENCES else REDUCTION_PEERS
     if options.svml:
         options.peers = [*options.peers, "numba_svml"]
     return options
@@ -263,7 +318,8 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Reads the arguments, times, prints, and writes the page."""
     options = arguments()
-    columns = ["engine", "contract", "evaluate", "jit", *options.peers]
+    ours = ["engine", "vectorize", "jit"] if options.group == ["loops"] else ["engine", "contract", "evaluate", "jit"]
+    columns = [*ours, *options.peers]
     lines = [
         f"| workload | dtype | n | threads | {' | '.join(columns)} | best peer / engine |",
         "|---" * (5 + len(columns)) + "|",
@@ -276,7 +332,8 @@ def main() -> None:
             name: Peer(name, threads, options.svml if name == "numba_svml" else sys.executable, options.vector_width)
             for name in options.peers
         }
-        contracts = {name: contracts_products(peer, check) for name, peer in peers.items()}
+        # Groups are compared with the fastest peer, whatever its arithmetic.
+        contracts = {} if options.group else {name: contracts_products(peer, check) for name, peer in peers.items()}
         for workload in options.workloads:
             for dtype in (d for d in workload.dtypes if d in (options.dtypes or workload.dtypes)):
                 ieee = {
@@ -311,7 +368,9 @@ def main() -> None:
 
 def write(path: Path, lines: Sequence[str], width: int | None, svml: str | None) -> None:
     """Replaces the table of a page."""
-    versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numexpr", "numba", "jax") if version(name))
+    versions = ", ".join(
+        f"{name} {version(name)}" for name in ("numpy", "numexpr", "numba", "jax", "scipy") if version(name)
+    )
     given = " ".join("PYTHON" if word == svml else word for word in sys.argv[1:])
     head = (
         f"{date.today()}, {cpu(width)}, {os.cpu_count()} cores, Python {platform.python_version()}, {versions}.\n"

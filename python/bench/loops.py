@@ -230,16 +230,19 @@ def c_source(workload: Workload, arrays: Sequence[np.ndarray], out: np.ndarray) 
     )
 
 
-def c_loop(
-    workload: Workload, arrays: Sequence[np.ndarray], out: np.ndarray, threads: int, flags: Sequence[str]
-) -> Callable[[], np.ndarray]:
-    """The loop as gcc compiles it."""
+def compiled_by_gcc(source: str, flags: Sequence[str]) -> ctypes.CDLL:
+    """The library that gcc makes of a source."""
     with tempfile.TemporaryDirectory() as folder:
-        source, library = Path(folder, "loop.c"), Path(folder, "loop.so")
-        source.write_text(c_source(workload, arrays, out))
-        command = ["gcc", "-O3", *flags, "-fopenmp", "-fPIC", "-shared", str(source), "-o", str(library), "-lm"]
+        path, library = Path(folder, "loop.c"), Path(folder, "loop.so")
+        path.write_text(source)
+        command = ["gcc", "-O3", *flags, "-fopenmp", "-fPIC", "-shared", str(path), "-o", str(library), "-lm"]
         subprocess.run(command, check=True, capture_output=True, text=True)
-        loop = ctypes.CDLL(str(library)).loop
+        return ctypes.CDLL(str(library))
+
+
+def run_in_c(loop: Any, arrays: Sequence[np.ndarray], out: np.ndarray, threads: int = 1) -> Callable[[], np.ndarray]:
+    """Calls a function of a library with the addresses of the arrays, the extents of the first and the last axis of
+    `out`, and the number of threads."""
     # `run` keeps these arrays alive, since the loop contains only their addresses.
     kept = (*arrays, out)
     pointers = [ctypes.c_void_p(x.ctypes.data) for x in kept]
@@ -250,3 +253,11 @@ def c_loop(
         return kept[-1]
 
     return run
+
+
+def c_loop(
+    workload: Workload, arrays: Sequence[np.ndarray], out: np.ndarray, threads: int, flags: Sequence[str]
+) -> Callable[[], np.ndarray]:
+    """The loop as gcc compiles it."""
+    loop = compiled_by_gcc(c_source(workload, arrays, out), flags).loop
+    return run_in_c(loop, arrays, out, threads)

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 from loops import c_loop, numba_fast_loop, numba_loop  # noqa: E402
+from recurrences import RECURRENCES, Recurrence, by_lfilter, by_numba, in_c  # noqa: E402
 from reductions import REDUCTIONS  # noqa: E402
 from workloads import WORKLOADS, Workload  # noqa: E402
 
@@ -44,7 +46,7 @@ FAST = (ARCH, "-ffast-math")
 #: The peers that have no option to give up IEEE's arithmetic. Whether one keeps it in a row is found by the bits of
 #: its results.
 STANDARD = ("numpy", "numexpr", "numba", "numba_svml", "jax", "gcc")
-PEERS = (*STANDARD, "gcc_fast", "numba_fast")
+PEERS = (*STANDARD, "gcc_fast", "numba_fast", "gcc_vectors", "lfilter")
 
 
 def of_numpy(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run:
@@ -82,13 +84,18 @@ def placed(array: np.ndarray, place: int) -> np.ndarray:
 
 
 def result_of(given: Workload, arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """NumPy's result, in memory that the caller may write."""
+    """NumPy's result, in memory that the caller may write. Of a recurrence, the result of the plain loop in C."""
+    if isinstance(given, Recurrence):
+        return OF_RECURRENCES["gcc"](given, arrays, memory_for(given, arrays))()
     return placed(np.ascontiguousarray(given.function(np, len(arrays))(*arrays)), len(arrays) + 1)
 
 
 def memory_for(given: Workload, arrays: Sequence[np.ndarray]) -> np.ndarray:
     """Memory for the result, filled with wrong values, so that a loop that writes nothing is detected."""
-    memory = result_of(given, arrays)
+    if isinstance(given, Recurrence):
+        memory = placed(given.memory(arrays), len(arrays) + 1)
+    else:
+        memory = result_of(given, arrays)
     memory.fill(1)
     return memory
 
@@ -143,10 +150,27 @@ MAKERS: dict[str, Callable[[Workload, Sequence[np.ndarray], int], Run | None]] =
     "numba_fast": of_numba_fast,
 }
 
+#: The peers of recurrences, each on one thread.
+OF_RECURRENCES: dict[str, Callable[[Recurrence, Sequence[np.ndarray], np.ndarray], Run | None]] = {
+    "numba": by_numba,
+    "numba_svml": by_numba,
+    "lfilter": by_lfilter,
+    "gcc": partial(in_c, flags=STRICT),
+    "gcc_vectors": partial(in_c, flags=STRICT, kind="_vectors"),
+}
+
+
+def made(peer: str, given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run | None:
+    """The run of a workload by a peer. None if the peer doesn't offer it."""
+    if isinstance(given, Recurrence):
+        make = OF_RECURRENCES.get(peer)
+        return make and make(given, arrays, memory_for(given, arrays))
+    return MAKERS[peer](given, arrays, threads) if peer in MAKERS else None
+
 
 def workload(name: str) -> Workload:
     """The workload with this name."""
-    return next(w for w in (*WORKLOADS, *REDUCTIONS) if w.name == name)
+    return next(w for w in (*WORKLOADS, *REDUCTIONS, *RECURRENCES) if w.name == name)
 
 
 def arrays_of(name: str, dtype: str, n: int | Sequence[int]) -> list[np.ndarray]:
@@ -218,7 +242,7 @@ def prepare(peer: str, threads: int, request: dict[str, Any]) -> tuple[Run, bool
     expected one."""
     given = workload(request["begin"])
     arrays = arrays_of(given.name, request["dtype"], request["n"])
-    run = MAKERS[peer](given, arrays, threads)
+    run = made(peer, given, arrays, threads)
     if run is None:
         return None
     expected, result = np.load(request["check"]), np.asarray(run())

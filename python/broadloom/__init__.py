@@ -24,7 +24,6 @@ from broadloom import (
     linalg,
 )
 from broadloom._array import Array
-from broadloom._core import Kernel
 from broadloom._creation import *
 from broadloom._dlpack import *
 from broadloom._dtypes import *
@@ -38,6 +37,7 @@ from broadloom._generated.reductions import *
 from broadloom._inspection import __array_namespace_info__
 from broadloom._jit import jit
 from broadloom._joining import *
+from broadloom._kernels import Kernel
 from broadloom._loops import *
 from broadloom._manipulation import *
 from broadloom._options import get_options, set_options
@@ -45,6 +45,7 @@ from broadloom._pandas import Engine
 from broadloom._reductions import *
 from broadloom._registry import found, registered, say_where
 from broadloom._through_numpy import *
+from broadloom._tracebacks import shorten
 from broadloom._tracing import TracerError
 from broadloom._vectorize import vectorize
 
@@ -167,7 +168,11 @@ if not TYPE_CHECKING:
             return value
         if name.startswith("_"):
             raise AttributeError(f"module 'broadloom' has no attribute {name!r}")
-        return found("of_numpy")(name)
+        try:
+            return found("of_numpy")(name)
+        except AttributeError as error:
+            shorten(error)
+            raise
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__, *found("names_of_numpy")()})

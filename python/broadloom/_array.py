@@ -21,6 +21,7 @@ from broadloom import _options, _shared_work
 from broadloom._core import Buffered, Handle
 from broadloom._generated.methods import Reductions
 from broadloom._generated.operators import ArrayOperators
+from broadloom._hints import advice_on
 from broadloom._methods import NumpyMethods
 from broadloom._operators import Number, OverArrays, lent, operand, strong
 from broadloom._registry import found
@@ -51,17 +52,6 @@ os.register_at_fork(before=changing.acquire, after_in_parent=changing.release, a
 
 #: The supported editions of the Array API standard.
 EDITIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
-
-
-#: Replacements for attributes that arrays of other libraries have.
-ELSEWHERE = (
-    dict.fromkeys(
-        ("compute", "eval", "evaluate", "execute", "block_until_ready", "persist", "collect", "realize"),
-        "broadloom.evaluate(x) computes the values, and x keeps them",
-    )
-    | dict.fromkeys(("to_numpy", "numpy", "get", "cpu", "values"), "numpy.asarray(x) gives the values")
-    | {"to_pandas": "pandas.Series(x) has the values", "to_arrow": "pyarrow.array(x) has the values"}
-)
 
 
 @methods_show_users_lines
@@ -99,7 +89,7 @@ class Array(Buffered, Reductions, NumpyMethods, ArrayOperators):
     #: was taken.
     _views: tuple[View, ...]
 
-    def __init__(self) -> None:
+    def __new__(cls, *_: Any, **__: Any) -> Self:
         raise TypeError("an Array is made by `broadloom.asarray` and the other creation functions")
 
     @classmethod
@@ -147,9 +137,9 @@ class Array(Buffered, Reductions, NumpyMethods, ArrayOperators):
                 self._handle = values
 
     def __getattr__(self, name: str) -> Any:
-        """Raises AttributeError for a missing attribute. If arrays of other libraries have the attribute, the message
-        names a replacement."""
-        advice = ELSEWHERE.get(name)
+        """Raises AttributeError for a missing attribute. If arrays of other libraries have the attribute, or there is a
+        function of this name, the message names a replacement."""
+        advice = advice_on(name)
         raise AttributeError(
             f"'Array' object has no attribute {name!r}" + (f"; {advice}" if advice else ""), name=name, obj=self
         )
@@ -187,6 +177,10 @@ class Array(Buffered, Reductions, NumpyMethods, ArrayOperators):
     def shape(self) -> tuple[int | None, ...]:
         """The extents; None for a dynamic extent, in a function that is being traced."""
         return visible_shape(self._handle)
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        raise AttributeError("the shape of an Array can't be set; write x = x.reshape(shape)")
 
     @property
     def ndim(self) -> int:
@@ -311,8 +305,9 @@ class Array(Buffered, Reductions, NumpyMethods, ArrayOperators):
     def _item(self, what: str) -> Number:
         self._concrete(what)
         if self.size != 1:
-            kind = ValueError if what == "bool" else TypeError
-            raise kind(f"{what} takes an array of one element, this one has {self.size}; see any and all")
+            kind = ValueError if what in ("bool", "item") else TypeError
+            advice = {"bool": "; see any and all", "item": "; see tolist, or item(index)"}.get(what, "")
+            raise kind(f"{what} takes an array of one element, this one has {self.size}{advice}")
         origin = self._lender()
         if origin is not None:
             value: Number = origin.item()

@@ -96,6 +96,7 @@ def evaluate(
             plain += x._arrays()
     if not arrays:
         raise TypeError("evaluate takes at least one array")
+    _options.check_names("evaluate", options)
     if options.get("threads") is None:
         options |= _options.options()
     with _Watch(progress) as watch:

@@ -25,7 +25,7 @@ from broadloom._array import Array
 from broadloom._bounded import Bounded
 from broadloom._core import Entry, Handle, Kernel
 from broadloom._introductions import introduce
-from broadloom._options import EvaluationOptions
+from broadloom._options import EvaluationOptions, check_names
 from broadloom._registry import found
 from broadloom._structure import mapped
 from broadloom._tracebacks import shows_users_lines
@@ -68,8 +68,9 @@ class JitFunction(_core.Dispatch):
         if function is not None:
             functools.update_wrapper(self, function)
         else:
-            self.__name__ = self.__qualname__ = name
             self.__wrapped__ = None
+        if not hasattr(function, "__name__"):
+            self.__name__ = self.__qualname__ = name
         self._function = function
         self._static = frozenset(static_argnames)
         self._options = options
@@ -326,14 +327,13 @@ def jit(
     ...
     broadloom.LiteralError: 1000 cannot be represented as int8
     """
-    known = ("static_argnames", *EvaluationOptions.__annotations__)
-    unknown = next((name for name in options if name not in known), None)
-    if unknown is not None:
-        raise TypeError(f"jit: there is no option `{unknown}`; there are {', '.join(known)}")
-    given = {name: value for name, value in options.items() if value is not None}
+    check_names("jit", options, ("static_argnames",))
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if not isinstance(static_argnames, Iterable):
         raise TypeError(f"jit: `static_argnames` is {static_argnames!r}, expected a name, or several")
     static = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    # Raises an error for an invalid option.
+    Kernel.parse("true", **given)
     if function is None:
 
         def decorate(function: Callable[..., Any]) -> JitFunction:
@@ -348,7 +348,6 @@ def jit(
 def _made(function: Callable[..., Any], static: tuple[str, ...], options: dict[str, Any]) -> JitFunction:
     if not callable(function):
         raise TypeError(f"jit: `function` is {type(function).__name__}, expected a function")
-    Kernel.parse("true", **options)
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

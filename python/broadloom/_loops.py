@@ -13,13 +13,13 @@ from typing import Any
 from broadloom import _core
 from broadloom._array import Array
 from broadloom._core import Handle
-from broadloom._operators import Number, operand
-from broadloom._structure import Piece, Structure, taken_apart
+from broadloom._loop_states import Leaf, Operand, State, flattened, plain, shown
+from broadloom._operators import operand
+from broadloom._scalars import Scalar
+from broadloom._structure import Structure, matched
 from broadloom._tracebacks import shows_users_lines
 
-__all__ = ["cond", "fori_loop", "scan", "while_loop"]
-
-Leaf = Handle | Number
+__all__ = ["cond", "fori_loop", "reduce", "scan", "while_loop"]
 
 
 @shows_users_lines
@@ -31,7 +31,8 @@ def while_loop(
     A state is an array or a number, or a tuple, list or dict of states. `cond(state)` is a bool for each element, and
     `body(state)` is the next state, with the same structure, shapes and dtypes. The two are called with arrays that
     have no values, as a function is by `jit`, and may use other arrays. The loop has the shape to which the state and
-    these arrays broadcast. A Python number in the state takes the dtype that the body gives it.
+    these arrays broadcast. A Python number in the state takes the dtype that the body gives it. The keys of a dict may have
+    any order; the last state has the order of the initial one.
 
     Each element performs its own iterations, as a scalar program would: once its condition is false, which is tested
     before each iteration, its values do not change any more. Iterations that it does not perform raise no errors.
@@ -47,23 +48,28 @@ def while_loop(
     >>> bl.while_loop(lambda x: abs(x * x - a) > 1e-15 * a, lambda x: (x + a / x) / 2, 1.0, limit=100)
     Array([1.41421356e+00, 3.00000000e+00, 1.00000000e-03], dtype=float64)
     """
-    leaves, structure = _taken_apart(state)
-    count = len(leaves)
+    of = State("while_loop", state)
+    count = len(of)
 
-    def tested(handles: list[Handle]) -> list[Leaf]:
-        return [operand(cond(_state(structure, handles[:count])))]
+    def tested(handles: list[Handle]) -> list[Operand]:
+        made, structure = flattened(cond(of.tree(handles[:count])), "the condition's result")
+        if not structure.is_one_leaf:
+            raise TypeError(f"while_loop: the condition returns {shown(structure)}, but must return one array of bools")
+        return [plain(made[0])]
 
-    def repeated(handles: list[Handle]) -> list[Leaf]:
-        made = _next("while_loop", structure, body(_state(structure, handles[:count])))
-        return made + [_core.apply("add", handle, 1) for handle in handles[count:]]
+    def repeated(handles: list[Handle]) -> list[Operand]:
+        state = handles[:count]
+        made = of.next(state, of.called(state, body))
+        made.extend(_core.apply("add", handle, 1) for handle in handles[count:])
+        return made
 
     most = None if limit is None else index(limit)
     if most is not None and most < 0:
         raise ValueError(f"while_loop: the limit is {most}, but must be at least 0")
-    if counts:
-        leaves.append(Handle.full([], 0, "int64"))
-    made = _core.while_loop(tested, repeated, leaves, None if most is None else min(most, 2**64 - 1))
-    last = _state(structure, made[:count])
+    most = None if most is None else min(most, 2**64 - 1)
+    counted = [Handle.full([], 0, "int64")] if counts else []
+    made = of.run(lambda leaves: _core.while_loop(tested, repeated, [*leaves, *counted], most))
+    last = of.tree(made[:count])
     return (last, Array._of(made[count])) if counts else last
 
 
@@ -81,12 +87,20 @@ def fori_loop(lower: Array | int, upper: Array | int, body: Callable[[Any, Any],
     >>> bl.fori_loop(0, n, lambda i, total: total + i, 0)
     Array([ 3,  0, 10], dtype=int64)
     """
-    leaves, structure = _taken_apart(state)
+    of = State("fori_loop", state)
 
-    def repeated(handles: list[Handle]) -> list[Leaf]:
-        return _next("fori_loop", structure, body(Array._of(handles[0]), _state(structure, handles[1:])))
+    def repeated(handles: list[Handle]) -> list[Operand]:
+        i, carried = Array._of(handles[0]), handles[1:]
+        return of.next(carried, of.called(carried, lambda state: body(i, state)))
 
-    return _state(structure, _core.fori_loop(operand(lower), operand(upper), repeated, leaves))
+    bounds = _in_common(lower, upper)
+    return of.tree(of.run(lambda leaves: _core.fori_loop(*bounds, repeated, leaves)))
+
+
+def _in_common(lower: Any, upper: Any) -> tuple[Operand, Operand]:
+    """Two bounds as operands."""
+    first, second = (x if isinstance(x, Scalar) else operand(x) for x in (lower, upper))
+    return plain(first, second), plain(second, first)
 
 
 @shows_users_lines
@@ -112,19 +126,33 @@ def cond(
     Array([ 3, -1], dtype=int64)
     """
     structures: list[Structure] = []
+    #: The leaves that each function has returned, and those that each is combined with.
+    returned: list[list[Leaf]] = []
+    others: list[list[Leaf]] = []
 
-    def branch(function: Callable[..., Any]) -> Callable[[list[Handle]], list[Leaf]]:
-        def leaves(_: list[Handle]) -> list[Leaf]:
-            found, structure = _taken_apart(function(*operands), "a result")
+    def branch(function: Callable[..., Any]) -> Callable[[list[Handle]], list[Operand]]:
+        def leaves(_: list[Handle]) -> list[Operand]:
+            found, structure = flattened(function(*operands), "a result")
             structures.append(structure)
-            if structure.pieces != structures[0].pieces:
-                raise TypeError(f"cond: one function returns {_shown(structures[0])}, the other {_shown(structure)}")
-            return found
+            order = matched(structure, structures[0])
+            if order is None:
+                raise TypeError(f"cond: one function returns {shown(structures[0])}, the other {shown(structure)}")
+            returned.append([found[i] for i in order])
+            if others:
+                return [plain(leaf, other) for leaf, other in zip(returned[-1], others[-len(returned)], strict=True)]
+            return [leaf.sample() if isinstance(leaf, Scalar) else plain(leaf) for leaf in returned[-1]]
 
         return leaves
 
-    made = _core.cond(operand(predicate), branch(true_fun), branch(false_fun))
-    return _state(structures[0], made)
+    def build() -> list[Handle]:
+        return _core.cond(operand(predicate), branch(true_fun), branch(false_fun))
+
+    made = build()
+    if any(isinstance(leaf, Scalar) for leaves in returned for leaf in leaves):
+        # The other function's result determines the dtype of a traced number, so both must have been called.
+        others, returned = returned[:], []
+        made = build()
+    return structures[0]([Array._of(handle) for handle in made])
 
 
 @shows_users_lines
@@ -162,66 +190,73 @@ def scan(
     >>> means
     Array([4., 2., 3.], dtype=float64)
     """
-    leaves, structure = _taken_apart(state)
-    count = len(leaves)
-    given, elements = ([], None) if inputs is None else _taken_apart(inputs, "inputs")
+    of = State("scan", state)
+    count = len(of)
+    given, elements = ([], None) if inputs is None else flattened(inputs, "inputs")
     outputs: list[Structure | None] = [None]
 
-    def stepped(handles: list[Handle]) -> list[Leaf]:
-        x = None if elements is None else _state(elements, handles[count:])
-        returned = step(_state(structure, handles[:count]), x)
+    def stepped(handles: list[Handle]) -> list[Operand]:
+        carried = handles[:count]
+        x = None if elements is None else elements([Array._of(handle) for handle in handles[count:]])
+        returned = of.called(carried, lambda state: step(state, x))
         if not isinstance(returned, tuple) or len(returned) != 2:
-            shown = type(returned).__name__
+            kind = "array" if isinstance(returned, Array) else type(returned).__name__
+            what = f"tuple of {len(returned)}" if isinstance(returned, tuple) else kind
             raise TypeError(
-                f"scan: the step returns a {shown}, but must return a tuple of the next state and the outputs"
+                f"scan: the step returns {'an' if what[0] in 'aeio' else 'a'} {what}, but must return a tuple of the next "
+                f"state and the outputs"
             )
-        made = _next("scan", structure, returned[0])
+        made = of.next(carried, returned[0], "step")
         if returned[1] is None:
             outputs[0] = None
             return made
-        leaves, outputs[0] = _taken_apart(returned[1], "the step's outputs")
-        return made + leaves
+        leaves, outputs[0] = flattened(returned[1], "the step's outputs")
+        return made + [plain(leaf) for leaf in leaves]
 
     steps = None if length is None else index(length)
     if steps is not None and steps < 0:
         raise ValueError(f"scan: the length is {steps}, but must be at least 0")
-    made = _core.scan(stepped, leaves, given, index(axis), bool(reverse), steps)
-    last = _state(structure, made[:count])
-    return last, None if outputs[0] is None else _state(outputs[0], made[count:])
+    along, arrays = index(axis), [plain(leaf) for leaf in given]
+    made = of.run(lambda leaves: _core.scan(stepped, leaves, arrays, along, bool(reverse), steps))
+    last = of.tree(made[:count])
+    return last, None if outputs[0] is None else outputs[0]([Array._of(handle) for handle in made[count:]])
 
 
-def _taken_apart(state: Any, words: str = "state") -> tuple[list[Leaf], Structure]:
-    """The leaves of a state as operands, and its structure. `words` name the state in errors."""
-    leaves: list[Leaf] = []
+@shows_users_lines
+def reduce(combine: Callable[[Any, Any], Any], identity: Any, values: Any, axis: int = 0) -> Any:
+    """Reduces values together along an axis by a function of two elements.
 
-    def leaf(value: Any) -> Piece:
-        try:
-            leaves.append(operand(value))
-        except TypeError as error:
-            raise TypeError(f"{words}: {error}") from None
-        return ("leaf", len(leaves) - 1)
+    The values are an array, or a tuple, list or dict of arrays, which broadcast to one shape. `combine(a, b)` takes the
+    elements to the left and those to the right, and returns one element of each value, with the same structure and
+    dtypes. It is called with arrays that have no values, as a function is by `jit`, and works element by element along
+    all other axes. `identity` is the result for an axis without elements, and is otherwise combined with nothing; a
+    Python number in it takes the dtype of the value.
 
-    return leaves, taken_apart(state, leaf)
+    Elements are combined in the order of `sum`: those whose numbers are equal modulo 16 as a binary tree of adjacent
+    pairs, then the 16 results in the same way, on every machine and for any number of threads. The order separates
+    neighbours, so `combine` should be associative and commutative. `jax.lax.reduce(values, identity, combine, [axis])`
+    has its arguments in another order, and states no order of the elements.
 
+    Raises TypeError or ValueError for a function that is not element-wise (reductions, views), for results of another
+    structure, shape or dtype, and for values that have no such axis or different lengths along it.
 
-def _state(structure: Structure, handles: list[Handle]) -> Any:
-    return structure([Array._of(handle) for handle in handles])
+    >>> x = bl.asarray([2.0, 7.0, 1.0, 7.0])
+    >>> def larger(a, b):
+    ...     is_left = (a[0] > b[0]) | ((a[0] == b[0]) & (a[1] < b[1]))
+    ...     return bl.where(is_left, a[0], b[0]), bl.where(is_left, a[1], b[1])
+    >>> bl.reduce(larger, (-bl.inf, -1), (x, bl.arange(4)))
+    (Array(7., dtype=float64), Array(1, dtype=int64))
+    """
+    of = State("reduce", identity, "identity")
+    count = len(of)
+    given, made = flattened(values, "values")
+    order = of.order(made)
+    if order is None:
+        raise TypeError(f"reduce: the identity is {of}, but the values are {shown(made)}")
 
+    def combined(handles: list[Handle]) -> list[Operand]:
+        right = of.tree(handles[count:])
+        return of.next(handles[:count], of.called(handles[:count], lambda left: combine(left, right)), "function")
 
-def _next(name: str, structure: Structure, state: Any) -> list[Leaf]:
-    """The leaves of the next state, which must have this structure."""
-    leaves, made = _taken_apart(state, "the body's state")
-    if made.pieces != structure.pieces:
-        raise TypeError(f"{name}: the state is {_shown(structure)}, but the body returns {_shown(made)}")
-    return leaves
-
-
-def _shown(structure: Structure) -> str:
-    """A structure as a Python expression, with a dot for each leaf."""
-    count = sum(kind == "leaf" for kind, _ in structure.pieces)
-    return repr(structure([_Dot()] * count))
-
-
-class _Dot:
-    def __repr__(self) -> str:
-        return "·"
+    along, arrays = index(axis), [plain(given[i]) for i in order]
+    return of.tree(of.run(lambda leaves: _core.reduce(combined, leaves, arrays, along)))

@@ -98,7 +98,7 @@ def expand_dims(x: Array, /, axis: Axes) -> Array:
     (2, 1)
     """
     handle = handle_of(x)
-    count = len(axis) if isinstance(axis, tuple) else 1
+    count = len(axis) if isinstance(axis, (tuple, list)) else 1
     for one in sorted(several_axes("expand_dims", axis, handle.ndim + count)):
         handle = handle.expand_dims(one)
     return view_of(x, Array._of(handle), lambda memory: np.expand_dims(memory, axis))
@@ -184,8 +184,9 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
     Array([1, 1, 1, 2], dtype=int64)
     """
     array = as_array(x)
-    if isinstance(repeats, (Array, np.ndarray)) and repeats.ndim > 0:
-        counts = np.asarray(repeats)
+    counts = repeats if isinstance(repeats, Array) else np.asarray(repeats)
+    if counts.ndim > 0:
+        counts = np.asarray(counts)
         if counts.dtype.kind not in "iu":
             raise TypeError(f"repeat: the numbers of repetitions are {counts.dtype}, expected integers")
         return array_over(np.repeat(np.asarray(array), counts.astype(np.int64), axis=axis), array)

@@ -46,6 +46,38 @@ def _axes(given: tuple[Any, ...]) -> Any:
 
 
 @methods_show_users_lines
+class Flat:
+    """The elements of an array in row-major order, as `flat` of NumPy's arrays."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+        self._elements = np.asarray(array).flat
+
+    def __iter__(self) -> Flat:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._elements)
+
+    def __len__(self) -> int:
+        return len(self._elements)
+
+    def __getitem__(self, key: Any, /) -> Any:
+        return np.asarray(self._array).flat[key]
+
+    def __setitem__(self, key: Any, value: Any, /) -> None:
+        values = np.array(self._array)
+        values.flat[key] = value
+        self._array[...] = values
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        return np.asarray(self._array).flat.__array__(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._elements, name)
+
+
+@methods_show_users_lines
 class NumpyMethods:
     """The methods of `numpy.ndarray` that make sense for an array whose values are not changed.
 
@@ -263,6 +295,10 @@ class NumpyMethods:
         return self.dtype.itemsize
 
     @property
-    def flat(self) -> Any:
-        """An iterator of the elements in row-major order, as NumPy scalars."""
-        return np.asarray(self).flat
+    def flat(self) -> Flat:
+        """The elements in row-major order: an iterator of NumPy scalars, whose elements can be set."""
+        return Flat(self)
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        self.flat[:] = np.resize(np.asarray(value), self.size)

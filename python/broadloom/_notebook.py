@@ -170,6 +170,7 @@ def explain(x: Any, *, code: bool = False, **options: Unpack[EvaluationOptions])
     >>> print(str(bl.explain(x * 2 + 1)).splitlines()[0])
     typed graph (5 nodes; result n4):
     """
+    _options.check_names("explain", options, ("code",))
     if isinstance(x, Array):
         handle = x._handle
         if handle.is_symbolic:

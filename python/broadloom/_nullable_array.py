@@ -15,6 +15,7 @@ from broadloom._array import Array, of_numpy
 from broadloom._arrow_interface import array_capsules, stream_capsule, taken
 from broadloom._creation import asarray, is_of_arrow
 from broadloom._dtypes import astype
+from broadloom._errors import ShapeError
 from broadloom._evaluation import evaluate
 from broadloom._generated import elementwise
 from broadloom._generated.nullable import NullableMethods
@@ -70,7 +71,12 @@ class NullableArray(NullableMethods):
             values, own = np.ma.getdata(values), _nullable.united((asarray(~np.ma.getmaskarray(values)),))
         else:
             values, own = _nullable.parts(values)
-        self.values = asarray(values)
+        try:
+            self.values = asarray(values)
+        except TypeError as error:
+            if type(error) is not TypeError:
+                raise
+            raise TypeError(f"NullableArray: values: {error}") from None
         self._mask = None
         self._masks = own
         if validity is not None:
@@ -78,7 +84,13 @@ class NullableArray(NullableMethods):
             if mask.dtype.kind != "b":
                 raise TypeError(f"NullableArray: the validity is {mask.dtype}, not bool")
             shape: Any = self.values.shape
-            self._masks = _nullable.united(own, (mask if mask.shape == shape else broadcast_to(mask, shape),))
+            try:
+                mask = mask if mask.shape == shape else broadcast_to(mask, shape)
+            except ValueError:
+                raise ShapeError(
+                    f"NullableArray: a validity of shape {mask.shape} for values of shape {shape}"
+                ) from None
+            self._masks = _nullable.united(own, (mask,))
 
     @classmethod
     def _of(cls, values: Array, masks: Masks) -> NullableArray:
@@ -304,7 +316,9 @@ class NullableArray(NullableMethods):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         given = _operands(inputs)
-        return NotImplemented if given is None else protocols.of_ufunc(ufunc, method, given, kwargs, self._of)
+        if given is None:
+            return protocols.unknown_operand(ufunc, inputs)
+        return protocols.of_ufunc(ufunc, method, given, kwargs, self._of)
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return protocols.of_function(function, args, kwargs, self._of)

@@ -15,8 +15,10 @@ import numpy as np
 
 from broadloom import _nullable
 from broadloom._array import Array
+from broadloom._numpy_handlers import arguments_of
 from broadloom._numpy_reductions import NO_VALUE, REDUCED, given
 from broadloom._operators import OverArrays
+from broadloom._registry import found
 
 #: Creates an array with nulls from values and masks.
 Make = Callable[[Array, _nullable.Masks], Any]
@@ -38,7 +40,7 @@ _OF_ELEMENTS: dict[Any, int] = {
 }
 if hasattr(np, "astype"):
     _OF_ELEMENTS[np.astype] = 1
-_PROPERTIES: dict[Any, str] = {np.shape: "shape", np.ndim: "ndim"}
+_PROPERTIES: dict[Any, str] = {np.shape: "shape", np.ndim: "ndim", np.size: "size"}
 
 
 def _refuse(name: str) -> TypeError:
@@ -66,8 +68,26 @@ def of_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict
     return _wrapped(made, masks, make)
 
 
+def unknown_operand(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Any:
+    """NotImplemented if another operand may know the universal function; else raises TypeError, which names the operand."""
+    if any(hasattr(type(x), "__array_ufunc__") for x in operands if not isinstance(x, (OverArrays, np.ndarray))):
+        return NotImplemented
+    error = TypeError(f"{ufunc.__name__} takes arrays and numbers")
+    raise found("refusal_of_numpys")(error, ufunc.__name__, {}, operands) from None
+
+
 def of_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], make: Make) -> Any:
     """The result of another NumPy function."""
+    try:
+        return _by_function(function, args, kwargs, make)
+    except Exception as error:
+        said = found("refusal_of_numpys")(error, function.__name__, arguments_of(function, args, kwargs), ())
+        if said is not error:
+            raise said from None
+        raise
+
+
+def _by_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], make: Make) -> Any:
     name = f"np.{function.__name__}"
     if function in _PROPERTIES and len(args) == 1 and not kwargs:
         return getattr(args[0], _PROPERTIES[function])

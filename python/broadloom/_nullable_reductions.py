@@ -16,6 +16,7 @@ import numpy as np
 from broadloom._array import Array
 from broadloom._creation import full_like, zeros_like
 from broadloom._dtypes import astype
+from broadloom._errors import ShapeError
 from broadloom._generated import reductions
 from broadloom._generated.elementwise import sqrt, where
 from broadloom._manipulation import broadcast_to
@@ -47,7 +48,7 @@ def reduced(
         raise TypeError(f"{name}: the array may have nulls, which it can't skip; see fill_null and drop_null")
     needed = MIN_COUNT[name] if min_count is None else min_count
     along: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
-    number = _extent(values, axis)
+    number = _extent(name, values, axis)
     if mask is None:
         count = full_like(reductions.any(zeros_like(values, dtype=np.bool_), **along), number, dtype=np.int64)
     else:
@@ -72,13 +73,15 @@ def reduced(
     return astype(sqrt(made) if name == "std" else made, given, copy=False), (enough & _exceeds(count, correction),)
 
 
-def _extent(values: Array, axis: Axis) -> int:
-    """The number of elements that are reduced to one."""
+def _extent(name: str, values: Array, axis: Axis) -> int:
+    """The number of elements that are reduced to one. ShapeError if there is no such axis."""
     shape: Any = values.shape
     axes = range(values.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     number = 1
     for one in axes:
-        number *= shape[one] if -len(shape) <= one < len(shape) else 1
+        if not -len(shape) <= one < len(shape):
+            raise ShapeError(f"{name}: axis {one} is out of range for an array of rank {len(shape)}")
+        number *= shape[one]
     return number
 
 
@@ -158,8 +161,9 @@ def counted(values: Array, mask: Array | None, mode: str, axis: Axis, keepdims: 
     """How many elements are valid ("only_valid"), null ("only_null"), or present at all ("all")."""
     if mode not in ("only_valid", "only_null", "all"):
         raise ValueError(f"count: the mode is {mode!r}; there are 'only_valid', 'only_null' and 'all'")
+    number = _extent("count", values, axis)
     like = reductions.any(zeros_like(values, dtype=np.bool_), axis=axis, keepdims=keepdims)
-    total = full_like(like, _extent(values, axis), dtype=np.int64)
+    total = full_like(like, number, dtype=np.int64)
     if mode == "all" or mask is None:
         return zeros_like(total) if mode == "only_null" else total
     valid = reductions.count_nonzero(mask, axis=axis, keepdims=keepdims)

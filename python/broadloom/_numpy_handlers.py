@@ -7,6 +7,7 @@ handlers are generated, and call `reduced` and `accumulated`.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from broadloom._array import Array
 from broadloom._core import Handle
 from broadloom._numpy_reductions import NO_VALUE, given, reduction
 from broadloom._operands import has_mask
+from broadloom._signatures import signature_of
 from broadloom._ufuncs import Number, Operand, Parameter, Unsupported, lend
 
 Result = Handle | list[Handle] | Any
@@ -36,6 +38,19 @@ def lazy(*functions: Callable[..., Any]) -> Callable[[F], F]:
         return function
 
     return add
+
+
+def arguments_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call of NumPy's function by their names, except defaults. Only the keywords, if neither the function
+    nor its handler has a signature that the call fits."""
+    for one in (function, FUNCTIONS.get(function)):
+        try:
+            signature = signature_of(one) if one is not None else inspect.Signature()
+            bound = signature.bind(*args, **kwargs).arguments
+        except (TypeError, ValueError):
+            continue
+        return {name: value for name, value in bound.items() if value is not signature.parameters[name].default}
+    return kwargs
 
 
 #: The types of numbers among the arguments of a traced function.

@@ -15,17 +15,18 @@ from typing import Any
 import numpy as np
 
 from broadloom import _core, _elementwise, _options, _ufuncs
-from broadloom._array import ELSEWHERE, Array, check_device
+from broadloom._array import Array, check_device
 from broadloom._buffer import array_over
 from broadloom._core import Handle
 from broadloom._generated import elementwise
-from broadloom._numpy_handlers import array, operand
+from broadloom._hints import ELSEWHERE
+from broadloom._numpy_handlers import arguments_of, array, operand
 from broadloom._numpy_manipulation import FUNCTIONS
 from broadloom._numpy_reductions import REDUCED, cumulative, only_axis, reduction
 from broadloom._operands import has_mask
 from broadloom._registry import found, registered
 from broadloom._signatures import fits, signature_of
-from broadloom._tracing import known, refuse
+from broadloom._tracing import known, name_of_numpys, refuse
 from broadloom._ufuncs import BOOL, DTYPES, Casting, Unsupported, converted
 from broadloom._views import read_only, view_by, view_of
 
@@ -88,7 +89,7 @@ def from_numpy(value: Any, name: str, operands: list[np.ndarray]) -> Any:
 
 def _by_numpy(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if any(isinstance(x, Array) and x._handle.is_symbolic for x in (*args, *kwargs.values())):
-        refuse(f"`numpy.{function.__name__}`, which computes at once,", advice="call it outside of the function")
+        refuse(f"`{name_of_numpys(function)}`, which computes at once,", advice="call it outside of the function")
     given = to_numpy(args)
     operands = [x for x, old in zip(given, args, strict=True) if isinstance(old, Array)]
     return from_numpy(function(*given, **to_numpy(kwargs)), function.__name__, operands)
@@ -341,11 +342,7 @@ def array_function(function: Callable[..., Any], types: Any, args: tuple[Any, ..
     try:
         return _by_function(function, types, args, kwargs)
     except Exception as error:
-        try:
-            arguments = signature_of(function).bind(*args, **kwargs).arguments
-        except (TypeError, ValueError):
-            arguments = kwargs
-        _refuse(error, function.__name__, arguments)
+        _refuse(error, function.__name__, arguments_of(function, args, kwargs))
         raise
 
 
@@ -475,6 +472,8 @@ def of_numpy(name: str) -> Any:
     function = getattr(np, name, None)
     if not isinstance(function, np.ufunc | type(np.sum)):
         advice = ELSEWHERE.get(name)
+        if advice is None and name in np.__all__ and callable(function):
+            advice = f"numpy.{name} is NumPy's alone; see asarray"
         shown = f"; {advice}" if advice else ""
         raise AttributeError(f"module 'broadloom' has no attribute {name!r}{shown}")
     return function

@@ -178,14 +178,28 @@ def forward(op: str, x: Operators, other: Any) -> Array:
     return NotImplemented if handle is NotImplemented else x._made(_options.apply(op, x._operand(), handle))
 
 
+#: What a class has that compares itself with arrays.
+_PROTOCOLS = (
+    "__array_ufunc__ __array_priority__ __array__ __array_namespace__ __arrow_c_array__ __arrow_c_stream__ __dlpack__"
+).split()
+#: Comparisons of classes whose objects equal no number.
+_OF_NO_NUMBERS: tuple[Any, ...] = (object.__eq__, dict.__eq__, set.__eq__, frozenset.__eq__, slice.__eq__)
+
+
 def equality(op: str, x: Operators, other: Any) -> Array:
-    """`==` and `!=`. As in NumPy, operands that are not numbers are allowed: None and texts equal no element."""
+    """`==` and `!=`. As in NumPy, operands that are not numbers are allowed, and are compared with each element: None and
+    texts equal no element."""
     if other is None or isinstance(other, (str, bytes)):
         return x._made(_constant(op == "not_equal", x._operand()))
     try:
-        return forward(op, x, other)
-    except TypeError:
-        if not isinstance(other, (np.ndarray, np.generic)) and not is_sequence(other):
+        made = forward(op, x, other)
+        if made is not NotImplemented or any(hasattr(type(other), protocol) for protocol in _PROTOCOLS):
+            return made
+        if type(other).__eq__ in _OF_NO_NUMBERS:
+            return x._made(_constant(op == "not_equal", x._operand()))
+        values = np.asarray(other)
+    except (TypeError, NotImplementedError):
+        if not isinstance(other, (np.ndarray, np.generic, complex)) and not is_sequence(other):
             raise
         values = np.asarray(other)
         if values.dtype.kind in "biuf":

@@ -11,9 +11,9 @@ So does NumPy's promotion in a Dask task.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, Never, TypedDict
 
 import numpy as np
 
@@ -36,6 +36,14 @@ class EvaluationOptions(TypedDict, total=False):
     contract: bool | None
     max_bytes: int | None
     max_time: float | None
+
+
+def check_names(function: str, options: Iterable[str], others: tuple[str, ...] = ()) -> None:
+    """Raises TypeError for a keyword that is no option of an evaluation, nor one of `others`."""
+    known = (*others, *EvaluationOptions.__annotations__)
+    for name in options:
+        if name not in known:
+            raise TypeError(f"{function}: there is no option `{name}`; there are {', '.join(known)}")
 
 
 _context: ContextVar[Context | None] = ContextVar("broadloom", default=None)
@@ -143,15 +151,17 @@ class set_options:  # noqa: N801  a function to its callers, and a context
     @shows_users_lines
     def __init__(
         self,
-        *,
+        *unnamed: Never,
         promotion: Rule | None = None,
         accuracy: Accuracy | None = None,
         contract: bool | None = None,
         threads: int | None = None,
         **others: Any,
     ) -> None:
+        known = ", ".join(get_options())
+        if unnamed:
+            raise TypeError(f"set_options: options are passed by name, as in set_options(threads=2); there are {known}")
         if others:
-            known = ", ".join(get_options())
             raise TypeError(f"there is no option `{next(iter(others))}`; there are {known}")
         if promotion not in ("strict", "numpy", None):
             raise ValueError(f"promotion is {promotion!r}, expected 'strict' or 'numpy'")

@@ -7,6 +7,7 @@ pandas unless pandas calls it.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -78,10 +79,18 @@ def _by_row(data: Any, func: Any, args: Any, kwargs: Any, decorator: Any) -> Any
 
     compiled = _jitted(func, decorator, of_columns, ("rows", labels, numbers))
     made = compiled(*(columns[label] for label in numbers), *args, **kwargs)
+    if isinstance(made, (Row, dict)):
+        raise TypeError(
+            f"the function returns a {type(made).__name__.lower()}; return an element, or a tuple or list of them"
+        )
     if isinstance(made, tuple | list):
         frame = pandas.DataFrame({number: np.broadcast_to(one, len(data)) for number, one in enumerate(made)})
         return frame.set_axis(data.index)
     return pandas.Series(np.broadcast_to(made, len(data)), index=data.index)
+
+
+_ADVICE = "a row of a function that is compiled has its elements alone, as row['a'] or row.a"
+_SUMS = "for sums and the like of rows, see DataFrame.sum(axis=1)"
 
 
 class Row:
@@ -102,10 +111,16 @@ class Row:
     def __getattr__(self, name: str) -> Any:
         if name in self._labels:
             return self[name]
-        raise AttributeError(
-            f"a row of a function that is compiled has its elements alone, as row['a'] or row.a, and no {name!r}; "
-            f"for sums and the like of rows, see DataFrame.sum(axis=1)"
-        )
+        raise AttributeError(f"{_ADVICE}, and no {name!r}; {_SUMS}")
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise TypeError(f"{_ADVICE}, and is no array; {_SUMS}")
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def __iter__(self) -> Any:
+        raise TypeError(f"{_ADVICE}, and can't be iterated over; {_SUMS}")
 
 
 def _jitted(
@@ -114,15 +129,22 @@ def _jitted(
     """The compiled function, which is kept for later calls."""
     made = _compiled.get((func, decorator, key))
     if made is None:
-        made = _compiled[func, decorator, key] = decorator(func if of is None else of)
+        of = func if of is None else of
+        if isinstance(of, np.ufunc | type(np.sum)):
+            # NumPy's functions have parameters, such as `out`, that a compiled function can't have.
+            of = functools.partial(_called, of)
+        made = _compiled[func, decorator, key] = decorator(of)
     return made
+
+
+def _called(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return function(*args, **kwargs)
 
 
 def _values(column: Any) -> np.ndarray:
     values: np.ndarray = column.to_numpy()
     if values.dtype.kind not in "biuf":
         name = getattr(column, "name", None)
-        raise TypeError(
-            f"the column {name!r} is {column.dtype}, of which broadloom has no arrays; convert it with astype"
-        )
+        which = "the Series" if name is None else f"the column {name!r}"
+        raise TypeError(f"{which} is {column.dtype}, of which broadloom has no arrays; convert it with astype")
     return values

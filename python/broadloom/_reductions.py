@@ -15,7 +15,8 @@ from broadloom._core import Handle
 from broadloom._dtypes import bool as bool_
 from broadloom._dtypes import dtype_of
 from broadloom._joining import concat
-from broadloom._operators import OverArrays, handle_of
+from broadloom._operands import extents
+from broadloom._operators import Number, OverArrays, handle_of
 from broadloom._signatures import take_numpys_arguments
 
 if TYPE_CHECKING:
@@ -106,11 +107,17 @@ def _differences(handle: Handle, axis: int) -> Handle:
 
 
 def diff(
-    x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = None, append: Array | None = None
+    x: Array,
+    /,
+    *,
+    axis: int = -1,
+    n: int = 1,
+    prepend: Array | Number | None = None,
+    append: Array | Number | None = None,
 ) -> Array:
     """The differences between adjacent elements along an axis, applied `n` times. The elements of `prepend` and
-    `append` are added before and after those of `x`. Takes numbers and gives their dtype; for bools, whether adjacent
-    elements differ.
+    `append` are added before and after those of `x`; a number is added along the whole axis. Takes numbers and gives
+    their dtype; for bools, whether adjacent elements differ.
 
     ValueError for a negative `n`, and for shapes that can't be joined.
 
@@ -124,7 +131,7 @@ def diff(
     if times < 0:
         raise ValueError(f"diff: n is {n}, less than 0")
     if prepend is not None or append is not None:
-        parts = [part for part in (prepend, Array._of(handle), append) if part is not None]
+        parts = [_beside(handle, part, at % rank) for part in (prepend, Array._of(handle), append) if part is not None]
         handle = concat(parts, axis=at)._operand()
     extent = handle.shape[at % rank]
     if extent is not None and times > extent:
@@ -133,6 +140,15 @@ def diff(
     for _ in range(times):
         array = Array._of(_differences(array._operand(), at % rank))
     return array
+
+
+def _beside(handle: Handle, part: Array | Number, axis: int) -> Array:
+    """An array to be joined with another one along an axis. A number becomes one element in all other axes."""
+    made = handle_of(part)
+    if made.ndim == 0:
+        shape = extents("diff", handle)
+        made = made.broadcast_to((*shape[:axis], 1, *shape[axis + 1 :]))
+    return Array._of(made)
 
 
 take_numpys_arguments(globals(), __all__)

@@ -7,18 +7,22 @@ inside the function, such as `'str' object cannot be interpreted as an integer`.
 
 from __future__ import annotations
 
+import ast
+import functools
 import inspect
 import os
 import re
 from collections.abc import Callable, Iterable
 from operator import index
-from typing import Any
+from typing import Any, ForwardRef
 
 import numpy as np
 
+from broadloom import _options
 from broadloom._array import Array
 from broadloom._errors import Error, InternalError, NoValuesError
 from broadloom._operators import OverArrays, accepted
+from broadloom._options import EvaluationOptions
 from broadloom._registry import registered
 from broadloom._tracing import PACKAGE, TracerError
 
@@ -27,22 +31,50 @@ _NUMPY = os.path.dirname(np.__file__)
 #: How errors print whose text is their only argument.
 _PLAIN = (BaseException.__str__, AttributeError.__str__)
 
-#: The types of arguments that only NumPy's function of a name takes, and of results.
+#: The types of arguments of NumPy's functions, by their names, and of results.
 _NUMPYS = {
     "a_max": "Array | Number | None",
     "a_min": "Array | Number | None",
+    "axes": "int | tuple[int, ...] | None",
     "axis": "int | tuple[int, ...] | None",
+    "axis1": "int",
+    "axis2": "int",
+    "casting": "Literal['no', 'equiv', 'safe', 'same_kind', 'unsafe']",
+    "correction": "Number",
     "ddof": "Number",
     "decimals": "int",
+    "destination": "int | tuple[int, ...]",
     "dtype": "DTypeLike | None",
+    "indices": "int | Array",
     "initial": "Number | None",
     "k": "int",
     "keepdims": "bool",
+    "max": "Array | Number | None",
+    "min": "Array | Number | None",
     "n": "int | None",
+    "nan": "Number",
+    "neginf": "Number | None",
     "out": "Out | None",
+    "posinf": "Number | None",
+    "repeats": "int | Array",
+    "reps": "int | tuple[int, ...]",
     "shape": "int | tuple[int, ...] | None",
     "shift": "int | tuple[int, ...]",
+    "source": "int | tuple[int, ...]",
     "where": "Array | bool",
+    "window_shape": "int | tuple[int, ...]",
+} | dict.fromkeys(
+    (
+        "a append ar1 ar2 arr atol b condition element fill_value fp mean prepend q rtol test_elements v values x x1 x2 xp y"
+    ).split(),
+    "Array | Number",
+)
+#: In these functions a name has another meaning, or only in them it has this one.
+_NUMPYS_IN: dict[tuple[str, str], str] = {
+    ("ravel", "order"): "Literal['C', 'F', 'A', 'K']",
+    ("rollaxis", "start"): "int",
+    ("take", "mode"): "Literal['raise', 'wrap', 'clip']",
+    ("tensordot", "axes"): "Any",
 }
 
 
@@ -72,6 +104,10 @@ def _is_dtype(value: Any) -> bool:
         return np.dtype(value).kind in "biufc"
     except TypeError:
         return False
+
+
+def _equals(one: str | int, value: Any) -> bool:
+    return isinstance(value, type(one)) and value == one
 
 
 def _is_out(value: Any) -> bool:
@@ -117,8 +153,8 @@ def _parts(annotation: str, names: dict[str, Any]) -> list[tuple[str, Callable[[
         elif part.startswith("Callable["):
             found.append(("a function", callable))
         elif part.startswith("Literal["):
-            values = re.findall(r"[\"']([^\"']+)[\"']", part)
-            found.append((_listed(map(repr, values)), values.__contains__))
+            values = ast.literal_eval(f"[{part[len('Literal[') : -1]}]")
+            found += [(repr(value), functools.partial(_equals, value)) for value in values]
         elif part in names and not isinstance(names[part], type):
             found += _parts(str(names[part]), names)
         elif part in names and names[part].__name__ in _PARTS:
@@ -147,6 +183,8 @@ def _shown(value: Any) -> str:
     if isinstance(value, (Array, np.ndarray)):
         return f"an array of {value.dtype} with {value.ndim} axes"
     text = repr(value)
+    if "\n" in text:
+        return f"of the class {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
@@ -160,6 +198,22 @@ def _unfitting(parameter: inspect.Parameter, value: Any, names: dict[str, Any]) 
         if one is not parameter.default and not any(fits(one) for _, fits in parts):
             advice = "; see asarray" if "Array" in annotation else ""
             return f"`{parameter.name}` is {_shown(one)}, expected {_listed(words for words, _ in parts)}{advice}"
+    return None
+
+
+def _unfitting_option(options: dict[str, Any], said: str) -> str | None:
+    """What is wrong with keywords that are options of an evaluation; None if they fit. `said` is the message of an error, which
+    may say it."""
+    for name, annotation in EvaluationOptions.__annotations__.items():
+        if name not in options:
+            continue
+        value = options[name]
+        text = annotation.__forward_arg__ if isinstance(annotation, ForwardRef) else str(annotation)
+        wrong = _unfitting(_parameter(name, text), value, vars(_options))
+        if wrong is None and "bool" in text and not isinstance(value, bool | None):
+            wrong = f"`{name}` is {_shown(value)}, expected True or False"
+        if wrong is not None:
+            return said if re.match(rf"{name} is .*, expected ", said) else wrong
     return None
 
 
@@ -227,7 +281,10 @@ def refusal(
             if value is None and has_nulls:
                 continue
             parameter = own.parameters.get(argument, signature.parameters[argument])
-            wrong = wrong or _unfitting(parameter, value, function.__globals__)
+            if parameter.kind is parameter.VAR_KEYWORD:
+                wrong = wrong or _unfitting_option(value, str(error))
+            else:
+                wrong = wrong or _unfitting(parameter, value, function.__globals__)
         break
     else:
         if any(p.kind is p.VAR_KEYWORD for p in own.parameters.values()):
@@ -247,23 +304,25 @@ def refusal(
 @registered("refusal_of_numpys")
 def refusal_of_numpys(error: Exception, name: str, arguments: dict[str, Any], operands: tuple[Any, ...]) -> Exception:
     """The error of a failed call of a NumPy function with our arrays, or one about an argument that the function does not
-    take: one of those that mean the same in all of NumPy's functions, or an operand of a universal function."""
+    take: one in the table of NumPy's arguments, or an operand of a universal function. `arguments` are those that the call
+    gives, by their names."""
     if not _is_about_arguments(error):
         return error
     named = [
-        (argument, value, annotation)
-        for argument, annotation in _NUMPYS.items()
-        for value in _given(argument, arguments)
+        (argument, value, _NUMPYS_IN.get((name, argument)) or _NUMPYS.get(argument, "Any"))
+        for argument, value in arguments.items()
     ]
     numbered = [f"x{number}" for number in range(1, len(operands) + 1)] if len(operands) > 1 else ["x"]
     named += [(argument, value, "Array | Number") for argument, value in zip(numbered, operands)]
     for argument, value, annotation in named:
-        parameter = inspect.Parameter(argument, inspect.Parameter.KEYWORD_ONLY, annotation=annotation)
-        wrong = _unfitting(parameter, value, {})
+        wrong = _unfitting(_parameter(argument, annotation), value, {})
+        if argument == "axis" and isinstance(value, list) and "'list' object" in str(error):
+            # Some of NumPy's functions take a list of axes.
+            wrong = f"`axis` is {_shown(value)}, expected an int, a tuple of ints or None"
         if wrong is not None:
             return (ValueError if isinstance(error, ValueError) else TypeError)(f"{name}: {wrong}")
     return error
 
 
-def _given(argument: str, arguments: dict[str, Any]) -> list[Any]:
-    return [arguments[argument]] if argument in arguments else []
+def _parameter(name: str, annotation: str) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation)

@@ -11,9 +11,12 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+
+from broadloom import _core
 from broadloom._array import Array
 from broadloom._core import Handle
-from broadloom._tracing import refuse
+from broadloom._tracing import refuse, tracing
 
 Number = bool | int | float
 
@@ -29,7 +32,10 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 } | {"round": round, "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc}
 
 _COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
-_KINDS = ("bool", "int", "float")
+#: The kinds of numbers, in the order of promotion.
+KINDS = ("bool", "int", "float")
+#: For each kind, a number that stands for a traced one.
+_SAMPLES: dict[str, Number] = {"bool": True, "int": 1, "float": 1.0}
 
 
 class Recorded:
@@ -115,12 +121,12 @@ def _kind(name: str, operands: tuple[Scalar | Number, ...]) -> str:
         return "float"
     if name in ("floor", "ceil", "trunc") or name == "round" and len(operands) == 1:
         return "int"
-    highest = max(_KINDS.index(x._kind if isinstance(x, Scalar) else type(x).__name__) for x in operands)
+    highest = max(KINDS.index(x._kind if isinstance(x, Scalar) else type(x).__name__) for x in operands)
     if name == "round":
-        highest = _KINDS.index(operands[0]._kind if isinstance(operands[0], Scalar) else type(operands[0]).__name__)
+        highest = KINDS.index(operands[0]._kind if isinstance(operands[0], Scalar) else type(operands[0]).__name__)
     if name in ("and_", "or_", "xor"):
-        return _KINDS[highest]
-    return _KINDS[max(highest, 1)]
+        return KINDS[highest]
+    return KINDS[max(highest, 1)]
 
 
 class Scalar(Array):
@@ -135,8 +141,19 @@ class Scalar(Array):
     _shown: str
     _tape: Tape
 
+    def widened(self, kind: str) -> Scalar:
+        """The number as an int or a float. The kind is not lower than that of the number."""
+        return self._tape.record("mul", (self, 1.0)) if kind == "float" else self._tape.record("add", (self, 0))
+
     def _refuse(self, what: str) -> NoReturn:
         refuse(what, scalar=self._shown)
+
+    def sample(self) -> Handle:
+        """A literal of the same kind, which promotes like the number."""
+        return Handle.number(_SAMPLES[self._kind])
+
+    def _operand(self) -> Handle:
+        return self.sample() if tracing.probes else self._handle
 
     def __bool__(self) -> bool:
         self._refuse("bool")
@@ -175,6 +192,13 @@ class Scalar(Array):
 
     def __trunc__(self) -> Scalar:
         return self._tape.record("trunc", (self,))
+
+
+def in_dtype(scalar: Scalar, dtype: np.dtype[Any], by_numpy: bool) -> Handle:
+    """A traced number in the dtype that a literal takes when it is combined with this one. A number that the dtype can't
+    represent is an error at the call."""
+    zero = Handle.full((), 0, dtype)
+    return _core.apply("where", True, scalar._operand(), zero, numpy_promotion=by_numpy)
 
 
 def _is_number(x: Any) -> bool:

@@ -34,7 +34,7 @@ class Structure:
             elif kind == "constant":
                 made.append(what)
             else:
-                count = len(what) if kind == "dict" else what[1] if kind == "named" else what
+                count = _count(kind, what)
                 parts = made[len(made) - count :]
                 del made[len(made) - count :]
                 if kind == "tuple":
@@ -54,6 +54,13 @@ class Structure:
     def is_one_leaf(self) -> bool:
         """Whether the return value is the first result alone."""
         return self.pieces == (("leaf", 0),)
+
+
+def _count(kind: str, what: Any) -> int:
+    """The number of parts of a piece: of a container, or 0."""
+    if kind in ("leaf", "number", "constant"):
+        return 0
+    return len(what) if kind == "dict" else what[1] if kind == "named" else what
 
 
 def taken_apart(value: Any, leaf: Callable[[Any], Piece]) -> Structure:
@@ -94,3 +101,36 @@ def mapped(value: Any, function: Callable[[Any], Any]) -> Any:
         return ("leaf", len(leaves) - 1)
 
     return taken_apart(value, leaf)(leaves)
+
+
+def matched(structure: Structure, like: Structure) -> list[int] | None:
+    """The leaves of one structure in the order of another, which has the same containers. The keys of dicts may have
+    another order. None for different structures."""
+    order: list[int] = []
+    waiting = [(_tree(structure), _tree(like))]
+    while waiting:
+        (kind, what, parts), (of_kind, of_what, of_parts) = waiting.pop()
+        if kind == of_kind == "leaf":
+            order.append(what)
+        elif kind == of_kind == "dict" and what != of_what and set(what) == set(of_what):
+            named = dict(zip(what, parts, strict=True))
+            waiting.extend((named[key], part) for key, part in reversed(list(zip(of_what, of_parts, strict=True))))
+        elif (kind, what) == (of_kind, of_what):
+            waiting.extend(reversed(list(zip(parts, of_parts, strict=True))))
+        else:
+            return None
+    return order
+
+
+#: A node of a structure: the kind and the object of its piece, and its parts.
+_Node = tuple[str, Any, list[Any]]
+
+
+def _tree(structure: Structure) -> _Node:
+    made: list[_Node] = []
+    for kind, what in structure.pieces:
+        count = _count(kind, what)
+        parts = made[len(made) - count :]
+        del made[len(made) - count :]
+        made.append((kind, what, parts))
+    return made[0]

@@ -387,6 +387,9 @@ def transformed(function: Callable[..., Any], x: Any, **options: Any) -> np.ndar
         raise TypeError(f"{name}: does not take {values.dtype}")
     if options.get("s") is not None and options["axes"] is None:
         options["axes"] = range(-len(options["s"]), 0)
+    along = (options["axis"],) if "axis" in options else options["axes"] or ()
+    for axis in along:
+        one_axis(name, axis, values.ndim)
     made: np.ndarray = function(values, **options)
     return made
 

@@ -11,8 +11,11 @@ import linecache
 import os
 import sys
 import threading
-from types import TracebackType
+from collections.abc import Callable
+from types import FrameType, TracebackType
 from typing import Any, NoReturn
+
+import numpy as np
 
 from broadloom._core import Handle
 from broadloom._errors import NoValuesError
@@ -20,11 +23,17 @@ from broadloom._errors import NoValuesError
 #: The folder of the package's own files, as code objects name it.
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
+#: NumPy's folder.
+NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
+
 #: Requests made through a method of a traced array, as opposed to a function that computes.
 _CONVERSIONS = frozenset(("bool", "int", "float", "complex", "item", "format", "len", "iteration"))
 
 #: The functions that operators compute at once by, as users call them.
 _FUNCTIONS = dict.fromkeys(("__matmul__", "__rmatmul__", "__imatmul__"), "matmul")
+
+#: What is asked for by `numpy.add(x, 1, out=memory)` and `memory += x`.
+_WRITING = "writing to an array of NumPy's, by `out=` or an in-place operator,"
 
 #: Advice for a conversion to a number.
 _UNCONVERTED = "use functions of broadloom, not of `math`, and convert the result outside of the function"
@@ -35,6 +44,8 @@ _INSTEAD = {
     "float": _UNCONVERTED,
     "complex": _UNCONVERTED,
     "item": "index the array instead (`x[0]`), and take the number of the result outside of the function",
+    _WRITING: "return the result, and pass `out=` to the compiled function",
+    "pickling": "return the array, and pickle the result outside of the function",
     "an array of NumPy's": "use functions of broadloom or NumPy on the array itself, or convert the result outside of the function",
 }
 
@@ -61,9 +72,10 @@ class ExtentNeeded(BaseException):
 
 
 class Tracing(threading.local):
-    """The number of nested traces in this thread."""
+    """The number of nested traces in this thread, and of nested calls by which a loop finds the dtypes of its state."""
 
     depth = 0
+    probes = 0
 
 
 tracing = Tracing()
@@ -134,39 +146,81 @@ def refuse(what: str, *, scalar: str | None = None, advice: str | None = None) -
     """Raises TracerError: `what` was requested of a traced array, or of the traced number that is the argument
     `scalar`. `advice` states what to write instead."""
     frame, called = sys._getframe(1), ""
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        called = frame.f_code.co_name
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((PACKAGE, NUMPY)):
+        if frame.f_code.co_filename.startswith(PACKAGE):
+            called = _name_of(frame) or frame.f_code.co_name
         frame = frame.f_back
     called = _FUNCTIONS.get(called, called)
     if scalar is None and advice is None and what not in _CONVERSIONS and _is_public(called):
-        what = f"`{called}`, which computes at once,"
+        what = _computing(called)
     if what == "iteration":
         what, advice = (
             "iteration, or unpacking,",
-            "index the array instead (`x[0]`), if its extents are known to the function",
+            "use broadloom.sum, max, any and the like, or index the array (`x[0]`), if its extents are known to the function",
         )
     raise _error(what, frame.f_code.co_filename, frame.f_lineno, scalar, advice)
 
 
 def converted(error: Exception) -> TracerError | None:
-    """The TracerError for an engine error which says that a traced array has no values; None for other errors."""
+    """The TracerError for an engine error which says that a traced array has no values, and for an error of NumPy's that a
+    TracerError has caused; None for other errors."""
+    if isinstance(error.__cause__, TracerError) and _raised_by_numpy(error):
+        return _of_item(error)
     if not isinstance(error, NoValuesError):
         return None
     place, called = error.__traceback__, ""
     at: TracebackType | None = place
     while at is not None:
-        if not at.tb_frame.f_code.co_filename.startswith(PACKAGE):
+        code = at.tb_frame.f_code
+        if not code.co_filename.startswith((PACKAGE, NUMPY)):
             place, called = at, ""
-        elif not called and _is_public(at.tb_frame.f_code.co_name):
-            called = at.tb_frame.f_code.co_name
+        elif not called and code.co_filename.startswith(PACKAGE):
+            name = _name_of(at.tb_frame) or code.co_name
+            called = name if _is_public(name) else ""
         at = at.tb_next
     assert place is not None
-    what = f"`{called}`, which computes at once," if called else "its code"
+    what = _computing(called) if called else "its code"
     return _error(what, place.tb_frame.f_code.co_filename, place.tb_lineno, None, None)
 
 
+def _raised_by_numpy(error: Exception) -> bool:
+    """Whether the C code of NumPy has raised an error for the item of one of its arrays: `out[0] = x[0]`, with `out` of NumPy."""
+    return type(error) is ValueError and str(error).startswith("setting an array element")
+
+
+def _of_item(error: Exception) -> TracerError:
+    place = error.__traceback__
+    assert place is not None
+    while place.tb_next is not None:
+        place = place.tb_next
+    advice = "compute the elements of the result by functions of arrays, or set them outside of the function"
+    what = "setting an element of an array of NumPy's"
+    return _error(what, place.tb_frame.f_code.co_filename, place.tb_lineno, None, advice)
+
+
+def name_of_numpys(function: Callable[..., Any]) -> str:
+    """The name by which users call a function of NumPy, such as `numpy.linalg.norm`."""
+    module = getattr(function, "__module__", "")
+    return f"{module if module in ('numpy.linalg', 'numpy.fft') else 'numpy'}.{function.__name__}"
+
+
+def _name_of(frame: FrameType) -> str | None:
+    """The name of NumPy's function for which a frame runs, or `out=` if its result is to be written to memory."""
+    of, code = frame.f_locals, frame.f_code.co_name
+    if code == "array_ufunc":
+        return "out=" if of["given"].get("out") is not None else name_of_numpys(of["ufunc"])
+    return name_of_numpys(of["function"]) if code == "array_function" else None
+
+
+def _computing(called: str) -> str:
+    """What a function asks for, whose name is given."""
+    return _WRITING if called == "out=" else f"`{called}`, which computes at once,"
+
+
 def _is_public(name: str) -> bool:
-    """Whether a function of the package is public."""
+    """Whether a function of the package or of NumPy is public."""
+    if name == "out=" or name.startswith("numpy."):
+        return True
     return name.isidentifier() and not name.startswith("_") and name not in ("array_function", "array_ufunc")
 
 

@@ -22,8 +22,8 @@ from broadloom._errors import VectorizeError
 from broadloom._introductions import introduce
 from broadloom._jit import JitFunction
 from broadloom._operators import operand
-from broadloom._options import EvaluationOptions
-from broadloom._scalars import Scalar
+from broadloom._options import EvaluationOptions, check_names
+from broadloom._scalars import Scalar, in_dtype
 from broadloom._structure import mapped
 from broadloom._tracebacks import shows_users_lines
 from broadloom._vectorize_expressions import Path, arguments_of
@@ -143,7 +143,7 @@ def _value(function: str, name: str, x: Any) -> Value:
 def _in_dtype(given: Any, value: Value, dtype: np.dtype[Any]) -> Handle:
     """An argument in the dtype of a signature. A number that the dtype can't represent is an error at the call."""
     if isinstance(given, Scalar) and dtype != BOOL:
-        return _core.apply("where", True, given._handle, Handle.full((), 0, dtype), numpy_promotion=True)
+        return in_dtype(given, dtype, by_numpy=True)
     return cast(value, dtype)
 
 
@@ -255,11 +255,10 @@ def vectorize(
     >>> root(bl.asarray([4, 9]))
     Array([2., 3.], dtype=float64)
     """
-    unknown = next((name for name in options if name not in EvaluationOptions.__annotations__), None)
-    if unknown is not None:
-        known = ", ".join(EvaluationOptions.__annotations__)
-        raise TypeError(f"vectorize: there is no option `{unknown}`; there are {known}")
-    given = {name: value for name, value in options.items() if value is not None}
+    check_names("vectorize", options)
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    # Raises an error for an invalid option.
+    Kernel.parse("true", **given)
     if callable(function):
         return _made(function, None, given)
     signatures = None if function is None else _signatures(function)
@@ -273,7 +272,6 @@ def vectorize(
 def _made(function: Function, signatures: Signatures | None, options: dict[str, Any]) -> VectorizedFunction:
     if not callable(function):
         raise TypeError(f"vectorize: `function` is {type(function).__name__}, expected a function")
-    Kernel.parse("true", **options)
     source = Source(function)
     if "out" in source.parameters:
         raise ValueError(f"{source.name} has a parameter `out`, which is the array that a call writes to")

@@ -26,6 +26,13 @@ from broadloom._through_numpy import QRResult, computable, matmul, several, tens
 from broadloom._views import read_only
 
 if TYPE_CHECKING:
+    from numpy.linalg import LinAlgError as LinAlgError
+    from numpy.linalg import cond as cond
+    from numpy.linalg import lstsq as lstsq
+    from numpy.linalg import multi_dot as multi_dot
+    from numpy.linalg import norm as norm
+    from numpy.linalg import tensorinv as tensorinv
+    from numpy.linalg import tensorsolve as tensorsolve
     from numpy.typing import DTypeLike
 
 __all__ = [
@@ -218,3 +225,16 @@ def _tolerance(rtol: float | Array | None, x: Array) -> Any:
 
 
 take_numpys_arguments(globals(), __all__, np.linalg)
+
+#: The names of `numpy.linalg` that the standard lacks. Its functions accept arrays.
+_NUMPYS = ("LinAlgError", "cond", "lstsq", "multi_dot", "norm", "tensorinv", "tensorsolve")
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name in _NUMPYS:
+            return getattr(np.linalg, name)
+        raise AttributeError(f"module 'broadloom.linalg' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_NUMPYS})

@@ -3,7 +3,7 @@
 use broadloom::{Array, Error, ErrorKind, Port};
 use numpy::PyUntypedArray;
 use pyo3::Borrowed;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
@@ -83,14 +83,14 @@ impl Kernel {
         let ports = self.kernel.inputs();
         if positional.len() > ports.len() {
             let (wanted, given) = (ports.len(), positional.len());
-            return Err(PyTypeError::new_err(format!("the kernel takes {wanted} inputs, not {given}")));
+            return Err(PyTypeError::new_err(format!("kernel: it has {wanted} inputs, not {given}")));
         }
         for (port, value) in ports.iter().zip(positional) {
             all.set_item(&port.name, value)?;
         }
         for (name, value) in named.into_iter().flatten() {
             if all.contains(&name)? {
-                return Err(PyTypeError::new_err(format!("the input `{name}` is given twice")));
+                return Err(PyTypeError::new_err(format!("kernel: the input `{name}` is given twice")));
             }
             all.set_item(name, value)?;
         }
@@ -99,22 +99,31 @@ impl Kernel {
             name.extract::<&str>().map_or(true, |name| !ports.iter().any(|port| port.name == name))
         });
         if let Some(name) = unknown {
-            let why = format!("the kernel has no input `{name}`; its inputs are {}", known());
+            let why = format!("kernel: there is no input `{name}`; its inputs are {}", known());
             return Err(PyTypeError::new_err(why));
         }
         let asarray = py.import("numpy")?.getattr("asarray")?;
         let of = |port: &Port| {
             let Some(value) = all.get_item(&port.name)? else {
-                let why =
-                    format!("the input `{}` is missing; the kernel's inputs are {}", port.name, known());
+                let why = format!("kernel: the input `{}` is missing; its inputs are {}", port.name, known());
                 return Err(PyTypeError::new_err(why));
             };
             // An object with a dtype must have the kernel's; numbers and sequences are converted to it.
             let made = match value.hasattr("dtype")? {
-                true => asarray.call1((value,))?,
-                false => asarray.call1((value, dtype::numpy(py, port.dtype)?))?,
+                true => asarray.call1((&value,)),
+                // NumPy would convert it to NaN.
+                false if value.is_none() => Err(PyTypeError::new_err("None is no number")),
+                false => asarray.call1((&value, dtype::numpy(py, port.dtype)?)),
             };
-            Ok(made.cast_into::<PyUntypedArray>()?)
+            made.and_then(|made| Ok(made.cast_into::<PyUntypedArray>()?)).map_err(|error| {
+                if !error.is_instance_of::<PyTypeError>(py) && !error.is_instance_of::<PyValueError>(py) {
+                    return error;
+                }
+                let (name, dtype, given) = (&port.name, port.dtype, value.get_type());
+                let why =
+                    format!("kernel: the input `{name}` is {dtype}, which {given} does not become: {error}");
+                PyTypeError::new_err(why)
+            })
         };
         ports.iter().map(of).collect()
     }

@@ -49,7 +49,7 @@ mod _core {
     #[pymodule_export]
     use super::kernel::Kernel;
     #[pymodule_export]
-    use super::loops::{cond, fori_loop, scan, while_loop};
+    use super::loops::{cond, fori_loop, reduce, scan, while_loop};
     #[pymodule_export]
     use super::measure::engine_seconds;
     #[pymodule_export]

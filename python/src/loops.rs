@@ -1,4 +1,4 @@
-//! Loops, conditionals and scans whose functions are Python functions.
+//! Loops, conditionals, scans and reductions whose functions are Python functions.
 //!
 //! The functions are called with handles that have no values, and return handles or numbers. An exception of theirs is raised as
 //! it is. A number that a kernel receives when it runs may be an initial value: like a literal, it takes the dtype that the body
@@ -97,6 +97,22 @@ pub fn scan(
     })
 }
 
+/// Reduces values together along an axis. The function takes a list with the left elements and the right ones, and returns a list
+/// with one of each value.
+#[pyfunction]
+pub fn reduce(
+    combine: &Bound<'_, PyAny>,
+    identity: Vec<Bound<'_, PyAny>>,
+    values: Vec<Bound<'_, PyAny>>,
+    axis: isize,
+) -> PyResult<Vec<Handle>> {
+    let mut of = PythonLoop::new(combine.py(), "reduce", identity)?;
+    let values = values.iter().map(|value| of.bound(value)).collect::<PyResult<Vec<_>>>()?;
+    let called =
+        |left: &[Array<'static>], right: &[Array<'static>]| of.call(combine, &[left, right].concat());
+    of.run(&|identity| broadloom::try_reduce(&called, identity, &values, axis))
+}
+
 /// A function that builds a loop from its initial state.
 type Build<'b> = dyn Fn(&[Array<'static>]) -> broadloom::Result<Vec<Array<'static>>> + 'b;
 
@@ -139,7 +155,7 @@ impl<'py> PythonLoop<'py> {
         Ok(PythonLoop { py, name, state, parameters, by_numpy, depth, failed })
     }
 
-    /// A bound of a range, a predicate, or an input of a scan.
+    /// A bound of a range, a predicate, or an input of a scan or reduction.
     fn bound(&mut self, given: &Bound<'py, PyAny>) -> PyResult<Array<'static>> {
         let operand = operand(given)?;
         self.by_numpy |= operand.by_numpy;

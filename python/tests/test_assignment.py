@@ -291,3 +291,30 @@ def test_an_operator_in_place_gives_a_view_values_of_its_own() -> None:
 def test_elements_of_traced_arrays_are_not_set_through_views() -> None:
     with pytest.raises(bl.TracerError, match="setting elements"):
         bl.jit(lambda x: x[0].__setitem__(0, 1))(np.ones((2, 2)))
+
+
+@pytest.mark.parametrize(
+    "key", [2, -1, slice(1, 4), slice(None, None, -2), [0, 3], np.array([True, False] * 3)], ids=repr
+)
+def test_elements_of_flat_are_set(key: Any) -> None:
+    theirs = np.arange(6.0).reshape(2, 3)
+    ours = bl.asarray(theirs.copy())
+    for x in (ours, theirs):
+        x.flat[key] = 9
+        x.T.flat[0] = 7
+    assert np.array_equal(np.asarray(ours), theirs)
+    assert np.array_equal(np.asarray(ours.flat[key]), theirs.flat[key])
+
+
+def test_flat_is_numpys_iterator() -> None:
+    theirs = np.arange(6.0).reshape(2, 3)
+    ours = bl.asarray(theirs.copy()) + 0
+    flat = ours.flat
+    assert next(flat) == 0.0 and next(flat) == 1.0 and list(flat) == [2.0, 3.0, 4.0, 5.0]
+    assert len(ours.flat) == 6 and np.array_equal(np.asarray(ours.flat), theirs.flat)
+    assert ours.flat.copy().tolist() == list(range(6))
+    for x in (ours, theirs):
+        x.flat = [1, 2]
+    assert np.array_equal(np.asarray(ours), theirs)
+    with pytest.raises(IndexError):
+        ours.flat[9] = 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import os
+import pickle
 import subprocess
 import sys
 import traceback
@@ -48,6 +49,43 @@ def test_methods_and_functions_of_other_libraries_are_hinted_at(name: str) -> No
     assert not hasattr(bl.asarray([1]), "nothing")
     with pytest.raises(AttributeError, match="nothing'$"):
         _ = bl.asarray([1]).nothing
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "words"),
+    [
+        (bl.asarray([1]), "exp", "broadloom.exp is a function of arrays"),
+        (bl.asarray([1]), "median", "broadloom.median is a function of arrays"),
+        (bl.asarray([1]), "ptp", "broadloom.ptp is a function of arrays"),
+        (bl.asarray([1]), "put", "broadloom.put is a function of arrays"),
+        (bl.asarray([1]), "strides", "numpy.asarray(x).strides"),
+        (bl.asarray([1]), "at", "`x[key] = value`"),
+        (bl.asarray([1]), "resize", "broadloom.reshape(x, shape)"),
+        (bl, "fromiter", "numpy.fromiter is NumPy's alone; see asarray"),
+        (bl, "nothing", "module 'broadloom' has no attribute 'nothing'"),
+        (bl.linalg, "nothing", "module 'broadloom.linalg' has no attribute 'nothing'"),
+    ],
+)
+def test_names_of_numpys_that_are_elsewhere_are_hinted_at(where: Any, name: str, words: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(where, name)
+    assert str(caught.value).endswith(words) or f"; {words}" in str(caught.value)
+    if where is bl:
+        assert {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
+
+
+def test_the_shape_is_not_set() -> None:
+    x = bl.asarray(np.zeros((2, 3)))
+    with pytest.raises(AttributeError, match=r"write x = x\.reshape\(shape\)"):
+        x.shape = (6,)
+
+
+def test_asking_for_an_attribute_imports_nothing() -> None:
+    code = "import sys, broadloom as bl; hasattr(bl.asarray(1), 'dask'), hasattr(bl.asarray(1), 'random')"
+    made = subprocess.run(
+        [sys.executable, "-c", f"{code}; print('broadloom.dask' in sys.modules)"], stdout=subprocess.PIPE
+    )
+    assert made.stdout.split() == [b"False"]
 
 
 def test_functions_of_other_libraries_are_hinted_at() -> None:
@@ -167,10 +205,13 @@ def test_a_kernel_returns_as_many_results_as_it_has() -> None:
 @pytest.mark.parametrize(
     ("args", "kwargs", "words"),
     [
-        ((), {}, "the input `x` is missing; the kernel's inputs are `x`, `k`"),
-        (([1.0],), {"x": [1.0]}, "the input `x` is given twice"),
+        ((), {}, "kernel: the input `x` is missing; its inputs are `x`, `k`"),
+        (([1.0],), {"x": [1.0]}, "kernel: the input `x` is given twice"),
+        ((None, 1.0), {}, "kernel: the input `x` is float64"),
+        (("a", 1.0), {}, "could not convert string to float: 'a'"),
+        (([1.0], 1j), {}, "kernel: the input `k` is "),
         (([1.0],), {"z": 1}, "no input `z`; its inputs are `x`, `k`"),
-        (([1.0], 1, 2), {}, "takes 2 inputs, not 3"),
+        (([1.0], 1, 2), {}, "kernel: it has 2 inputs, not 3"),
         (({"x": [1.0], 3: 1},), {}, "no input `3`"),
         ((np.array([1], "i1"), 1), {}, "int8"),
     ],
@@ -191,6 +232,18 @@ def set_an_element(x: Any) -> Any:
     return x
 
 
+def set_an_element_of_numpys(x: Any) -> Any:
+    out = np.zeros(2)
+    out[0] = x[0, 0]
+    return out
+
+
+def add_to_numpys(x: Any) -> Any:
+    out = np.zeros((2, 2))
+    out += x
+    return out
+
+
 def unpack(x: Any) -> Any:
     a, b = x
     return a + b
@@ -201,15 +254,25 @@ def unpack(x: Any) -> Any:
     [
         (lambda x: np.sort(x), "`numpy.sort`", "call it outside"),
         (lambda x: bl.argsort(x), "`argsort`", "call it outside"),
-        (lambda x: np.stack([x, x]), "`stack`", "call it outside"),
+        (lambda x: np.stack([x, x]), "`numpy.stack`", "call it outside"),
+        (lambda x: np.hstack([x, x]), "`numpy.hstack`", "call it outside"),
+        (lambda x: np.allclose(x, 1), "`numpy.allclose`", "call it outside"),
+        (lambda x: np.linalg.norm(x), "`numpy.linalg.norm`", "call it outside"),
+        (lambda x: np.fft.fft(x), "`numpy.fft.fft`", "call it outside"),
+        (lambda x: np.vectorize(abs)(x), "an array of NumPy's", "functions of broadloom or NumPy"),
+        (set_an_element_of_numpys, "setting an element of an array of NumPy's", "functions of arrays"),
+        (add_to_numpys, "writing to an array of NumPy's, by `out=` or an in-place operator,", "compiled function"),
+        (lambda x: np.add(x, 1, out=np.zeros((2, 2))), "writing to an array of NumPy's", "pass `out=`"),
+        (lambda x: pickle.dumps(x), "pickling", "outside of the function"),
         (lambda x: bl.concat([x, x]), "`concat`", "call it outside"),
         (lambda x: x @ x, "`matmul`", "call it outside"),
-        (lambda x: np.eye(2) @ x, "`matmul`", "call it outside"),
+        (lambda x: np.eye(2) @ x, "`numpy.matmul`", "call it outside"),
         (lambda x: x[x > 1], "an array as an index", r"where\(mask, x, other\)"),
         (lambda x: x[[0, 1]], "an array as an index", r"where\(mask, x, other\)"),
         (set_an_element, "setting elements", r"where\(condition, value, x\)"),
         (lambda x: x[0].__setitem__(0, 1), "setting elements", r"where\(condition, value, x\)"),
         (unpack, "iteration, or unpacking,", "index the array"),
+        (lambda x: sum(x), "iteration, or unpacking,", "broadloom.sum"),
         (lambda x: 1 if x > 0 else 2, "a branch, or bool,", "where"),
     ],
 )

@@ -190,3 +190,14 @@ def test_results_have_the_names_of_the_standard() -> None:
 def test_complex_results_are_refused_by_name(name: str) -> None:
     with pytest.raises(NotImplementedError, match=f"linalg.{name}: .*complex.*symmetric"):
         getattr(linalg, name)(bl.asarray([[0.0, 1.0], [-1.0, 0.0]]))
+
+
+def test_the_rest_of_numpys_functions_is_there() -> None:
+    x = np.array([[4.0, 1.0], [2.0, 3.0]])
+    assert float(bl.linalg.norm(bl.asarray(x))) == np.linalg.norm(x)
+    assert isinstance(bl.linalg.cond(bl.asarray(x)), bl.Array)
+    solution = bl.linalg.lstsq(bl.asarray(x), bl.asarray([1.0, 2.0]))[0]
+    np.testing.assert_array_equal(np.asarray(solution), np.linalg.lstsq(x, [1.0, 2.0])[0])
+    with pytest.raises(bl.linalg.LinAlgError):
+        bl.linalg.inv(bl.asarray(np.zeros((2, 2))))
+    assert {name for name in np.linalg.__all__ if name not in dir(bl.linalg)} == set()

@@ -107,6 +107,139 @@ def test_numbers_take_the_dtype_of_the_body() -> None:
         assert found.dtype == np.float32 and found.tolist() == expected
 
 
+V = np.array([1, 2], "f4")
+INTS = np.array([1, 2], "i4")
+
+
+@pytest.mark.parametrize(
+    "function, v, n, expected",
+    [
+        (lambda v, n: bl.while_loop(lambda s: s < 5, lambda s: s * n + v, 0.0), V, 1.0, [5, 6]),
+        (lambda v, n: bl.while_loop(lambda s: s < 5, lambda s: v + n * s, 0), V, 1, [5, 6]),
+        (lambda v, n: bl.while_loop(lambda s: s < 5, lambda s: bl.maximum(s, n) + v, 0.0), V, 1.0, [5, 5]),
+        (lambda v, n: bl.while_loop(lambda s: s[0] < 5, lambda s: (s[0] + v, n), (v, v * 0))[1], V, 0.5, [0.5, 0.5]),
+        (lambda v, n: bl.fori_loop(0, 3, lambda i, s: s * n + v, 0.0), V, 2.0, [7, 14]),
+        (lambda v, n: bl.fori_loop(n, v, lambda i, s: i, -1), INTS, 0, [0, 1]),
+        (lambda v, n: bl.fori_loop(-v, n, lambda i, s: s + i, 0), INTS, 2, [0, -2]),
+        (lambda v, n: bl.scan(lambda s, x: (s * n + x, None), 0.0, v)[0], V, 2.0, 4),
+        (lambda v, n: bl.scan(lambda s, x: (s + x, s * n), 0.0, v)[1], V, 2.0, [0, 2]),
+        (lambda v, n: bl.cond(v > 1, lambda: n, lambda: v), V, 5.0, [1, 5]),
+        (lambda v, n: bl.cond(v > 1, lambda: (v, n), lambda: (n * 2, v))[0], V, 5.0, [10, 2]),
+        (lambda v, n: bl.cond(v > 1, lambda x, y: x, lambda x, y: y, n, v), INTS, 5, [1, 5]),
+    ],
+)  # fmt: skip
+def test_a_number_that_a_traced_function_receives_promotes_like_a_literal(
+    function: Any, v: Any, n: Any, expected: Any
+) -> None:
+    compiled = bl.jit(function)
+    found = compiled(v, n)
+    assert (found.dtype, found.tolist()) == (v.dtype, expected)
+    literal = function(bl.asarray(v), n)
+    assert (literal.dtype, literal.tolist()) == (v.dtype, expected)
+    # No attempt to find the dtypes leaves an input of another dtype behind.
+    assert {dtype for _, dtype, _ in compiled.entries()[0].kernel.inputs} == {v.dtype}
+
+
+def test_numpys_functions_take_numbers_of_a_state_as_numbers() -> None:
+    def last(v: Any, n: Any) -> Any:
+        return bl.while_loop(lambda s: s < 5, lambda s: np.add(np.multiply(s, v), n), 0.0)
+
+    # 0, 1, …, 5 and 0, 1, 3, 7
+    for found in [last(bl.asarray(V), 1.0), bl.jit(last)(V, 1.0)]:
+        assert (found.dtype, found.tolist()) == (np.float32, [5, 7])
+
+
+def test_a_number_that_does_not_fit_is_an_error_at_the_call() -> None:
+    x = np.array([1, 2], "i1")
+    for function in [
+        lambda x, n: bl.cond(x > 1, lambda: n, lambda: x),
+        lambda x, n: bl.while_loop(lambda s: s < 9, lambda s: s + x + n, 0),
+    ]:
+        compiled = bl.jit(function)
+        assert compiled(x, 7).dtype == np.int8
+        with pytest.raises(bl.LiteralError, match="1000 cannot be represented as int8"):
+            compiled(x, 1000)
+
+
+@pytest.mark.parametrize(
+    "state, body",
+    [
+        ((0, 1), lambda s: (s[1] + 1, s[0] * 0.5)),
+        ((0, 1.5), lambda s: (s[1], s[0])),
+        ((0, 0, 1.5), lambda s: (s[1], s[2], s[0])),
+        ((False, 2), lambda s: (s[1], s[0])),
+        ((True, 1, 0.5), lambda s: (s[1], s[2], s[0])),
+    ],
+)
+def test_numbers_that_change_places_find_their_dtypes(state: Any, body: Any) -> None:
+    expected = state
+    for _ in range(4):
+        expected = body(expected)
+    kind = bl.float64 if float in map(type, expected) else bl.int64
+
+    def last(*state: Any) -> Any:
+        return bl.while_loop(lambda s: s[0] > -1, body, state, limit=4)
+
+    scanned = bl.scan(lambda s, _: (body(s), None), state, length=4)[0]
+    counted, n = bl.while_loop(lambda s: s[0] > -1, body, state, limit=4, counts=True)
+    assert n.item() == 4
+    for found in [
+        last(*state),
+        bl.jit(last)(*state),
+        scanned,
+        counted,
+        bl.fori_loop(0, 4, lambda i, s: body(s), state),
+    ]:
+        assert [x.dtype for x in found] == [kind] * len(state)
+        assert [x.item() for x in found] == [float(x) for x in expected]
+
+
+def test_numbers_change_places_in_a_loop_of_a_loop() -> None:
+    def body(s: Any) -> Any:
+        return s[1] + 1, s[0] * 0.5
+
+    expected: Any = (0, 1)
+    for _ in range(6):
+        expected = body(expected)
+
+    def last(a: Any, b: Any) -> Any:
+        return bl.fori_loop(0, 2, lambda i, s: bl.fori_loop(0, 3, lambda j, t: body(t), s), (a, b))
+
+    for found in [last(0, 1), bl.jit(last)(0, 1)]:
+        assert [(x.dtype, x.item()) for x in found] == [(bl.float64, value) for value in expected]
+
+
+def test_the_dtype_of_an_array_in_a_state_does_not_change() -> None:
+    x = bl.asarray([1, 2])
+    with pytest.raises(bl.DTypeError, match="carried value 1 is int64, but becomes float64"):
+        bl.while_loop(lambda s: s[0] < 5, lambda s: (s[1] + 1, s[0] * 0.5), (0, x))
+
+
+def test_the_keys_of_dicts_may_have_another_order() -> None:
+    x = bl.asarray([1.0, 2.0])
+    start = {"a": x, "b": {1: 0.0, "c": (x * 10, x * 100)}}
+
+    def body(s: Any) -> Any:
+        inner = {"c": (s["b"]["c"][0], s["a"]), 1: s["b"][1] + 1}
+        return {"b": inner, "a": s["a"] * 2}
+
+    for found in [
+        bl.while_loop(lambda s: s["a"] < 4, body, start),
+        bl.fori_loop(0, bl.asarray([2, 1]), lambda i, s: body(s), start),
+        bl.cond(x > 0, lambda: bl.fori_loop(0, bl.asarray([2, 1]), lambda i, s: body(s), start), lambda: body(start)),
+    ]:
+        assert list(found) == ["a", "b"] and list(found["b"]) == [1, "c"]
+        assert found["a"].tolist() == [4.0, 4.0] and found["b"][1].tolist() == [2.0, 1.0]
+        assert [part.tolist() for part in found["b"]["c"]] == [[10.0, 20.0], [2.0, 2.0]]
+    last, outputs = bl.scan(lambda s, x: ({"q": x, "p": s["p"] + x}, {"z": x, "y": s["q"]}), {"p": 0.0, "q": 0.0}, x)
+    assert last["p"].item() == 3.0 and last["q"].item() == 2.0
+    assert outputs["z"].tolist() == [1.0, 2.0] and outputs["y"].tolist() == [0.0, 1.0]
+    with pytest.raises(TypeError, match=r"the state is \{'a': ·, 'b': ·\}, but the body returns \{'b': ·, 'c': ·\}"):
+        bl.while_loop(lambda s: s["a"] < 4, lambda s: {"b": s["b"], "c": s["a"]}, {"a": x, "b": x})
+    with pytest.raises(TypeError, match=r"one function returns \{'a': \(·,\)\}, the other \{'a': \[·\]\}"):
+        bl.cond(x > 0, lambda: {"a": (x,)}, lambda: {"a": [x]})
+
+
 def test_a_range_is_a_loop_over_its_integers() -> None:
     n = bl.asarray([0, 1, 5, -3])
     total = bl.fori_loop(-2, n, lambda i, total: total + i, 0)
@@ -170,7 +303,8 @@ X = bl.asarray([1.0, 2.0])
         (lambda: bl.while_loop(lambda s: s[0] < 1, lambda s: [s[0]], (X,)), TypeError, r"the state is \(·,\), but the body returns \[·\]"),
         (lambda: bl.while_loop(lambda x: x < 1, lambda x: None, X), TypeError, "expected an array"),
         (lambda: bl.while_loop(lambda x: x < 1, lambda x: x, "y"), TypeError, "while_loop: state: expected an array"),
-        (lambda: bl.while_loop(lambda x: "y", lambda x: x, X), TypeError, "expected an array"),
+        (lambda: bl.while_loop(lambda x: "y", lambda x: x, X), TypeError, "the condition's result: expected an array"),
+        (lambda: bl.while_loop(lambda x: (x > 1, x > 2), lambda x: x, X), TypeError, r"the condition returns \(·, ·\)"),
         (lambda: bl.while_loop(lambda x: x < 1, lambda x: x, ()), (TypeError, ValueError), "there is no carried value"),
         (lambda: bl.while_loop(lambda x: x < 1, lambda x: x, X, limit=-1), ValueError, "the limit is -1"),
         (lambda: bl.while_loop(lambda x: x < 1, lambda x: x, X, limit=1.5), TypeError, "`limit` is 1.5, expected an int or None"),
@@ -349,8 +483,12 @@ def test_states_inputs_and_outputs_of_scans_are_trees() -> None:
 @pytest.mark.parametrize(
     ("build", "error", "words"),
     [
-        (lambda: bl.scan(lambda s, x: s, 0.0, X), TypeError, "scan: the step returns a Array, but must return a tuple"),
-        (lambda: bl.scan(lambda s, x: ((s, s), x), 0.0, X), TypeError, "scan: the state is ·, but the body returns"),
+        (
+            lambda: bl.scan(lambda s, x: s, 0.0, X),
+            TypeError,
+            "scan: the step returns an array, but must return a tuple",
+        ),
+        (lambda: bl.scan(lambda s, x: ((s, s), x), 0.0, X), TypeError, "scan: the state is ·, but the step returns"),
         (lambda: bl.scan(lambda s, x: (bl.sum(s), x), 0.0, X), ValueError, "scan: state 0 is made by sum"),
         (lambda: bl.scan(lambda s, x: (s, x), 0.0, X, 5), ValueError, "which has no axis 5"),
         (lambda: bl.scan(lambda s, x: (s, x), 0.0), TypeError, "neither inputs nor a length"),
@@ -370,3 +508,53 @@ def test_an_exception_of_a_step_is_raised() -> None:
 
     with pytest.raises(KeyError, match="mine"):
         bl.scan(step, 0.0, X)
+
+
+@pytest.mark.parametrize("shape", [(1,), (40,), (1000,), (7, 40), (70, 3, 5)])
+def test_a_reduction_by_addition_is_a_sum(shape: tuple[int, ...]) -> None:
+    x = bl.asarray(np.random.default_rng(7).normal(size=shape))
+    for axis in range(-len(shape), len(shape)):
+        expected = np.asarray(bl.sum(x, axis=axis))
+        for got in (
+            bl.reduce(lambda a, b: a + b, 0, x, axis),
+            bl.jit(lambda x, axis=axis: bl.reduce(lambda a, b: a + b, 0, x, axis=axis))(x),
+        ):
+            np.testing.assert_array_equal(np.asarray(got), expected)
+
+
+def test_values_of_reductions_are_trees() -> None:
+    x = bl.asarray([[1.0, 5.0], [3.0, 2.0], [5.0, 5.0]])
+    scale = bl.asarray([1.0, -1.0])
+
+    def larger(a: Any, b: Any) -> Any:
+        is_left = (a["x"] * scale > b["x"] * scale) | ((a["x"] == b["x"]) & (a["at"][0] < b["at"][0]))
+        return {"x": bl.where(is_left, a["x"], b["x"]), "at": [bl.where(is_left, a["at"][0], b["at"][0])]}
+
+    best = bl.reduce(larger, {"x": -1.0, "at": [-1]}, {"x": x, "at": [bl.arange(3)[:, None]]})
+    np.testing.assert_array_equal(np.asarray(best["x"]), [5.0, 2.0])
+    np.testing.assert_array_equal(np.asarray(best["at"][0]), [2, 1])
+    assert (best["x"].dtype, best["at"][0].dtype) == (bl.float64, bl.int64)
+    empty = bl.reduce(larger, {"x": -1.0, "at": [-1]}, {"x": x[:0], "at": [bl.arange(0)[:, None]]})
+    np.testing.assert_array_equal(np.asarray(empty["at"][0]), [-1, -1])
+    scaled = bl.jit(lambda x, identity: bl.reduce(lambda a, b: a * b, identity, x))
+    np.testing.assert_array_equal(np.asarray(scaled(X, 2.5)), np.asarray(bl.prod(X, axis=0)))
+    np.testing.assert_array_equal(np.asarray(scaled(X[:0], 2.5)), np.full(X.shape[1:], 2.5))
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "words"),
+    [
+        (
+            lambda: bl.reduce(lambda a, b: (a, b), 0, X),
+            TypeError,
+            "reduce: the state is ·, but the function returns (·, ·)",
+        ),
+        (lambda: bl.reduce(lambda a, b: a, (0, 0), X), TypeError, "the identity is (·, ·), but the values are ·"),
+        (lambda: bl.reduce(lambda a, b: bl.sum(a), 0, X), ValueError, "reduce: array 0 is made by sum"),
+        (lambda: bl.reduce(lambda a, b: a > b, 0, X), TypeError, "reduce: array 0"),
+        (lambda: bl.reduce(lambda a, b: a + b, 0, X, 7), ValueError, "no axis 7"),
+    ],
+)
+def test_what_can_not_be_reduced_is_refused(build: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=re.escape(words)):
+        build()

@@ -124,6 +124,22 @@ def test_repeats_of_an_array_are_one_number_for_each_element() -> None:
         bl.repeat(bl.asarray(ROW), bl.asarray(ROW))
 
 
+def test_lists_are_taken_as_numpy_takes_them() -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    for ours, theirs in [
+        (bl.repeat(bl.asarray(x), [1, 2], axis=0), np.repeat(x, [1, 2], axis=0)),
+        (bl.repeat(bl.asarray(x), (2,)), np.repeat(x, (2,))),
+        (bl.expand_dims(bl.asarray(x), [0, 2]), np.expand_dims(x, [0, 2])),
+        (bl.diff(bl.asarray(x), prepend=0), np.diff(x, prepend=0)),
+        (bl.diff(bl.asarray(x), axis=0, append=1.5), np.diff(x, axis=0, append=1.5)),
+        (bl.diff(bl.asarray(x), prepend=[[0], [1]]), np.diff(x, prepend=[[0], [1]])),
+        (bl.diff(bl.asarray(x, dtype=bl.float32), prepend=0), np.diff(x.astype("f4"), prepend=0)),
+    ]:
+        assert ours.dtype == theirs.dtype and np.array_equal(np.asarray(ours), theirs)
+    with pytest.raises(TypeError, match="repeat: the numbers of repetitions are float64"):
+        bl.repeat(bl.asarray(x), [1.5, 2], axis=0)
+
+
 def test_views_are_lazy() -> None:
     memory = np.arange(6.0)
     x = bl.asarray(memory) * 2

@@ -105,6 +105,33 @@ def test_what_would_lose_nulls_is_refused_by_name(call: Callable[[Any], Any], me
         call(nulls())
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: np.sum(x, axis="a"), "sum: `axis` is 'a', expected an int"),
+        (lambda x: np.add(x, "a"), "add: `x2` is 'a', expected an array or a number"),
+        (lambda x: np.add({}, x), "add: `x1` is {}, expected an array or a number"),
+        (lambda x: np.round(x, "a"), "round: `decimals` is 'a', expected an int"),
+        (lambda x: np.sum(x, axis=7), "sum: axis 7 is out of range for an array of rank 1"),
+        (lambda x: x.mean(axis=7), "mean: axis 7 is out of range for an array of rank 1"),
+        (lambda x: x.count(axis=-2), "count: axis -2 is out of range for an array of rank 1"),
+    ],
+)
+def test_a_wrong_argument_is_refused_by_name(call: Callable[[Any], Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as caught:
+        call(nulls())
+    assert str(caught.value).startswith(message)
+
+
+def test_another_class_is_asked() -> None:
+    class Other:
+        def __array_ufunc__(self, *_: object, **__: object) -> str:
+            return "asked"
+
+    assert np.add(nulls(), Other()) == "asked"
+    assert np.size(nulls()) == 3
+
+
 def test_evaluate_takes_arrays_with_nulls() -> None:
     x = nulls() * N([2.0, 2.0, 2.0], [True, True, False])
     assert bl.evaluate(x) is x

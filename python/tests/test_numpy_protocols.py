@@ -547,7 +547,7 @@ def test_methods_that_change_the_array_and_properties() -> None:
     assert_same(bl.asarray(X).imag, X * 0)
     assert list(bl.asarray(INTS).flat) == list(INTS.flat)
     assert bl.asarray(np.array([3.5])).item() == 3.5
-    with pytest.raises(TypeError, match="one element"):
+    with pytest.raises(ValueError, match="one element"):
         x.item()
     with pytest.raises(TypeError, match="safe"):
         x.astype(int, casting="safe")

@@ -3,6 +3,7 @@ the argument and what it takes, and nothing inside the package."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import traceback
@@ -13,6 +14,8 @@ import numpy as np
 import pytest
 
 import broadloom as bl
+from broadloom._numpy_manipulation import FUNCTIONS as TABLE
+from broadloom._options import EvaluationOptions
 
 MATRIX = np.arange(1.0, 10.0).reshape(3, 3) + 9 * np.eye(3)
 
@@ -67,6 +70,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "fftn": {"axes": (0, 1)},
     "while_loop": {"cond": lambda x: x < 2, "body": lambda x: x + 1, "state": 0.0},
     "scan": {"step": lambda s, x: (s, x), "state": 0.0, "inputs": bl.asarray([1.0, 2.0])},
+    "reduce": {"combine": lambda a, b: a + b, "identity": 0.0, "values": bl.asarray([1.0, 2.0])},
     "cond": {"predicate": bl.asarray([True]), "true_fun": lambda x: x, "false_fun": lambda x: -x, "operands": 1.0},
     "fori_loop": {"lower": 0, "upper": 3, "body": lambda i, x: x + 1, "state": 0.0},
 }
@@ -188,6 +192,37 @@ def test_an_unknown_keyword_lists_those_that_exist(name: str) -> None:
         (lambda x: np.sin(x, dtype="wrong"), "sin: `dtype` is 'wrong', expected a dtype of numbers or None"),
         (lambda x: np.add.reduce(x, "a"), "add.reduce: `axis` is 'a', expected an int, a tuple of ints or None"),
         (lambda x: np.add.outer(x, "a"), "add.outer: `x2` is 'a', expected an array or a number"),
+        (lambda x: x.mean(axis=[0]), "mean: `axis` is [0], expected an int, a tuple of ints or None"),
+        (lambda x: np.sum(x, axis=[0, 1]), "sum: `axis` is [0, 1], expected an int, a tuple of ints or None"),
+        (lambda x: np.where(x > 1, "a", 1), "where: `x` is 'a', expected an array or a number"),
+        (lambda x: np.where(x > 1, 1, "a"), "where: `y` is 'a', expected an array or a number"),
+        (lambda x: np.transpose(x, axes="a"), "transpose: `axes` is 'a', expected an int, a tuple of ints or None"),
+        (
+            lambda x: np.transpose(x, (0, 1.5)),
+            "transpose: `axes` is (0, 1.5), expected an int, a tuple of ints or None",
+        ),
+        (lambda x: np.ravel(x, "x"), "ravel: `order` is 'x', expected 'C', 'F', 'A' or 'K'"),
+        (lambda x: np.quantile(x, "a"), "quantile: `q` is 'a', expected an array or a number"),
+        (lambda x: bl.Kernel.parse(1), "Kernel.parse: `text` is 1, expected a str"),
+        (lambda x: bl.Kernel.parse(b"true"), "Kernel.parse: `text` is b'true', expected a str"),
+        (
+            lambda x: bl.Kernel.parse("true", promotion=1),
+            "Kernel.parse: `promotion` is 1, expected 'strict', 'numpy' or None",
+        ),
+        (lambda x: bl.Kernel.parse("true", unknown=1), "Kernel.parse: there is no option `unknown`; there are threads"),
+        (
+            lambda x: bl.set_options("numpy"),
+            "set_options: options are passed by name, as in set_options(threads=2); there are",
+        ),
+        (lambda x: bl.arrow.NullableArray("a"), "NullableArray: values: "),
+        (
+            lambda x: bl.arrow.NullableArray([1], [True, False]),
+            "NullableArray: a validity of shape (2,) for values of shape (1,)",
+        ),
+        (lambda x: bl.fft.fft(x, axis=5), "fft: axis 5 is out of bounds for array of dimension 2"),
+        (lambda x: bl.fft.rfftn(x, axes=(0, 7)), "rfftn: axis 7 is out of bounds for array of dimension 2"),
+        (lambda x: bl.jit(functools.partial(max, 1))("a"), "partial: an argument is str: the array is <U1"),
+        (lambda x: bl.Array([1.0]), "an Array is made by `broadloom.asarray`"),
     ],
 )
 def test_messages(call: Callable[[Any], Any], words: str) -> None:
@@ -210,6 +245,75 @@ def test_a_wrong_axis_of_numpys_functions_is_named(axis: Any) -> None:
         assert str(caught.value).startswith(f"{function.__name__}: `axis` is {axis!r}, expected "), caught.value
         named += 1
     assert named > 20
+
+
+#: Arguments of NumPy's functions for which the functions work, beside those in `ARGUMENTS`.
+NUMPYS = {"condition": MATRIX > 5, "reps": 2, "tup": [bl.asarray(MATRIX)] * 2, "window_shape": (2, 2)}
+#: NumPy's arguments whose errors are about something else: they are ignored, are no arguments of the elements, or NumPy needs a
+#: further argument for them.
+UNNAMED = {"device", "from_", "include_initial", "subok", "to", "where"}
+
+
+@pytest.mark.parametrize("function", TABLE, ids=lambda function: function.__name__)
+def test_a_wrong_argument_of_numpys_functions_is_refused_by_name(function: Callable[..., Any]) -> None:
+    parameters = list(inspect.signature(function).parameters.values())
+    parameters = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    required = [p for p in parameters if p.default is p.empty]
+    for parameter in parameters:
+        for wrong in (Odd(), {"a": 1}, "wrong"):
+            given = {p.name: (ARGUMENTS | NUMPYS).get(p.name, bl.asarray(MATRIX)) for p in required}
+            given[parameter.name] = wrong
+            by_position = [given.pop(p.name) for p in parameters if p.kind is p.POSITIONAL_ONLY and p.name in given]
+            is_ours = any(isinstance(x, (bl.Array, list)) for x in [*by_position, *given.values()])
+            if parameter.name in UNNAMED or not is_ours:
+                continue
+            try:
+                function(*by_position, **given)
+            except (TypeError, ValueError) as error:
+                said = str(error)
+                assert re.match(rf"{function.__name__}: `{parameter.name}` is ", said), (parameter.name, wrong, said)
+
+
+OPTIONS: dict[str, list[Any]] = {
+    "threads": ["a", 1.5, {}],
+    "executor": ["a", 3],
+    "vector_width": ["a", 3, 128.0],
+    "int_division": ["a", 3],
+    "accuracy": ["a", 3],
+    "contract": ["a", 3],
+    "max_bytes": ["a", 3.5],
+    "max_time": ["a", {}],
+}
+WITH_OPTIONS: dict[str, Callable[..., Any]] = {
+    "jit": lambda **options: bl.jit(abs, **options),
+    "jit, as a decorator": lambda **options: bl.jit(**options),
+    "vectorize": lambda **options: bl.vectorize(lambda x: x + 1, **options),
+    "vectorize, as a decorator": lambda **options: bl.vectorize(**options),
+    "evaluate": lambda **options: bl.evaluate(bl.asarray(MATRIX) + 1, **options),
+    "explain": lambda **options: bl.explain(bl.asarray(MATRIX) + 1, **options),
+    "Kernel.parse": lambda **options: bl.Kernel.parse("true", **options),
+}
+
+
+@pytest.mark.parametrize("name", WITH_OPTIONS)
+@pytest.mark.parametrize("option", OPTIONS)
+def test_a_wrong_option_is_refused_by_name(name: str, option: str) -> None:
+    assert set(OPTIONS) == set(EvaluationOptions.__annotations__)
+    for wrong in OPTIONS[option]:
+        with pytest.raises((TypeError, ValueError)) as caught:
+            WITH_OPTIONS[name](**{option: wrong})
+        words = rf"{name.partition(',')[0]}: `?{option}`? is {re.escape(repr(wrong))}, expected "
+        assert re.match(words, str(caught.value)), caught.value
+        assert {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
+    assert WITH_OPTIONS[name](**{option: None}) is not None
+
+
+@pytest.mark.parametrize("name", [name for name in WITH_OPTIONS if name != "Kernel.parse"])
+def test_the_rule_of_promotion_is_no_option_of_an_evaluation(name: str) -> None:
+    with pytest.raises(
+        TypeError, match=rf"^{name.partition(',')[0]}: there is no option `promotion`; there are .*threads, "
+    ):
+        WITH_OPTIONS[name](promotion="numpy")
 
 
 def test_numpys_own_errors_stay() -> None:

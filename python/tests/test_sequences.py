@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import array
+import datetime
 import operator
 from collections import deque
 from typing import Any
@@ -100,6 +101,35 @@ def test_equality_with_what_is_no_number(other: Any) -> None:
         assert same(op(bl.asarray(x), other), np.asarray(op(x, other)))
         # If the left operand is a NumPy array, the result is a NumPy array.
         assert np.array_equal(np.asarray(op(other, bl.asarray(x))), op(x, other))
+
+
+class Two:
+    def __eq__(self, other: object) -> bool:
+        return other == 2
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{1, 2}, frozenset(), {"a": 1}, object(), slice(1), ..., int, 1j, 2 + 0j, datetime.date(2026, 1, 1), bytearray(b"ab"), Two()],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_equality_with_other_objects_is_numpys(other: Any) -> None:
+    for x in (np.array([1, 2]), np.array([[True, False]]), np.array(2.0)):
+        for op in (operator.eq, operator.ne):
+            assert same(op(bl.asarray(x), other), np.asarray(op(x, other)))
+        assert (other in bl.asarray(x)) == (other in x)
+
+
+def test_objects_that_know_arrays_compare_themselves() -> None:
+    class Own:
+        __array_ufunc__ = None
+
+        def __eq__(self, other: object) -> Any:
+            return "own"
+
+    assert (bl.asarray([1, 2]) == Own()) == "own"
+    found = bl.jit(lambda x: x == object())(np.array([1, 2]))
+    assert found.tolist() == [False, False]
 
 
 def test_equality_with_none_while_tracing() -> None:

@@ -66,7 +66,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception]]] = {
     "a reduction of nulls": (lambda: NULLS.sum(axis=9), bl.ShapeError),
     "another method": (lambda: ROWS.reshape(7), bl.ShapeError),
     "a method that NumPy computes": (lambda: FLOATS.take([9]), IndexError),
-    "item": (lambda: FLOATS.item(), TypeError),
+    "item": (lambda: FLOATS.item(), ValueError),
     "a function": (lambda: bl.add(ROWS, FOUR), bl.ShapeError),
     "a function that NumPy lacks": (lambda: bl.fma(ROWS, FOUR, FLOATS), bl.ShapeError),
     "a function with NumPy's arguments": (lambda: bl.sum(ROWS, 9), np.exceptions.AxisError),

@@ -130,6 +130,7 @@ pub fn function<'a>(
         slow_paths: SlowPaths::new(helpers),
         host_calls: HostCalls::default(),
         nan_seen: None,
+        states: SmallVec::new(),
     };
     emitter.function()?;
     let Vectors { mut builder, constants, .. } = emitter.vectors;
@@ -202,6 +203,8 @@ struct Emitter<'a> {
     /// A value that is nonzero if this block or an earlier block of the row has a NaN to replace; `None` if blocks are
     /// not tested for NaN.
     nan_seen: Option<Value>,
+    /// If rows are steps: for each input, the value that the step before has left in registers.
+    states: SmallVec<[Option<Lanes>; 4]>,
 }
 
 impl Emitter<'_> {
@@ -223,6 +226,9 @@ impl Emitter<'_> {
         }
         let sources = Sources { params, faults, context, pointers: Vec::new() };
         self.level(Depth::Call, &sources, None)?;
+        if self.plan.states > 0 {
+            return self.steps(operands, rows, sources);
+        }
 
         let v = &mut self.vectors;
         let row = v.builder.create_block();
@@ -458,6 +464,9 @@ impl Emitter<'_> {
                 let scalar = v.ins().load(scalar_of(dtype), flags, sources.params, at);
                 splat_of_memory(v, dtype, scalar)
             }
+            (Code::Input(i), Some(_)) if self.states.get(i).is_some_and(Option::is_some) => {
+                self.states[i].ok_or_else(undefined)?
+            }
             (Code::Input(i), Some(block)) => block.load(v, dtype, self.access[i], sources.pointers[i]),
             (Code::Input(i), None) => {
                 let scalar = v.ins().load(scalar_of(dtype), element_flags(), sources.pointers[i], 0);
@@ -546,6 +555,7 @@ fn undefined() -> Error {
 }
 
 mod looped;
+mod steps;
 #[cfg(test)]
 mod tests {
     use broadloom_ir::kernel::{Code, Inst, ValueId};

@@ -75,6 +75,9 @@ impl Compiled {
             return Ok(());
         }
         let lanes = self.lanes();
+        if self.plan.states > 0 && cols != lanes {
+            return Err(mismatch());
+        }
         // The last block of a row overlaps the block before it. If an output is also an input, there must be no overlap, since
         // the last block would read results of the block before it. Code that takes rows of any length has no overlapping blocks.
         let tail = if self.takes_any_row() {

@@ -140,9 +140,6 @@ pub struct Graph {
 /// The name of loops, in errors and in texts.
 pub const WHILE: &str = "while_loop";
 
-/// The name of recurrences, in errors and in texts.
-pub const SCAN: &str = "scan";
-
 /// The maximum number of nodes of a graph.
 pub const MAX_NODES: usize = 1 << 28;
 
@@ -310,7 +307,7 @@ impl Graph {
     ) -> Result<RecurrenceShapes> {
         let inputs: Vec<Operand<'_>> = of.inputs().iter().map(|&arg| self.operand(arg)).collect();
         let others: Vec<Operand<'_>> = of.others().map(|&arg| self.operand(arg)).collect();
-        infer::recurrence(SCAN, &inputs, &others, of.axis.into())
+        infer::recurrence(of.function(), &inputs, &others, of.axis.into())
     }
 
     fn broadcast<'a>(&self, name: &str, args: impl Iterator<Item = &'a NodeId> + Clone) -> Result<Shape> {

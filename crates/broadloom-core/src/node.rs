@@ -222,6 +222,35 @@ impl<A, F> LoopNode<A, F> {
     }
 }
 
+/// The order of the steps of a recurrence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum StepOrder {
+    /// From the first index to the last. A step has the states that the step before it has left.
+    #[default]
+    Forward,
+    /// From the last index to the first.
+    Backward,
+    /// The [canonical order](broadloom_ir::canonical) of sums. Each step combines two elements, or results of such steps, to one:
+    /// the left ones take the place of the states, the right ones that of the elements. The initial states are the result of no
+    /// elements, and are combined with none.
+    Canonical,
+}
+
+impl StepOrder {
+    /// The name of the function whose steps have this order, in errors and in texts.
+    pub fn function(self) -> &'static str {
+        match self {
+            StepOrder::Forward | StepOrder::Backward => SCAN,
+            StepOrder::Canonical => REDUCE,
+        }
+    }
+}
+
+/// The name of recurrences whose states go from step to step, in errors and in texts.
+const SCAN: &str = "scan";
+/// The name of reductions by a function of the user.
+const REDUCE: &str = "reduce";
+
 /// A value of a recurrence, which runs along an axis.
 ///
 /// At each index of the axis, in order, the step computes the next states and the outputs from the states and the elements
@@ -240,8 +269,8 @@ pub struct RecurrenceNode<A, F> {
     pub inputs: u32,
     /// The axis of the index space.
     pub axis: u8,
-    /// Whether the steps run from the last index to the first.
-    pub reverse: bool,
+    /// The order of the steps.
+    pub order: StepOrder,
     /// The index of the value: of a state or, after these, of an output.
     pub item: u32,
 }
@@ -252,10 +281,15 @@ impl<A, F> RecurrenceNode<A, F> {
         self.step.carried()
     }
 
-    /// The number of inputs, the axis, and whether the steps run backwards: what distinguishes recurrences of one step over the
-    /// same operands.
-    pub fn along(&self) -> (u32, u8, bool) {
-        (self.inputs, self.axis, self.reverse)
+    /// The number of inputs, the axis, and the order of the steps: what distinguishes recurrences of one step over the same
+    /// operands.
+    pub fn along(&self) -> (u32, u8, StepOrder) {
+        (self.inputs, self.axis, self.order)
+    }
+
+    /// The name of the function that the node is a value of, in errors and in texts.
+    pub fn function(&self) -> &'static str {
+        self.order.function()
     }
 
     /// The number of states and outputs.
@@ -625,7 +659,7 @@ impl<A, L, F> NodeKind<A, L, F> {
                 args: of.args.iter().map(operand).collect::<Result<_, E>>()?,
                 inputs: of.inputs,
                 axis: of.axis,
-                reverse: of.reverse,
+                order: of.order,
                 item: of.item,
             })),
         })

@@ -71,15 +71,15 @@ pub fn check(region: &Region) -> std::result::Result<(), String> {
     expect(!region.is_numbered || has_numbers, "numbers of elements of another dtype")
 }
 
-/// Checks the number of loops that contain each other.
+/// Checks the number of loops that contain each other; `function` names the outermost one in errors.
 ///
 /// # Errors
 /// [`ErrorKind::Limit`] if there are too many.
-pub fn check_depth(region: &Region) -> Result<()> {
+pub fn check_depth(function: &str, region: &Region) -> Result<()> {
     match region.depth() {
         ..=MAX_NESTING => Ok(()),
         depth => {
-            let why = format!("while_loop: {depth} loops contain each other, the limit is {MAX_NESTING}");
+            let why = format!("{function}: {depth} loops contain each other, the limit is {MAX_NESTING}");
             Err(Error::new(ErrorKind::Limit, why))
         }
     }

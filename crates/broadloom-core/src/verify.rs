@@ -17,6 +17,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, Leaf, NodeId, NodeKind};
 use crate::infer::{self, Operand};
+use crate::node::StepOrder;
 use crate::op::Arity;
 use crate::region;
 use crate::shape::Shape;
@@ -81,6 +82,11 @@ fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
             expect(dtypes.eq(of.step.params.iter().copied()), "operands of other dtypes")?;
             expect(of.step.condition.is_none(), "a step with a condition")?;
             expect(of.inputs > 0 && of.inputs().len() == of.inputs as usize, "a scan without inputs")?;
+            if of.order == StepOrder::Canonical {
+                let (states, elements) = of.step.params.split_at(of.states());
+                let is_alike = of.step.outputs.is_empty() && of.inputs as usize == states.len();
+                expect(is_alike && elements.starts_with(states), "elements unlike the results of steps")?;
+            }
             expect(of.dtype() == Some(node.dtype), "wrong result dtype")?;
             let shapes = graph.recurrence(of).map_err(|e| e.to_string())?;
             let (shape, _) = if of.is_state() { shapes.others } else { shapes.space };

@@ -14,7 +14,7 @@ use crate::tuning::code::{
 use crate::tuning::loops::{FUNCTION, PAUSE, SLOW_PATH};
 use crate::{DType, VectorWidth};
 
-/// The use of the outputs of machine code (stored, streamed or reduced), which determines whether the code has a second function.
+/// The use of the outputs of machine code (stored, streamed, reduced, or read by the next row), which determines whether the code has a second function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// Outputs are stored by regular stores.
@@ -24,6 +24,12 @@ pub enum Purpose {
     Stream,
     /// Outputs are reduced, and the elements of each result are contiguous.
     Reduce,
+    /// Each row is a step whose first inputs are the first outputs of the row before it, and all of its elements are copies of
+    /// one.
+    Step {
+        /// The number of these inputs.
+        states: u32,
+    },
 }
 
 /// The shape of a kernel's machine code: elements per loop iteration (a *block* of the code), end of a row, second function,
@@ -48,6 +54,8 @@ pub struct CodePlan {
     pub allocator: Allocator,
     /// The number of iterations of a loop of elements after which the code looks whether the run is to go on; at least 1.
     pub pace: u64,
+    /// The number of states that each row, which has a single block, takes from the row before it; 0 if rows are independent.
+    pub states: u32,
 }
 
 /// The code for the end of a row whose length is not a multiple of a block, the elements of one iteration.
@@ -96,7 +104,10 @@ impl CodePlan {
     /// The plan of a kernel for the given input accesses, vector width and purpose.
     pub fn new(kernel: &Kernel, access: &[Access], width: VectorWidth, purpose: Purpose) -> CodePlan {
         let sizes = Sizes::of(kernel);
-        let (cost, lanes) = (kernel.length(), sizes.lanes(width, vectors(kernel, width)));
+        let states = if let Purpose::Step { states } = purpose { states } else { 0 };
+        // A step waits for the one before it, so that a single vector of copies takes the least time.
+        let vectors = if states > 0 { 1 } else { vectors(kernel, width) };
+        let (cost, lanes) = (kernel.length(), sizes.lanes(width, vectors));
         // The code that reads stepped inputs permutes lanes and can't use masks, so rows must have at least one block.
         let reads_steps = width > VectorWidth::W128 && access.iter().any(|access| access.is_stepped());
         let tail = if width == VectorWidth::W512 && !reads_steps { Tail::Masked } else { Tail::Overlap };
@@ -107,7 +118,7 @@ impl CodePlan {
                 Bulk::Stream { lanes: sizes.streaming_lanes(kernel, width, lanes) }
             }
             Purpose::Reduce if !reads_steps => leaf(kernel, &sizes, width),
-            Purpose::Store | Purpose::Stream | Purpose::Reduce => Bulk::None,
+            Purpose::Store | Purpose::Stream | Purpose::Reduce | Purpose::Step { .. } => Bulk::None,
         };
         CodePlan {
             width,
@@ -115,10 +126,11 @@ impl CodePlan {
             tail,
             bulk,
             aligns_rows: tail == Tail::Masked && cost <= CHEAP,
-            may_test_for_nan: width == VectorWidth::W256 && TESTED_FOR_NAN.contains(&cost),
+            may_test_for_nan: states == 0 && width == VectorWidth::W256 && TESTED_FOR_NAN.contains(&cost),
             has_table: width == VectorWidth::W128 && cost > TABLE_ABOVE,
             allocator: allocator(kernel, &sizes),
             pace: pace(kernel, lanes),
+            states,
         }
     }
 

@@ -339,6 +339,9 @@ pub mod recurrences {
     /// The maximum number of columns of a unit.
     pub const MOST_COLUMNS: usize = 1024;
 
+    /// The maximum number of columns that a thread combines at a time in the canonical order.
+    pub const COMBINED_COLUMNS: usize = 64;
+
     /// The number of columns of which a unit has a multiple if a recurrence is divided among threads.
     pub const LEAST_COLUMNS: usize = 64;
 

@@ -47,7 +47,7 @@ impl<'e> Subject<'e> {
         assert_eq!((kernel_code.width(), kernel_code.narrowed()), (self.width, None), "{kernel}");
         let stores = match self.purpose {
             Purpose::Stream => Stores::Streaming,
-            Purpose::Store | Purpose::Reduce => Stores::Cached,
+            Purpose::Store | Purpose::Reduce | Purpose::Step { .. } => Stores::Cached,
         };
         Prepared { kernel: kernel_code, stores, memory: WorkingMemory::default() }
     }

@@ -4,7 +4,7 @@ use broadloom_core::Result;
 
 use crate::array::Array;
 use crate::expr;
-use crate::scan::{Along, Begun, ScanSpace, check_next, state_name};
+use crate::scan::{Along, Begun, ScanSpace, state_name};
 use crate::stamp::Stamp;
 use crate::while_loop::placeholder;
 
@@ -65,7 +65,6 @@ impl<'a> OpenScan<'a> {
     /// # Errors
     /// Those of [`scan`](crate::scan()).
     pub fn end(&self, next: &[Array<'a>], outputs: &[Array<'a>]) -> Result<(Vec<Array<'a>>, Vec<Array<'a>>)> {
-        check_next(next.len(), self.begun.states.len())?;
         self.space.clone().close(&state_name, self.begun.clone(), (next.to_vec(), outputs.to_vec()))
     }
 }

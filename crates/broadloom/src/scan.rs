@@ -5,8 +5,7 @@
 
 use std::sync::Arc;
 
-use broadloom_core::graph::SCAN;
-use broadloom_core::node::{NodeKind, RecurrenceNode, Region};
+use broadloom_core::node::{NodeKind, RecurrenceNode, Region, StepOrder};
 use broadloom_core::region::MAX_CARRIED;
 use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Result, Scalar, Shape, infer, region};
 use broadloom_ir::figures::counted;
@@ -29,7 +28,7 @@ use crate::while_loop::{LoopBuilder, Recorder, exact, exactly, placeholder};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Along {
     axis: isize,
-    reverse: bool,
+    order: StepOrder,
     length: Option<usize>,
 }
 
@@ -42,7 +41,17 @@ impl Along {
     /// Runs from the last index to the first. Each output has the index of the elements that it was computed from.
     #[must_use]
     pub fn reverse(self) -> Along {
-        Along { reverse: true, ..self }
+        Along { order: StepOrder::Backward, ..self }
+    }
+
+    /// Combines elements, and results of steps, in the canonical order.
+    pub(crate) fn in_canonical_order(self) -> Along {
+        Along { order: StepOrder::Canonical, ..self }
+    }
+
+    /// The name of the function that runs along the axis, in errors.
+    pub(crate) fn function(self) -> &'static str {
+        self.order.function()
     }
 
     /// Sets the number of steps. It is required if there are no inputs, and must otherwise be their extent along the axis.
@@ -155,29 +164,29 @@ pub(crate) fn named_scan<'a>(
     let elements = space.elements();
     let step = |state: &[Array<'a>]| {
         let (next, outputs) = step(state, &elements[..inputs.len()])?;
-        check_next(next.len(), state.len())?;
+        check_next(along.function(), next.len(), state.len())?;
         Ok((next, outputs))
     };
     let body = |state: &[Array<'a>]| step(state).map(|(next, _)| next);
-    let builder = builder(name, &body, None);
+    let builder = builder(along, name, &body, None);
     let (states, initial) = builder.begin(state, &space.shape, space.dims.as_ref())?;
     let (made, stamp) = stamped(|| step(&states));
     space.close(name, Begun { initial, states, elements, stamp }, made?)
 }
 
-fn check_count(count: usize, what: &str) -> Result<()> {
+fn check_count(function: &str, count: usize, what: &str) -> Result<()> {
     if count <= MAX_CARRIED {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Limit, format!("{SCAN}: {count} {what}, the limit is {MAX_CARRIED}")))
+    Err(Error::new(ErrorKind::Limit, format!("{function}: {count} {what}, the limit is {MAX_CARRIED}")))
 }
 
-pub(crate) fn check_next(next: usize, states: usize) -> Result<()> {
+fn check_next(function: &str, next: usize, states: usize) -> Result<()> {
     if next == states {
         return Ok(());
     }
     let states = counted(states as u64, "state");
-    Err(Error::new(ErrorKind::Arity, format!("{SCAN}: the step takes {states}, but returns {next}")))
+    Err(Error::new(ErrorKind::Arity, format!("{function}: the step takes {states}, but returns {next}")))
 }
 
 /// The axis of an input along which the steps run.
@@ -186,7 +195,8 @@ fn axis_of(i: usize, input: &Array<'_>, along: Along) -> Result<usize> {
     let of_input = if axis < 0 { axis + rank } else { axis };
     if input.all_dims().has_rest() || !(0..rank).contains(&of_input) {
         let why = format!(
-            "{SCAN}: of the inputs, number {i} is {}{}, which has no axis {axis}",
+            "{}: of the inputs, number {i} is {}{}, which has no axis {axis}",
+            along.function(),
             input.dtype(),
             input.all_dims()
         );
@@ -206,7 +216,8 @@ fn check_extents(inputs: &[Array<'_>], along: Along) -> Result<()> {
         match &first {
             Some((what, other)) if *other != extent => {
                 let why = format!(
-                    "{SCAN}: input {i} has {extent} elements along axis {}, {what} {other}",
+                    "{}: input {i} has {extent} elements along axis {}, {what} {other}",
+                    along.function(),
                     along.axis
                 );
                 return Err(Error::new(ErrorKind::Shape, why));
@@ -221,7 +232,7 @@ fn check_extents(inputs: &[Array<'_>], along: Along) -> Result<()> {
 /// An input without memory that has the given number of steps.
 fn steps<'a>(state: &[Array<'a>], along: Along) -> Result<Array<'a>> {
     let Some(length) = along.length else {
-        let why = format!("{SCAN}: there are neither inputs nor a length");
+        let why = format!("{}: there are neither inputs nor a length", along.function());
         return Err(Error::new(ErrorKind::Arity, why));
     };
     let others = state.iter().map(Array::rank).max().unwrap_or(0);
@@ -258,20 +269,22 @@ pub(crate) struct Begun<'a> {
 
 /// What checks and records the states of a scan, as of a loop that never ends.
 fn builder<'s, 'a>(
+    along: Along,
     name: &'s dyn Fn(usize) -> String,
     body: &'s dyn Fn(&[Array<'a>]) -> Result<Vec<Array<'a>>>,
     made: Option<Stamp>,
 ) -> LoopBuilder<'s, 'a> {
     let condition = &|_: &[Array<'a>]| Ok(expr::constant(Scalar::of(false)));
-    LoopBuilder { function: SCAN, hidden: 0, condition, body, name, limit: None, made }
+    LoopBuilder { function: along.function(), hidden: 0, condition, body, name, limit: None, made }
 }
 
 impl<'a> ScanSpace<'a> {
     pub(crate) fn of(state: &[Array<'a>], inputs: &[Array<'a>], along: Along) -> Result<ScanSpace<'a>> {
+        let function = along.function();
         if state.is_empty() {
-            return Err(Error::new(ErrorKind::Arity, format!("{SCAN}: there is no state")));
+            return Err(Error::new(ErrorKind::Arity, format!("{function}: there is no state")));
         }
-        check_count(state.len(), "states")?;
+        check_count(function, state.len(), "states")?;
         let mut inputs = inputs.iter().map(expr::typed).collect::<Result<Vec<_>>>()?;
         check_extents(&inputs, along)?;
         if inputs.is_empty() {
@@ -281,7 +294,8 @@ impl<'a> ScanSpace<'a> {
         let others = of_inputs.chain(state.iter().map(Array::rank)).max().unwrap_or(0);
         let space = ScanSpace { inputs, along, others, shape: Shape::scalar(), dims: None };
         let (shape, dims) =
-            infer::recurrence(SCAN, &known(&space.aligned_inputs()?), &known(state), space.axis())?.others;
+            infer::recurrence(function, &known(&space.aligned_inputs()?), &known(state), space.axis())?
+                .others;
         Ok(ScanSpace { shape, dims: dims.map(Arc::new), ..space })
     }
 
@@ -305,10 +319,11 @@ impl<'a> ScanSpace<'a> {
         (next, outputs): (Vec<Array<'a>>, Vec<Array<'a>>),
     ) -> Result<(Vec<Array<'a>>, Vec<Array<'a>>)> {
         let Begun { initial: mut args, states: mut placeholders, elements, stamp } = begun;
-        let states = args.len();
-        check_count(outputs.len(), "outputs")?;
+        let (states, function) = (args.len(), self.along.function());
+        check_next(function, next.len(), states)?;
+        check_count(function, outputs.len(), "outputs")?;
         let body = |_: &[Array<'a>]| Ok(next.clone());
-        let builder = builder(name, &body, Some(stamp));
+        let builder = builder(self.along, name, &body, Some(stamp));
         let next = builder.checked(&placeholders, next.clone())?;
         placeholders.extend(elements);
 
@@ -329,7 +344,7 @@ impl<'a> ScanSpace<'a> {
         let mut params: Vec<DType> = args.iter().chain(&inputs).chain(&captured).map(Array::dtype).collect();
         let count = inputs.len() as u32;
         let others: Vec<Array<'a>> = args.iter().chain(&captured).cloned().collect();
-        let shapes = infer::recurrence(SCAN, &known(&inputs), &known(&others), axis)?;
+        let shapes = infer::recurrence(function, &known(&inputs), &known(&others), axis)?;
         let [space, others] = [shapes.space, shapes.others].map(|(shape, dims)| (shape, dims.map(Arc::new)));
         if let Some(leaf) = numbered {
             nodes[leaf.index()] = NodeKind::Leaf(params.len() as u32);
@@ -347,12 +362,11 @@ impl<'a> ScanSpace<'a> {
             next: ends,
             outputs,
         };
-        region::check_depth(&region)?;
+        region::check_depth(function, &region)?;
         args.extend(inputs);
         args.extend(captured);
-        let (step, reverse) = (Arc::new(region), self.along.reverse);
-        let node =
-            RecurrenceNode { step, functions, args, inputs: count, axis: axis as u8, reverse, item: 0 };
+        let (step, order) = (Arc::new(region), self.along.order);
+        let node = RecurrenceNode { step, functions, args, inputs: count, axis: axis as u8, order, item: 0 };
         let item = |item: usize| {
             let node = RecurrenceNode { item: item as u32, ..node.clone() };
             let dtype = node.dtype().ok_or_else(lost)?;
@@ -387,7 +401,8 @@ impl<'a> ScanSpace<'a> {
         }
         if input.dims().is_some() {
             let why = format!(
-                "{SCAN}: input {i} is {}{}, and others have another number of axes",
+                "{}: input {i} is {}{}, and others have another number of axes",
+                self.along.function(),
                 input.dtype(),
                 input.all_dims()
             );

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use broadloom_core::graph::{SCAN, WHILE};
+use broadloom_core::graph::WHILE;
 use broadloom_core::node::{LoopNode, NodeId, NodeKind, Region};
 use broadloom_core::region::MAX_CARRIED;
 use broadloom_core::{DType, Dims, Error, ErrorKind, Result, Scalar, Shape, infer, region};
@@ -338,7 +338,7 @@ impl<'a> LoopBuilder<'_, 'a> {
             next: values[1..].to_vec(),
             outputs: Vec::new(),
         };
-        region::check_depth(&region)?;
+        region::check_depth(self.function, &region)?;
         if self.limit.is_none() || numbered.is_some() {
             let number = number_of_elements(&whole(&args)?)?;
             let param = region.params.len() as u32;
@@ -588,7 +588,7 @@ fn function(kind: &Kind<'_>) -> String {
     match kind {
         Kind::Reduce { reduction, .. } => reduction.name().to_owned(),
         Kind::Scan { scan, .. } => scan.name().to_owned(),
-        Kind::Recurrence(_) => SCAN.to_owned(),
+        Kind::Recurrence(of) => of.function().to_owned(),
         Kind::View { view, .. } => view.to_string(),
         Kind::Count { .. } => "count".to_owned(),
         Kind::Index { .. } => "indices".to_owned(),

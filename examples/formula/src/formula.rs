@@ -1,7 +1,8 @@
 //! Compiles a formula to a kernel that computes the values and the mask of the result.
 //!
-//! The kernel is one loop with two outputs. The second output, the mask, is the conjunction of the masks of the
-//! columns that the formula names.
+//! The kernel has two outputs, in one loop unless the formula has scans. The second output, the mask, is the
+//! conjunction of the masks of the columns that the formula names. A formula may also read masks, to skip empty cells
+//! in a running sum: `price_given` is the mask of `price`.
 
 use std::ops::Range;
 
@@ -50,8 +51,19 @@ pub enum FormulaError {
 pub struct Formula {
     kernel: Kernel,
     dtype: DType,
-    /// The names of the columns that the formula uses.
+    /// The names of the columns whose values the kernel reads.
     names: Vec<String>,
+    /// The names of the columns whose masks the kernel reads.
+    masked: Vec<String>,
+}
+
+/// A column of numbers or truth values, as a formula sees it.
+struct Known<'t> {
+    name: &'t str,
+    values: Array<'static>,
+    /// The name of the mask.
+    mark: String,
+    mask: Array<'static>,
 }
 
 impl Formula {
@@ -62,31 +74,44 @@ impl Formula {
     /// truth values.
     pub fn new(text: &str, table: &Table) -> Result<Formula, FormulaError> {
         let expression = Expression::parse(text).map_err(Mistake::from)?;
-        let mut names: Vec<String> = expression.names().into_iter().map(str::to_owned).collect();
-        let input = |name: &str, dtype| Array::input(name, dtype, &["rows".into()]);
+        let input = |name: String, dtype| Array::input(&name, dtype, &["rows".into()]);
         let mut known = Vec::new();
         for column in table.columns() {
-            if let Some(dtype) = column.dtype() {
-                known.push((&*column.name, input(&format!("column_{}", column.name), dtype)?));
+            if let (name, Some(dtype)) = (&*column.name, column.dtype()) {
+                let values = input(format!("column_{name}"), dtype)?;
+                let mask = input(format!("valid_{name}"), DType::Bool)?;
+                known.push(Known { name, values, mark: format!("{name}_given"), mask });
             }
         }
-        let value = with_promotion(Promotion::NumPy, || expression.build(&known));
+        // The name of a column takes precedence over that of a mask.
+        let is_readable = |column: &Known<'_>| table.column(&column.mark).is_none();
+        let mut operands: Vec<(&str, Array<'_>)> =
+            known.iter().map(|column| (column.name, column.values.clone())).collect();
+        for column in known.iter().filter(|column| is_readable(column)) {
+            operands.push((&column.mark, column.mask.clone()));
+        }
+        let value = with_promotion(Promotion::NumPy, || expression.build(&operands));
         let value = value.map_err(|e| about_text(e, text, table))?;
         // A name that the text language defines and that is not a column is a constant.
-        names.retain(|name| known.iter().any(|column| column.0 == name));
-        let used: Vec<&Array<'_>> =
-            names.iter().filter_map(|name| known.iter().find(|k| k.0 == name)).map(|k| &k.1).collect();
-        let masks = names.iter().map(|name| input(&format!("valid_{name}"), DType::Bool));
-        let masks: Vec<Array<'_>> = masks.collect::<Result<_, _>>()?;
-        let Some(all) = masks.iter().cloned().reduce(|all, mask| all & mask) else {
+        let names = expression.names();
+        let used: Vec<_> = known.iter().filter(|column| names.contains(&column.name)).collect();
+        let reads_mask = |column: &Known<'_>| is_readable(column) && names.contains(&&*column.mark);
+        let masked: Vec<_> =
+            known.iter().filter(|column| names.contains(&column.name) || reads_mask(column)).collect();
+        let Some(all) = used.iter().map(|column| column.mask.clone()).reduce(|all, mask| all & mask) else {
             let message = "the formula names no column".to_owned();
             return Err(Mistake { span: 0..text.len(), message, help: None, operands: Vec::new() }.into());
         };
         let dtype = kept(value.dtype());
-        let inputs: Vec<&Array<'_>> = used.into_iter().chain(&masks).collect();
+        let inputs: Vec<&Array<'_>> = used
+            .iter()
+            .map(|column| &column.values)
+            .chain(masked.iter().map(|column| &column.mask))
+            .collect();
         let outputs = [("values", &value.astype(dtype)), ("valid", &all)];
         let kernel = Kernel::named(&outputs, &inputs, &Options::default())?;
-        Ok(Formula { kernel, dtype, names })
+        let names_of = |columns: &[&Known<'_>]| columns.iter().map(|column| column.name.to_owned()).collect();
+        Ok(Formula { kernel, dtype, names: names_of(&used), masked: names_of(&masked) })
     }
 
     /// Computes the formula for a table.
@@ -100,9 +125,12 @@ impl Formula {
                 || Error::new(ErrorKind::Name, format!("the table has no column `{name}` of values"));
             table.column(name).filter(|column| column.dtype().is_some()).ok_or_else(missing)
         };
-        let columns = self.names.iter().map(column).collect::<Result<Vec<_>, _>>()?;
-        inputs.extend(columns.iter().filter_map(|column| column.input()));
-        inputs.extend(columns.iter().map(|column| In::from(&column.valid[..])));
+        for name in &self.names {
+            inputs.extend(column(name)?.input());
+        }
+        for name in &self.masked {
+            inputs.push(In::from(&column(name)?.valid[..]));
+        }
 
         let rows = table.rows();
         let mut valid = vec![0u8; rows];

@@ -68,6 +68,45 @@ fn a_total_is_what_a_loop_over_the_cells_gives() {
     assert!((60..240).contains(&empty), "{empty} of 300");
 }
 
+/// Running sums and averages. Empty cells add nothing, and the averages skip them.
+#[test]
+fn scans_are_what_a_loop_over_the_cells_gives() {
+    let table = table(&orders());
+    let column =
+        |formula: &str| cells(&Formula::new(formula, &table).and_then(|f| f.run(&table)).expect(formula));
+    let sums = column("_, sum = scan (s = 0; v in quantity, axis=0) { s = s + v; sum = s }; sum");
+    let means = column(
+        "_, _, mean = scan (s = 0.0, n = 0; v in unit_price, given in unit_price_given, axis=0) {
+             s = where(given, s + v, s)
+             n = where(given, n + 1, n)
+             mean = s / n
+         }
+         return mean",
+    );
+    let (mut sum, mut total, mut number) = (0, 0.0, 0);
+    for (row, fields) in csv_rows(&orders()).iter().enumerate() {
+        let quantity = fields[2].parse::<i64>().ok();
+        sum += quantity.unwrap_or(0);
+        assert_eq!(sums[row], quantity.map_or(String::new(), |_| sum.to_string()), "row {row}");
+        let price = fields[3].parse::<f64>().ok();
+        total += price.unwrap_or(0.0);
+        number += i32::from(price.is_some());
+        let mean = total / f64::from(number);
+        assert_eq!(means[row], price.map_or(String::new(), |_| format!("{mean:?}")), "row {row}");
+    }
+    assert!(number > 200 && number < 300, "{number} of 300");
+}
+
+/// The mask of a column has a name, unless a column has it. It makes no cell of the result empty.
+#[test]
+fn formulas_read_masks() {
+    let text = "a,b\n1,2\n,3\n4,\n";
+    assert_eq!(result("where(a_given, b, -b)", text), ["2", "-3", ""]);
+    assert_eq!(result("where(a_given, b, a)", "a,b,a_given\n1,2,false\n,3,true\n"), ["1", ""]);
+    let only = table(text);
+    assert!(matches!(Formula::new("a_given", &only), Err(FormulaError::Text(_))));
+}
+
 /// The fields of each row. The parser handles only one quoted field per row, which suffices for the
 /// sample.
 fn csv_rows(text: &str) -> Vec<Vec<String>> {

@@ -7,12 +7,14 @@
 
 mod load;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
-use broadloom::{Array, DType, Op, Options, Promotion, typed_graph, with_promotion};
-use rhai::{Dynamic, Engine, EvalAltResult, FLOAT, INT, Position};
+use broadloom::{Array, DType, Error, ErrorKind, Op, Options, Promotion};
+use broadloom::{try_while_loop, typed_graph, with_promotion};
+use rhai::{Dynamic, Engine, EvalAltResult, FLOAT, FnPtr, INT, NativeCallContext, Position};
 
 /// The limits of a script.
 #[derive(Clone, Debug)]
@@ -21,8 +23,10 @@ pub struct Limits {
     /// expressions that can be built.
     pub operations: u64,
     /// The maximum sum, over all evaluations, of the number of computed elements times the number of operations for
-    /// each.
+    /// each. A loop is not counted by its iterations.
     pub work: usize,
+    /// The maximum time of all evaluations together, which ends loops.
+    pub time: Duration,
     /// The maximum number of bytes of all arrays that the script makes by loading, writing them in the script, or
     /// computing.
     pub bytes: usize,
@@ -32,7 +36,8 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { operations: 100_000, work: 2_000_000_000, bytes: 256 << 20, nodes: 10_000 }
+        let time = Duration::from_secs(10);
+        Limits { operations: 100_000, work: 2_000_000_000, time, bytes: 256 << 20, nodes: 10_000 }
     }
 }
 
@@ -47,6 +52,7 @@ fn error(why: impl ToString) -> Box<EvalAltResult> {
 struct Budget {
     nodes: usize,
     work: Cell<usize>,
+    time: Cell<Duration>,
     bytes: Cell<usize>,
 }
 
@@ -67,13 +73,16 @@ impl Budget {
         if x.is_evaluated() {
             return Ok(x.clone());
         }
-        let (max_bytes, max_nodes) = (self.bytes.get(), self.nodes);
-        let options = Options { max_bytes, max_nodes, ..Options::default() };
+        let (max_bytes, max_nodes, time) = (self.bytes.get(), self.nodes, self.time.get());
+        let options = Options { max_bytes, max_nodes, max_time: Some(time), ..Options::default() };
         // No function for scripts selects a part of an array, so no operand has more elements than the result.
         let nodes = typed_graph(&[x], &options).map_err(error)?.graph.nodes().len();
         Budget::spend(&self.work, x.len().saturating_mul(nodes), "work")?;
         self.make(x.len(), x.dtype())?;
-        x.eval_with(&options).map_err(error)
+        let begun = Instant::now();
+        let values = x.eval_with(&options).map_err(error);
+        self.time.set(time.saturating_sub(begun.elapsed()));
+        values
     }
 }
 
@@ -92,8 +101,8 @@ const OPERATORS: &[(&str, Op)] = &[
 pub fn engine(folder: &Path, limits: &Limits) -> Engine {
     let mut engine = Engine::new();
     confine(&mut engine, limits);
-    let Limits { work, bytes, nodes, .. } = *limits;
-    let budget = Rc::new(Budget { nodes, work: work.into(), bytes: bytes.into() });
+    let Limits { work, time, bytes, nodes, .. } = *limits;
+    let budget = Rc::new(Budget { nodes, work: work.into(), time: time.into(), bytes: bytes.into() });
     engine.register_type_with_name::<Array<'static>>("lazy array");
     for &(symbol, op) in OPERATORS {
         if op.operands() == 1 {
@@ -146,6 +155,8 @@ fn functions(engine: &mut Engine, folder: &Path, budget: &Rc<Budget>) {
         x.reshape(&extents.map_err(error)?).map_err(error)
     });
 
+    engine.register_fn("while_loop", while_loop);
+
     let (data, of) = (folder.to_owned(), budget.clone());
     engine.register_fn("load", move |name: &str| load::npy(&data, name, |n, dtype| of.make(n, dtype)));
     let of = budget.clone();
@@ -180,6 +191,48 @@ fn operand(x: Dynamic) -> Answer<Array<'static>> {
 fn apply<const N: usize>(op: Op, operands: [Dynamic; N]) -> Answer<Array<'static>> {
     let operands = operands.into_iter().map(operand).collect::<Answer<Vec<_>>>()?;
     with_promotion(Promotion::NumPy, || Array::apply(op, &operands)).map_err(error)
+}
+
+/// Repeats `body` for each element while `condition` holds, up to `limit` times. Both are functions of the script that
+/// take the list of carried values; `body` returns the next ones. They build the loop, and compute nothing.
+fn while_loop(
+    context: NativeCallContext<'_>,
+    state: rhai::Array,
+    condition: FnPtr,
+    body: FnPtr,
+    limit: INT,
+) -> Answer<rhai::Array> {
+    let limit = u64::try_from(limit).map_err(|_| error(format!("while_loop: the limit is {limit}")))?;
+    let list = |values: rhai::Array| values.into_iter().map(operand).collect::<Answer<Vec<_>>>();
+    let state = list(state)?;
+    let call = |function: &FnPtr, state: &[Array<'static>]| {
+        let state: rhai::Array = state.iter().cloned().map(Dynamic::from).collect();
+        function.call_within_context::<Dynamic>(&context, (state,))
+    };
+    // The error of a function of the script, with its position. broadloom passes on another one.
+    let failure = RefCell::new(None);
+    let condition = |state: &[Array<'static>]| kept(&failure, call(&condition, state).and_then(operand));
+    let body = |state: &[Array<'static>]| {
+        let next = call(&body, state).and_then(|next| {
+            let is_no_list = |what| error(format!("while_loop: the body returns a {what}, not a list"));
+            list(next.into_array().map_err(is_no_list)?)
+        });
+        kept(&failure, next)
+    };
+    let last = with_promotion(Promotion::NumPy, || try_while_loop(&condition, &body, &state, Some(limit)));
+    match failure.take() {
+        Some(failure) => Err(failure),
+        None => Ok(last.map_err(error)?.into_iter().map(Dynamic::from).collect()),
+    }
+}
+
+/// Keeps the error of a function of the script, and makes one that broadloom passes on.
+fn kept<T>(failure: &RefCell<Option<Box<EvalAltResult>>>, answer: Answer<T>) -> broadloom::Result<T> {
+    answer.map_err(|why| {
+        let passed_on = Error::new(ErrorKind::Host, why.to_string());
+        *failure.borrow_mut() = Some(why);
+        passed_on
+    })
 }
 
 /// Converts a Rhai array, which may be nested, to an array of int64, float64 or bool.

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use broadloom_rhai::{Limits, engine};
 use npyz::WriterBuilder;
@@ -46,7 +47,7 @@ fn scripts_print_what_is_expected() {
         }
         assert_eq!(printed, fs::read_to_string(expected).expect("expected output"), "{}", path.display());
     }
-    assert_eq!(scripts, 3);
+    assert_eq!(scripts, 4);
 }
 
 #[test]
@@ -106,6 +107,37 @@ fn hostile_scripts_come_to_an_end() {
         let got = fails(script, &limits);
         assert!(got.contains(error), "{script}: {got}");
     }
+}
+
+#[test]
+fn mistakes_in_loops_are_errors() {
+    for (functions, error) in [
+        ("|s| s[0], |s| s, 9", "the condition must be bool, not float64"),
+        ("|s| s[0] > 0, |s| 1, 9", "while_loop: the body returns a i64, not a list"),
+        ("|s| s[0] > 0, |s| [s[0] > 0], 9", "carried value 0 is float64, but becomes bool"),
+        ("|s| s[0] > 0, |s| [s[0], 1], 9", "the body takes 1 carried value, but returns 2"),
+        ("|s| s[0] > 0, |s| s[0].t(), 9", "not a list"),
+        ("|s| s[0] > 0, |s| [s[1]], 9", "Array index 1 out of bounds"),
+        ("|s| s[0] > 0, |s| [\"a\"], 9", "neither an array nor a number: string"),
+        ("|s| s[0] > 0, |s| [item(s[0])], 9", "a carried value is used outside of the loop"),
+        ("|s| s[0] > 0, |s| s, -1", "while_loop: the limit is -1"),
+    ] {
+        let got = fails(&format!("while_loop([array([1.0])], {functions})"), &Limits::default());
+        assert!(got.contains(error), "{functions}: {got}");
+    }
+}
+
+/// The time of all evaluations has a limit. The second loop has only what the first one has left.
+#[test]
+fn loops_come_to_an_end() {
+    let limits = Limits { time: Duration::from_millis(300), ..Limits::default() };
+    let script = "let x = while_loop([array([0.0])], |s| s[0] >= 0, |s| [s[0] + 1], 1000000000000)[0]; \
+                  try { print(x) } catch (e) { print(e) } print(x)";
+    let begun = Instant::now();
+    let (printed, end) = run(script, Path::new(DATA), &limits);
+    let error = end.expect_err("endless");
+    assert!(printed.contains("time limit") && error.contains("time limit"), "{printed}{error}");
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }
 
 /// If computing an array for a text exceeds the limits, Rhai writes the name of its type instead, and the

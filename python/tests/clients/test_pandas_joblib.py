@@ -120,3 +120,29 @@ def test_what_cannot_be_compiled_is_refused_by_name() -> None:
         data.apply(lambda row: row.sum(), axis=1, engine=bl.jit)
     with pytest.raises(KeyError, match="nothing"):
         data.apply(lambda row: row["nothing"], axis=1, engine=bl.jit)
+    with pytest.raises(TypeError, match="^the Series is (str|object), of which"):
+        pytest.importorskip("pandas").Series(["a"]).map(lambda x: x, engine=bl.jit)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda row: row, "the function returns a row; return an element, or a tuple"),
+        (lambda row: {"x": row.b}, "the function returns a dict; return an element, or a tuple"),
+        (np.sum, r"has its elements alone, .*, and is no array; for sums .* DataFrame.sum\(axis=1\)"),
+        (sum, r"and can't be iterated over; for sums .* DataFrame.sum\(axis=1\)"),
+        (lambda row: (row, row.b), "and is no array"),
+    ],
+)
+def test_rows_as_a_whole_are_refused(function: Any, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        frame()[["a", "b"]].apply(function, axis=1, engine=bl.jit)
+
+
+def test_functions_of_numpys_are_compiled() -> None:
+    data = frame()[["a", "b"]]
+    assert_frames(data.apply(np.sqrt, engine=bl.jit), np.sqrt(data))
+    assert_frames(data.apply(np.sum, engine=bl.jit), data.sum(skipna=False))
+    assert_frames(data["b"].map(np.exp2, engine=bl.jit), np.exp2(data["b"]))
+    lengths = data.apply(lambda row: row.b * len(row), axis=1, engine=bl.jit)
+    assert lengths.tolist() == (data["b"] * 2).tolist()

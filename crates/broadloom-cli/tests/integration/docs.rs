@@ -63,6 +63,30 @@ fn the_page_is_what_happens() {
     assert!(commands > 8, "{commands}");
 }
 
+/// The pictures on the page about loops are what its commands draw. `BROADLOOM_BLESS=1` draws them again.
+#[test]
+fn pictures_are_what_their_commands_draw() {
+    let pages = pages::all();
+    let page = pages.iter().find(|page| page.path == "docs/loops.md").expect("the page");
+    let dir = directory();
+    for command in page.text.lines().filter_map(|line| line.strip_prefix("$ broadloom ")) {
+        let outcome = dir.shell(&format!("\"$broadloom\" {command}"));
+        assert_eq!((outcome.status, &*outcome.stderr), (Some(0), ""), "{command}");
+    }
+    let links = page.links().into_iter().filter(|link| link.text.ends_with(".png"));
+    let pictures: Vec<String> = links.map(|link| format!("docs/{}", link.text)).collect();
+    assert_eq!(pictures.len(), 2, "{pictures:?}");
+    for picture in pictures {
+        let drawn = fs::read(dir.path(&picture)).expect("a picture");
+        let kept = repository().join(&picture);
+        if std::env::var_os("BROADLOOM_BLESS").is_some_and(|value| value == "1") {
+            fs::write(&kept, &drawn).expect("written");
+        }
+        let is_current = fs::read(kept).is_ok_and(|kept| kept == drawn);
+        assert!(is_current, "{picture}: BROADLOOM_BLESS=1 draws it again");
+    }
+}
+
 #[test]
 fn every_option_is_on_the_page() {
     let page = read("docs/command.md");

@@ -20,7 +20,7 @@ use crate::fuse::plan::{Beginning, ParamSource, Recurrence, state_shape};
 use crate::graph::{Graph, IntDivision, Leaf, NodeId, NodeKind};
 use crate::kernel::{Code, Inst, Kernel, ValueId};
 use crate::layout::{Layout, Slice, View};
-use crate::node::{Region, RegionNode};
+use crate::node::{Region, RegionNode, StepOrder};
 use crate::shape::Shape;
 
 /// A value's definition while inputs, parameters and instructions are still numbered separately.
@@ -130,11 +130,15 @@ pub fn step(graph: &Graph, shape: Shape, members: &[Member], cuts: &Cuts, straig
         _ => None,
     });
     let of = of.expect("a group of a recurrence has its values as members");
-    let recurrence = Recurrence { states: of.states(), axis: of.axis.into(), reverse: of.reverse };
+    let recurrence = Recurrence { states: of.states(), axis: of.axis.into(), order: of.order };
     let mut values: Vec<Early> =
         (0..of.states()).map(|state| builder.state(of.args[state], &recurrence)).collect();
     let order = builder.order(&recurrence);
     for (i, &arg) in of.args.iter().enumerate().skip(of.states()) {
+        if of.order == StepOrder::Canonical && of.has_axis(i) {
+            values.push(builder.element(arg));
+            continue;
+        }
         let chain = match graph.node(arg).shape == builder.shape {
             true if of.has_axis(i) => order,
             _ => builder.beside(arg, of.has_axis(i), &recurrence, order),
@@ -191,9 +195,27 @@ impl<'a> Builder<'a> {
         let mut layout = layout.view(&others).expect("a broadcast is always expressible");
         layout.shape = self.shape.clone();
         layout.strides.insert(of.axis, 0);
+        self.input(initial, origin, layout)
+    }
+
+    /// Adds an input of its own for the elements that steps in the canonical order combine. They are in memory, or generated.
+    fn element(&mut self, arg: NodeId) -> Early {
+        let (origin, layout) = match &self.graph.node(arg).kind {
+            NodeKind::Leaf(Leaf::Index { layout }) if !self.cuts.contains(&arg) => {
+                (Origin::Index, layout.clone())
+            }
+            _ => whole(self.graph, arg, self.cuts),
+        };
+        let space = View::BroadcastTo(self.shape.clone());
+        let layout = layout.view(&space).expect("a broadcast is always expressible");
+        self.input(arg, origin, layout)
+    }
+
+    /// Adds an input with the dtype of a node.
+    fn input(&mut self, of: NodeId, origin: Origin, layout: Layout) -> Early {
         let number = self.inputs.len() as u32;
         self.inputs.push((origin, Arc::new(layout)));
-        self.kernel.inputs.push(self.graph.node(initial).dtype);
+        self.kernel.inputs.push(self.graph.node(of).dtype);
         Early::Input(number)
     }
 
@@ -215,7 +237,7 @@ impl<'a> Builder<'a> {
 
     /// The chain through which the elements of a recurrence are read: reversed along the axis if the steps are.
     fn order(&mut self, of: &Recurrence) -> ChainId {
-        if !of.reverse || self.shape[of.axis] == 0 {
+        if of.order != StepOrder::Backward || self.shape[of.axis] == 0 {
             return STRAIGHT;
         }
         let all = self.shape.iter().enumerate().map(|(axis, &len)| match axis == of.axis {

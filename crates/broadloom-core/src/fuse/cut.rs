@@ -15,7 +15,7 @@ use crate::fuse::decision::{Cuts, Decision, Log, Why};
 use crate::fuse::shared;
 use crate::graph::{Graph, Leaf, NodeId, NodeKind};
 use crate::layout::{Layout, View};
-use crate::node::RecurrenceNode;
+use crate::node::{RecurrenceNode, StepOrder};
 use crate::shape::Shape;
 
 /// Facts about the leaves that a node is computed from.
@@ -180,7 +180,7 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
 const LEAST_LANES: usize = 32;
 
 /// Cuts the operands of a recurrence that its step does not compute: the initial states, which are read from memory; captured
-/// values, which do not depend on the step; and, if a step has few elements, computed inputs.
+/// values, which do not depend on the step; and, if a step has few elements or combines results of other steps, computed inputs.
 fn cut_operands(
     graph: &Graph,
     of: &RecurrenceNode<NodeId, HostDeclaration>,
@@ -195,8 +195,14 @@ fn cut_operands(
     // The operands were broadcast when the node was added.
     let Ok(shapes) = graph.recurrence(of) else { return };
     let (space, others) = (&shapes.space.0, &shapes.others.0);
-    for &arg in &of.args[of.states()..] {
+    for (i, &arg) in of.args.iter().enumerate().skip(of.states()) {
         let node = graph.node(arg);
+        if of.order == StepOrder::Canonical && of.has_axis(i) {
+            if !matches!(node.kind, NodeKind::Leaf(Leaf::Input { .. } | Leaf::Index { .. })) {
+                cuts.insert(arg);
+            }
+            continue;
+        }
         let is_computed = leaves[arg.index()].total > 0;
         let is_repeated = node.shape.elements() < space.elements();
         if is_computed && (is_repeated || others.elements() < LEAST_LANES)

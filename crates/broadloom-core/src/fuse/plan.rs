@@ -12,6 +12,7 @@ use crate::fuse::decision::Decision;
 use crate::graph::NodeId;
 use crate::kernel::Kernel;
 use crate::layout::Layout;
+use crate::node::StepOrder;
 use crate::scalar::Scalar;
 use crate::shape::Shape;
 
@@ -106,9 +107,19 @@ pub struct Recurrence {
     pub states: usize,
     /// The axis.
     pub axis: usize,
-    /// Whether the steps run from the last index to the first. The layouts of the inputs are then reversed along the axis:
-    /// their first index is the last one of the outputs.
-    pub reverse: bool,
+    /// The order of the steps. If it is backward, the layouts of the inputs are reversed along the axis: their first index is the
+    /// last one of the outputs. In the canonical order the inputs after the states are the elements, as many as states.
+    pub order: StepOrder,
+}
+
+impl fmt::Display for Recurrence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.order {
+            StepOrder::Forward => write!(f, "step by step along axis {}", self.axis),
+            StepOrder::Backward => write!(f, "step by step along axis {}, in reverse", self.axis),
+            StepOrder::Canonical => write!(f, "combined pair by pair along axis {}", self.axis),
+        }
+    }
 }
 
 /// The state in which a scan begins.
@@ -252,12 +263,7 @@ impl fmt::Display for Plan {
             match &stage.recurrence {
                 None => writeln!(f, "stage {i} over {}:", stage.shape)?,
                 Some(of) => {
-                    let order = if of.reverse { ", in reverse" } else { "" };
-                    writeln!(
-                        f,
-                        "stage {i} over {}, step by step along axis {}{order}:",
-                        stage.shape, of.axis
-                    )?;
+                    writeln!(f, "stage {i} over {}, {}:", stage.shape, of)?;
                 }
             }
             for (j, input) in stage.inputs.iter().enumerate() {

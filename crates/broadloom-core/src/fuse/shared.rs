@@ -14,7 +14,7 @@ use smallvec::{SmallVec, smallvec};
 use crate::fuse::cost;
 use crate::fuse::decision::{Cuts, Decision, Log, Why};
 use crate::graph::{Graph, NodeId, NodeKind};
-use crate::node::Region;
+use crate::node::{Region, StepOrder};
 use crate::shape::Shape;
 
 /// The numbers of the loops that read a node. Four are kept: more would not change the decision.
@@ -26,7 +26,7 @@ type ReadingLoops = SmallVec<[u32; 4]>;
 enum Key {
     Roots(Shape),
     Reductions { level: u32, axes: u64, shape: Shape },
-    Recurrence(Arc<Region>, Vec<NodeId>, bool),
+    Recurrence(Arc<Region>, Vec<NodeId>, StepOrder),
 }
 
 /// A loop: its number of elements and, for a reduction or scan, the number of elements of the row that is combined.
@@ -80,7 +80,7 @@ impl Known {
                 // The operands were broadcast when the node was added.
                 let shape = graph.recurrence(of).map_or_else(|_| node.shape.clone(), |shapes| shapes.space.0);
                 let new = Loop { elements: shape.elements(), row: None };
-                self.shared(Key::Recurrence(of.step.clone(), of.args.clone(), of.reverse), new)
+                self.shared(Key::Recurrence(of.step.clone(), of.args.clone(), of.order), new)
             }
             _ => self.add(Loop { elements: node.shape.elements(), row: None }),
         }

@@ -13,7 +13,7 @@ use crate::fuse::decision::Cuts;
 use crate::fuse::draft::{Draft, DraftTarget};
 use crate::fuse::plan::Beginning;
 use crate::graph::{Graph, NodeId, NodeKind};
-use crate::node::{Before, RecurrenceNode, Region};
+use crate::node::{Before, RecurrenceNode, Region, StepOrder};
 use crate::shape::Shape;
 
 /// A loop and the values that it computes, before its body is built.
@@ -109,11 +109,11 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
     groups.into_iter().map(build).collect()
 }
 
-/// The step, the operands, the axis and the direction of a recurrence, which identify it.
-type RecurrenceKey<'g> = (&'g Region, &'g [NodeId], u8, bool);
+/// The step, the operands, the axis and the order of a recurrence, which identify it.
+type RecurrenceKey<'g> = (&'g Region, &'g [NodeId], u8, StepOrder);
 
 fn key(of: &RecurrenceNode<NodeId, HostDeclaration>) -> RecurrenceKey<'_> {
-    (&of.step, &of.args, of.axis, of.reverse)
+    (&of.step, &of.args, of.axis, of.order)
 }
 
 /// The index of a value of a recurrence; 0 for other nodes.

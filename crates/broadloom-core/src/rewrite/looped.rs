@@ -77,7 +77,7 @@ impl RewrittenLoops {
             args,
             inputs: of.inputs,
             axis: of.axis,
-            reverse: of.reverse,
+            order: of.order,
             item: of.item,
         })))
     }

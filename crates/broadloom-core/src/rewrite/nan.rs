@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::Result;
 use crate::graph::{Graph, Leaf, NodeId, NodeKind, Semantics};
-use crate::node::Region;
+use crate::node::{Region, StepOrder};
 use crate::op::{Law, Op};
 use crate::region;
 
@@ -77,7 +77,13 @@ impl Marks {
                     let known = known.or_insert_with(|| vec![false; values]);
                     let has_changed = is_new || is_read && !known[item as usize];
                     known[item as usize] |= is_read;
-                    if is_region {
+                    if let NodeKind::Recurrence(of) = kind
+                        && of.order == StepOrder::Canonical
+                    {
+                        // A result of steps is also an element of other steps, and a single element is the result.
+                        known.fill(true);
+                        args.iter().for_each(reads);
+                    } else if is_region {
                         args.iter().for_each(reads);
                     } else if has_changed {
                         // The operands come before all values of the loop, the last of which finds all that is read.

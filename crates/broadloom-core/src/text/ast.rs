@@ -7,6 +7,7 @@ use std::ops::{Index, Range};
 
 use super::Span;
 use crate::indices::Indices;
+use crate::node::StepOrder;
 use crate::{DType, Dim, Op, Scalar};
 
 /// The number of a node in its [`Ast`].
@@ -204,34 +205,34 @@ pub enum LoopHead {
         /// The integer at which the loop ends.
         upper: Body,
     },
-    /// `scan (…; name in value, …, axis=0)`
+    /// `scan (…; name in value, …, axis=0)`, or with `reduce`
     Scan {
         /// The names of the elements in the body, each with the expression of its input.
         inputs: Vec<Carried>,
-        /// The axis and the direction.
+        /// The axis and the order of the steps.
         along: ScanAxis,
     },
 }
 
-/// The axis along which a `scan` runs, and its direction.
+/// The axis along which a `scan` or a `reduce` runs, and the order of its steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScanAxis {
     /// The axis of the inputs; a negative number counts from the last one.
     pub axis: isize,
-    /// Whether the steps run from the last index to the first.
-    pub reverse: bool,
+    /// The order of the steps.
+    pub order: StepOrder,
     /// The number of steps, if it is given.
     pub length: Option<usize>,
 }
 
 /// A loop: `name, … = while (name = value, …; condition) limit … { … }`, or with `for (name = value, …; name in lower..upper)`,
-/// or with `scan (name = value, …; name in input, …, axis=0)`.
+/// or with `scan (name = value, …; name in input, …, axis=0)`, or with `reduce` and the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoopStatement {
     /// The names to which the values are bound after the loop, a range of [`Ast::parameters`]; `_` binds nothing. Those of a
     /// `scan` that come after its carried values are its outputs, which its body binds.
     pub names: Range<u32>,
-    /// The span of `while`, `for` or `scan`.
+    /// The span of `while`, `for`, `scan` or `reduce`.
     pub at: Span,
     /// The offset of the end of the loop.
     pub end: u32,

@@ -63,7 +63,7 @@ pub enum LoopKind<V> {
     While(Option<u64>),
     /// `for`, with the bounds of the range.
     For([V; 2]),
-    /// `scan`, with the inputs and the axis.
+    /// `scan` or `reduce`, with the inputs and the axis.
     Scan(Vec<V>, ScanAxis),
 }
 
@@ -72,8 +72,8 @@ pub enum LoopKind<V> {
 pub enum LoopPart {
     /// The condition of a `while`, which is one value.
     Condition,
-    /// The next values, and the outputs of a `scan`. In a `for`, the integer comes before the carried values; in a `scan`, the
-    /// elements of the inputs come after them.
+    /// The next values, and the outputs of a `scan`. In a `for`, the integer comes before the carried values; in a `scan` or `reduce`,
+    /// the elements of the inputs come after them.
     Body,
 }
 

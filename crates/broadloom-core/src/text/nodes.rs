@@ -11,7 +11,7 @@ use super::parameters::{ARANGE, INDICES};
 use super::print;
 use crate::graph::{Graph, Leaf, Node};
 use crate::layout::Layout;
-use crate::node::{NodeId, NodeKind, RecurrenceNode, Region};
+use crate::node::{NodeId, NodeKind, RecurrenceNode, Region, StepOrder};
 use crate::structure::{KeyLeaf, Structure};
 
 /// Prints the computation of a node, given the names of its operands and of its host function. Returns `None` for a
@@ -138,7 +138,7 @@ impl fmt::Display for Graph {
 }
 
 /// What the values of one loop or recurrence have in common.
-type LoopIdentity<'n> = (*const Region, &'n [NodeId], Option<(u32, u8, bool)>);
+type LoopIdentity<'n> = (*const Region, &'n [NodeId], Option<(u32, u8, StepOrder)>);
 
 /// The positions of the values of each loop among nodes, in the order in which it carries them, by the position of the first.
 fn loops<'n, L: 'n>(
@@ -219,12 +219,12 @@ pub fn stepped<A, F>(
     let initial = pairs.by_ref().take(states.len()).map(|(name, initial)| format!("{name} = {initial}"));
     let initial = initial.collect::<Vec<String>>().join(", ");
     let inputs = pairs.map(|(name, input)| format!("{name} in {input}")).collect::<Vec<String>>().join(", ");
-    let reverse = if of.reverse { ", reverse=true" } else { "" };
+    let reverse = if of.order == StepOrder::Backward { ", reverse=true" } else { "" };
     let bound = region.outputs.iter().zip(outputs).filter_map(|(id, name)| {
         name.as_ref().map(|name| format!("{name} = {}; ", printed.names[id.index()]))
     });
     let body = printed.body(&states, suffix, &bound.collect::<String>());
-    format!("scan ({initial}; {inputs}, axis={}{reverse}) {{ {body} }}", of.axis)
+    format!("{} ({initial}; {inputs}, axis={}{reverse}) {{ {body} }}", of.function(), of.axis)
 }
 
 /// The names to which the values of a recurrence are bound: of all states, and of the outputs that are used.

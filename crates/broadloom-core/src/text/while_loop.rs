@@ -1,9 +1,9 @@
 //! The parser of loops.
 //!
-//! There are three kinds: `x, n = while (x = 0.0, n = 0; x*x < 4) limit 1000 { x = x*x + c; n = n + 1 }` and
+//! There are four kinds: `x, n = while (x = 0.0, n = 0; x*x < 4) limit 1000 { x = x*x + c; n = n + 1 }` and
 //! `x = for (x = 0.0; i in 0..k) { x = x + i }`, which repeat for each element, and
-//! `s, y = scan (s = 0.0; v in xs, axis=0) { s = s + v; y = s / 2 }`, which runs along an axis. Their keywords are names everywhere
-//! else. At most [`MAX_NESTING`] loops are nested, so that the parser, the resolver and the evaluation may recurse along them.
+//! `s, y = scan (s = 0.0; v in xs, axis=0) { s = s + v; y = s / 2 }`, which runs along an axis, as does `reduce`, which is written in the
+//! same way. Their keywords are names everywhere else. At most [`MAX_NESTING`] loops are nested, so that the parser, the resolver and the evaluation may recurse along them.
 
 use broadloom_ir::figures::counted;
 use broadloom_ir::kernel::MAX_NESTING;
@@ -14,10 +14,12 @@ use super::error::{TextError, limit, syntax};
 use super::lex::{Lexer, Token};
 use super::number::{Number, brief};
 use super::parse::Parser;
+use crate::node::StepOrder;
 
 const WHILE: &str = "while";
 const FOR: &str = "for";
 const SCAN: &str = "scan";
+const REDUCE: &str = "reduce";
 const IN: &str = "in";
 const LIMIT: &str = "limit";
 
@@ -33,7 +35,7 @@ impl Parser<'_> {
                 _ => return false,
             }
         }
-        if next(&mut tokens) != Some(Token::Name) || !matches!(tokens.slice(), WHILE | FOR | SCAN) {
+        if next(&mut tokens) != Some(Token::Name) || !matches!(tokens.slice(), WHILE | FOR | SCAN | REDUCE) {
             return false;
         }
         // A call of a user's function with this name has no named arguments.
@@ -42,7 +44,7 @@ impl Parser<'_> {
         next() == Some(Token::Open) && next() == Some(Token::Name) && next() == Some(Token::Assign)
     }
 
-    /// Parses `name, … = while (…) limit … { … }`, or a loop with `for` or `scan`.
+    /// Parses `name, … = while (…) limit … { … }`, or a loop with `for`, `scan` or `reduce`.
     pub(super) fn repeated(&mut self) -> Result<(), TextError> {
         let first = self.ast.parameters.len();
         loop {
@@ -74,7 +76,8 @@ impl Parser<'_> {
         let outer = std::mem::take(&mut self.ast.statements);
         let head = match self.text(&at) {
             FOR => self.range(base)?,
-            SCAN => self.inputs(base)?,
+            SCAN => self.inputs(base, StepOrder::Forward)?,
+            REDUCE => self.inputs(base, StepOrder::Canonical)?,
             _ => self.condition(base)?,
         };
         let end = self.block()?.end;
@@ -135,9 +138,10 @@ impl Parser<'_> {
         Ok(LoopHead::For { name, lower, upper })
     }
 
-    /// Parses the rest of the head of a `scan`, which is in `base` parentheses.
-    fn inputs(&mut self, base: u32) -> Result<LoopHead, TextError> {
-        let (mut inputs, mut along, mut options) = (Vec::new(), ScanAxis::default(), Vec::new());
+    /// Parses the rest of the head of a `scan` or `reduce`, which is in `base` parentheses.
+    fn inputs(&mut self, base: u32, order: StepOrder) -> Result<LoopHead, TextError> {
+        let mut along = ScanAxis { order, ..ScanAxis::default() };
+        let (mut inputs, mut options) = (Vec::new(), Vec::new());
         loop {
             let name = self.new_name("`name in input`, or `axis=0`")?;
             match self.take()? {
@@ -165,16 +169,23 @@ impl Parser<'_> {
         Ok(LoopHead::Scan { inputs, along })
     }
 
-    /// Parses the value of an option of a `scan`.
+    /// Parses the value of an option of a `scan` or `reduce`.
     fn scan_option(&mut self, name: &Span, option: &str, along: &mut ScanAxis) -> Result<(), TextError> {
-        if !matches!(option, "axis" | "reverse" | "length") {
-            let message = format!("a scan has no option `{}`", brief(option));
-            return Err(syntax(name, message, Some("the options are `axis`, `reverse` and `length`".into())));
+        let is_scan = along.order != StepOrder::Canonical;
+        if !(option == "axis" || is_scan && matches!(option, "reverse" | "length")) {
+            let message = format!("a {} has no option `{}`", along.order.function(), brief(option));
+            let options = if is_scan {
+                "the options are `axis`, `reverse` and `length`"
+            } else {
+                "its option is `axis`"
+            };
+            return Err(syntax(name, message, Some(options.into())));
         }
         if option == "reverse" {
             return match self.take()? {
                 Some((_, span)) if matches!(self.text(&span), "true" | "false") => {
-                    along.reverse = self.text(&span) == "true";
+                    let is_reversed = self.text(&span) == "true";
+                    along.order = if is_reversed { StepOrder::Backward } else { StepOrder::Forward };
                     Ok(())
                 }
                 found => Err(self.expected(found.as_ref(), "`true` or `false`")),

@@ -5,7 +5,6 @@
 //! only these elements. Slices disappear, because a leaf is already narrowed to the elements that are read. A window without
 //! elements needs no operands, so a reduction whose result is sliced to nothing is not computed.
 
-use broadloom_core::graph::SCAN;
 use broadloom_core::layout::Slice;
 use broadloom_core::{Error, ErrorKind, Layout, Result, View};
 use broadloom_ir::Axes;
@@ -204,7 +203,7 @@ impl<'a> Nodes<'a> {
                 Kind::View { view, .. } => view.to_string(),
                 Kind::Reduce { reduction, axes, .. } => format!("{reduction} along {axes}"),
                 Kind::Scan { scan, axis, .. } => format!("{scan} along axis {axis}"),
-                Kind::Recurrence(of) => format!("{SCAN} along axis {}", of.axis),
+                Kind::Recurrence(of) => format!("{} along axis {}", of.function(), of.axis),
                 _ => return None,
             };
             // Of a recurrence, the first input that is no state.

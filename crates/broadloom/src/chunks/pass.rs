@@ -8,6 +8,7 @@
 //! by row, whether its rows or its columns are summed.
 
 use broadloom_core::node::Before;
+use broadloom_core::node::StepOrder;
 use broadloom_core::{DType, Result, Shape, View};
 use broadloom_ir::tuning::chunks::CHUNK;
 use broadloom_ir::{Axes, Reduction, Scan};
@@ -201,6 +202,10 @@ impl<'a> Pass<'a> {
         stand_in: StandIn<'_, 'a>,
     ) -> Result<FoundPass<'a>> {
         let Some(Kind::Recurrence(of)) = values.first().map(|value| &value.0.kind) else { return Ok(None) };
+        // A step in the canonical order has no state before it.
+        if of.order == StepOrder::Canonical {
+            return Ok(None);
+        }
         let (axis, states, steps) = (usize::from(of.axis), of.states(), recurrence::steps(of));
         let mut others: SmallVec<[usize; 4]> = values[0].shape().into();
         if !of.is_state() {

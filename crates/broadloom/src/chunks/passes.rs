@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use broadloom_core::graph::{IntDivision, SCAN};
+use broadloom_core::graph::IntDivision;
 use broadloom_core::{Error, ErrorKind, Layout, Result};
 use broadloom_mem::Buffer;
 
@@ -284,8 +284,8 @@ impl std::fmt::Display for Pass<'_> {
                 }
             }
             Purpose::Totals { scan, level } => write!(f, "{scan} of blocks of {}", 1u64 << level)?,
-            Purpose::States { block: Some(block), .. } => write!(f, "{SCAN} of blocks of {block}")?,
-            Purpose::States { block: None, .. } => write!(f, "{SCAN}")?,
+            Purpose::States { block: Some(block), .. } => write!(f, "scan of blocks of {block}")?,
+            Purpose::States { block: None, .. } => f.write_str("scan")?,
         }
         write!(f, " along {} of ", self.axes)?;
         if let Some(operand) = self.operands.nodes.results().next() {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use broadloom_core::node::RecurrenceNode;
+use broadloom_core::node::{RecurrenceNode, StepOrder};
 use broadloom_mem::HostFunction;
 
 use super::window::{Window, indices, span};
@@ -35,7 +35,7 @@ pub(super) fn is_same(of: &Node<'_>, other: &Node<'_>) -> bool {
 
 /// Whether the steps run from the last index of the axis to the first.
 pub(super) fn is_reversed(of: &Node<'_>) -> bool {
-    of.reverse
+    of.order == StepOrder::Backward
 }
 
 /// The number of steps of a recurrence.

@@ -7,6 +7,7 @@
 mod blocks;
 mod cache;
 mod choice;
+mod combined;
 mod cost;
 mod execute;
 mod execution_plan;

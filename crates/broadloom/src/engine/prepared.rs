@@ -256,8 +256,17 @@ impl PreparedStage {
     pub(crate) fn purpose(&self, width: VectorWidth) -> Purpose {
         match self.traffic.stores_of(width) {
             _ if self.has_long_runs => Purpose::Reduce,
+            _ if self.states_in_registers() > 0 => Purpose::Step { states: self.states_in_registers() },
             Stores::Streaming => Purpose::Stream,
             Stores::Cached => Purpose::Store,
+        }
+    }
+
+    /// The number of states of a recurrence over a single column, which machine code keeps in registers; 0 for other stages.
+    fn states_in_registers(&self) -> u32 {
+        match &self.loops {
+            Ok(Loops::Steps(steps)) if steps.has_copies => steps.states as u32,
+            _ => 0,
         }
     }
 

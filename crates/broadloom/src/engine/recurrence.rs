@@ -9,10 +9,15 @@ use std::fmt;
 use std::ops::Range;
 
 use broadloom_core::DType;
-use broadloom_core::fuse::{Source, Stage};
+use broadloom_core::fuse::{self, Source, Stage};
+use broadloom_core::node::StepOrder;
+use broadloom_ir::canonical::LANES;
 use broadloom_ir::figures::counted;
 use broadloom_ir::loop_plan::{LoopPlan, LoopPlanError, OperandLayout};
-use broadloom_ir::tuning::recurrences::{COPIES, LEAST_COLUMNS, MOST_COLUMNS, STATES_BYTES};
+use broadloom_ir::tuning::recurrences::{
+    COMBINED_COLUMNS, COPIES, LEAST_COLUMNS, MOST_COLUMNS, STATES_BYTES,
+};
+use broadloom_mem::Access;
 use smallvec::SmallVec;
 
 use crate::engine::runtime::Accesses;
@@ -35,7 +40,7 @@ pub(crate) struct Recurrence {
     /// The dtype of each output of the kernel.
     pub outputs: SmallVec<[DType; 4]>,
     pub axis: usize,
-    pub reverse: bool,
+    pub order: StepOrder,
     pub extents: SmallVec<[usize; 6]>,
     /// The number of steps.
     pub steps: usize,
@@ -45,7 +50,7 @@ pub(crate) struct Recurrence {
     /// The extents of all other axes.
     outer: SmallVec<[usize; 4]>,
     inputs: Vec<Position>,
-    /// Whether there is a single column, of which a block has several copies: machine code computes whole vectors.
+    /// Whether steps run one after another over a single column, of which a block has several copies: machine code computes whole vectors.
     pub has_copies: bool,
     /// The access of each input of the kernel.
     access: Accesses,
@@ -59,8 +64,11 @@ pub(crate) struct Division {
     pub width: usize,
     /// The number of columns of a block for one column: more than one if it has copies.
     pub copies: usize,
-    /// The number of steps of a block.
+    /// The number of steps of a block. In the canonical order: the number of rows of 16 elements in a tile, a power of two.
     pub rows: usize,
+    /// The number of elements along the axis that a thread combines, in the canonical order: a whole number of tiles, and a power
+    /// of two unless it is that of all elements.
+    pub part: usize,
 }
 
 /// A unit: an index of the outer axes, and a range of columns.
@@ -72,16 +80,11 @@ pub(crate) struct Unit {
 impl Recurrence {
     /// The loops of a stage; `None` if it is not the step of a recurrence.
     pub(crate) fn of(stage: &Stage, pause: usize) -> Option<Result<Recurrence, LoopPlanError>> {
-        stage.recurrence.map(|of| Recurrence::new(stage, of.states, of.axis, of.reverse, pause))
+        stage.recurrence.map(|of| Recurrence::new(stage, of, pause))
     }
 
-    fn new(
-        stage: &Stage,
-        states: usize,
-        axis: usize,
-        reverse: bool,
-        pause: usize,
-    ) -> Result<Recurrence, LoopPlanError> {
+    fn new(stage: &Stage, of: fuse::Recurrence, pause: usize) -> Result<Recurrence, LoopPlanError> {
+        let fuse::Recurrence { states, axis, order } = of;
         let extents: SmallVec<[usize; 6]> = stage.shape.iter().copied().collect();
         let (across, columns) = columns(stage, axis);
         let outer: SmallVec<[usize; 4]> =
@@ -105,22 +108,32 @@ impl Recurrence {
             states,
             outputs: stage.kernel.output_dtypes().collect(),
             axis,
-            reverse,
+            order,
             steps: extents[axis],
             outer: outer.iter().map(|&i| extents[i]).collect(),
             extents,
             across,
             columns,
             inputs,
-            has_copies: columns == 1 && stage.kernel.functions.is_empty() && stage.kernel.loops.is_empty(),
+            has_copies: columns == 1
+                && order != StepOrder::Canonical
+                && stage.kernel.functions.is_empty()
+                && stage.kernel.loops.is_empty(),
             access: Accesses::new(),
             pause,
         };
+        if order == StepOrder::Canonical {
+            // Elements and results of steps are in tiles, as are captured values, unless one is the same in all columns.
+            let captured = recurrence.captured().map(|input| recurrence.captured_access(input));
+            let access = std::iter::repeat_n(Access::Contiguous, 2 * states).chain(captured).collect();
+            recurrence.access = access;
+            return Ok(recurrence);
+        }
         // The access of an input does not depend on the numbers of rows and columns.
         let wide = if recurrence.has_copies { COPIES } else { columns.min(MOST_COLUMNS) };
         let rows = recurrence.steps.min(COPIES);
-        recurrence.access = std::iter::repeat_n(broadloom_mem::Access::Contiguous, states)
-            .chain(recurrence.plan(rows, wide)?.accesses())
+        recurrence.access = std::iter::repeat_n(Access::Contiguous, states)
+            .chain(recurrence.plan(states..recurrence.inputs.len(), rows, wide)?.accesses())
             .collect();
         Ok(recurrence)
     }
@@ -140,8 +153,27 @@ impl Recurrence {
         self.columns * self.outer.iter().product::<usize>()
     }
 
+    /// The captured values, by the number of the input, if steps are in the canonical order.
+    pub(crate) fn captured(&self) -> Range<usize> {
+        2 * self.states..self.inputs.len()
+    }
+
+    /// The access of a captured value in the canonical order.
+    pub(crate) fn captured_access(&self, input: usize) -> Access {
+        let is_uniform = self.columns == 1 || self.inputs[input].col == 0;
+        if is_uniform { Access::Splat } else { Access::Contiguous }
+    }
+
+    /// The size of an input's elements in bytes.
+    pub(crate) fn item(&self, input: usize) -> usize {
+        self.inputs[input].item
+    }
+
     /// The number of rows that the kernel computes, each by itself.
     pub(crate) fn rows(&self) -> usize {
+        if self.order == StepOrder::Canonical {
+            return 0;
+        }
         self.steps * self.count().div_ceil(self.columns.clamp(1, MOST_COLUMNS))
     }
 
@@ -149,6 +181,22 @@ impl Recurrence {
     /// a row has to have as many.
     pub(crate) fn divide(&self, threads: usize, lanes: Option<usize>) -> Division {
         let outer = self.outer.iter().product::<usize>().max(1);
+        let widest = self.outputs.iter().map(|dtype| dtype.size()).max().unwrap_or(1);
+        if self.order == StepOrder::Canonical {
+            let elements = &self.inputs[self.states..2 * self.states];
+            // Elements that are contiguous along the axis are read in that order.
+            let is_along = elements.iter().any(|x| x.step.unsigned_abs() < x.col.unsigned_abs());
+            let most = if is_along { COMBINED_COLUMNS * LANES / self.steps.max(1) } else { COMBINED_COLUMNS };
+            let width = self.columns.min(most).max(1);
+            let row = LANES * width;
+            let rows = (2 * STATES_BYTES / (row * widest)).min(self.pause / row).max(1);
+            let rows = 1 << rows.ilog2();
+            let units = outer * self.columns.div_ceil(width);
+            let share = self.steps.div_ceil((4 * threads).div_ceil(units.max(1))).max(1);
+            let is_shared = threads > 1 && units < 2 * threads && share >= rows * LANES;
+            let part = if is_shared { 1 << share.ilog2() } else { self.steps.max(1) };
+            return Division { width, copies: 1, rows, part };
+        }
         let mut width = self.columns.min(MOST_COLUMNS).min(self.pause);
         if threads > 1 && outer < 2 * threads {
             let parts = (2 * threads).div_ceil(outer);
@@ -159,10 +207,9 @@ impl Recurrence {
             width += 1;
         }
         let copies = if self.has_copies { lanes.map_or(COPIES, |lanes| lanes.max(COPIES)) } else { 1 };
-        let widest = self.outputs.iter().map(|dtype| dtype.size()).max().unwrap_or(1);
         let row = width * copies;
         let rows = (STATES_BYTES / (row * widest)).min(self.pause / row).clamp(1, self.steps.max(1));
-        Division { width, copies, rows }
+        Division { width, copies, rows, part: self.steps.max(1) }
     }
 
     /// The number of units of a division.
@@ -179,20 +226,25 @@ impl Recurrence {
         })
     }
 
-    /// The plan of the loops over some rows and columns of the inputs that are not states.
-    pub(crate) fn plan(&self, rows: usize, cols: usize) -> Result<LoopPlan, LoopPlanError> {
-        let strides: SmallVec<[[isize; 2]; 6]> =
-            self.inputs[self.states..].iter().map(|input| [input.step, input.col]).collect();
-        let layouts = self.inputs[self.states..].iter().zip(&strides);
+    /// The plan of the loops over some rows and columns of some inputs.
+    pub(crate) fn plan(
+        &self,
+        inputs: Range<usize>,
+        rows: usize,
+        cols: usize,
+    ) -> Result<LoopPlan, LoopPlanError> {
+        let inputs = &self.inputs[inputs];
+        let strides: SmallVec<[[isize; 2]; 6]> = inputs.iter().map(|input| [input.step, input.col]).collect();
+        let layouts = inputs.iter().zip(&strides);
         let layouts = layouts.map(|(input, strides)| input.layout(strides));
         LoopPlan::in_rows(&[rows, cols], layouts, 1)
     }
 
-    /// The plan of the loop over the initial states of some columns.
-    pub(crate) fn initial(&self, cols: usize) -> Result<LoopPlan, LoopPlanError> {
-        let strides: SmallVec<[[isize; 1]; 6]> =
-            self.inputs[..self.states].iter().map(|input| [input.col]).collect();
-        let layouts = self.inputs[..self.states].iter().zip(&strides);
+    /// The plan of the loop over some columns of inputs that lack the axis.
+    pub(crate) fn plan_across(&self, inputs: Range<usize>, cols: usize) -> Result<LoopPlan, LoopPlanError> {
+        let inputs = &self.inputs[inputs];
+        let strides: SmallVec<[[isize; 1]; 6]> = inputs.iter().map(|input| [input.col]).collect();
+        let layouts = inputs.iter().zip(&strides);
         LoopPlan::in_order(&[cols], layouts.map(|(input, strides)| input.layout(strides)), 1)
     }
 
@@ -210,8 +262,20 @@ impl Recurrence {
 
 impl fmt::Display for Recurrence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (steps, columns) = (counted(self.steps as u64, "step"), self.count());
-        write!(f, "{steps}, one after another, each from the states that the step before it has left")?;
+        let columns = self.count();
+        match self.order {
+            StepOrder::Canonical => {
+                let elements = counted(self.steps as u64, "element");
+                write!(f, "{elements} in rows of 16, combined pair by pair as a binary tree")?;
+            }
+            StepOrder::Forward | StepOrder::Backward => {
+                let steps = counted(self.steps as u64, "step");
+                write!(
+                    f,
+                    "{steps}, one after another, each from the states that the step before it has left"
+                )?;
+            }
+        }
         match columns {
             1 => Ok(()),
             _ => write!(f, "; {} are independent", counted(columns as u64, "column")),

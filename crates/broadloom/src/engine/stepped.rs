@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use broadloom_core::node::StepOrder;
 use broadloom_core::{DType, Result};
 use broadloom_ir::loop_plan::LoopPlan;
 use broadloom_mem::{
@@ -29,6 +30,9 @@ struct SteppedRun<'s> {
 impl StageRun<'_> {
     /// Runs all steps. Each output is written completely, in row-major order.
     pub(super) fn steps(&self, of: &Recurrence, operands: &mut Operands<'_>, threads: usize) -> Result<()> {
+        if of.order == StepOrder::Canonical {
+            return self.combine(of, operands, threads);
+        }
         let kernel = self.kernel(&of.access())?;
         let lanes = kernel.plan().map(|plan| plan.lanes as usize);
         let division = of.divide(threads, lanes);
@@ -51,7 +55,11 @@ impl StageRun<'_> {
         let shares = Mutex::new(of.units(&division).map(|unit| {
             let results = slabs.iter_mut().enumerate().filter_map(|(output, slabs)| {
                 let slab = slabs.next()?;
-                Some(if of.reverse && output >= of.states { slab.reversed() } else { slab })
+                Some(if of.order == StepOrder::Backward && output >= of.states {
+                    slab.reversed()
+                } else {
+                    slab
+                })
             });
             (unit, results.collect::<UnitResults<'_>>())
         }));
@@ -82,7 +90,10 @@ impl SteppedRun<'_> {
             for from in (0..of.steps).step_by(division.rows) {
                 let rows = division.rows.min(of.steps - from);
                 if plan.as_ref().is_none_or(|(of, _)| *of != rows) {
-                    plan = Some((rows, of.plan(rows, cols).map_err(|e| memory(&e))?));
+                    plan = Some((
+                        rows,
+                        of.plan(of.states..self.inputs.len(), rows, cols).map_err(|e| memory(&e))?,
+                    ));
                 }
                 let Some((_, plan)) = &plan else { break };
                 let mut operands = self.operands(unit, of.states..self.inputs.len(), from);
@@ -124,7 +135,7 @@ impl SteppedRun<'_> {
     /// Copies the initial states of a unit to the first rows of their tiles.
     fn begin(&self, unit: &Unit, cols: usize, tiles: &mut Tiles, scratch: &mut Scratch) -> Result<()> {
         let (of, run) = (self.of, self.run);
-        let plan = of.initial(cols).map_err(|e| memory(&e))?;
+        let plan = of.plan_across(0..of.states, cols).map_err(|e| memory(&e))?;
         let mut operands = self.operands(unit, 0..of.states, 0);
         let mut nest = Nest::bind(&plan, &mut operands).map_err(|e| memory(&e))?;
         let mut parts = nest.split(1, AliasPolicy::InPlace);

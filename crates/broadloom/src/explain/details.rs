@@ -4,7 +4,7 @@
 //! operand.
 
 use broadloom_core::fuse::{Source, Target, describe};
-use broadloom_core::graph::{Graph, Leaf, NodeId, NodeKind, SCAN, WHILE};
+use broadloom_core::graph::{Graph, Leaf, NodeId, NodeKind, WHILE};
 use broadloom_core::rewrite::Firing;
 use broadloom_core::text::nodes::computation;
 use broadloom_core::{DType, Op};
@@ -415,7 +415,7 @@ fn label(kind: &NodeKind) -> String {
         NodeKind::Count { .. } => "count".to_owned(),
         NodeKind::Index { .. } => "indices".to_owned(),
         NodeKind::Loop(of) => format!("{WHILE}, value {}", of.item),
-        NodeKind::Recurrence(of) => format!("{SCAN} along axis {}, value {}", of.axis, of.item),
+        NodeKind::Recurrence(of) => format!("{} along axis {}, value {}", of.function(), of.axis, of.item),
         // Not reached: `what` handles leaves before, and a dynamic view is resolved when it is added to a graph.
         NodeKind::Leaf(_) | NodeKind::DynamicView { .. } => String::new(),
     }

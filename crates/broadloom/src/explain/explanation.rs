@@ -219,8 +219,7 @@ impl Step {
             return format!("{shape}, scanned along axis {axis}");
         }
         if let Some(of) = &self.stage.recurrence {
-            let order = if of.reverse { ", in reverse" } else { "" };
-            return format!("{shape}, step by step along axis {}{order}", of.axis);
+            return format!("{shape}, {of}");
         }
         let outputs = self.stage.kernel.outputs.iter().zip(self.stage.results());
         let combined =

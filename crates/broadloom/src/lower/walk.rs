@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use broadloom_core::graph::{MAX_NODES, SCAN, WHILE};
+use broadloom_core::graph::{MAX_NODES, WHILE};
 use broadloom_core::node::{NodeId, NodeKind};
 use broadloom_core::scalar::Class;
 use broadloom_core::structure::{Entry, KeyLayout, KeyLeaf, Structure};
@@ -200,7 +200,7 @@ impl<'a> Walker<'_, 'a> {
             NodeKind::Apply { op, .. } => op.name(),
             NodeKind::Host { function, .. } => function.name(),
             NodeKind::Loop(_) => WHILE,
-            NodeKind::Recurrence(_) => SCAN,
+            NodeKind::Recurrence(of) => of.function(),
             _ => return,
         };
         if kind.operands().all(|operand| operand.dims().is_none()) {

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use broadloom_core::binding::Binding;
 use broadloom_core::indices::Indices;
+use broadloom_core::node::StepOrder;
 use broadloom_core::reductions::ReductionCall;
 use broadloom_core::text::{
     GeneratorCall, Input, Item, LoopCall, LoopKind, LoopPart, LoopRun, Meaning, ScanAxis, View, brief,
@@ -22,6 +23,7 @@ use crate::array::Array;
 use crate::array::Operand;
 use crate::expr;
 use crate::fori_loop::range_loop;
+use crate::reduce::named_reduce;
 use crate::scan::{Along, named_scan};
 use crate::storage::Element;
 use crate::while_loop::LoopBuilder;
@@ -107,19 +109,23 @@ impl<'a> Meaning for Arrays<'_, 'a> {
                 };
                 range_loop("for", &name, bounds.clone(), &body, &call.state)
             }
-            LoopKind::Scan(inputs, ScanAxis { axis, reverse, length }) => {
-                let mut along = Along::axis(*axis);
-                if *reverse {
-                    along = along.reverse();
-                }
-                if let Some(length) = length {
-                    along = along.length(*length);
-                }
+            LoopKind::Scan(inputs, ScanAxis { axis, order, length }) => {
                 let step = |state: &[Array<'a>], elements: &[Array<'a>]| {
                     let mut next = evaluate(LoopPart::Body, &[state, elements].concat())?;
                     let outputs = next.split_off(state.len().min(next.len()));
                     Ok((next, outputs))
                 };
+                if *order == StepOrder::Canonical {
+                    let combine = |left: &[Array<'a>], right: &[Array<'a>]| Ok(step(left, right)?.0);
+                    return named_reduce(&name, &combine, &call.state, inputs, *axis);
+                }
+                let mut along = Along::axis(*axis);
+                if *order == StepOrder::Backward {
+                    along = along.reverse();
+                }
+                if let Some(length) = length {
+                    along = along.length(*length);
+                }
                 let (last, outputs) = named_scan(&name, &step, &call.state, inputs, along)?;
                 Ok([last, outputs].concat())
             }

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use broadloom_core::node::StepOrder;
 use broadloom_core::text::nodes::{computation, repeated, step_names, stepped, tuple};
 use broadloom_core::text::{is_name, print as words};
 use broadloom_core::{DType, Dims, Error, ErrorKind, Result};
@@ -199,7 +200,7 @@ impl<'e, 'a> Nodes<'e, 'a> {
 }
 
 /// What the values of one loop or recurrence have in common.
-type LoopIdentity = (usize, Vec<usize>, Option<(u32, u8, bool)>);
+type LoopIdentity = (usize, Vec<usize>, Option<(u32, u8, StepOrder)>);
 
 impl Nodes<'_, '_> {
     /// The positions of the values of each loop, in the order in which it carries them, by the position of the first.

@@ -9,6 +9,7 @@ mod case_files;
 mod casts;
 mod chains;
 mod chunks;
+mod combine;
 mod compiled_loops;
 mod cond;
 mod contraction;

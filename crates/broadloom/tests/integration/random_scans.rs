@@ -1,13 +1,15 @@
 //! Random recurrences: every executor, vector width and number of threads gives the bits of scalar programs that the test kit's
-//! reference runs, step by step and column by column.
+//! reference runs, step by step and column by column. A third of them are reductions, whose steps combine elements in pairs.
 
 use broadloom::prelude::*;
 use broadloom::text::Printed;
-use broadloom::{Along, Chunks, Executor, Op, Passes, Promotion, Semantics, try_scan};
+use broadloom::{Along, Chunks, Executor, Op, Passes, Promotion, Semantics, try_reduce, try_scan};
+use broadloom_core::node::StepOrder;
 use broadloom_core::rewrite::Rules;
 use broadloom_testkit::random::{self, Arg, Rng, Step, Tensor, Type, type_of};
 use broadloom_testkit::{differential, edge_cases, elements};
 
+use crate::combine::combined;
 use crate::passes::read;
 use crate::scan::ways;
 
@@ -23,7 +25,7 @@ struct RandomScan {
     /// The index space and the axis.
     space: Vec<usize>,
     axis: usize,
-    reverse: bool,
+    order: StepOrder,
 }
 
 impl RandomScan {
@@ -31,14 +33,20 @@ impl RandomScan {
     fn new(rng: &mut Rng, steps: usize) -> RandomScan {
         let rank = 1 + rng.below(3);
         let axis = rng.below(rank);
+        let orders = [StepOrder::Forward, StepOrder::Backward, StepOrder::Canonical];
+        let order = *rng.pick(&orders).expect("orders");
+        let is_reduction = order == StepOrder::Canonical;
+        // Rows of reductions have 16 elements.
+        let most = if is_reduction { 70 } else { steps };
         let space: Vec<usize> =
-            (0..rank).map(|i| if i == axis { rng.below(steps) } else { 1 + rng.below(5) }).collect();
+            (0..rank).map(|i| if i == axis { rng.below(most) } else { 1 + rng.below(5) }).collect();
         let mut others = space.clone();
         others.remove(axis);
         let dtypes =
             [DType::Float64, DType::Float32, DType::Int32, DType::UInt8, DType::Bool, DType::Float16];
         let (states, inputs, captured) = (1 + rng.below(3), 1 + rng.below(2), rng.below(3));
-        let mut params = Vec::new();
+        let inputs = if is_reduction { states } else { inputs };
+        let mut params: Vec<Tensor> = Vec::new();
         for i in 0..states + inputs + captured {
             let is_input = (states..states + inputs).contains(&i);
             let all = if is_input { &space } else { &others };
@@ -49,7 +57,9 @@ impl RandomScan {
             if !is_input && rng.chance(1, 3) {
                 shape.drain(..rng.below(shape.len() + 1));
             }
-            let dtype = *rng.pick(&dtypes).expect("dtypes");
+            let of_state = i.checked_sub(states).filter(|of| is_reduction && *of < states);
+            let drawn = *rng.pick(&dtypes).expect("dtypes");
+            let dtype = of_state.map_or(drawn, |of| params[of].dtype);
             let values = edge_cases::values(dtype);
             let bits = 0..shape.iter().product::<usize>();
             let bits = bits.map(|_| rng.pick(&values).expect("values").bits).collect();
@@ -81,9 +91,9 @@ impl RandomScan {
             push(&mut types, Step::Cast(value, dtype))
         });
         let next = next.collect();
-        let outputs = (0..rng.below(3)).map(|_| any(rng, &types)).collect();
-        let reverse = rng.chance(1, 2);
-        RandomScan { params, states, inputs, body, next, outputs, space, axis, reverse }
+        let outputs = if is_reduction { 0 } else { rng.below(3) };
+        let outputs = (0..outputs).map(|_| any(rng, &types)).collect();
+        RandomScan { params, states, inputs, body, next, outputs, space, axis, order }
     }
 
     /// The bits of the last states and the outputs, step by step and column by column.
@@ -105,27 +115,40 @@ impl RandomScan {
                     aligned.fold(0, |at, (&extent, &i)| at * extent + if extent == 1 { 0 } else { i });
                 Tensor { dtype: x.dtype, shape: Vec::new(), bits: vec![x.bits[place]] }
             };
-            let mut state: Vec<Tensor> = self.params[..self.states].iter().map(|x| at(x, &index)).collect();
-            for step in 0..steps {
-                let step = if self.reverse { steps - 1 - step } else { step };
+            let whole = |step: usize| {
                 let mut whole = index.clone();
                 whole.insert(self.axis, step);
-                let others = self
-                    .params
-                    .iter()
-                    .enumerate()
-                    .skip(self.states)
-                    .map(|(i, x)| at(x, if i < self.states + self.inputs { &whole } else { &index }));
-                let params = state.iter().cloned().chain(others).map(Step::Input);
-                let roots: Vec<usize> = self.next.iter().chain(&self.outputs).copied().collect();
+                whole
+            };
+            let ends = self.states + self.inputs;
+            let elements = |step: usize| -> Vec<Tensor> {
+                self.params[self.states..ends].iter().map(|x| at(x, &whole(step))).collect()
+            };
+            let captured: Vec<Tensor> = self.params[ends..].iter().map(|x| at(x, &index)).collect();
+            // The values of a step for a state and elements.
+            let values = |state: &[Tensor], elements: &[Tensor]| {
+                let params = state.iter().chain(elements).chain(&captured).cloned().map(Step::Input);
                 let program = random::Program {
                     steps: params.chain(self.body.iter().cloned()).collect(),
-                    roots,
+                    roots: self.next.iter().chain(&self.outputs).copied().collect(),
                     promotion: Promotion::Strict,
                     semantics: Semantics::default(),
                 };
-                let values = program.run().expect("a well-typed step").values;
-                state = self.next.iter().map(|&next| values[next].clone()).collect();
+                program.run().expect("a well-typed step").values
+            };
+            let next_of = |values: &[Tensor]| -> Vec<Tensor> {
+                self.next.iter().map(|&next| values[next].clone()).collect()
+            };
+            let mut state: Vec<Tensor> = self.params[..self.states].iter().map(|x| at(x, &index)).collect();
+            if self.order == StepOrder::Canonical {
+                let all: Vec<Vec<Tensor>> = (0..steps).map(elements).collect();
+                state = combined(&all, |a, b| next_of(&values(a, b))).unwrap_or(state);
+            }
+            for step in 0..if self.order == StepOrder::Canonical { 0 } else { steps } {
+                let step = if self.order == StepOrder::Backward { steps - 1 - step } else { step };
+                let values = values(&state, &elements(step));
+                state = next_of(&values);
+                let whole = whole(step);
                 let element = whole.iter().zip(&self.space).fold(0, |at, (i, extent)| at * extent + i);
                 for (result, &output) in results[self.states..].iter_mut().zip(&self.outputs) {
                     result[element] = values[output].bits[0];
@@ -147,7 +170,8 @@ impl RandomScan {
     fn build(&self, params: &[Array<'static>]) -> Result<Vec<Array<'static>>> {
         let (state, others) = params.split_at(self.states);
         let (inputs, captured) = others.split_at(self.inputs);
-        let step = |state: &[Array<'static>], elements: &[Array<'static>]| {
+        type Values = Vec<Array<'static>>;
+        let step = |state: &[Array<'static>], elements: &[Array<'static>]| -> Result<(Values, Values)> {
             let mut values = [state, elements, captured].concat();
             for step in &self.body {
                 let value = differential::array(step, &values)?;
@@ -156,9 +180,16 @@ impl RandomScan {
             let of = |which: &[usize]| which.iter().map(|&i| values[i].clone()).collect();
             Ok((of(&self.next), of(&self.outputs)))
         };
-        let along = Along::axis(self.axis as isize - self.space.len() as isize);
-        let (last, outputs) =
-            try_scan(&step, state, inputs, if self.reverse { along.reverse() } else { along })?;
+        let axis = self.axis as isize - self.space.len() as isize;
+        let along = match self.order {
+            StepOrder::Forward => Along::axis(axis),
+            StepOrder::Backward => Along::axis(axis).reverse(),
+            StepOrder::Canonical => {
+                let combine = |left: &[Array<'static>], right: &[Array<'static>]| Ok(step(left, right)?.0);
+                return try_reduce(&combine, state, inputs, axis);
+            }
+        };
+        let (last, outputs) = try_scan(&step, state, inputs, along)?;
         Ok([last, outputs].concat())
     }
 }

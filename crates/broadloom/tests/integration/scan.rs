@@ -45,7 +45,7 @@ impl Reference {
 }
 
 /// Numbers between -1 and 1 that have no pattern.
-fn noise(count: usize) -> Vec<f64> {
+pub(crate) fn noise(count: usize) -> Vec<f64> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = || {
         state ^= state << 13;

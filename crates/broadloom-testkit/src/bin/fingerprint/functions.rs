@@ -162,7 +162,10 @@ fn groups() -> Vec<SharedArguments> {
         let rows = reductions(dtype).collect();
         all.push(SharedArguments { arguments: Box::new(move || Arguments::of_reductions(dtype)), rows });
     }
-    all.push(SharedArguments { arguments: Box::new(Arguments::none), rows: generated().collect() });
+    all.push(SharedArguments {
+        arguments: Box::new(Arguments::none),
+        rows: generated().chain(loops()).collect(),
+    });
     all
 }
 
@@ -215,6 +218,60 @@ fn reductions(dtype: DType) -> impl Iterator<Item = NamedExpressions> {
 fn is_of(text: &str, dtype: DType) -> bool {
     let array = || Array::zeros(&[2, 2], dtype).expect("four elements");
     text::expression(text, &[("a", array()), ("b", array()), ("c", array())]).is_ok()
+}
+
+/// Rows of loops and recurrences over generated arrays.
+fn loops() -> impl Iterator<Item = NamedExpressions> {
+    let programs = [
+        (
+            "while float32",
+            "x = linspace(-2, 0.5, 301, dtype=float32)
+             y = reshape(linspace(-1.25, 1.25, 257, dtype=float32), [257, 1])
+             a, b, n = while (a = 0.0, b = 0.0, n = 0; a * a + b * b < 4) limit 60 {
+                 t = a * a - b * b + x; b = 2 * a * b + y; a = t; n = n + 1
+             }
+             return a, b, n",
+        ),
+        (
+            "while float64",
+            "x = linspace(0.001, 1000, 65537)
+             r, n = while (r = 1.0, n = 0; abs(r * r - x) > x * 1e-15) limit 40 { r = (r + x / r) / 2; n = n + 1 }
+             return r, n",
+        ),
+        (
+            "for int64",
+            "k = arange(20011) % 37
+             f, m = for (f = 1, m = -1; i in 0..k) { f = f * (2 * i + 3); m = maximum(m, f % 1009) }
+             return f, m",
+        ),
+        (
+            "scan float64",
+            "x = sin(linspace(0, 500, 70001))
+             last, mean, above = scan (m = 0.5; v in x, axis=0) { m = m + (v - m) * 0.03125; mean = m; above = v > m }
+             return last, mean, above",
+        ),
+        (
+            "scan float32",
+            "x = reshape(sin(linspace(0, 500, 70000, dtype=float32)), [250, 280])
+             last, before, y = scan (p = 0.0, q = 1.0; v in x, axis=0, reverse=true) { t = v - 0.5 * p; q = p; p = t; y = t + q }
+             return last, before, y",
+        ),
+        (
+            "reduce float64",
+            "x = sin(linspace(0, 500, 70001))
+             line = reduce (a = 0.0; v in x, axis=0) { a = a * 0.75 - v }
+             largest, at = reduce (m = -inf, i = -1; v in x, j in arange(70001), axis=0) {
+                 is_left = m > v; m = where(is_left, m, v); i = where(is_left, i, j)
+             }
+             return line, largest, at",
+        ),
+    ];
+    programs.into_iter().map(|(name, text)| {
+        NamedExpressions::new(name.to_owned(), move |_| {
+            let program = text::Program::parse(text)?;
+            Ok(program.build(&[])?.into_iter().map(|(_, array)| array).collect())
+        })
+    })
 }
 
 /// Rows of generated arrays, whose elements are computed from their index.

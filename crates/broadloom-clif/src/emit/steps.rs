@@ -1,0 +1,87 @@
+//! Emits the function of a kernel whose rows are the steps of a recurrence over a single column.
+//!
+//! A row has one block, whose lanes are copies of the column. The states stay in registers from row to row: a step that loaded
+//! what the step before it has stored would wait for the memory, which takes as long as several operations. All outputs
+//! are stored, since callers read the states after the last row.
+//!
+//! ```text
+//! entry:  loads the parameters and the first states, computes what depends on nothing else
+//! row:    computes row pointers, loads, computes and stores the block; passes its first outputs to the next row as states
+//! ```
+
+use broadloom_ir::kernel::Depth;
+use broadloom_ir::{DType, Error, ErrorKind, Result};
+use broadloom_mem::Stores;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{BlockArg, InstBuilder, Value, types};
+use smallvec::SmallVec;
+
+use crate::emit::{Emitter, Sources, row_pointer};
+use crate::memory::RowBlock;
+use crate::value::Lanes;
+
+/// Whether a state stays in registers. A bool is a mask there, and a float16 a float32: these go through memory.
+fn stays(dtype: DType) -> bool {
+    !matches!(dtype, DType::Bool | DType::Float16)
+}
+
+impl Emitter<'_> {
+    /// Emits the loop over rows. `operands` and `rows` are the function's arguments.
+    pub(super) fn steps(&mut self, operands: Value, rows: Value, mut sources: Sources) -> Result<()> {
+        let states = self.plan.states as usize;
+        let count = self.kernel.inputs.len() + self.kernel.outputs.len();
+        let v = &mut self.vectors;
+        let zero = v.ins().iconst(types::I64, 0);
+        let row = v.builder.create_block();
+        let number = v.builder.append_block_param(row, types::I64);
+        let mut first = vec![BlockArg::from(zero)];
+        self.states = SmallVec::from_elem(None, self.kernel.inputs.len());
+        for (i, &dtype) in
+            self.kernel.inputs.iter().enumerate().take(states).filter(|(_, dtype)| stays(**dtype))
+        {
+            let pointer = row_pointer(v, operands, i, zero);
+            let loaded = RowBlock::new(zero, None, Stores::Cached).load(v, dtype, self.access[i], pointer);
+            first.extend(loaded.vectors().iter().map(|&x| BlockArg::from(x)));
+            let params: SmallVec<[Value; 4]> = loaded
+                .vectors()
+                .iter()
+                .map(|&x| {
+                    let ty = v.builder.func.dfg.value_type(x);
+                    v.builder.append_block_param(row, ty)
+                })
+                .collect();
+            self.states[i] = Some(Lanes::new(loaded.width.into(), params));
+        }
+        let jump = v.ins().jump(row, &first);
+        v.constants.end_entry(v.layout.is_wide().then_some(jump));
+        v.builder.switch_to_block(row);
+        sources.pointers = (0..count).map(|i| row_pointer(&mut self.vectors, operands, i, number)).collect();
+        self.level(Depth::Row, &sources, None)?;
+        self.block(&sources, &mut RowBlock::new(zero, None, Stores::Cached))?;
+
+        let following = self.vectors.ins().iadd_imm_s(number, 1);
+        let mut next = vec![BlockArg::from(following)];
+        for (i, state) in self.states.clone().iter().enumerate() {
+            let Some(state) = state else { continue };
+            let value = self.value(self.scope.body.outputs()[i])?;
+            let v = &mut self.vectors;
+            for (&now, &before) in value.vectors().iter().zip(state.vectors()) {
+                let of = &v.builder.func.dfg;
+                if of.value_type(now) != of.value_type(before) {
+                    return Err(Error::new(ErrorKind::Internal, "a state of another type after a step"));
+                }
+                next.push(now.into());
+            }
+            if value.vectors().len() != state.vectors().len() {
+                return Err(Error::new(ErrorKind::Internal, "a state of another width after a step"));
+            }
+        }
+        let v = &mut self.vectors;
+        let last = v.builder.create_block();
+        let more = v.ins().icmp(IntCC::UnsignedLessThan, following, rows);
+        v.ins().brif(more, row, &next, last, &[]);
+        v.builder.switch_to_block(last);
+        v.ins().return_(&[]);
+        Ok(())
+    }
+}
