@@ -25,7 +25,7 @@ and size: the geometric mean of the ratios, and the row with the largest one.
 `--group loops` selects loops of elements and recurrences along an axis (`recurrences.py`). `engine` is the kernel of a
 function with `while_loop`, `fori_loop` or `scan`, `jit` is that function called from Python, and `vectorize` the kernel
 of a Python function of numbers. The peers are Numba, `scipy.signal.lfilter`, and loops in C: `gcc` one element at a
-time, and `gcc_vectors` with AVX2. The last lines compare the speeds with those that are asked for.
+time, and `gcc_vectors` with AVX2. The last lines compare the speeds with the goals.
 """
 
 from __future__ import annotations
@@ -160,8 +160,8 @@ class Ratios:
 
     def __init__(self) -> None:
         self.rows: dict[tuple[str, str, int, str], list[tuple[float, str]]] = {}
-        #: A line for each speed that is asked for.
-        self.asked: list[str] = []
+        #: A line for each speed with a goal.
+        self.goals: list[str] = []
 
     def note(
         self, workload: Workload, dtype: str, size: str, threads: int, took: dict[str, float], ieee: set[str]
@@ -187,14 +187,14 @@ class Ratios:
         return cell
 
     def note_aims(self, row: Recurrence, dtype: str, size: str, took: dict[str, float]) -> None:
-        """Compares the speed in a row with what is asked for."""
+        """Compares the speed in a row with its goal."""
         for aim in row.aims:
             peers = [peer for peer in aim.peers if peer in took]
             if dtype in aim.dtypes and peers:
                 best = min(peers, key=took.__getitem__)
                 speeds = [f"{took[best] / took[name]:.2f} ({name})" for name in ("engine", "vectorize") if name in took]
-                self.asked.append(
-                    f"- `{row.name}` {dtype}, {size}: {' and '.join(speeds)} × the speed of {best}; asked: {aim.ratio:.2f}"
+                self.goals.append(
+                    f"- `{row.name}` {dtype}, {size}: {' and '.join(speeds)} × the speed of {best}; goal: {aim.ratio:.2f}"
                 )
 
     def summary(self) -> list[str]:
@@ -203,7 +203,7 @@ class Ratios:
         For a group of reductions, a line contains ratios of times instead of speeds: their geometric mean, which isn't
         capped, and the worst row.
         """
-        lines = list(self.asked)
+        lines = list(self.goals)
         for (group, size, threads, against), rows in self.rows.items():
             place = f"{size}, {threads} thread{'s'[: threads - 1]}"
             if group:

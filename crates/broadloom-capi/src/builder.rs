@@ -12,7 +12,7 @@ use crate::argument::{BL_NUL_TERMINATED, OutPtr, many, text};
 use crate::code::{bl_dtype, bl_options, dtype};
 use crate::host::bl_host;
 use crate::kernel::bl_kernel;
-use crate::open_loops::{BuilderLoops, Open};
+use crate::open_loops::{BuilderLoops, OpenStatement};
 use crate::status::bl_status::{self, BL_ARGUMENT, BL_ARITY, BL_HANDLE, BL_LIMIT, BL_NAME};
 use crate::status::{Answer, CallFailure, answer};
 use crate::table::{ObjectTable, Pin};
@@ -69,8 +69,8 @@ impl BuilderParts {
         let innermost = self.loops.open.last().map(|of| of.open.clone());
         let build = || with_promotion(rule, || make(self));
         match innermost {
-            Some(Open::Loop { open, .. }) => open.build(build),
-            Some(Open::Scan(open)) => open.build(build),
+            Some(OpenStatement::Loop { open, .. }) => open.build(build),
+            Some(OpenStatement::Scan(open)) => open.build(build),
             None => build(),
         }
     }

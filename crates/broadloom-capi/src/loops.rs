@@ -6,7 +6,7 @@ use broadloom::{OpenLoop, with_promotion};
 
 use crate::argument::{OutPtr, many};
 use crate::builder::{add_all, bl_builder, bl_value, builder};
-use crate::open_loops::{BuilderLoop, Open};
+use crate::open_loops::{BuilderLoop, OpenStatement};
 use crate::status::bl_status::{self, BL_ARGUMENT, BL_ARITY};
 use crate::status::{CallFailure, answer};
 
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn bl_builder_loop_begin(
         let first = parts.values.len();
         // SAFETY: a state of `count` values has as many carried ones, whose handles can be written by the safety section.
         unsafe { add_all(&builder, &mut parts, open.carried().to_vec().into_iter(), carried) }?;
-        parts.loops.open.push(BuilderLoop { open: Open::Loop { open, condition: None }, first });
+        parts.loops.open.push(BuilderLoop { open: OpenStatement::Loop { open, condition: None }, first });
         Ok(())
     })
 }

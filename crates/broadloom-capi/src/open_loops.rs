@@ -10,26 +10,26 @@ use crate::status::{Answer, CallFailure};
 
 /// A loop or scan that has not ended.
 pub(crate) struct BuilderLoop {
-    pub open: Open,
+    pub open: OpenStatement,
     /// The index of its first carried value. All values from there on belong to it.
     pub first: usize,
 }
 
 /// What has not ended.
 #[derive(Clone)]
-pub(crate) enum Open {
+pub(crate) enum OpenStatement {
     Loop { open: Arc<OpenLoop<'static>>, condition: Option<Array<'static>> },
     Scan(Arc<OpenScan<'static>>),
 }
 
-impl Open {
+impl OpenStatement {
     /// The error if this should have ended.
     fn not_ended(&self) -> CallFailure {
         CallFailure::new(
             BL_ARGUMENT,
             match self {
-                Open::Loop { .. } => "a loop has not ended: bl_builder_loop_end",
-                Open::Scan(_) => "a scan has not ended: bl_builder_scan_end",
+                OpenStatement::Loop { .. } => "a loop has not ended: bl_builder_loop_end",
+                OpenStatement::Scan(_) => "a scan has not ended: bl_builder_scan_end",
             },
         )
     }
@@ -70,7 +70,7 @@ impl BuilderLoops {
         let none = || CallFailure::new(BL_ARGUMENT, "no loop has begun: bl_builder_loop_begin");
         let innermost = self.open.last_mut().ok_or_else(none)?;
         match &mut innermost.open {
-            Open::Loop { open, condition } => Ok((open.clone(), innermost.first, condition)),
+            OpenStatement::Loop { open, condition } => Ok((open.clone(), innermost.first, condition)),
             scan => Err(scan.not_ended()),
         }
     }
@@ -80,7 +80,7 @@ impl BuilderLoops {
         let none = || CallFailure::new(BL_ARGUMENT, "no scan has begun: bl_builder_scan_begin");
         let innermost = self.open.last().ok_or_else(none)?;
         match &innermost.open {
-            Open::Scan(open) => Ok((open.clone(), innermost.first)),
+            OpenStatement::Scan(open) => Ok((open.clone(), innermost.first)),
             of_loop => Err(of_loop.not_ended()),
         }
     }

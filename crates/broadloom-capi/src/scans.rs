@@ -6,7 +6,7 @@ use broadloom::{Along, OpenScan, with_promotion};
 
 use crate::argument::{check_results, many};
 use crate::builder::{add_all, bl_builder, bl_value, builder};
-use crate::open_loops::{BuilderLoop, Open};
+use crate::open_loops::{BuilderLoop, OpenStatement};
 use crate::status::bl_status::{self, BL_ARGUMENT, BL_ARITY};
 use crate::status::{CallFailure, answer};
 
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn bl_builder_scan_begin(
             add_all(&builder, &mut parts, open.states().to_vec().into_iter(), carried)?;
             add_all(&builder, &mut parts, open.elements().to_vec().into_iter(), elements)?;
         }
-        parts.loops.open.push(BuilderLoop { open: Open::Scan(open), first });
+        parts.loops.open.push(BuilderLoop { open: OpenStatement::Scan(open), first });
         Ok(())
     })
 }

@@ -480,7 +480,7 @@ fn states_before<'a>(
 /// The window of operand `i` that a window of a recurrence's value needs. Of an operand that has the axis, an output needs the
 /// elements at the indices of its window, and a state all elements.
 fn stepped(
-    of: &recurrence::Node<'_>,
+    of: &recurrence::RecurrenceValue<'_>,
     value: &[usize],
     (i, operand): (usize, &Array<'_>),
     window: &Window,

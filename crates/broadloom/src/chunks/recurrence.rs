@@ -13,7 +13,7 @@ use super::window::{Window, indices, span};
 use crate::array::{Array, Data, Kind, StateBlocks};
 
 /// A value of a recurrence.
-pub(super) type Node<'a> = RecurrenceNode<Array<'a>, HostFunction>;
+pub(super) type RecurrenceValue<'a> = RecurrenceNode<Array<'a>, HostFunction>;
 
 /// The blocks of a recurrence whose outputs are narrowed along its axis; `None` for other nodes, and for recurrences whose
 /// states are not known.
@@ -25,7 +25,7 @@ pub(super) fn blocks(array: &Array<'_>) -> Option<StateBlocks> {
 }
 
 /// Whether two nodes are values of one recurrence.
-pub(super) fn is_same(of: &Node<'_>, other: &Node<'_>) -> bool {
+pub(super) fn is_same(of: &RecurrenceValue<'_>, other: &RecurrenceValue<'_>) -> bool {
     let same = |(a, b): (&Array<'_>, &Array<'_>)| a.is_same(b);
     Arc::ptr_eq(&of.step, &other.step)
         && of.along() == other.along()
@@ -34,12 +34,12 @@ pub(super) fn is_same(of: &Node<'_>, other: &Node<'_>) -> bool {
 }
 
 /// Whether the steps run from the last index of the axis to the first.
-pub(super) fn is_reversed(of: &Node<'_>) -> bool {
+pub(super) fn is_reversed(of: &RecurrenceValue<'_>) -> bool {
     of.order == StepOrder::Backward
 }
 
 /// The number of steps of a recurrence.
-pub(super) fn steps(of: &Node<'_>) -> usize {
+pub(super) fn steps(of: &RecurrenceValue<'_>) -> usize {
     let axis = usize::from(of.axis);
     // An extent of 1 is repeated; otherwise the inputs have the same.
     let extents = of.inputs().iter().filter_map(|input| input.shape().get(axis).copied());
@@ -47,12 +47,12 @@ pub(super) fn steps(of: &Node<'_>) -> usize {
 }
 
 /// The number of elements of the index space for which `values` elements of this value need the step.
-pub(super) fn elements(of: &Node<'_>, values: usize) -> usize {
+pub(super) fn elements(of: &RecurrenceValue<'_>, values: usize) -> usize {
     if of.is_state() { values.saturating_mul(steps(of)) } else { values }
 }
 
 /// Extends a nonempty window of an output, whose axis has `extent` elements, to the first step of its first block.
-pub(super) fn widen(window: &mut Window, of: &Node<'_>, extent: usize, blocks: StateBlocks) {
+pub(super) fn widen(window: &mut Window, of: &RecurrenceValue<'_>, extent: usize, blocks: StateBlocks) {
     let axis = usize::from(of.axis);
     let wanted = window.0[axis];
     let mut range = wanted.start..wanted.start + span(wanted);
@@ -65,7 +65,12 @@ pub(super) fn widen(window: &mut Window, of: &Node<'_>, extent: usize, blocks: S
 }
 
 /// The number of the first block in a window of an output, which [`widen`] has extended.
-pub(super) fn first_block(window: &Window, of: &Node<'_>, extent: usize, blocks: StateBlocks) -> usize {
+pub(super) fn first_block(
+    window: &Window,
+    of: &RecurrenceValue<'_>,
+    extent: usize,
+    blocks: StateBlocks,
+) -> usize {
     let wanted = window.0[usize::from(of.axis)];
     let first = if is_reversed(of) { extent - (wanted.start + wanted.len) } else { wanted.start };
     first / blocks.steps
@@ -88,7 +93,7 @@ pub(super) fn with_blocks<'a>(states: &Array<'a>, blocks: StateBlocks) -> Array<
 }
 
 /// The value `item` of a recurrence that begins with other states.
-pub(super) fn begun_with<'a>(of: &Node<'a>, states: &[Array<'a>], item: usize) -> Kind<'a> {
+pub(super) fn begun_with<'a>(of: &RecurrenceValue<'a>, states: &[Array<'a>], item: usize) -> Kind<'a> {
     let args = states.iter().chain(&of.args[of.states()..]).cloned().collect();
     let (step, functions) = (of.step.clone(), of.functions.clone());
     Kind::Recurrence(Box::new(RecurrenceNode { step, functions, args, item: item as u32, ..*of }))

@@ -24,14 +24,14 @@ use crate::engine::reduce::overlaps;
 use crate::engine::runtime::Executable;
 
 /// One buffer for each array that is reduced.
-type Values = SmallVec<[Buffer; 2]>;
+type ArrayBuffers = SmallVec<[Buffer; 2]>;
 
 /// The result of combining 2^level rows.
-struct Node {
+struct Subtree {
     level: u32,
     /// The number of elements of a row: 16, or fewer in the last row, which has level 0.
     lanes: usize,
-    values: Values,
+    values: ArrayBuffers,
 }
 
 /// A run of a reduction: the state that its threads share.
@@ -44,7 +44,7 @@ struct CombinedRun<'s> {
 }
 
 /// The parts of a unit, which threads take one by one.
-struct Share<'m> {
+struct CombinedUnit<'m> {
     unit: Unit,
     done: Mutex<Done<'m>>,
 }
@@ -52,7 +52,7 @@ struct Share<'m> {
 /// What is done of a unit.
 struct Done<'m> {
     /// The nodes of each part, once it is done.
-    nodes: Vec<Option<Vec<Node>>>,
+    nodes: Vec<Option<Vec<Subtree>>>,
     /// Where the results go.
     results: SmallVec<[Slab<'m>; 2]>,
 }
@@ -76,7 +76,7 @@ impl StageRun<'_> {
         let shares = of.units(&division).flat_map(|unit| {
             let results = slabs.iter_mut().filter_map(Iterator::next).collect();
             let done = Mutex::new(Done { nodes: (0..parts).map(|_| None).collect(), results });
-            let share = Arc::new(Share { unit, done });
+            let share = Arc::new(CombinedUnit { unit, done });
             (0..parts).map(move |part| (share.clone(), part))
         });
         let shares = Mutex::new(shares);
@@ -95,7 +95,7 @@ impl StageRun<'_> {
 
 impl CombinedRun<'_> {
     /// Combines the elements of a part. The last part of a unit to be done also combines the parts.
-    fn part(&self, share: &Share<'_>, part: usize) -> Result<()> {
+    fn part(&self, share: &CombinedUnit<'_>, part: usize) -> Result<()> {
         let CombinedRun { run, of, division, .. } = *self;
         let mut faults: SmallVec<[u8; 8]> = SmallVec::from_elem(0, run.outcome.sites());
         let done = with_workspace(|Workspace { scratch, memory, tiles }| {
@@ -147,7 +147,7 @@ struct Combining<'w, 's> {
 
 impl Combining<'_, '_> {
     /// Combines the elements with these numbers to nodes, whose levels become lower.
-    fn nodes(&mut self, unit: &Unit, numbers: Range<usize>) -> Result<Vec<Node>> {
+    fn nodes(&mut self, unit: &Unit, numbers: Range<usize>) -> Result<Vec<Subtree>> {
         let (outcome, high) = (&self.all.run.outcome, self.all.division.rows);
         let mut nodes = Vec::new();
         for from in numbers.clone().step_by(high * LANES) {
@@ -176,7 +176,7 @@ impl Combining<'_, '_> {
             }
             if !count.is_multiple_of(LANES) {
                 let values = self.taken(0, whole * LANES, count % LANES)?;
-                self.push(&mut nodes, Node { level: 0, lanes: count % LANES, values })?;
+                self.push(&mut nodes, Subtree { level: 0, lanes: count % LANES, values })?;
             }
             outcome.count(count * self.cols);
             outcome.go_on()?;
@@ -215,7 +215,7 @@ impl Combining<'_, '_> {
     }
 
     /// Combines 2^k rows of the first tiles, which lie in the order of their reversed bits.
-    fn subtree(&mut self, rows: Range<usize>) -> Result<Node> {
+    fn subtree(&mut self, rows: Range<usize>) -> Result<Subtree> {
         let (row, level) = (LANES * self.cols, rows.len().ilog2());
         let mut tile = 0;
         for half in (0..level).rev().map(|k| row << k) {
@@ -223,7 +223,7 @@ impl Combining<'_, '_> {
             tile = 1 - tile;
         }
         let values = self.taken(tile, rows.start * LANES, LANES)?;
-        Ok(Node { level, lanes: LANES, values })
+        Ok(Subtree { level, lanes: LANES, values })
     }
 
     /// Combines the elements from `start` on, `half` of them with as many that follow, to elements of the other tiles, at the same
@@ -246,17 +246,17 @@ impl Combining<'_, '_> {
     }
 
     /// Adds the node of the rows after those of `nodes`, and combines nodes of equal levels.
-    fn push(&mut self, nodes: &mut Vec<Node>, mut node: Node) -> Result<()> {
+    fn push(&mut self, nodes: &mut Vec<Subtree>, mut node: Subtree) -> Result<()> {
         while let Some(last) = nodes.pop_if(|last| node.lanes == LANES && last.level == node.level) {
             let level = node.level + 1;
-            node = Node { level, ..self.merged(&last, &node)? };
+            node = Subtree { level, ..self.merged(&last, &node)? };
         }
         nodes.push(node);
         Ok(())
     }
 
     /// The node of two adjacent ones, the second of which may have fewer lanes.
-    fn merged(&mut self, left: &Node, right: &Node) -> Result<Node> {
+    fn merged(&mut self, left: &Subtree, right: &Subtree) -> Result<Subtree> {
         let count = right.lanes * self.cols;
         let mut values = self.room(left.lanes)?;
         let items = self.all.of.outputs.iter().map(|dtype| dtype.size());
@@ -274,11 +274,11 @@ impl Combining<'_, '_> {
             of.as_bytes_mut().and_then(|of| of.get_mut(..count * item)).unwrap_or_default()
         });
         self.all.pair(count, first, second, captured, out, self.memory, self.faults)?;
-        Ok(Node { level: left.level, lanes: left.lanes, values })
+        Ok(Subtree { level: left.level, lanes: left.lanes, values })
     }
 
     /// Combines all nodes, then the lanes of the last one, and writes the results. Without nodes these are the initial states.
-    fn finish(&mut self, unit: &Unit, mut nodes: Vec<Node>, results: &mut [Slab<'_>]) -> Result<()> {
+    fn finish(&mut self, unit: &Unit, mut nodes: Vec<Subtree>, results: &mut [Slab<'_>]) -> Result<()> {
         let (of, cols) = (self.all.of, self.cols);
         while nodes.len() > 1
             && let (Some(right), Some(left)) = (nodes.pop(), nodes.pop())
@@ -287,7 +287,7 @@ impl Combining<'_, '_> {
         }
         match nodes.pop() {
             None => self.across(unit, 0..of.states, 0)?,
-            Some(Node { mut lanes, values, .. }) => {
+            Some(Subtree { mut lanes, values, .. }) => {
                 self.each(
                     |item, first, _, from| {
                         let bytes = lanes * cols * item;
@@ -324,7 +324,7 @@ impl Combining<'_, '_> {
     }
 
     /// Calls `body` for each array with the size of its elements, its two tiles, and its elements among `values`.
-    fn each(&mut self, body: impl Fn(usize, &mut [u8], &mut [u8], &[u8]), values: &Values) {
+    fn each(&mut self, body: impl Fn(usize, &mut [u8], &mut [u8], &[u8]), values: &ArrayBuffers) {
         let states = self.all.of.states;
         let (first, rest) = self.tiles.split_at_mut(states);
         let tiles = first.iter_mut().zip(rest).zip(values).zip(&self.all.of.outputs);
@@ -336,7 +336,7 @@ impl Combining<'_, '_> {
     }
 
     /// Copies lanes of tiles, from a lane on, to memory of their own; `tile` is 0 for the first tiles, and 1 for the second.
-    fn taken(&self, tile: usize, from: usize, lanes: usize) -> Result<Values> {
+    fn taken(&self, tile: usize, from: usize, lanes: usize) -> Result<ArrayBuffers> {
         let (of, cols) = (self.all.of, self.cols);
         let mut values = self.room(lanes)?;
         let tiles = self.tiles[tile * of.states..].iter().zip(&of.outputs);
@@ -350,7 +350,7 @@ impl Combining<'_, '_> {
     }
 
     /// Memory for some lanes of each array.
-    fn room(&self, lanes: usize) -> Result<Values> {
+    fn room(&self, lanes: usize) -> Result<ArrayBuffers> {
         let refused = |e: AllocError| Error::new(ErrorKind::Limit, e.to_string());
         let bytes = self.all.of.outputs.iter().map(|dtype| lanes * self.cols * dtype.size());
         bytes.map(|bytes| Buffer::for_overwrite(bytes).map_err(refused)).collect()

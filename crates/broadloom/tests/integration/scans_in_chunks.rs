@@ -141,15 +141,15 @@ fn a_long_scan_takes_a_small_part_of_its_size() -> Result<()> {
 }
 
 /// The rows that each part of an input has.
-type Rows = Vec<std::ops::Range<usize>>;
+type StoredRows = Vec<std::ops::Range<usize>>;
 
 /// The rows that a pass reads, and those that the results read after it.
-fn rows_read(build: BuildFrom, max_bytes: usize) -> Result<(Rows, Rows)> {
+fn rows_read(build: BuildFrom, max_bytes: usize) -> Result<(StoredRows, StoredRows)> {
     let x = Array::from_shape_vec(&[1000, 64], floats(64_000))?;
     let placeholder = input(&x);
     let result = build(&placeholder)?;
     let mut passes = Passes::new(&[&result], &[&placeholder], &limited(max_bytes))?;
-    let (mut of_pass, mut of_results) = (Rows::new(), Rows::new());
+    let (mut of_pass, mut of_results) = (StoredRows::new(), StoredRows::new());
     while let Some(chunk) = passes.next_chunk()? {
         of_pass.extend(chunk.parts().iter().map(|part| part.ranges[0].clone()));
         let parts: Vec<_> = chunk.parts().iter().map(|part| read(&x, part)).collect();
@@ -164,7 +164,7 @@ fn rows_read(build: BuildFrom, max_bytes: usize) -> Result<(Rows, Rows)> {
 /// A pass reads each row once, in the order of the steps; the results read hardly more than their own rows.
 #[test]
 fn inputs_are_read_in_the_order_of_the_steps() -> Result<()> {
-    let count = |rows: &Rows| rows.iter().map(ExactSizeIterator::len).sum::<usize>();
+    let count = |rows: &StoredRows| rows.iter().map(ExactSizeIterator::len).sum::<usize>();
     let (of_pass, of_results) = rows_read(|x| Ok(followed(x, 0)?.1), 100_000)?;
     assert!(of_pass.len() > 8 && of_pass.windows(2).all(|pair| pair[0].end == pair[1].start), "{of_pass:?}");
     assert_eq!(count(&of_pass), 1000);
