@@ -96,13 +96,17 @@ class State:
         self._returned = [_kind(leaf) for leaf in leaves]
         return [plain(leaf, handle) for leaf, handle in zip(leaves, handles, strict=True)]
 
+    def operands(self) -> list[Operand]:
+        """The leaves of the initial state."""
+        return [plain(leaf) for leaf in self._leaves]
+
     def run(self, build: Callable[[list[Operand]], list[Handle]]) -> list[Handle]:
         """Builds the loop from the leaves of the initial state. If the body gives a number another kind, such as a float for
         the integer 0, the loop is built again with a number of that kind."""
         while True:
             self._returned = []
             try:
-                return build([plain(leaf) for leaf in self._leaves])
+                return build(self.operands())
             except (DTypeError, LiteralError):
                 if not self._widen():
                     raise
@@ -121,7 +125,8 @@ class State:
     def _array(leaf: Leaf, handle: Handle) -> Array:
         small = None if isinstance(leaf, Handle) else _SMALL.get(_kind(handle))
         if small is not None and handle.dtype != small:
-            made = _core.apply("where", True, handle, Handle.full((), 0, small))
+            # NumPy's rule has a dtype for each pair, also for uint64 and int8.
+            made = _core.apply("where", True, handle, Handle.full((), 0, small), numpy_promotion=True)
             if made.dtype == small:
                 return Probe.of(handle)
         return Array._of(handle)

@@ -233,8 +233,8 @@ def reduce(combine: Callable[[Any, Any], Any], identity: Any, values: Any, axis:
     Python number in it takes the dtype of the value.
 
     Elements are combined in the order of `sum`: those whose numbers are equal modulo 16 as a binary tree of adjacent
-    pairs, then the 16 results in the same way, on every machine and for any number of threads. The order separates
-    neighbours, so `combine` should be associative and commutative. `jax.lax.reduce(values, identity, combine, [axis])`
+    pairs, then the 16 results in the same way, on every machine and for any number of threads. The order does not
+    combine neighbours first, so `combine` should be associative and commutative. `jax.lax.reduce(values, identity, combine, [axis])`
     has its arguments in another order, and states no order of the elements.
 
     Raises TypeError or ValueError for a function that is not element-wise (reductions, views), for results of another
@@ -259,4 +259,5 @@ def reduce(combine: Callable[[Any, Any], Any], identity: Any, values: Any, axis:
         return of.next(handles[:count], of.called(handles[:count], lambda left: combine(left, right)), "function")
 
     along, arrays = index(axis), [plain(given[i]) for i in order]
-    return of.tree(of.run(lambda leaves: _core.reduce(combined, leaves, arrays, along)))
+    # A number of the identity has the dtype of the value, so that no other kind of number would fit.
+    return of.tree(_core.reduce(combined, of.operands(), arrays, along))

@@ -69,11 +69,15 @@ class Flat:
         values = np.array(self._array)
         values.flat[key] = value
         self._array[...] = values
+        # As in NumPy, an assignment begins the iteration again.
+        self._elements = values.flat
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         return np.asarray(self._array).flat.__array__(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
         return getattr(self._elements, name)
 
 

@@ -3,6 +3,7 @@ a NumPy copy; arrays that NumPy has received, and memory that is shared, must no
 
 import random
 import threading
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -316,5 +317,12 @@ def test_flat_is_numpys_iterator() -> None:
     for x in (ours, theirs):
         x.flat = [1, 2]
     assert np.array_equal(np.asarray(ours), theirs)
+    # An assignment begins the iteration again.
+    for x in (ours, theirs):
+        elements = x.flat
+        first = next(elements)
+        elements[1] = 8.0
+        assert (first, next(elements), next(elements)) == (1.0, 1.0, 8.0)
     with pytest.raises(IndexError):
         ours.flat[9] = 1
+    assert list(copy(ours.flat)) == list(theirs.flat)

@@ -552,9 +552,19 @@ def test_values_of_reductions_are_trees() -> None:
         (lambda: bl.reduce(lambda a, b: a, (0, 0), X), TypeError, "the identity is (·, ·), but the values are ·"),
         (lambda: bl.reduce(lambda a, b: bl.sum(a), 0, X), ValueError, "reduce: array 0 is made by sum"),
         (lambda: bl.reduce(lambda a, b: a > b, 0, X), TypeError, "reduce: array 0"),
+        (lambda: bl.reduce(lambda a, b: (a + b) / 2, 0, bl.arange(3)), TypeError, "int64, but becomes float64"),
         (lambda: bl.reduce(lambda a, b: a + b, 0, X, 7), ValueError, "no axis 7"),
     ],
 )
 def test_what_can_not_be_reduced_is_refused(build: Any, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=re.escape(words)):
         build()
+
+
+@pytest.mark.parametrize("dtype", [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)])
+def test_numbers_begin_loops_over_every_integer(dtype: str) -> None:
+    x = bl.asarray(np.array([1, 2, 3], dtype))
+    assert bl.reduce(lambda a, b: a + b, 0, x).dtype == x.dtype
+    last, sums = bl.scan(lambda s, v: (s + v, s), 0, x)
+    assert (last.dtype, sums.dtype, int(last)) == (x.dtype, x.dtype, 6)
+    np.testing.assert_array_equal(np.asarray(bl.while_loop(lambda s: s < 9, lambda s: s + x, 0)), [9, 10, 9])

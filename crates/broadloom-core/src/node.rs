@@ -254,7 +254,8 @@ const REDUCE: &str = "reduce";
 /// A value of a recurrence, which runs along an axis.
 ///
 /// At each index of the axis, in order, the step computes the next states and the outputs from the states and the elements
-/// of the inputs at this index, element by element along the other axes.
+/// of the inputs at this index, element by element along the other axes. In the [canonical order](StepOrder::Canonical) it combines
+/// two elements instead.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RecurrenceNode<A, F> {
     /// The step, whose parameters are the states, the inputs and the captured values.

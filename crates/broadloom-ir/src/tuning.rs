@@ -339,7 +339,8 @@ pub mod recurrences {
     /// The maximum number of columns of a unit.
     pub const MOST_COLUMNS: usize = 1024;
 
-    /// The maximum number of columns that a thread combines at a time in the canonical order.
+    /// The maximum number of columns that a thread combines at a time in the canonical order. For elements that are contiguous along
+    /// the axis it is lower by the number of rows of 16 that a column has.
     pub const COMBINED_COLUMNS: usize = 64;
 
     /// The number of columns of which a unit has a multiple if a recurrence is divided among threads.
@@ -350,7 +351,7 @@ pub mod recurrences {
     pub const COPIES: usize = 2;
 
     /// The nanoseconds that machine code takes at least for a row that depends on the one before it: a store and a load of the
-    /// states, and some operations.
+    /// states, or states in registers, and some operations.
     pub const ROW: f64 = 5.0;
 }
 

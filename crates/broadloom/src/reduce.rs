@@ -3,12 +3,13 @@
 //! A reduction is a recurrence whose steps combine two elements, or results of other steps, instead of a state and an
 //! element. The function is recorded as the [step](crate::scan()) of a scan is.
 
+#[cfg(doc)]
+use broadloom_core::ErrorKind;
 use broadloom_core::Result;
 
 use crate::array::Array;
-use crate::expr;
 use crate::scan::{Along, named_scan};
-use crate::while_loop::{exact, exactly, literal};
+use crate::while_loop::{exact, exactly};
 
 /// A function that combines two elements of each array, the left ones and the right ones.
 pub type Combine<'f, 'a> = dyn Fn(&[Array<'a>], &[Array<'a>]) -> Result<Vec<Array<'a>>> + 'f;
@@ -22,13 +23,14 @@ pub type Combine<'f, 'a> = dyn Fn(&[Array<'a>], &[Array<'a>]) -> Result<Vec<Arra
 ///
 /// Elements are combined in the order of [`Array::sum`]: those whose numbers are equal modulo 16 as a binary tree of adjacent
 /// pairs, then the 16 results in the same way. The order is the same on every machine and for any number of threads. It
-/// separates elements that follow each other, so the function should be associative and commutative; otherwise the result is
-/// that of this order.
+/// does not combine adjacent elements first, so the function should be associative and commutative; otherwise the result is that of
+/// this order.
 ///
 /// # Errors
-/// [`ErrorKind::DType`] for results and identities that have another dtype than the array; [`ErrorKind::Shape`] for operations
-/// that are not element-wise, for an axis that an array does not have, and for arrays of different extents along it;
-/// [`ErrorKind::Arity`] without arrays; [`ErrorKind::Limit`] for more than 64 arrays.
+/// [`ErrorKind::DType`] for results and identities that have another dtype than the array, [`ErrorKind::Literal`] for a number that
+/// this dtype can't represent; [`ErrorKind::Shape`] for operations that are not element-wise, for an axis that an array does not
+/// have, and for arrays of different extents along it; [`ErrorKind::Arity`] without arrays; [`ErrorKind::Limit`] for more than 64
+/// arrays.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -93,15 +95,6 @@ pub(crate) fn named_reduce<'a>(
     values: &[Array<'a>],
     axis: isize,
 ) -> Result<Vec<Array<'a>>> {
-    let along = Along::axis(axis).in_pairs();
-    // A number among the identities takes the dtype of the array.
-    let mut typed = identity.to_vec();
-    for (i, (identity, value)) in typed.iter_mut().zip(values).enumerate() {
-        if let Some(number) = identity.number() {
-            let dtype = expr::typed(value)?.dtype();
-            *identity = literal(number, dtype, || format!("{}: {}", along.function(), name(i)))?;
-        }
-    }
     let step = |left: &[Array<'a>], right: &[Array<'a>]| Ok((combine(left, right)?, Vec::new()));
-    named_scan(name, &step, &typed, values, along).map(|(results, _)| results)
+    named_scan(name, &step, identity, values, Along::axis(axis).in_pairs()).map(|(results, _)| results)
 }

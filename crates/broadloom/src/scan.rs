@@ -15,9 +15,9 @@ use smallvec::SmallVec;
 use crate::array::{Array, Kind};
 use crate::expr;
 use crate::stamp::{Stamp, stamped};
-use crate::while_loop::{LoopBuilder, Recorder, exact, exactly, placeholder};
+use crate::while_loop::{LoopBuilder, Recorder, exact, exactly, literal, placeholder};
 
-/// The axis along which [`scan`] runs, and its direction.
+/// The axis along which [`scan`] runs, and the order of its steps.
 ///
 /// ```
 /// use broadloom::Along;
@@ -45,7 +45,8 @@ impl Along {
     }
 
     /// Combines two elements, or results of steps, in each step, as [`reduce`](crate::reduce()) does: the states are the left ones,
-    /// the elements the right ones. There are as many inputs as states, of the same dtypes, and no outputs.
+    /// the elements the right ones. There are as many inputs as states, of the same dtypes, and no outputs; a number as a state takes
+    /// the dtype of the input. Of this function and [`Along::reverse`], the one that is called last counts.
     #[must_use]
     pub fn in_pairs(self) -> Along {
         Along { order: StepOrder::Canonical, ..self }
@@ -162,6 +163,16 @@ pub(crate) fn named_scan<'a>(
     inputs: &[Array<'a>],
     along: Along,
 ) -> Result<(Vec<Array<'a>>, Vec<Array<'a>>)> {
+    let mut typed = state.to_vec();
+    if along.order == StepOrder::Canonical {
+        for (i, (identity, value)) in typed.iter_mut().zip(inputs).enumerate() {
+            if let Some(number) = identity.number() {
+                let dtype = expr::typed(value)?.dtype();
+                *identity = literal(number, dtype, || format!("{}: {}", along.function(), name(i)))?;
+            }
+        }
+    }
+    let state = &typed[..];
     let space = ScanSpace::of(state, inputs, along)?;
     let elements = space.elements();
     let step = |state: &[Array<'a>]| {
@@ -195,7 +206,7 @@ fn check_pairs(function: &str, identity: &[Array<'_>], values: &[Array<'_>]) -> 
     }
     for (i, (identity, value)) in identity.iter().zip(values).enumerate() {
         let (dtype, of_identity) = (value.dtype(), identity.dtype());
-        if identity.number().is_none() && of_identity != dtype {
+        if of_identity != dtype {
             let why = format!("{function}: array {i} is {dtype}, but its identity {of_identity}");
             return Err(Error::new(ErrorKind::DType, why));
         }

@@ -5,8 +5,9 @@
 //! are stored, since callers read the states after the last row.
 //!
 //! ```text
-//! entry:  loads the parameters and the first states, computes what depends on nothing else
-//! row:    computes row pointers, loads, computes and stores the block; passes its first outputs to the next row as states
+//! entry:  loads the parameters, the pointers and the first states, computes what depends on nothing else
+//! row:    takes pointers and states; loads, computes and stores the block; passes the next pointers and its first outputs to the
+//!         next row
 //! ```
 
 use broadloom_ir::kernel::Depth;

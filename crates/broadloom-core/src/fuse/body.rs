@@ -135,7 +135,7 @@ pub fn step(graph: &Graph, shape: Shape, members: &[Member], cuts: &Cuts, straig
         (0..of.states()).map(|state| builder.state(of.args[state], &recurrence)).collect();
     let order = builder.order(&recurrence);
     for (i, &arg) in of.args.iter().enumerate().skip(of.states()) {
-        if of.order == StepOrder::Canonical && of.has_axis(i) {
+        if of.order == StepOrder::Canonical && i < of.states() + of.inputs as usize {
             values.push(builder.element(arg));
             continue;
         }

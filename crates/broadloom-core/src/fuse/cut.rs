@@ -197,7 +197,7 @@ fn cut_operands(
     let (space, others) = (&shapes.space.0, &shapes.others.0);
     for (i, &arg) in of.args.iter().enumerate().skip(of.states()) {
         let node = graph.node(arg);
-        if of.order == StepOrder::Canonical && of.has_axis(i) {
+        if of.order == StepOrder::Canonical && i < of.states() + of.inputs as usize {
             if !matches!(node.kind, NodeKind::Leaf(Leaf::Input { .. } | Leaf::Index { .. })) {
                 cuts.insert(arg);
             }
@@ -205,9 +205,9 @@ fn cut_operands(
         }
         let is_computed = leaves[arg.index()].total > 0;
         let is_repeated = node.shape.elements() < space.elements();
-        if is_computed && (is_repeated || others.elements() < LEAST_LANES)
-            || node.faults && space.elements() == 0
-        {
+        // A reduction of one element performs no step, so that its step must not compute what may fail.
+        let is_apart = of.order == StepOrder::Canonical || is_repeated || others.elements() < LEAST_LANES;
+        if is_computed && is_apart || node.faults && space.elements() == 0 {
             cuts.insert(arg);
         }
     }

@@ -1,8 +1,8 @@
 //! Runs a stage that reduces along an axis by a function of the user, in the [canonical order](broadloom_ir::canonical).
 //!
 //! The kernel combines two elements to one. A row has 16 consecutive elements along the axis, for each column of a unit. The rows of a
-//! tile are copied so that each level of the tree is one call over contiguous elements: row i of 2^k comes where the bits of i,
-//! read backwards, say, so that the left operands of a level are the first half of the rows and the right ones the second half, and
+//! tile are copied so that each level of the tree is one call over contiguous elements: row i of 2^k comes to the
+//! bit reversal of i, so that the left operands of a level are the first half of the rows and the right ones the second half, and
 //! the results have this order again. The results of tiles, called nodes, are combined as carries propagate in a binary counter,
 //! by whichever thread computes them; a unit may be divided along the axis where its nodes are whole subtrees.
 

@@ -2,7 +2,7 @@
 
 use broadloom::prelude::*;
 use broadloom::text::{Library, ParseOptions, Printed, Program};
-use broadloom::{Chunks, ErrorKind, HostFunction, IntDivision, reduce, try_reduce, while_loop};
+use broadloom::{Along, Chunks, ErrorKind, HostFunction, IntDivision, reduce, scan, try_reduce, while_loop};
 
 use crate::scan::{noise, ways};
 
@@ -94,14 +94,10 @@ fn the_order_is_that_of_sums() -> Result<()> {
     let long = Array::from_vec(noise(100_003));
     for x in [x.clone(), x.t(), x.flip(0)?, x.flip(1)?, every_third, row, column, cube, long, &x * 2 + 1] {
         for axis in 0..x.rank() as isize {
-            for dtype in [DType::Float64, DType::Float32, DType::Float16] {
+            for dtype in [DType::Float64, DType::Float32] {
                 let x = x.astype(dtype);
                 let [added] = reduce(|[a], [b]| [a + b], [Array::scalar(0)], [x.clone()], axis)?;
                 assert_eq!((added.dtype(), added.shape().len()), (dtype, x.rank() - 1));
-                if dtype == DType::Float16 {
-                    // Sums of float16 are computed in float32.
-                    continue;
-                }
                 let sum = x.sum(axis)?.eval()?.astype(DType::Float64).to_vec::<f64>()?;
                 for options in ways() {
                     let got = added.eval_with(&options)?.astype(DType::Float64).to_vec::<f64>()?;
@@ -350,8 +346,8 @@ fn texts_have_reductions() -> Result<()> {
     }
     // What is printed is read back.
     let [printed] = reduce(|[a], [b]| [a * 0.5 - b], [Array::scalar(1.5)], [x.t()], 1)?;
-    let scan = broadloom::scan(|[a], [b]| ([a * 0.5 - b], []), [Array::scalar(1.5)], [x.t()], 1)?;
-    let results = [("reduced", &printed), ("last", &scan.0[0])];
+    let scanned = scan(|[a], [b]| ([a * 0.5 - b], []), [Array::scalar(1.5)], [x.t()], 1)?;
+    let results = [("reduced", &printed), ("last", &scanned.0[0])];
     let text = Printed::new(&results)?;
     let program = Program::parse_with(&text.text, &Library::default(), &ParseOptions::default())?;
     let inputs: Vec<_> = text.inputs.iter().map(|(name, x)| (&**name, x.clone())).collect();
@@ -382,5 +378,39 @@ fn chunks_and_explanations_know_reductions() -> Result<()> {
     let text = sum.explain()?;
     assert!(text.contains("combined pair by pair along axis 0"), "{text}");
     assert!(text.contains("100 elements in rows of 16"), "{text}");
+    Ok(())
+}
+
+/// What a captured value computes, and its failures, do not depend on the number of elements, of which one needs no combination.
+#[test]
+fn captured_values_are_computed_for_any_number_of_elements() -> Result<()> {
+    let zeros = Array::from_vec((0..40).collect::<Vec<i32>>());
+    let quotients = Array::from_vec(vec![6_i32; 40]).floor_divide(&zeros);
+    for length in [0, 1, 2, 40] {
+        let x = Array::from_shape_vec(&[length, 40], vec![1_i32; length * 40])?;
+        let [sum] = reduce(|[a], [b]| [a * &quotients + b], [Array::scalar(0)], [x], 0)?;
+        for options in ways() {
+            let checked = Options { int_division: IntDivision::Error, ..options };
+            let error = sum.eval_with(&checked).map(drop).expect_err("a division by zero");
+            assert_eq!(error.kind(), ErrorKind::ZeroDivision, "{length} {error}");
+        }
+    }
+    Ok(())
+}
+
+/// A scan in pairs is a reduction: a number as a state has the dtype of the input.
+#[test]
+fn scans_in_pairs_are_reductions() -> Result<()> {
+    let x = || Array::from_vec(vec![1_i64, 2, 3]);
+    let pairs = Along::axis(0).in_pairs();
+    let ([sum], []) = scan(|[a], [b]| ([a + b], []), [Array::scalar(0)], [x()], pairs)?;
+    assert_eq!(sum.item::<i64>()?, 6);
+    type Step = fn(&[Array<'static>; 1], &[Array<'static>; 1]) -> ([Array<'static>; 1], [Array<'static>; 0]);
+    let floats: Step = |[a], [b]| ([a.astype(DType::Float64) + b.astype(DType::Float64)], []);
+    let error = scan(floats, [Array::scalar(0)], [x()], pairs).map(drop).expect_err("another dtype");
+    assert_eq!(error.kind(), ErrorKind::DType, "{error}");
+    let error = scan(|[a], [b]| ([a + b], [a.clone()]), [Array::scalar(0)], [x()], pairs).map(drop);
+    let error = error.expect_err("an output");
+    assert!(error.kind() == ErrorKind::Arity && error.to_string().contains("1 output"), "{error}");
     Ok(())
 }
