@@ -38,7 +38,7 @@ pub type Combine<'f, 'a> = dyn Fn(&[Array<'a>], &[Array<'a>]) -> Result<Vec<Arra
 ///
 /// // The largest element and its index, the first one of equal elements.
 /// let x = Array::from_vec(vec![2.0_f64, 7.0, 1.0, 7.0]);
-/// let index = Array::arange(0, 4, 1)?;
+/// let index = Array::arange(0_i64, 4, 1)?;
 /// let [largest, at] = reduce(
 ///     |[a, i], [b, j]| {
 ///         let is_left = a.greater(b) | (a.equal(b) & i.less(j));
