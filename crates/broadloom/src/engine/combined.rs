@@ -11,37 +11,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_ir::canonical::LANES;
-use broadloom_ir::loop_plan::{AccessClass, LoopPlan};
+use broadloom_ir::loop_plan::AccessClass;
 use broadloom_mem::{
-    Access, AliasPolicy, AllocError, Block, Buffer, KernelRun, Nest, Operands, Region, RegionMut, RowOperand,
-    Scratch, Slab, Stores, WorkingMemory,
+    Access, AllocError, Block, Buffer, Operands, Region, RegionMut, RowOperand, Scratch, Slab, WorkingMemory,
 };
 use smallvec::SmallVec;
 
-use crate::engine::execute::{StageRun, Tiles, Workspace, make_tiles, memory, walk, with_workspace};
-use crate::engine::recurrence::{Division, Recurrence, Unit};
+use crate::engine::execute::{StageRun, Tiles, Workspace, make_tiles, memory, with_workspace};
+use crate::engine::recurrence::{PairDivision, Recurrence, Unit};
 use crate::engine::reduce::overlaps;
-use crate::engine::runtime::Executable;
+use crate::engine::unit_run::{UnitRun, copy};
 
 /// One buffer for each array that is reduced.
 type ArrayBuffers = SmallVec<[Buffer; 2]>;
 
 /// The result of combining 2^level rows.
-struct Subtree {
+struct TreeNode {
     level: u32,
     /// The number of elements of a row: 16, or fewer in the last row, which has level 0.
     lanes: usize,
     values: ArrayBuffers,
 }
 
-/// A run of a reduction: the state that its threads share.
-struct CombinedRun<'s> {
-    run: &'s StageRun<'s>,
-    of: &'s Recurrence,
-    division: &'s Division,
-    kernel: Executable,
-    inputs: &'s [(Region<'s>, isize)],
-}
+/// A run of a reduction.
+type CombinedRun<'s> = UnitRun<'s, PairDivision>;
 
 /// The parts of a unit, which threads take one by one.
 struct CombinedUnit<'m> {
@@ -52,7 +45,7 @@ struct CombinedUnit<'m> {
 /// What is done of a unit.
 struct Done<'m> {
     /// The nodes of each part, once it is done.
-    nodes: Vec<Option<Vec<Subtree>>>,
+    nodes: Vec<Option<Vec<TreeNode>>>,
     /// Where the results go.
     results: SmallVec<[Slab<'m>; 2]>,
 }
@@ -61,7 +54,7 @@ impl StageRun<'_> {
     /// Combines all elements along the axis. Each output is written completely.
     pub(super) fn combine(&self, of: &Recurrence, operands: &mut Operands<'_>, threads: usize) -> Result<()> {
         let kernel = self.kernel(&of.access())?;
-        let division = of.divide(threads, None);
+        let division = of.divide_pairs(threads);
         let (inputs, outputs) = operands.slices().ok_or_else(overlaps)?;
         let mut extents: SmallVec<[usize; 6]> = of.extents.clone();
         extents.remove(of.axis);
@@ -73,7 +66,7 @@ impl StageRun<'_> {
         let mut slabs: Vec<_> = slabs.collect();
         let parts = of.steps.div_ceil(division.part).max(1);
         // There may be many millions of units, so that each is made when a thread takes it.
-        let shares = of.units(&division).flat_map(|unit| {
+        let shares = of.units(division.width).flat_map(|unit| {
             let results = slabs.iter_mut().filter_map(Iterator::next).collect();
             let done = Mutex::new(Done { nodes: (0..parts).map(|_| None).collect(), results });
             let share = Arc::new(CombinedUnit { unit, done });
@@ -81,9 +74,9 @@ impl StageRun<'_> {
         });
         let shares = Mutex::new(shares);
         let next = || shares.lock().unwrap_or_else(PoisonError::into_inner).next();
-        let combined = CombinedRun { run: self, of, division: &division, kernel, inputs: &inputs };
+        let combined = UnitRun { run: self, of, division: &division, kernel, inputs: &inputs };
         let outcome = &self.outcome;
-        outcome.share(threads.min(of.count_units(&division).saturating_mul(parts)), &|| {
+        outcome.share(threads.min(of.count_units(division.width).saturating_mul(parts)), &|| {
             while !outcome.has_stopped()
                 && let Some((share, part)) = next()
             {
@@ -96,7 +89,7 @@ impl StageRun<'_> {
 impl CombinedRun<'_> {
     /// Combines the elements of a part. The last part of a unit to be done also combines the parts.
     fn part(&self, share: &CombinedUnit<'_>, part: usize) -> Result<()> {
-        let CombinedRun { run, of, division, .. } = *self;
+        let UnitRun { run, of, division, .. } = *self;
         let mut faults: SmallVec<[u8; 8]> = SmallVec::from_elem(0, run.outcome.sites());
         let done = with_workspace(|Workspace { scratch, memory, tiles }| {
             let cols = share.unit.columns.len();
@@ -127,11 +120,6 @@ impl CombinedRun<'_> {
         run.outcome.note_faults(&faults);
         done
     }
-
-    /// The dtype of an input of the kernel.
-    fn dtype(&self, input: usize) -> DType {
-        self.run.prepared.stage.kernel.inputs[input]
-    }
 }
 
 /// A thread's work on a unit.
@@ -147,7 +135,7 @@ struct Combining<'w, 's> {
 
 impl Combining<'_, '_> {
     /// Combines the elements with these numbers to nodes, whose levels become lower.
-    fn nodes(&mut self, unit: &Unit, numbers: Range<usize>) -> Result<Vec<Subtree>> {
+    fn nodes(&mut self, unit: &Unit, numbers: Range<usize>) -> Result<Vec<TreeNode>> {
         let (outcome, high) = (&self.all.run.outcome, self.all.division.rows);
         let mut nodes = Vec::new();
         for from in numbers.clone().step_by(high * LANES) {
@@ -176,7 +164,7 @@ impl Combining<'_, '_> {
             }
             if !count.is_multiple_of(LANES) {
                 let values = self.taken(0, whole * LANES, count % LANES)?;
-                self.push(&mut nodes, Subtree { level: 0, lanes: count % LANES, values })?;
+                self.push(&mut nodes, TreeNode { level: 0, lanes: count % LANES, values })?;
             }
             outcome.count(count * self.cols);
             outcome.go_on()?;
@@ -192,10 +180,9 @@ impl Combining<'_, '_> {
         let (of, cols) = (self.all.of, self.cols);
         let elements = of.states..2 * of.states;
         let plan = of.plan(elements.clone(), count, cols).map_err(|e| memory(&e))?;
-        let mut operands = self.all.operands(unit, elements, from);
         let row = LANES * cols;
         let tiles = &mut *self.tiles;
-        self.all.walk(&plan, &mut operands, self.scratch, |block| {
+        self.all.walk(&plan, (unit, elements, from), self.scratch, |block| {
             for i in 0..block.rows() {
                 for (array, (tile, dtype)) in tiles.iter_mut().zip(&of.outputs).enumerate() {
                     let (item, bytes) = (dtype.size(), block.inputs(i).bytes(array));
@@ -206,16 +193,17 @@ impl Combining<'_, '_> {
                         let n = (row - at % row).min(end - at);
                         let to = (places[at / row] * row + at % row) * item;
                         let to = &mut tile[to..to + n * item];
-                        write(to, &bytes[if bytes.len() == item { 0 } else { read * item }..], *dtype);
+                        copy(to, &bytes[if bytes.len() == item { 0 } else { read * item }..], *dtype);
                         (at, read) = (at + n, read + n);
                     }
                 }
             }
+            Ok(())
         })
     }
 
     /// Combines 2^k rows of the first tiles, which lie in the order of their reversed bits.
-    fn subtree(&mut self, rows: Range<usize>) -> Result<Subtree> {
+    fn subtree(&mut self, rows: Range<usize>) -> Result<TreeNode> {
         let (row, level) = (LANES * self.cols, rows.len().ilog2());
         let mut tile = 0;
         for half in (0..level).rev().map(|k| row << k) {
@@ -223,7 +211,7 @@ impl Combining<'_, '_> {
             tile = 1 - tile;
         }
         let values = self.taken(tile, rows.start * LANES, LANES)?;
-        Ok(Subtree { level, lanes: LANES, values })
+        Ok(TreeNode { level, lanes: LANES, values })
     }
 
     /// Combines the elements from `start` on, `half` of them with as many that follow, to elements of the other tiles, at the same
@@ -246,17 +234,17 @@ impl Combining<'_, '_> {
     }
 
     /// Adds the node of the rows after those of `nodes`, and combines nodes of equal levels.
-    fn push(&mut self, nodes: &mut Vec<Subtree>, mut node: Subtree) -> Result<()> {
+    fn push(&mut self, nodes: &mut Vec<TreeNode>, mut node: TreeNode) -> Result<()> {
         while let Some(last) = nodes.pop_if(|last| node.lanes == LANES && last.level == node.level) {
             let level = node.level + 1;
-            node = Subtree { level, ..self.merged(&last, &node)? };
+            node = TreeNode { level, ..self.merged(&last, &node)? };
         }
         nodes.push(node);
         Ok(())
     }
 
     /// The node of two adjacent ones, the second of which may have fewer lanes.
-    fn merged(&mut self, left: &Subtree, right: &Subtree) -> Result<Subtree> {
+    fn merged(&mut self, left: &TreeNode, right: &TreeNode) -> Result<TreeNode> {
         let count = right.lanes * self.cols;
         let mut values = self.room(left.lanes)?;
         let items = self.all.of.outputs.iter().map(|dtype| dtype.size());
@@ -274,11 +262,11 @@ impl Combining<'_, '_> {
             of.as_bytes_mut().and_then(|of| of.get_mut(..count * item)).unwrap_or_default()
         });
         self.all.pair(count, first, second, captured, out, self.memory, self.faults)?;
-        Ok(Subtree { level: left.level, lanes: left.lanes, values })
+        Ok(TreeNode { level: left.level, lanes: left.lanes, values })
     }
 
     /// Combines all nodes, then the lanes of the last one, and writes the results. Without nodes these are the initial states.
-    fn finish(&mut self, unit: &Unit, mut nodes: Vec<Subtree>, results: &mut [Slab<'_>]) -> Result<()> {
+    fn finish(&mut self, unit: &Unit, mut nodes: Vec<TreeNode>, results: &mut [Slab<'_>]) -> Result<()> {
         let (of, cols) = (self.all.of, self.cols);
         while nodes.len() > 1
             && let (Some(right), Some(left)) = (nodes.pop(), nodes.pop())
@@ -286,8 +274,8 @@ impl Combining<'_, '_> {
             nodes.push(self.merged(&left, &right)?);
         }
         match nodes.pop() {
-            None => self.across(unit, 0..of.states, 0)?,
-            Some(Subtree { mut lanes, values, .. }) => {
+            None => self.all.copy_across((unit, 0..of.states), cols, self.tiles, self.scratch)?,
+            Some(TreeNode { mut lanes, values, .. }) => {
                 self.each(
                     |item, first, _, from| {
                         let bytes = lanes * cols * item;
@@ -364,7 +352,8 @@ impl Combining<'_, '_> {
         if captured.is_empty() {
             return Ok(());
         }
-        self.across(unit, captured.clone(), 2 * of.states)?;
+        let tiles = &mut self.tiles[2 * of.states..];
+        self.all.copy_across((unit, captured.clone()), cols, tiles, self.scratch)?;
         for (tile, input) in self.tiles[2 * of.states..].iter_mut().zip(captured) {
             let row = cols * of.item(input);
             if of.captured_access(input) == Access::Contiguous
@@ -376,26 +365,9 @@ impl Combining<'_, '_> {
         }
         Ok(())
     }
-
-    /// Copies inputs that lack the axis to tiles, beginning with the one of this number.
-    fn across(&mut self, unit: &Unit, inputs: Range<usize>, first: usize) -> Result<()> {
-        let all = self.all;
-        let plan = all.of.plan_across(inputs.clone(), self.cols).map_err(|e| memory(&e))?;
-        let mut operands = all.operands(unit, inputs.clone(), 0);
-        let tiles = &mut self.tiles[first..];
-        all.walk(&plan, &mut operands, self.scratch, |block| {
-            for (i, (tile, input)) in tiles.iter_mut().zip(inputs.clone()).enumerate() {
-                let (dtype, bytes) = (all.dtype(input), block.inputs(0).bytes(i));
-                let place =
-                    block.first_of(0) * dtype.size()..(block.first_of(0) + block.cols()) * dtype.size();
-                let to = tile.as_bytes_mut().and_then(|tile| tile.get_mut(place)).unwrap_or_default();
-                write(to, bytes, dtype);
-            }
-        })
-    }
 }
 
-impl<'s> CombinedRun<'s> {
+impl CombinedRun<'_> {
     /// Calls the kernel for `count` elements of each array.
     #[expect(clippy::too_many_arguments, reason = "operands of one call")]
     fn pair<'t>(
@@ -408,7 +380,7 @@ impl<'s> CombinedRun<'s> {
         working: &mut WorkingMemory,
         faults: &mut [u8],
     ) -> Result<()> {
-        let CombinedRun { run, of, kernel, .. } = self;
+        let of = self.of;
         let mut operands = Operands::default();
         let mut layouts: SmallVec<[RowOperand; 6]> = SmallVec::new();
         left.chain(right).for_each(|bytes| operands.read(Region::from(bytes)));
@@ -423,50 +395,9 @@ impl<'s> CombinedRun<'s> {
         }
         out.for_each(|bytes| operands.write(RegionMut::from(bytes)));
         layouts.extend(of.outputs.iter().map(|dtype| RowOperand::contiguous(dtype.size())));
-        let go_on = || run.outcome.go_on_looping();
-        let loops = run.outcome.loops(run.options(), &go_on);
-        let (params, stores, loops) = (run.params, Stores::Cached, Some(&loops));
-        let mut kernel_run = KernelRun { params, faults, stores, memory: working, loops };
-        let run = |block: &mut Block<'_>| kernel.run(block, &mut kernel_run);
-        operands.with_row(count, 0, layouts.into_iter(), run).map_err(|e| memory(&e))?
-    }
-
-    /// Some inputs of the stage, from the first element of a unit at a number along the axis.
-    fn operands(&self, unit: &Unit, inputs: Range<usize>, number: usize) -> Operands<'s> {
-        let mut operands = Operands::default();
-        for input in inputs {
-            let (region, from) = self.inputs[input];
-            operands.read_from(region, from + self.of.start(input, unit, number));
-        }
-        operands
-    }
-
-    /// Visits the blocks of a plan over some inputs.
-    fn walk(
-        &self,
-        plan: &LoopPlan,
-        operands: &mut Operands<'_>,
-        scratch: &mut Scratch,
-        mut each: impl FnMut(&mut Block<'_>),
-    ) -> Result<()> {
-        let mut nest = Nest::bind(plan, operands).map_err(|e| memory(&e))?;
-        let mut parts = nest.split(1, AliasPolicy::InPlace);
-        parts.try_for_each(|part| {
-            walk(part, false, scratch, |block| {
-                each(block);
-                Ok(())
-            })
+        self.call(faults, working, |kernel, run| {
+            let block = |block: &mut Block<'_>| kernel.run(block, run);
+            operands.with_row(count, 0, layouts.into_iter(), block).map_err(|e| memory(&e))?
         })
-    }
-}
-
-/// Writes elements, which may be a single one that stands for all. Every byte of a bool but 0 becomes 1.
-fn write(to: &mut [u8], from: &[u8], dtype: DType) {
-    match from.len() >= to.len() {
-        true => to.copy_from_slice(&from[..to.len()]),
-        false => to.chunks_exact_mut(dtype.size()).for_each(|to| to.copy_from_slice(&from[..dtype.size()])),
-    }
-    if dtype == DType::Bool {
-        to.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
     }
 }

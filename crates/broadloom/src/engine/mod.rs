@@ -30,6 +30,7 @@ mod space;
 mod stepped;
 mod stored;
 mod trial;
+mod unit_run;
 mod watch;
 mod workers;
 

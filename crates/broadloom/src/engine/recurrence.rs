@@ -58,16 +58,24 @@ pub(crate) struct Recurrence {
     pause: usize,
 }
 
-/// The division of a recurrence among threads.
-pub(crate) struct Division {
+/// The division among threads of a recurrence whose states go from step to step.
+pub(crate) struct StepDivision {
     /// The maximum number of columns of a unit.
     pub width: usize,
     /// The number of columns of a block for one column: more than one if it has copies.
     pub copies: usize,
-    /// The number of steps of a block. In the canonical order: the number of rows of 16 elements in a tile, a power of two.
+    /// The number of steps of a block.
     pub rows: usize,
-    /// The number of elements along the axis that a thread combines, in the canonical order: a whole number of tiles, and a power
-    /// of two unless it is that of all elements.
+}
+
+/// The division among threads of a recurrence in the canonical order.
+pub(crate) struct PairDivision {
+    /// The maximum number of columns of a unit.
+    pub width: usize,
+    /// The number of rows of 16 elements in a tile, a power of two.
+    pub rows: usize,
+    /// The number of elements along the axis that a thread combines: a whole number of tiles, and a power of two unless it is that
+    /// of all elements.
     pub part: usize,
 }
 
@@ -177,26 +185,33 @@ impl Recurrence {
         self.steps * self.count().div_ceil(self.columns.clamp(1, MOST_COLUMNS))
     }
 
+    /// Divides a recurrence in the canonical order among this many threads.
+    pub(crate) fn divide_pairs(&self, threads: usize) -> PairDivision {
+        let elements = &self.inputs[self.states..2 * self.states];
+        // Elements that are contiguous along the axis are read in that order.
+        let is_along = elements.iter().any(|x| x.step.unsigned_abs() < x.col.unsigned_abs());
+        let most = if is_along { COMBINED_COLUMNS * LANES / self.steps.max(1) } else { COMBINED_COLUMNS };
+        let width = self.columns.min(most).max(1);
+        let row = LANES * width;
+        // Each array has two tiles.
+        let rows = (2 * STATES_BYTES / (row * self.widest())).min(self.pause / row).max(1);
+        let rows = 1 << rows.ilog2();
+        let units = self.count_units(width).max(1);
+        let share = self.steps.div_ceil((4 * threads).div_ceil(units)).max(1);
+        let is_shared = threads > 1 && units < 2 * threads && share >= rows * LANES;
+        let part = if is_shared { 1 << share.ilog2() } else { self.steps.max(1) };
+        PairDivision { width, rows, part }
+    }
+
+    /// The size in bytes of the widest elements of an output.
+    fn widest(&self) -> usize {
+        self.outputs.iter().map(|dtype| dtype.size()).max().unwrap_or(1)
+    }
+
     /// Divides the recurrence among this many threads. `lanes` is the number of elements that the kernel computes at a time, if
     /// a row has to have as many.
-    pub(crate) fn divide(&self, threads: usize, lanes: Option<usize>) -> Division {
+    pub(crate) fn divide(&self, threads: usize, lanes: Option<usize>) -> StepDivision {
         let outer = self.outer.iter().product::<usize>().max(1);
-        let widest = self.outputs.iter().map(|dtype| dtype.size()).max().unwrap_or(1);
-        if self.order == StepOrder::Canonical {
-            let elements = &self.inputs[self.states..2 * self.states];
-            // Elements that are contiguous along the axis are read in that order.
-            let is_along = elements.iter().any(|x| x.step.unsigned_abs() < x.col.unsigned_abs());
-            let most = if is_along { COMBINED_COLUMNS * LANES / self.steps.max(1) } else { COMBINED_COLUMNS };
-            let width = self.columns.min(most).max(1);
-            let row = LANES * width;
-            let rows = (2 * STATES_BYTES / (row * widest)).min(self.pause / row).max(1);
-            let rows = 1 << rows.ilog2();
-            let units = outer * self.columns.div_ceil(width);
-            let share = self.steps.div_ceil((4 * threads).div_ceil(units.max(1))).max(1);
-            let is_shared = threads > 1 && units < 2 * threads && share >= rows * LANES;
-            let part = if is_shared { 1 << share.ilog2() } else { self.steps.max(1) };
-            return Division { width, copies: 1, rows, part };
-        }
         let mut width = self.columns.min(MOST_COLUMNS).min(self.pause);
         if threads > 1 && outer < 2 * threads {
             let parts = (2 * threads).div_ceil(outer);
@@ -208,18 +223,18 @@ impl Recurrence {
         }
         let copies = if self.has_copies { lanes.map_or(COPIES, |lanes| lanes.max(COPIES)) } else { 1 };
         let row = width * copies;
-        let rows = (STATES_BYTES / (row * widest)).min(self.pause / row).clamp(1, self.steps.max(1));
-        Division { width, copies, rows, part: self.steps.max(1) }
+        let rows = (STATES_BYTES / (row * self.widest())).min(self.pause / row).clamp(1, self.steps.max(1));
+        StepDivision { width, copies, rows }
     }
 
-    /// The number of units of a division.
-    pub(crate) fn count_units(&self, division: &Division) -> usize {
-        self.outer.iter().product::<usize>() * self.columns.div_ceil(division.width)
+    /// The number of units of at most `width` columns.
+    pub(crate) fn count_units(&self, width: usize) -> usize {
+        self.outer.iter().product::<usize>() * self.columns.div_ceil(width)
     }
 
-    /// The units of a division, in the order of the slabs of the outputs.
-    pub(crate) fn units(&self, division: &Division) -> impl Iterator<Item = Unit> {
-        let (columns, width) = (self.columns, division.width);
+    /// The units of at most `width` columns, in the order of the slabs of the outputs.
+    pub(crate) fn units(&self, width: usize) -> impl Iterator<Item = Unit> {
+        let columns = self.columns;
         (0..self.outer.iter().product::<usize>()).flat_map(move |number| {
             let of = move |from: usize| Unit { number, columns: from..columns.min(from + width) };
             (0..columns).step_by(width).map(of)

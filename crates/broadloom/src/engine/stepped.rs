@@ -2,30 +2,22 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use broadloom_core::Result;
 use broadloom_core::node::StepOrder;
-use broadloom_core::{DType, Result};
 use broadloom_ir::loop_plan::LoopPlan;
-use broadloom_mem::{
-    AliasPolicy, Block, KernelRun, Nest, Operands, Region, Scratch, Slab, StepRows, Stores, WorkingMemory,
-};
+use broadloom_mem::{Block, Operands, Slab, StepRows, WorkingMemory};
 use smallvec::SmallVec;
 
-use crate::engine::execute::{StageRun, Tiles, Workspace, make_tiles, memory, walk, with_workspace};
-use crate::engine::recurrence::{Division, Recurrence, Unit};
+use crate::engine::execute::{StageRun, Tiles, Workspace, make_tiles, memory, with_workspace};
+use crate::engine::recurrence::{Recurrence, StepDivision, Unit};
 use crate::engine::reduce::overlaps;
-use crate::engine::runtime::Executable;
+use crate::engine::unit_run::UnitRun;
 
 /// The memory of a unit's results, one slab for each output of the kernel.
 type UnitResults<'m> = SmallVec<[Slab<'m>; 4]>;
 
-/// A run of a recurrence: the state that its threads share.
-struct SteppedRun<'s> {
-    run: &'s StageRun<'s>,
-    of: &'s Recurrence,
-    division: &'s Division,
-    kernel: Executable,
-    inputs: &'s [(Region<'s>, isize)],
-}
+/// A run of a recurrence whose states go from step to step.
+type SteppedRun<'s> = UnitRun<'s, StepDivision>;
 
 impl StageRun<'_> {
     /// Runs all steps. Each output is written completely, in row-major order.
@@ -52,7 +44,7 @@ impl StageRun<'_> {
             slabs.push(Slab::divide(out, dtype.size(), &extents, rows, across, division.width));
         }
         // There may be many millions of units, so that each is made when a thread takes it.
-        let shares = Mutex::new(of.units(&division).map(|unit| {
+        let shares = Mutex::new(of.units(division.width).map(|unit| {
             let results = slabs.iter_mut().enumerate().filter_map(|(output, slabs)| {
                 let slab = slabs.next()?;
                 Some(if of.order == StepOrder::Backward && output >= of.states {
@@ -64,9 +56,9 @@ impl StageRun<'_> {
             (unit, results.collect::<UnitResults<'_>>())
         }));
         let next = || shares.lock().unwrap_or_else(PoisonError::into_inner).next();
-        let steps = SteppedRun { run: self, of, division: &division, kernel, inputs: &inputs };
+        let steps = UnitRun { run: self, of, division: &division, kernel, inputs: &inputs };
         let outcome = &self.outcome;
-        outcome.share(threads.min(of.count_units(&division)), &|| {
+        outcome.share(threads.min(of.count_units(division.width)), &|| {
             while !outcome.has_stopped()
                 && let Some((unit, results)) = next()
             {
@@ -79,12 +71,12 @@ impl StageRun<'_> {
 impl SteppedRun<'_> {
     /// Runs all steps of a unit.
     fn unit(&self, unit: &Unit, mut results: UnitResults<'_>) -> Result<()> {
-        let SteppedRun { run, of, division, .. } = *self;
+        let UnitRun { run, of, division, .. } = *self;
         let mut faults: SmallVec<[u8; 8]> = SmallVec::from_elem(0, run.outcome.sites());
         let cols = unit.columns.len() * division.copies;
         let done = with_workspace(|Workspace { scratch, memory: working, tiles }| {
             make_tiles(tiles, of.outputs.iter().copied(), (division.rows + 1) * cols)?;
-            self.begin(unit, cols, tiles, scratch)?;
+            self.copy_across((unit, 0..of.states), cols, tiles, scratch)?;
             // The plan of a block of `rows` steps, which all blocks but the last have.
             let mut plan: Option<(usize, LoopPlan)> = None;
             for from in (0..of.steps).step_by(division.rows) {
@@ -96,15 +88,10 @@ impl SteppedRun<'_> {
                     ));
                 }
                 let Some((_, plan)) = &plan else { break };
-                let mut operands = self.operands(unit, of.states..self.inputs.len(), from);
-                let mut nest = Nest::bind(plan, &mut operands).map_err(|e| memory(&e))?;
-                let mut parts = nest.split(1, AliasPolicy::InPlace);
-                parts.try_for_each(|part| {
-                    walk(part, run.prepared.can_fail, scratch, |block| {
-                        let mut block =
-                            StepsOfBlock { steps: self, block, cols, tiles, results: &mut results };
-                        block.run(from, &mut faults, working)
-                    })
+                let others = of.states..self.inputs.len();
+                self.walk(plan, (unit, others, from), scratch, |block| {
+                    let mut block = StepsOfBlock { steps: self, block, cols, tiles, results: &mut results };
+                    block.run(from, &mut faults, working)
                 })?;
                 run.outcome.count(rows * unit.columns.len());
                 run.outcome.go_on()?;
@@ -120,42 +107,6 @@ impl SteppedRun<'_> {
         });
         run.outcome.note_faults(&faults);
         done
-    }
-
-    /// Some inputs of the stage, from the first element of a unit at a step.
-    fn operands(&self, unit: &Unit, inputs: std::ops::Range<usize>, step: usize) -> Operands<'_> {
-        let mut operands = Operands::default();
-        for input in inputs {
-            let (region, from) = self.inputs[input];
-            operands.read_from(region, from + self.of.start(input, unit, step));
-        }
-        operands
-    }
-
-    /// Copies the initial states of a unit to the first rows of their tiles.
-    fn begin(&self, unit: &Unit, cols: usize, tiles: &mut Tiles, scratch: &mut Scratch) -> Result<()> {
-        let (of, run) = (self.of, self.run);
-        let plan = of.plan_across(0..of.states, cols).map_err(|e| memory(&e))?;
-        let mut operands = self.operands(unit, 0..of.states, 0);
-        let mut nest = Nest::bind(&plan, &mut operands).map_err(|e| memory(&e))?;
-        let mut parts = nest.split(1, AliasPolicy::InPlace);
-        parts.try_for_each(|part| {
-            walk(part, run.prepared.can_fail, scratch, |block| {
-                for (state, (tile, dtype)) in tiles.iter_mut().zip(&of.outputs).take(of.states).enumerate() {
-                    let (item, bytes) = (dtype.size(), block.inputs(0).bytes(state));
-                    let place = block.first_of(0) * item..(block.first_of(0) + block.cols()) * item;
-                    let row = tile.as_bytes_mut().and_then(|tile| tile.get_mut(place)).unwrap_or_default();
-                    match bytes.len() == row.len() {
-                        true => row.copy_from_slice(bytes),
-                        false => row.chunks_exact_mut(item).for_each(|to| to.copy_from_slice(&bytes[..item])),
-                    }
-                    if *dtype == DType::Bool {
-                        row.iter_mut().for_each(|b| *b = u8::from(*b != 0));
-                    }
-                }
-                Ok(())
-            })
-        })
     }
 }
 
@@ -197,7 +148,7 @@ impl StepsOfBlock<'_, '_, '_, '_> {
         faults: &mut [u8],
         working: &mut WorkingMemory,
     ) -> Result<()> {
-        let SteppedRun { run, of, kernel, .. } = self.steps;
+        let of = self.steps.of;
         let (count, wide) = (rows.len(), cols.len());
         let steps = first..first + count;
         let (states, outputs) = self.tiles.split_at_mut(of.states);
@@ -214,12 +165,9 @@ impl StepsOfBlock<'_, '_, '_, '_> {
                     rows_of.push(StepRows::of(tile, dtype.size(), count, wide));
                 }
             }
-            let go_on = || run.outcome.go_on_looping();
-            let loops = run.outcome.loops(run.options(), &go_on);
-            let (params, stores, loops) = (run.params, Stores::Cached, Some(&loops));
-            let mut kernel_run = KernelRun { params, faults, stores, memory: working, loops };
-            self.block.with_states(rows, cols, states, rows_of.into_iter(), |block| {
-                kernel.run(block, &mut kernel_run)
+            self.steps.call(faults, working, |kernel, run| {
+                self.block
+                    .with_states(rows, cols, states, rows_of.into_iter(), |block| kernel.run(block, run))
             })?;
         }
         let (states, outputs) = self.tiles.split_at_mut(of.states);
