@@ -14,7 +14,8 @@ use crate::tuning::code::{
 use crate::tuning::loops::{FUNCTION, PAUSE, SLOW_PATH};
 use crate::{DType, VectorWidth};
 
-/// The use of the outputs of machine code (stored, streamed, reduced, or read by the next row), which determines whether the code has a second function.
+/// The use of the outputs of machine code (stored, streamed, reduced, or read by the next row), which determines whether the code
+/// has a second function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// Outputs are stored by regular stores.

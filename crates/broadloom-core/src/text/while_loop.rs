@@ -3,7 +3,8 @@
 //! There are four kinds: `x, n = while (x = 0.0, n = 0; x*x < 4) limit 1000 { x = x*x + c; n = n + 1 }` and
 //! `x = for (x = 0.0; i in 0..k) { x = x + i }`, which repeat for each element, and
 //! `s, y = scan (s = 0.0; v in xs, axis=0) { s = s + v; y = s / 2 }`, which runs along an axis, as does `reduce`, which is written in the
-//! same way. Their keywords are names everywhere else. At most [`MAX_NESTING`] loops are nested, so that the parser, the resolver and the evaluation may recurse along them.
+//! same way. Their keywords are names everywhere else. At most [`MAX_NESTING`] loops are nested, so that the parser, the
+//! resolver and the evaluation may recurse along them.
 
 use broadloom_ir::figures::counted;
 use broadloom_ir::kernel::MAX_NESTING;

@@ -274,7 +274,8 @@ impl std::fmt::Debug for Passes<'_> {
     }
 }
 
-/// Formats the reductions, the scan or the recurrence of a pass, and its number of chunks: `sum, max along (0,) of float64[1000,3] in 4 chunks`.
+/// Formats the reductions, the scan or the recurrence of a pass, and its number of chunks: `sum, max along (0,) of float64[1000,3]
+/// in 4 chunks`.
 impl std::fmt::Display for Pass<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.purpose {
@@ -392,7 +393,8 @@ impl<'p, 'a> PassChunk<'p, 'a> {
     }
 
     /// Adds the elements of this chunk to the partial reductions of the previous chunks, computes the totals of this chunk's blocks
-    /// for a scan, or the states after this chunk for a recurrence. `parts` contains one array for each of the [parts](PassChunk::parts), in the same order.
+    /// for a scan, or the states after this chunk for a recurrence. `parts` contains one array for each of the
+    /// [parts](PassChunk::parts), in the same order.
     ///
     /// # Errors
     /// The errors of [`Chunk::results`] and [`Array::eval_with`]. After an error, [`Passes::next_chunk`] returns this chunk

@@ -50,7 +50,8 @@ pub(crate) struct Recurrence {
     /// The extents of all other axes.
     outer: SmallVec<[usize; 4]>,
     inputs: Vec<Position>,
-    /// Whether steps run one after another over a single column, of which a block has several copies: machine code computes whole vectors.
+    /// Whether steps run one after another over a single column, of which a block has several copies: machine code computes whole
+    /// vectors.
     pub has_copies: bool,
     /// The access of each input of the kernel.
     access: Accesses,

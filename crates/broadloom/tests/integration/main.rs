@@ -58,6 +58,7 @@ mod resources;
 mod row_blocks;
 mod scan;
 mod scans_in_chunks;
+mod scans_written;
 mod small_domains;
 mod soak;
 mod spec_cases;
