@@ -206,6 +206,18 @@ pub struct Lockstep {
     pub uniform: Vec<bool>,
     /// The values that both the condition and the next values are computed from.
     pub shared: Vec<Var>,
+    /// The carried values whose NaNs are replaced after the loop instead of in each iteration.
+    pub late: Vec<Late>,
+}
+
+/// A carried value whose NaNs are replaced after the loop.
+pub struct Late {
+    /// The number of the carried value.
+    pub item: usize,
+    /// Its next value, before NaNs are replaced.
+    pub next: Var,
+    /// The values that replace them. The last one is the carried value after the loop.
+    pub nodes: Vec<Var>,
 }
 
 fn undefined() -> Error {
@@ -347,6 +359,33 @@ impl Body {
         self.constant(nan) == Some(canonical)
             && compare.code == Code::Primitive(Primitive::Cmp(Cmp::Ne))
             && compare.args[..2] == [x; 2]
+    }
+
+    /// The value of a state that a step passes to the next one: the output, or what it is before its NaNs are replaced.
+    pub fn passed(&self, state: usize) -> Var {
+        let output = self.outputs[state];
+        self.before_nans_are_replaced(Var(state as u32), output).unwrap_or(output)
+    }
+
+    /// The operand of a node that replaces NaNs, if it may take the node's place as the next value of `own`. It may if the body
+    /// only calculates with `own`, since it doesn't matter to arithmetic which bits a NaN has.
+    fn before_nans_are_replaced(&self, own: Var, next: Var) -> Option<Var> {
+        let calculates = |node: &Node| match node.code {
+            Code::Primitive(
+                Primitive::Add
+                | Primitive::Sub
+                | Primitive::Mul
+                | Primitive::Div
+                | Primitive::Sqrt
+                | Primitive::Fma
+                | Primitive::Cmp(_),
+            ) => node.dtype.is_float(),
+            _ => false,
+        };
+        let mut reads = self.nodes.iter().filter(|node| node.live && node.args().contains(&own));
+        let is_free = self.loops.is_empty() && !self.outputs.contains(&own) && reads.all(calculates);
+        let node = self.node(next);
+        (is_free && self.replaces_nan(node)).then_some(node.args[2])
     }
 
     fn instruction(&mut self, inst: &kernel::Inst, values: &[Var], site: Option<i32>) -> Result<Var> {

@@ -12,7 +12,7 @@ use broadloom_ir::{DType, Result};
 use broadloom_math::record::{Primitive, Var};
 use broadloom_mem::Access;
 
-use crate::body::{Body, Code, Lockstep, NONE, Region, undefined};
+use crate::body::{Body, Code, Late, Lockstep, NONE, Region, undefined};
 
 impl Region {
     /// Whether the body contains loops that have iterations.
@@ -137,6 +137,10 @@ impl Body {
         } else {
             None
         };
+        let late = lockstep.iter().flat_map(|lockstep| &lockstep.late);
+        for var in late.flat_map(|late| &late.nodes) {
+            rest.retain(|other| other != var);
+        }
         let region = Region {
             body: Rc::new(body),
             args: operands,
@@ -220,7 +224,25 @@ impl Body {
             }
         }
         let shared = condition.iter().copied().filter(|var| needed[var.index()]).collect();
-        Some(Lockstep { uniform, shared })
+        let late = (0..self.outputs.len() - 1).filter_map(|item| self.late(item, condition)).collect();
+        Some(Lockstep { uniform, shared, late })
+    }
+
+    /// Tells how the NaNs of a carried value are replaced after the loop, if nothing else reads the value that is replaced.
+    fn late(&self, item: usize, condition: &[Var]) -> Option<Late> {
+        let output = self.outputs[1 + item];
+        let next = self.before_nans_are_replaced(Var(item as u32), output)?;
+        let reads = |var: Var| {
+            let operands = self.nodes.iter().filter(|node| node.live).flat_map(|node| node.args());
+            operands.chain(&self.outputs).filter(|arg| **arg == var).count()
+        };
+        let is_nan = self.node(output).args[0];
+        let is_own = |var: Var| reads(var) == 1 && !condition.contains(&var);
+        is_own(output).then(|| Late {
+            item,
+            next,
+            nodes: [is_nan].into_iter().filter(|&var| is_own(var)).chain([output]).collect(),
+        })
     }
 
     /// For each value, whether it may change from one iteration to the next. The first `carried` inputs do, and what has

@@ -167,7 +167,8 @@ impl Emitter<'_> {
         self.nodes(&region.rest, sources)?;
         let mut next = now.clone();
         for (i, &dtype) in region.carried.iter().enumerate().filter(|(i, _)| !region.keeps(*i)) {
-            let value = self.value(region.body.outputs()[1 + i])?;
+            let late = lockstep.late.iter().find(|late| late.item == i);
+            let value = self.value(late.map_or(region.body.outputs()[1 + i], |late| late.next))?;
             let ty = self.vectors.layout.vector_of(dtype);
             next.values[i] = self.vectors.cast_lanes(ty, value);
             if region.is_uniform(i) {
@@ -190,6 +191,11 @@ impl Emitter<'_> {
         let (left, holds) = self.count(region, &counter, left, holds, sources);
         self.repeat(region, head, left, &next, holds);
         self.leave(region, &counter, left, sources);
+        for late in &lockstep.late {
+            self.scope.values[late.next.index()] = Some(next.values[late.item]);
+            self.nodes(&late.nodes, sources)?;
+            next.values[late.item] = self.value(region.body.outputs()[1 + late.item])?;
+        }
         let ended = self.tallied(region, next)?;
         // If the condition did not hold at first, nothing changes.
         let v = &mut self.vectors;

@@ -75,7 +75,7 @@ impl Emitter<'_> {
         }
         for (i, state) in self.states.clone().iter().enumerate() {
             let Some(state) = state else { continue };
-            let value = self.value(self.scope.body.outputs()[i])?;
+            let value = self.value(self.scope.body.passed(i))?;
             let v = &mut self.vectors;
             for (&now, &before) in value.vectors().iter().zip(state.vectors()) {
                 let of = &v.builder.func.dfg;

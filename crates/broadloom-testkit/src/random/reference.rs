@@ -5,7 +5,8 @@
 //! loaded NaN keeps its bits in views and in functions that copy it (where and positive; abs, negative and copysign set its
 //! sign).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use broadloom_core::graph::IntDivision;
 use broadloom_core::{DType, Op, Scalar, fold};
@@ -49,22 +50,35 @@ impl Program {
     /// # Ok::<(), String>(())
     /// ```
     pub fn run(&self) -> Result<Outcome, String> {
-        let mut types: Vec<Type> = Vec::new();
-        let mut values: Vec<Tensor> = Vec::new();
-        for step in &self.steps {
-            let t = typing::type_of(step, &types, self.promotion)?;
-            let bits = self.bits(step, &t, &values, &types)?;
-            values.push(Tensor { dtype: t.dtype, shape: t.shape.clone(), bits });
-            types.push(t);
-        }
-        if let Some(root) = self.roots.iter().find(|&&root| root >= values.len()) {
+        let types = typing::checked(self)?;
+        if let Some(root) = self.roots.iter().find(|&&root| root >= types.len()) {
             return Err(format!("there is no s{root}"));
         }
-        let faults = match self.semantics.int_division {
-            IntDivision::Zero => BTreeSet::new(),
-            IntDivision::Error => self.faults(&values, &types)?,
-        };
-        Ok(Outcome { values, faults })
+        let computed = self.compute(&types)?;
+        let faults = self.faults(&self.roots, &computed, &types)?;
+        Ok(Outcome { values: computed.values, faults })
+    }
+
+    /// Computes the elements of every step, which have the given types.
+    fn compute(&self, types: &[Type]) -> Result<Computed, String> {
+        let mut computed = Computed { values: Vec::new(), loops: BTreeMap::new() };
+        for (number, (step, t)) in self.steps.iter().zip(types).enumerate() {
+            if let Step::While(of, _) = step {
+                let known = match self.steps[..number].last() {
+                    Some(Step::While(other, _)) if other == of => computed.loops.get(&(number - 1)).cloned(),
+                    _ => None,
+                };
+                let run =
+                    known.map_or_else(|| self.repeat(of, &t.shape, &computed.values).map(Rc::new), Ok)?;
+                computed.loops.insert(number, run);
+            }
+            let bits = match step {
+                Step::While(_, item) => computed.loops[&number].last[*item].clone(),
+                _ => self.bits(step, t, &computed.values, types)?,
+            };
+            computed.values.push(Tensor { dtype: t.dtype, shape: t.shape.clone(), bits });
+        }
+        Ok(computed)
     }
 
     fn bits(&self, step: &Step, t: &Type, values: &[Tensor], types: &[Type]) -> Result<Vec<u64>, String> {
@@ -82,7 +96,7 @@ impl Program {
                 let dtype = typing::dot_dtype(*x, *y, types, self.promotion)?;
                 Ok(dot.run(&values[*x], &values[*y], dtype)?.bits)
             }
-            Step::While(of, item) => Ok(self.repeat(of, &t.shape, values)?.0.swap_remove(*item)),
+            Step::While(..) => Err("a loop has run before".to_owned()),
             Step::Apply(op, args) => {
                 if let Some(operands) = contraction::fused(self, (*op, args), t.dtype, (values, types)) {
                     return fused(&operands, t, values);
@@ -92,8 +106,7 @@ impl Program {
                     let dtype = self.operand(*op, args, i, types)?;
                     columns.push(column(*arg, dtype, &t.shape, values)?);
                 }
-                let mut function =
-                    Function::new(*op, t.dtype, self.operand(*op, args, args.len() - 1, types)?);
+                let mut function = Function::new(*op, t, self.operand(*op, args, args.len() - 1, types)?);
                 let at = |i: usize| columns.iter().map(move |(positions, bits)| bits[positions[i]]);
                 (0..t.elements()).map(|i| function.call(at(i))).collect()
             }
@@ -108,62 +121,65 @@ impl Program {
         }
     }
 
-    /// Runs a loop element by element, as a scalar program. Returns the last elements of each carried value, and the functions
-    /// in which an integer division by zero fails, in the iterations that an element performs.
-    fn repeat(
-        &self,
-        of: &While,
-        shape: &[usize],
-        values: &[Tensor],
-    ) -> Result<(Vec<Vec<u64>>, BTreeSet<&'static str>), String> {
+    /// Runs a loop element by element, as a scalar program.
+    fn repeat(&self, of: &While, shape: &[usize], values: &[Tensor]) -> Result<Repeated, String> {
         let args: Vec<usize> = of.state.iter().chain(&of.captured).copied().collect();
         let mut columns = Vec::new();
         for &arg in &args {
             columns.push(column(Arg::Step(arg), values[arg].dtype, shape, values)?);
         }
-        let scalar =
-            |arg: usize, bits: u64| Tensor { dtype: values[arg].dtype, shape: Vec::new(), bits: vec![bits] };
-        let mut results = vec![Vec::new(); of.state.len()];
-        let mut faults = BTreeSet::new();
+        let scalar = |arg: usize, bits: u64| {
+            Step::Input(Tensor { dtype: values[arg].dtype, shape: Vec::new(), bits: vec![bits] })
+        };
+        let inputs = args.iter().map(|&arg| scalar(arg, 0));
+        let steps = inputs.chain(of.body.iter().cloned()).collect();
+        let mut body = Program { steps, roots: of.next.clone(), ..self.clone() };
+        // All elements have the same types in all iterations.
+        let types = typing::checked(&body)?;
+        let mut repeated = Repeated { last: vec![Vec::new(); of.state.len()], faults: BTreeSet::new() };
         for element in 0..shape.iter().product() {
-            let first = columns.iter().map(|(positions, bits)| bits[positions[element]]);
-            let inputs = args.iter().zip(first).map(|(&arg, bits)| Step::Input(scalar(arg, bits)));
-            let steps = inputs.chain(of.body.iter().cloned()).collect();
-            let mut body = Program { steps, roots: vec![of.condition], ..self.clone() };
+            for (i, (&arg, (positions, bits))) in args.iter().zip(&columns).enumerate() {
+                body.steps[i] = scalar(arg, bits[positions[element]]);
+            }
             for _ in 0..of.limit.unwrap_or(u64::MAX) {
-                body.roots = vec![of.condition];
-                let tested = body.run()?;
-                faults.extend(tested.faults);
-                if tested.values[of.condition].bits[0] == 0 {
+                let computed = body.compute(&types)?;
+                repeated.faults.extend(body.faults(&[of.condition], &computed, &types)?);
+                if computed.values[of.condition].bits[0] == 0 {
                     break;
                 }
-                body.roots.clone_from(&of.next);
-                let computed = body.run()?;
-                faults.extend(computed.faults);
+                repeated.faults.extend(body.faults(&of.next, &computed, &types)?);
                 for (i, &next) in of.next.iter().enumerate() {
                     body.steps[i] = Step::Input(computed.values[next].clone());
                 }
             }
-            for (result, step) in results.iter_mut().zip(&body.steps) {
-                let Step::Input(last) = step else { return Err("a state that is no input".to_owned()) };
-                result.push(last.bits[0]);
+            for (last, step) in repeated.last.iter_mut().zip(&body.steps) {
+                let Step::Input(x) = step else { return Err("a state that is no input".to_owned()) };
+                last.push(x.bits[0]);
             }
         }
-        Ok((results, faults))
+        Ok(repeated)
     }
 
-    /// Collects the divisions by zero in all steps that the roots depend on.
-    fn faults(&self, values: &[Tensor], types: &[Type]) -> Result<BTreeSet<&'static str>, String> {
+    /// Collects the divisions by zero in all steps that the roots depend on, if the program treats them as errors.
+    fn faults(
+        &self,
+        roots: &[usize],
+        Computed { values, loops }: &Computed,
+        types: &[Type],
+    ) -> Result<BTreeSet<&'static str>, String> {
         let mut faults = BTreeSet::new();
+        if self.semantics.int_division == IntDivision::Zero {
+            return Ok(faults);
+        }
         let mut is_needed = vec![false; values.len()];
-        self.roots.iter().for_each(|&root| is_needed[root] = true);
+        roots.iter().for_each(|&root| is_needed[root] = true);
         for (number, step) in self.steps.iter().enumerate().rev() {
             if !is_needed[number] {
                 continue;
             }
             step.args().iter().for_each(|&arg| is_needed[arg] = true);
-            if let Step::While(of, _) = step {
-                faults.extend(self.repeat(of, &types[number].shape, values)?.1);
+            if let Some(run) = loops.get(&number) {
+                faults.extend(&run.faults);
             }
             let Step::Apply(op, args) = step else { continue };
             let dtype = self.operand(*op, args, args.len() - 1, types)?;
@@ -179,6 +195,20 @@ impl Program {
     }
 }
 
+/// The elements of every step of a program, and its loops by the numbers of their steps.
+struct Computed {
+    values: Vec<Tensor>,
+    loops: BTreeMap<usize, Rc<Repeated>>,
+}
+
+/// A loop that has run.
+struct Repeated {
+    /// The last elements of each carried value.
+    last: Vec<Vec<u64>>,
+    /// The functions in which an integer division by zero fails, in the iterations that an element performs.
+    faults: BTreeSet<&'static str>,
+}
+
 /// The elements of a fused sum: the product of two operands plus a third, rounded once.
 fn fused(operands: &[Signed; 3], t: &Type, values: &[Tensor]) -> Result<Vec<u64>, String> {
     let mut columns = Vec::new();
@@ -189,7 +219,7 @@ fn fused(operands: &[Signed; 3], t: &Type, values: &[Tensor]) -> Result<Vec<u64>
         }
         columns.push((positions, bits));
     }
-    let mut function = Function::new(Op::Fma, t.dtype, t.dtype);
+    let mut function = Function::new(Op::Fma, t, t.dtype);
     let at = |i: usize| columns.iter().map(move |(positions, bits)| bits[positions[i]]);
     (0..t.elements()).map(|i| function.call(at(i))).collect()
 }
@@ -239,8 +269,9 @@ struct Function {
 }
 
 impl Function {
-    fn new(op: Op, result: DType, operand: DType) -> Function {
-        Function { op, operand, result, recent: Recent::new(1000) }
+    /// A function whose results have a type.
+    fn new(op: Op, result: &Type, operand: DType) -> Function {
+        Function { op, operand, result: result.dtype, recent: Recent::new(result.elements()) }
     }
 
     fn call(&mut self, args: impl Iterator<Item = u64>) -> Result<u64, String> {
@@ -273,7 +304,14 @@ struct Recent(Vec<Option<([u64; 3], u64)>>);
 
 impl Recent {
     fn new(uses: usize) -> Recent {
-        Recent(vec![None; if uses > 100 { 4096 } else { 64 }])
+        Recent(vec![
+            None;
+            match uses {
+                0..=1 => 1,
+                2..=100 => 64,
+                _ => 4096,
+            }
+        ])
     }
 
     fn get(&mut self, key: [u64; 3], compute: impl FnOnce() -> u64) -> u64 {

@@ -39,6 +39,18 @@ pub fn types(program: &Program) -> Vec<Type> {
     types
 }
 
+/// The types of all steps.
+///
+/// # Errors
+/// The reason why a step is ill-typed.
+pub fn checked(program: &Program) -> Result<Vec<Type>, String> {
+    let mut types = Vec::new();
+    for step in &program.steps {
+        types.push(type_of(step, &types, program.promotion)?);
+    }
+    Ok(types)
+}
+
 /// The type of a step, given the types of the earlier steps.
 ///
 /// # Errors

@@ -53,7 +53,7 @@ impl AllocatorState {
     /// Records the definition of a virtual register: only the register `at` holds its value now. Copies of its value
     /// from the previous iteration of a loop are forgotten.
     pub(super) fn define(&mut self, reg: VReg, at: PReg) {
-        for values in &mut self.holds {
+        for values in self.holds.iter_mut().filter(|values| values.contains(&reg)) {
             values.retain(|&mut value| value != reg);
         }
         self.write(Allocation::Reg(at), Values::from_slice(&[reg]));

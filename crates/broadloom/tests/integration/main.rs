@@ -39,6 +39,7 @@ mod limits;
 mod literals;
 mod memory;
 mod nan_bits;
+mod nans_of_loops;
 mod nearest;
 mod no_executable_memory;
 mod onnx;
