@@ -1,7 +1,7 @@
 //! Decides how much of a large space a test covers.
 //!
 //! `cargo test` covers only a part of the largest spaces, so that it takes seconds. With `BROADLOOM_TESTS=thorough`, which
-//! `.ci/run` sets, tests cover all of them.
+//! `.ci/full` sets, tests cover all of them.
 
 use std::env;
 use std::sync::OnceLock;
