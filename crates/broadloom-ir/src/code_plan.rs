@@ -11,7 +11,9 @@ use crate::tuning::code::{
     CHEAP, LONG_CHAIN, MOST_UNROLLED, SHORT_BODY, SINGLE_PASS_ABOVE_COST, SINGLE_PASS_ABOVE_PRIMITIVES,
     TABLE_ABOVE, TESTED_FOR_NAN,
 };
-use crate::tuning::loops::{FUNCTION, PAUSE, SLOW_PATH};
+use crate::tuning::loops::{
+    CARRIED_BY_FOUR, CARRIED_BY_TWO, FUNCTION, MOST_OF_LOOPS, PAUSE, SHORT_ITERATION, SLOW_PATH,
+};
 use crate::{DType, VectorWidth};
 
 /// The use of the outputs of machine code (stored, streamed, reduced, or read by the next row), which determines whether the code
@@ -283,24 +285,26 @@ fn leaf(kernel: &Kernel, sizes: &Sizes, width: VectorWidth) -> Bulk {
 
 /// The number of vectors of the widest dtype that an iteration of a kernel with loops computes.
 ///
-/// Several vectors hide the latency of an iteration, as many as their carried values and what they capture have registers.
+/// Several vectors hide the latency of an iteration. The values that a loop carries should fit in registers; captured ones are
+/// read from the stack as fast.
 fn looped_vectors(kernel: &Kernel, width: VectorWidth) -> u32 {
-    fn live(kernel: &Kernel, of: &KernelLoop) -> u32 {
-        if !of.body.loops.is_empty() {
-            return of.body.loops.iter().map(|inner| live(&of.body, inner)).max().unwrap_or(0);
-        }
-        let is_uniform = |arg: &ValueId| matches!(kernel.definition(*arg), Definition::Param(_));
-        let numbers = usize::from(of.is_numbered);
-        let tallied = (0..of.carried()).filter(|&item| of.tally(item).is_some()).count();
-        let captured =
-            of.args[of.carried()..of.args.len() - numbers].iter().filter(|arg| !is_uniform(arg)).count();
-        (of.carried() - tallied + usize::from(tallied > 0) + captured) as u32
+    /// The largest number of values that an innermost loop carries, and the vector instructions of the longest one.
+    fn innermost(kernel: &Kernel) -> (usize, u64) {
+        let of_loop = |of: &KernelLoop| match of.body.loops.is_empty() {
+            true => {
+                let tallied = (0..of.carried()).filter(|&item| of.tally(item).is_some()).count();
+                (of.carried() - tallied + usize::from(tallied > 0), of.body.length())
+            }
+            false => innermost(&of.body),
+        };
+        let both = |a: (usize, u64), b: (usize, u64)| (a.0.max(b.0), a.1.max(b.1));
+        kernel.loops.iter().map(of_loop).fold((0, 0), both)
     }
-    let live = kernel.loops.iter().map(|of| live(kernel, of)).max().unwrap_or(0);
-    match live {
-        _ if kernel.length() > MOST_UNROLLED => 1,
-        0..=3 if width > VectorWidth::W128 => 4,
-        0..=6 => 2,
+    let (carried, length) = innermost(kernel);
+    match carried {
+        _ if kernel.length() > MOST_OF_LOOPS => 1,
+        0..=CARRIED_BY_FOUR if length <= SHORT_ITERATION && width > VectorWidth::W128 => 4,
+        0..=CARRIED_BY_TWO => 2,
         _ => 1,
     }
 }
@@ -431,8 +435,9 @@ mod tests {
         assert_eq!(crate::verify::kernel(&short), Ok(()));
         assert_eq!(plan(&short, Purpose::Store).lanes, 4 * 8);
         assert_eq!(plan(&counted, Purpose::Store).lanes, 4 * 4);
-        let long = looped(Op::Pow, 10, false);
-        assert_eq!(plan(&long, Purpose::Store).lanes, 8);
+        let long = looped(Op::Pow, 5, false);
+        assert_eq!(plan(&long, Purpose::Store).lanes, 2 * 8);
+        assert_eq!(plan(&looped(Op::Pow, 50, false), Purpose::Store).lanes, 8);
         assert_eq!(plan(&short, Purpose::Store).allocator, Allocator::Backtracking);
         for purpose in [Purpose::Store, Purpose::Stream, Purpose::Reduce] {
             assert_eq!(plan(&short, purpose).bulk, Bulk::None);

@@ -326,6 +326,21 @@ pub mod loops {
     /// iterate. The Mandelbrot set of float64 takes it about 8 times as long as machine code (AVX2).
     pub const MASKED: f64 = 2.5;
 
+    /// Iterations of at most this many vector instructions per element are computed for four vectors at once, longer ones for two.
+    /// This constant and the next three were measured with AVX2: sums of up to ten captured products, chains of `erfc` and `exp`,
+    /// and up to ten carried values that change places, each with one, two and four vectors.
+    pub const SHORT_ITERATION: u64 = 64;
+
+    /// The maximum number of carried values of which four vectors are computed at once. Three take as long with two.
+    pub const CARRIED_BY_FOUR: usize = 3;
+
+    /// The maximum number of carried values of which two vectors are computed at once. Six take as long with one.
+    pub const CARRIED_BY_TWO: usize = 5;
+
+    /// Kernels of more vector instructions per element compute one vector at a time. A chain of eight `erfc` and `exp` still gains
+    /// a tenth or more from two.
+    pub const MOST_OF_LOOPS: u64 = 1024;
+
     /// The vector instructions per element up to which a branch is computed for all elements, since a test would take as long. Not
     /// measured.
     pub const BRANCH: u32 = 16;
