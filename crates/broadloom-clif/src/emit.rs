@@ -369,10 +369,17 @@ impl Emitter<'_> {
     /// Computes and writes a block of a row.
     fn block(&mut self, sources: &Sources, block: &mut RowBlock) -> Result<()> {
         self.level(Depth::Element, sources, Some(block))?;
-        for (i, output) in self.kernel.outputs.iter().enumerate() {
+        let outputs: SmallVec<[usize; 4]> = (0..self.kernel.outputs.len()).collect();
+        self.store(&outputs, sources, block)
+    }
+
+    /// Writes these outputs of a block.
+    fn store(&mut self, outputs: &[usize], sources: &Sources, block: &mut RowBlock) -> Result<()> {
+        for &i in outputs {
             let value = self.value(self.scope.body.outputs()[i])?;
             let pointer = sources.pointers[self.kernel.inputs.len() + i];
-            block.store(&mut self.vectors, self.kernel.dtype(output.value), value, pointer);
+            let dtype = self.kernel.dtype(self.kernel.outputs[i].value);
+            block.store(&mut self.vectors, dtype, value, pointer);
         }
         Ok(())
     }

@@ -1,13 +1,14 @@
 //! Emits the function of a kernel whose rows are the steps of a recurrence over a single column.
 //!
 //! A row has one block, whose lanes are copies of the column. The states stay in registers from row to row: a step that loaded
-//! what the step before it has stored would wait for the memory, which takes as long as several operations. All outputs
-//! are stored, since callers read the states after the last row.
+//! what the step before it has stored would wait for the memory, which takes as long as several operations. They are stored
+//! after the last row, from which callers read them.
 //!
 //! ```text
 //! entry:  loads the parameters, the pointers and the first states, computes what depends on nothing else
 //! row:    takes pointers and states; loads, computes and stores the block; passes the next pointers and its first outputs to the
 //!         next row
+//! last:   stores the states
 //! ```
 
 use broadloom_ir::kernel::Depth;
@@ -66,7 +67,12 @@ impl Emitter<'_> {
         v.constants.end_entry(v.layout.is_wide().then_some(jump));
         v.builder.switch_to_block(row);
         self.level(Depth::Row, &sources, None)?;
-        self.block(&sources, &mut RowBlock::new(zero, None, Stores::Cached))?;
+        let mut block = RowBlock::new(zero, None, Stores::Cached);
+        self.level(Depth::Element, &sources, Some(&mut block))?;
+        let is_kept = |output: usize| self.states.get(output).is_some_and(Option::is_some);
+        let (kept, stored): (Vec<usize>, Vec<usize>) =
+            (0..self.kernel.outputs.len()).partition(|&i| is_kept(i));
+        self.store(&stored, &sources, &mut block)?;
 
         let following = self.vectors.ins().iadd_imm_s(number, 1);
         let mut next = vec![BlockArg::from(following)];
@@ -93,7 +99,8 @@ impl Emitter<'_> {
         let more = v.ins().icmp(IntCC::UnsignedLessThan, following, rows);
         v.ins().brif(more, row, &next, last, &[]);
         v.builder.switch_to_block(last);
-        v.ins().return_(&[]);
+        self.store(&kept, &sources, &mut block)?;
+        self.vectors.ins().return_(&[]);
         Ok(())
     }
 }
