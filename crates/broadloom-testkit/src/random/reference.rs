@@ -5,15 +5,18 @@
 //! loaded NaN keeps its bits in views and in functions that copy it (where and positive; abs, negative and copysign set its
 //! sign).
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use broadloom_core::graph::IntDivision;
+use broadloom_core::node::StepOrder;
 use broadloom_core::{DType, Op, Scalar, fold};
 
 use super::affine::Affine;
 use super::contraction::{self, Signed};
-use super::program::{Arg, Program, Step, View, While};
-use super::typing::{self, Type};
+use super::program::{Arg, Program, Recurrence, Step, View, While};
+use super::typing::{self, RecurrenceShapes, Type};
+use crate::reduction::tree;
 use crate::tensor::Tensor;
 use crate::{Value, oracle};
 
@@ -51,9 +54,26 @@ impl Program {
     pub fn run(&self) -> Result<Outcome, String> {
         let mut types: Vec<Type> = Vec::new();
         let mut values: Vec<Tensor> = Vec::new();
-        for step in &self.steps {
+        // The values of a loop or recurrence follow each other, and are computed together.
+        let mut looped: Vec<Vec<u64>> = Vec::new();
+        for (number, step) in self.steps.iter().enumerate() {
             let t = typing::type_of(step, &types, self.promotion)?;
-            let bits = self.bits(step, &t, &values, &types)?;
+            let before = number.checked_sub(1).map(|before| &self.steps[before]);
+            let bits = match (step, before) {
+                (Step::While(of, item), before) => {
+                    if !matches!(before, Some(Step::While(known, _)) if known == of) {
+                        looped = self.repeat(of, &t.shape, &values)?.0;
+                    }
+                    looped[*item].clone()
+                }
+                (Step::Recurrence(of, item), before) => {
+                    if !matches!(before, Some(Step::Recurrence(known, _)) if known == of) {
+                        looped = self.recur(of, &of.outputs, &types, &values)?.0;
+                    }
+                    looped[*item].clone()
+                }
+                _ => self.bits(step, &t, &values, &types)?,
+            };
             values.push(Tensor { dtype: t.dtype, shape: t.shape.clone(), bits });
             types.push(t);
         }
@@ -82,7 +102,9 @@ impl Program {
                 let dtype = typing::dot_dtype(*x, *y, types, self.promotion)?;
                 Ok(dot.run(&values[*x], &values[*y], dtype)?.bits)
             }
-            Step::While(of, item) => Ok(self.repeat(of, &t.shape, values)?.0.swap_remove(*item)),
+            Step::While(..) | Step::Recurrence(..) => {
+                Err("a loop, whose values are computed together".to_owned())
+            }
             Step::Apply(op, args) => {
                 if let Some(operands) = contraction::fused(self, (*op, args), t.dtype, (values, types)) {
                     return fused(&operands, t, values);
@@ -92,8 +114,8 @@ impl Program {
                     let dtype = self.operand(*op, args, i, types)?;
                     columns.push(column(*arg, dtype, &t.shape, values)?);
                 }
-                let mut function =
-                    Function::new(*op, t.dtype, self.operand(*op, args, args.len() - 1, types)?);
+                let operand = self.operand(*op, args, args.len() - 1, types)?;
+                let mut function = Function::new(*op, t.dtype, operand, t.elements());
                 let at = |i: usize| columns.iter().map(move |(positions, bits)| bits[positions[i]]);
                 (0..t.elements()).map(|i| function.call(at(i))).collect()
             }
@@ -129,7 +151,8 @@ impl Program {
             let first = columns.iter().map(|(positions, bits)| bits[positions[element]]);
             let inputs = args.iter().zip(first).map(|(&arg, bits)| Step::Input(scalar(arg, bits)));
             let steps = inputs.chain(of.body.iter().cloned()).collect();
-            let mut body = Program { steps, roots: vec![of.condition], ..self.clone() };
+            let (promotion, semantics) = (self.promotion, self.semantics);
+            let mut body = Program { steps, roots: vec![of.condition], promotion, semantics };
             for _ in 0..of.limit.unwrap_or(u64::MAX) {
                 body.roots = vec![of.condition];
                 let tested = body.run()?;
@@ -152,6 +175,72 @@ impl Program {
         Ok((results, faults))
     }
 
+    /// Runs a recurrence column by column, as a scalar program. Returns the elements of the last states and of these outputs of the
+    /// body, and the functions in which an integer division by zero fails, of those that they are computed from.
+    fn recur(
+        &self,
+        of: &Recurrence,
+        outputs: &[usize],
+        types: &[Type],
+        values: &[Tensor],
+    ) -> Result<(Vec<Vec<u64>>, BTreeSet<&'static str>), String> {
+        let RecurrenceShapes { space, axis, others } = RecurrenceShapes::of(of, types)?;
+        let read = |args: &[usize], shape: &[usize]| -> Result<Vec<(Vec<usize>, Vec<u64>)>, String> {
+            args.iter().map(|&arg| column(Arg::Step(arg), values[arg].dtype, shape, values)).collect()
+        };
+        let at = |columns: &[(Vec<usize>, Vec<u64>)], place: usize| -> Vec<u64> {
+            columns.iter().map(|(positions, bits)| bits[positions[place]]).collect()
+        };
+        let (state, captured) = (read(&of.state, &others)?, read(&of.captured, &others)?);
+        let inputs = read(&of.inputs, &space)?;
+        let faults = RefCell::new(BTreeSet::new());
+        // The next states, and then the outputs, of a step.
+        let step = |state: &[u64], elements: &[u64], captured: &[u64]| -> Result<Vec<u64>, String> {
+            let args = of.state.iter().chain(&of.inputs).chain(&of.captured);
+            let inputs = args.zip(state.iter().chain(elements).chain(captured)).map(|(&arg, &bits)| {
+                Step::Input(Tensor { dtype: values[arg].dtype, shape: Vec::new(), bits: vec![bits] })
+            });
+            let steps = inputs.chain(of.body.iter().cloned()).collect();
+            let roots: Vec<usize> = of.next.iter().chain(outputs).copied().collect();
+            let program = Program { steps, roots, promotion: self.promotion, semantics: self.semantics };
+            let ran = program.run()?;
+            faults.borrow_mut().extend(ran.faults);
+            Ok(program.roots.iter().map(|&root| ran.values[root].bits[0]).collect())
+        };
+        let (steps, after) = (space[axis], others[axis..].iter().product::<usize>());
+        let states = of.state.len();
+        let mut results = vec![Vec::new(); states];
+        results.extend(outputs.iter().map(|_| vec![0; space.iter().product()]));
+        for column in 0..others.iter().product() {
+            let element = |step: usize| (column / after * steps + step) * after + column % after;
+            let captured = at(&captured, column);
+            let mut state: Result<Vec<u64>, String> = Ok(at(&state, column));
+            let numbers: Vec<usize> = match of.order {
+                StepOrder::Forward => (0..steps).collect(),
+                StepOrder::Backward => (0..steps).rev().collect(),
+                StepOrder::Canonical => {
+                    let all: Vec<_> = (0..steps).map(|i| Ok(at(&inputs, element(i)))).collect();
+                    let combine = |left: &Result<Vec<u64>, String>, right: &Result<Vec<u64>, String>| {
+                        step(left.as_ref()?, right.as_ref()?, &captured)
+                    };
+                    state = tree::canonical(&all, &|x, y| combine(x, y)).unwrap_or(state);
+                    Vec::new()
+                }
+            };
+            let mut state = state?;
+            for number in numbers {
+                let place = element(number);
+                let mut next = step(&state, &at(&inputs, place), &captured)?;
+                for (result, output) in results[states..].iter_mut().zip(next.drain(states..)) {
+                    result[place] = output;
+                }
+                state = next;
+            }
+            results.iter_mut().zip(state).for_each(|(result, last)| result.push(last));
+        }
+        Ok((results, faults.into_inner()))
+    }
+
     /// Collects the divisions by zero in all steps that the roots depend on.
     fn faults(&self, values: &[Tensor], types: &[Type]) -> Result<BTreeSet<&'static str>, String> {
         let mut faults = BTreeSet::new();
@@ -164,6 +253,11 @@ impl Program {
             step.args().iter().for_each(|&arg| is_needed[arg] = true);
             if let Step::While(of, _) = step {
                 faults.extend(self.repeat(of, &types[number].shape, values)?.1);
+            }
+            if let Step::Recurrence(of, item) = step {
+                // Outputs that are not needed are not computed.
+                let output = item.checked_sub(of.state.len()).map(|output| of.outputs[output]);
+                faults.extend(self.recur(of, output.as_slice(), types, values)?.1);
             }
             let Step::Apply(op, args) = step else { continue };
             let dtype = self.operand(*op, args, args.len() - 1, types)?;
@@ -189,7 +283,7 @@ fn fused(operands: &[Signed; 3], t: &Type, values: &[Tensor]) -> Result<Vec<u64>
         }
         columns.push((positions, bits));
     }
-    let mut function = Function::new(Op::Fma, t.dtype, t.dtype);
+    let mut function = Function::new(Op::Fma, t.dtype, t.dtype, t.elements());
     let at = |i: usize| columns.iter().map(move |(positions, bits)| bits[positions[i]]);
     (0..t.elements()).map(|i| function.call(at(i))).collect()
 }
@@ -239,8 +333,9 @@ struct Function {
 }
 
 impl Function {
-    fn new(op: Op, result: DType, operand: DType) -> Function {
-        Function { op, operand, result, recent: Recent::new(1000) }
+    /// A function that is called `uses` times.
+    fn new(op: Op, result: DType, operand: DType, uses: usize) -> Function {
+        Function { op, operand, result, recent: Recent::new(uses) }
     }
 
     fn call(&mut self, args: impl Iterator<Item = u64>) -> Result<u64, String> {
@@ -273,7 +368,12 @@ struct Recent(Vec<Option<([u64; 3], u64)>>);
 
 impl Recent {
     fn new(uses: usize) -> Recent {
-        Recent(vec![None; if uses > 100 { 4096 } else { 64 }])
+        let slots = match uses {
+            0..=1 => 1,
+            2..=100 => 64,
+            _ => 4096,
+        };
+        Recent(vec![None; slots])
     }
 
     fn get(&mut self, key: [u64; 3], compute: impl FnOnce() -> u64) -> u64 {
