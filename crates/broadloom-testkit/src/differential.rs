@@ -18,7 +18,7 @@ mod expression;
 mod reductions;
 mod search;
 
-pub use arrays::{array, arrays};
+pub use arrays::{array, arrays, arrays_over};
 pub use expression::MOST_ELEMENTS;
 pub use expression::{check, program_of};
 pub use search::{Finding, Search, Summary, program_of_seed};

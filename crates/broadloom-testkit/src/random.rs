@@ -9,6 +9,7 @@ mod contraction;
 mod generate;
 mod loops;
 mod program;
+mod recurrences;
 mod reference;
 mod shape;
 mod shrink;
@@ -17,7 +18,7 @@ mod typing;
 
 pub use generate::{Size, instance, program, with_other_values};
 pub use loops::program_with_loops;
-pub use program::{Arg, Program, PySlice, Step, View, While};
+pub use program::{Arg, Program, PySlice, Recurrence, Step, View, While};
 pub use reference::Outcome;
 pub use shrink::{shrink, shrink_while};
 pub use text::ProgramError;

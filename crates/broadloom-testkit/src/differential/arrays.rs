@@ -1,10 +1,11 @@
 //! Builds arrays from the steps of a random program.
 
-use broadloom::{Array, Range, Result, try_while_loop, with_promotion};
+use broadloom::{Along, Array, Range, Result, try_reduce, try_scan, try_while_loop, with_promotion};
+use broadloom_core::node::StepOrder;
 
 use super::reductions;
 use crate::elements;
-use crate::random::{Arg, Program, Step, View};
+use crate::random::{Arg, Program, Recurrence, Step, View};
 
 /// Builds the arrays of a program's steps, without evaluating them.
 ///
@@ -15,15 +16,30 @@ pub fn arrays(program: &Program) -> Result<Vec<Array<'static>>> {
 }
 
 /// Builds the arrays of a program's steps, some of which are replaced by given arrays.
-pub(super) fn arrays_over(
+///
+/// # Errors
+/// The array functions' error if the program is ill-typed.
+pub fn arrays_over(
     program: &Program,
     instead: impl Fn(usize) -> Option<Array<'static>>,
 ) -> Result<Vec<Array<'static>>> {
     with_promotion(program.promotion, || {
         let mut arrays: Vec<Array<'static>> = Vec::new();
+        // The values of a recurrence are built together, as users do.
+        let mut recent: Option<(&Recurrence, Vec<Array<'static>>)> = None;
         for (number, step) in program.steps.iter().enumerate() {
-            let array = instead(number).map_or_else(|| array(step, &arrays), Ok)?;
-            arrays.push(array);
+            let made = match (instead(number), step) {
+                (Some(array), _) => array,
+                (None, Step::Recurrence(of, item)) => {
+                    let values = match recent.take().filter(|(recent, _)| *recent == &**of) {
+                        Some((_, values)) => values,
+                        None => values_of(of, &arrays)?,
+                    };
+                    recent.insert((of, values)).1[*item].clone()
+                }
+                (None, step) => array(step, &arrays)?,
+            };
+            arrays.push(made);
         }
         Ok(arrays)
     })
@@ -67,7 +83,34 @@ pub fn array(step: &Step, before: &[Array<'static>]) -> Result<Array<'static>> {
             };
             Ok(try_while_loop(&condition, &body, &state, of.limit)?.swap_remove(*item))
         }
+        Step::Recurrence(of, item) => Ok(values_of(of, before)?.swap_remove(*item)),
     }
+}
+
+/// The last states and the outputs of a recurrence.
+fn values_of(of: &Recurrence, before: &[Array<'static>]) -> Result<Vec<Array<'static>>> {
+    type Values = Vec<Array<'static>>;
+    let of_steps = |steps: &[usize]| steps.iter().map(|&i| before[i].clone()).collect::<Values>();
+    let [state, inputs, captured] = [&of.state, &of.inputs, &of.captured].map(|steps| of_steps(steps));
+    let step = |state: &[Array<'static>], elements: &[Array<'static>]| -> Result<(Values, Values)> {
+        let mut values = [state, elements, &captured].concat();
+        for step in &of.body {
+            let value = array(step, &values)?;
+            values.push(value);
+        }
+        let chosen = |which: &[usize]| which.iter().map(|&i| values[i].clone()).collect();
+        Ok((chosen(&of.next), chosen(&of.outputs)))
+    };
+    let along = match of.order {
+        StepOrder::Forward => Along::axis(of.axis),
+        StepOrder::Backward => Along::axis(of.axis).reverse(),
+        StepOrder::Canonical => {
+            let combine = |left: &[Array<'static>], right: &[Array<'static>]| Ok(step(left, right)?.0);
+            return try_reduce(&combine, &state, &inputs, of.axis);
+        }
+    };
+    let (last, outputs) = try_scan(&step, &state, &inputs, along)?;
+    Ok([last, outputs].concat())
 }
 
 fn view_of(x: &Array<'static>, view: &View) -> Result<Array<'static>> {

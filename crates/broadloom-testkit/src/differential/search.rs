@@ -155,6 +155,8 @@ pub struct Summary {
     pub steps: u64,
     /// The number of reductions, scans and inner products in the programs.
     pub reductions: u64,
+    /// The number of values of loops and recurrences in the programs.
+    pub loops: u64,
     /// The number of applications of each function to operands of each dtype.
     pub applied: BTreeMap<(Op, DType), u64>,
     /// Whether a kernel was compiled. Otherwise, the interpreter ran in place of machine code.
@@ -170,6 +172,7 @@ impl Summary {
         for step in &program.steps {
             self.steps += u64::from(matches!(step, Step::Apply(..) | Step::Cast(..)));
             self.reductions += u64::from(step.is_reduction());
+            self.loops += u64::from(step.is_loop());
         }
         for call in program.calls() {
             *self.applied.entry(call).or_default() += 1;
@@ -181,6 +184,7 @@ impl Summary {
         self.evaluations += other.evaluations;
         self.steps += other.steps;
         self.reductions += other.reductions;
+        self.loops += other.loops;
         for (call, times) in other.applied {
             *self.applied.entry(call).or_default() += times;
         }
@@ -196,7 +200,7 @@ impl Summary {
 /// A summary of several lines.
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Summary { programs, evaluations, steps, reductions, applied, is_compiled, time } = self;
+        let Summary { programs, evaluations, steps, reductions, loops, applied, is_compiled, time } = self;
         if *programs == 0 {
             return write!(f, "no program was tried");
         }
@@ -207,7 +211,7 @@ impl fmt::Display for Summary {
         writeln!(f, "{:.1} s, {:.0} programs a second", time.as_secs_f64(), self.rate())?;
         write!(
             f,
-            "{steps} operations, {reductions} reductions, {} pairs of a function and a dtype",
+            "{steps} operations, {reductions} reductions, {loops} values of loops, {} pairs of a function and a dtype",
             applied.len()
         )?;
         match applied.iter().min_by_key(|(_, times)| **times) {

@@ -152,7 +152,8 @@ pub fn with_other_values(program: &Program, seed: u64) -> Program {
             | Step::Reduce(..)
             | Step::Scan(..)
             | Step::VecDot(..)
-            | Step::While(..) => {}
+            | Step::While(..)
+            | Step::Recurrence(..) => {}
         }
         // The new step is used if it is well-typed; a literal of another kind may not be.
         if typing::type_of(&step, &generator.types[..number], program.promotion).as_ref()

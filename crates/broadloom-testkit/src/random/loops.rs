@@ -1,20 +1,21 @@
-//! Random programs that end with loops.
+//! Random programs that end with loops and recurrences.
 
 use broadloom_core::{DType, Op, Promotion};
 
 use super::generate::{Size, program};
 use super::program::{Arg, Program, Step, While};
+use super::recurrences::recurrence;
 use super::shape::broadcast;
 use super::typing::{self, Type};
 use crate::rng::Rng;
 
-/// The program of a seed, with loops over its values, and steps that use what they return.
+/// The program of a seed, with loops, scans and reductions by a function over its values, and steps that use what they return.
 ///
 /// ```
-/// use broadloom_testkit::random::{Step, program_with_loops};
+/// use broadloom_testkit::random::program_with_loops;
 ///
 /// let program = program_with_loops(7);
-/// assert!(program.steps.iter().any(|step| matches!(step, Step::While(..))), "{program}");
+/// assert!(program.steps.iter().any(|step| step.is_loop()), "{program}");
 /// assert!(program.run().is_ok(), "{program}");
 /// ```
 pub fn program_with_loops(seed: u64) -> Program {
@@ -30,14 +31,19 @@ fn with_loops(seed: u64, rng: &mut Rng) -> Option<Program> {
     let mut p = program(seed, Size::Small);
     let mut made = 0;
     for _ in 0..8 {
-        let types = typing::types(&p);
-        let Some(of) = repeated(rng, &types, p.promotion, 0) else { continue };
-        let carried = of.state.len();
+        let items: Vec<Step> = if rng.chance(1, 2) {
+            let Some(of) = recurrence(rng, &mut p) else { continue };
+            let count = of.next.len() + of.outputs.len();
+            (0..count).map(|item| Step::Recurrence(Box::new(of.clone()), item)).collect()
+        } else {
+            let Some(of) = repeated(rng, &typing::types(&p), p.promotion, 0) else { continue };
+            (0..of.state.len()).map(|item| Step::While(Box::new(of.clone()), item)).collect()
+        };
         let first = p.steps.len();
-        for item in 0..carried {
-            let step = Step::While(Box::new(of.clone()), item);
+        for step in items {
+            let most = if matches!(step, Step::While(..)) { MOST } else { usize::MAX };
             let Ok(t) = typing::type_of(&step, &typing::types(&p), p.promotion) else { break };
-            if t.elements() > MOST {
+            if t.elements() > most {
                 break;
             }
             p.steps.push(step);
@@ -87,13 +93,8 @@ fn repeated(rng: &mut Rng, before: &[Type], promotion: Promotion, depth: usize) 
     if state.is_empty() {
         return None;
     }
-    let params = state.iter().chain(&captured);
-    let mut body = LoopBody {
-        types: params.map(|&arg| Type { dtype: before[arg].dtype, shape: Vec::new() }).collect(),
-        depends: (0..state.len() + captured.len()).map(|i| i < state.len()).collect(),
-        steps: Vec::new(),
-        promotion,
-    };
+    let params: Vec<DType> = state.iter().chain(&captured).map(|&arg| before[arg].dtype).collect();
+    let mut body = LoopBody::new(&params, state.len(), promotion);
     for _ in 0..1 + rng.below(7) {
         body.add(rng, depth);
     }
@@ -102,31 +103,51 @@ fn repeated(rng: &mut Rng, before: &[Type], promotion: Promotion, depth: usize) 
     let condition = body.condition(rng)?;
     let limit = Some([0, 1, 2, 3, 5, 9][rng.below(6)]);
     // An array that is captured but not needed would not be part of the shape.
-    let params = state.len() + captured.len();
-    let mut is_needed = vec![false; body.types.len()];
-    is_needed[condition] = true;
-    next.iter().for_each(|&next| is_needed[next] = true);
-    for value in (params..body.types.len()).rev() {
-        if is_needed[value] {
-            body.steps[value - params].args().into_iter().for_each(|arg| is_needed[arg] = true);
-        }
-    }
-    if is_needed[state.len()..params].contains(&false) {
+    let is_needed = body.needed(next.iter().copied().chain([condition]));
+    if is_needed[state.len()..params.len()].contains(&false) {
         return None;
     }
     Some(While { state, captured, body: body.steps, condition, next, limit })
 }
 
-/// The body of a loop that is generated.
-struct LoopBody {
+/// The body of a loop or recurrence that is generated.
+pub(super) struct LoopBody {
     types: Vec<Type>,
     /// Whether each value depends on a carried one. What does not is computed before the loop, and is not contracted.
     depends: Vec<bool>,
-    steps: Vec<Step>,
+    pub steps: Vec<Step>,
     promotion: Promotion,
 }
 
 impl LoopBody {
+    /// A body without steps. The first `changing` parameters change from one iteration to the next.
+    pub(super) fn new(params: &[DType], changing: usize, promotion: Promotion) -> LoopBody {
+        LoopBody {
+            types: params.iter().map(|&dtype| Type { dtype, shape: Vec::new() }).collect(),
+            depends: (0..params.len()).map(|i| i < changing).collect(),
+            steps: Vec::new(),
+            promotion,
+        }
+    }
+
+    /// For each value, whether these are computed from it.
+    pub(super) fn needed(&self, of: impl Iterator<Item = usize>) -> Vec<bool> {
+        let params = self.types.len() - self.steps.len();
+        let mut is_needed = vec![false; self.types.len()];
+        of.for_each(|value| is_needed[value] = true);
+        for value in (params..self.types.len()).rev() {
+            if is_needed[value] {
+                self.steps[value - params].args().into_iter().for_each(|arg| is_needed[arg] = true);
+            }
+        }
+        is_needed
+    }
+
+    /// One of the last values.
+    pub(super) fn any(&self, rng: &mut Rng) -> usize {
+        self.types.len() - 1 - rng.below(self.types.len().min(9))
+    }
+
     fn push(&mut self, step: Step) -> Option<usize> {
         let depends = step.args().iter().any(|&arg| self.depends[arg]);
         if !depends && !matches!(step, Step::Constant(..)) {
@@ -140,7 +161,7 @@ impl LoopBody {
     }
 
     /// Adds a random step, if it is well-typed.
-    fn add(&mut self, rng: &mut Rng, depth: usize) {
+    pub(super) fn add(&mut self, rng: &mut Rng, depth: usize) {
         let any = |rng: &mut Rng| rng.below(self.types.len());
         if rng.chance(1, 8) && depth < 2 {
             if let Some(of) = repeated(rng, &self.types, self.promotion, depth + 1) {
@@ -181,7 +202,7 @@ impl LoopBody {
     }
 
     /// A random value of a dtype, to which it is converted if it has another one.
-    fn of_dtype(&mut self, rng: &mut Rng, dtype: DType) -> Option<usize> {
+    pub(super) fn of_dtype(&mut self, rng: &mut Rng, dtype: DType) -> Option<usize> {
         let is_usable = |&value: &usize| self.depends[value] || self.types[value].dtype == dtype;
         let usable: Vec<usize> = (0..self.types.len()).filter(is_usable).collect();
         let value = usable[usable.len() - 1 - rng.below(usable.len().min(5))];

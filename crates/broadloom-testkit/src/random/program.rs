@@ -3,6 +3,7 @@
 //! A step refers to earlier steps only. A program may be ill-typed; [`Program::run`] checks it.
 
 use broadloom_core::graph::Semantics;
+use broadloom_core::node::StepOrder;
 use broadloom_core::{DType, Literal, Op, Promotion};
 
 use crate::reduction::{Cumulative, Reduction, VecDot};
@@ -82,6 +83,8 @@ pub enum Step {
     VecDot(usize, usize, VecDot),
     /// A value that a loop carries, after the loop.
     While(Box<While>, usize),
+    /// A value of a recurrence: the last value of a state, or an output.
+    Recurrence(Box<Recurrence>, usize),
 }
 
 /// A loop: each element repeats the body while its condition holds.
@@ -104,10 +107,40 @@ pub struct While {
     pub limit: Option<u64>,
 }
 
+/// A recurrence: along an axis, each step computes the next states and the outputs from the states before and the elements of the
+/// inputs. In the canonical order, it combines two elements instead, of which the left ones take the place of the states.
+///
+/// The body is like that of a [`While`]. Its values are first the states, then the elements of the inputs, the captured values, and
+/// the steps of the body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recurrence {
+    /// The steps with the initial values, which lack the axis.
+    pub state: Vec<usize>,
+    /// The steps whose elements the body is given one after another.
+    pub inputs: Vec<usize>,
+    /// The steps whose values the body uses, which lack the axis.
+    pub captured: Vec<usize>,
+    /// The steps of the body: functions, conversions, constants, and loops.
+    pub body: Vec<Step>,
+    /// The step of the body that is the next value, for each state.
+    pub next: Vec<usize>,
+    /// The steps of the body that are the outputs.
+    pub outputs: Vec<usize>,
+    /// The axis of the inputs, counted from the end: −1 is the last.
+    pub axis: isize,
+    /// The order of the steps.
+    pub order: StepOrder,
+}
+
 impl Step {
     /// Whether the step is a reduction, a scan or a dot product.
     pub fn is_reduction(&self) -> bool {
         matches!(self, Step::Reduce(..) | Step::Scan(..) | Step::VecDot(..))
+    }
+
+    /// Whether the step is a value of a loop or a recurrence.
+    pub fn is_loop(&self) -> bool {
+        matches!(self, Step::While(..) | Step::Recurrence(..))
     }
 
     /// The earlier steps that the step refers to.
@@ -120,6 +153,7 @@ impl Step {
             Step::Cast(arg, _) | Step::View(arg, _) | Step::Reduce(arg, _) | Step::Scan(arg, _) => vec![*arg],
             Step::VecDot(x, y, _) => vec![*x, *y],
             Step::While(of, _) => [&of.state[..], &of.captured].concat(),
+            Step::Recurrence(of, _) => [&of.state[..], &of.inputs, &of.captured].concat(),
         }
     }
 
@@ -137,6 +171,10 @@ impl Step {
             }
             Step::VecDot(x, y, _) => (*x, *y) = (to(*x), to(*y)),
             Step::While(of, _) => of.state.iter_mut().chain(&mut of.captured).for_each(|arg| *arg = to(*arg)),
+            Step::Recurrence(of, _) => {
+                let args = of.state.iter_mut().chain(&mut of.inputs).chain(&mut of.captured);
+                args.for_each(|arg| *arg = to(*arg));
+            }
         }
     }
 }

@@ -5,16 +5,19 @@
 //! loaded NaN keeps its bits in views and in functions that copy it (where and positive; abs, negative and copysign set its
 //! sign).
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use broadloom_core::graph::IntDivision;
+use broadloom_core::node::StepOrder;
 use broadloom_core::{DType, Op, Scalar, fold};
 
 use super::affine::Affine;
 use super::contraction::{self, Signed};
-use super::program::{Arg, Program, Step, View, While};
-use super::typing::{self, Type};
+use super::program::{Arg, Program, Recurrence, Step, View, While};
+use super::typing::{self, RecurrenceShapes, Type};
+use crate::reduction::tree;
 use crate::tensor::Tensor;
 use crate::{Value, oracle};
 
@@ -63,19 +66,27 @@ impl Program {
     fn compute(&self, types: &[Type]) -> Result<Computed, String> {
         let mut computed = Computed { values: Vec::new(), loops: BTreeMap::new() };
         for (number, (step, t)) in self.steps.iter().zip(types).enumerate() {
-            if let Step::While(of, _) = step {
-                let known = match self.steps[..number].last() {
-                    Some(Step::While(other, _)) if other == of => computed.loops.get(&(number - 1)).cloned(),
-                    _ => None,
-                };
-                let run =
-                    known.map_or_else(|| self.repeat(of, &t.shape, &computed.values).map(Rc::new), Ok)?;
-                computed.loops.insert(number, run);
-            }
-            let bits = match step {
-                Step::While(_, item) => computed.loops[&number].last[*item].clone(),
+            // The values of a loop or recurrence are steps in a row, so that it runs once for all of them.
+            let known = match (step, self.steps[..number].last()) {
+                (Step::While(of, _), Some(Step::While(other, _))) if of == other => Some(number - 1),
+                (Step::Recurrence(of, _), Some(Step::Recurrence(other, _))) if of == other => {
+                    Some(number - 1)
+                }
+                _ => None,
+            };
+            let run = match (known.and_then(|before| computed.loops.get(&before)), step) {
+                (Some(run), _) => Some(Rc::clone(run)),
+                (None, Step::While(of, _)) => Some(Rc::new(self.repeat(of, &t.shape, &computed.values)?)),
+                (None, Step::Recurrence(of, _)) => {
+                    Some(Rc::new(self.recur(of, &of.outputs, types, &computed.values)?))
+                }
+                (None, _) => None,
+            };
+            let bits = match (step, &run) {
+                (Step::While(_, item) | Step::Recurrence(_, item), Some(run)) => run.results[*item].clone(),
                 _ => self.bits(step, t, &computed.values, types)?,
             };
+            computed.loops.extend(run.map(|run| (number, run)));
             computed.values.push(Tensor { dtype: t.dtype, shape: t.shape.clone(), bits });
         }
         Ok(computed)
@@ -96,7 +107,9 @@ impl Program {
                 let dtype = typing::dot_dtype(*x, *y, types, self.promotion)?;
                 Ok(dot.run(&values[*x], &values[*y], dtype)?.bits)
             }
-            Step::While(..) => Err("a loop has run before".to_owned()),
+            Step::While(..) | Step::Recurrence(..) => {
+                Err("a loop, whose values are computed together".to_owned())
+            }
             Step::Apply(op, args) => {
                 if let Some(operands) = contraction::fused(self, (*op, args), t.dtype, (values, types)) {
                     return fused(&operands, t, values);
@@ -136,7 +149,7 @@ impl Program {
         let mut body = Program { steps, roots: of.next.clone(), ..self.clone() };
         // All elements have the same types in all iterations.
         let types = typing::checked(&body)?;
-        let mut repeated = Repeated { last: vec![Vec::new(); of.state.len()], faults: BTreeSet::new() };
+        let mut repeated = Repeated { results: vec![Vec::new(); of.state.len()], faults: BTreeSet::new() };
         for element in 0..shape.iter().product() {
             for (i, (&arg, (positions, bits))) in args.iter().zip(&columns).enumerate() {
                 body.steps[i] = scalar(arg, bits[positions[element]]);
@@ -152,12 +165,83 @@ impl Program {
                     body.steps[i] = Step::Input(computed.values[next].clone());
                 }
             }
-            for (last, step) in repeated.last.iter_mut().zip(&body.steps) {
+            for (last, step) in repeated.results.iter_mut().zip(&body.steps) {
                 let Step::Input(x) = step else { return Err("a state that is no input".to_owned()) };
                 last.push(x.bits[0]);
             }
         }
         Ok(repeated)
+    }
+
+    /// Runs a recurrence column by column, as a scalar program. Its results are the last states and these outputs of the body, and its
+    /// faults those of what they are computed from.
+    fn recur(
+        &self,
+        of: &Recurrence,
+        outputs: &[usize],
+        types: &[Type],
+        values: &[Tensor],
+    ) -> Result<Repeated, String> {
+        let RecurrenceShapes { space, axis, others } = RecurrenceShapes::of(of, types)?;
+        let read = |args: &[usize], shape: &[usize]| -> Result<Vec<(Vec<usize>, Vec<u64>)>, String> {
+            args.iter().map(|&arg| column(Arg::Step(arg), values[arg].dtype, shape, values)).collect()
+        };
+        let at = |columns: &[(Vec<usize>, Vec<u64>)], place: usize| -> Vec<u64> {
+            columns.iter().map(|(positions, bits)| bits[positions[place]]).collect()
+        };
+        let (state, captured) = (read(&of.state, &others)?, read(&of.captured, &others)?);
+        let inputs = read(&of.inputs, &space)?;
+        let faults = RefCell::new(BTreeSet::new());
+        let scalar = |arg: usize, bits: u64| {
+            Step::Input(Tensor { dtype: values[arg].dtype, shape: Vec::new(), bits: vec![bits] })
+        };
+        let args: Vec<usize> = of.state.iter().chain(&of.inputs).chain(&of.captured).copied().collect();
+        let steps = args.iter().map(|&arg| scalar(arg, 0)).chain(of.body.iter().cloned()).collect();
+        let roots: Vec<usize> = of.next.iter().chain(outputs).copied().collect();
+        let body = Program { steps, roots, promotion: self.promotion, semantics: self.semantics };
+        let types = typing::checked(&body)?;
+        // The next states, and then the outputs, of a step.
+        let step = |state: &[u64], elements: &[u64], captured: &[u64]| -> Result<Vec<u64>, String> {
+            let mut body = body.clone();
+            for (i, &bits) in state.iter().chain(elements).chain(captured).enumerate() {
+                body.steps[i] = scalar(args[i], bits);
+            }
+            let computed = body.compute(&types)?;
+            faults.borrow_mut().extend(body.faults(&body.roots, &computed, &types)?);
+            Ok(body.roots.iter().map(|&root| computed.values[root].bits[0]).collect())
+        };
+        let (steps, after) = (space[axis], others[axis..].iter().product::<usize>());
+        let states = of.state.len();
+        let mut results = vec![Vec::new(); states];
+        results.extend(outputs.iter().map(|_| vec![0; space.iter().product()]));
+        for column in 0..others.iter().product() {
+            let element = |step: usize| (column / after * steps + step) * after + column % after;
+            let captured = at(&captured, column);
+            let mut state: Result<Vec<u64>, String> = Ok(at(&state, column));
+            let numbers: Vec<usize> = match of.order {
+                StepOrder::Forward => (0..steps).collect(),
+                StepOrder::Backward => (0..steps).rev().collect(),
+                StepOrder::Canonical => {
+                    let all: Vec<_> = (0..steps).map(|i| Ok(at(&inputs, element(i)))).collect();
+                    let combine = |left: &Result<Vec<u64>, String>, right: &Result<Vec<u64>, String>| {
+                        step(left.as_ref()?, right.as_ref()?, &captured)
+                    };
+                    state = tree::canonical(&all, &|x, y| combine(x, y)).unwrap_or(state);
+                    Vec::new()
+                }
+            };
+            let mut state = state?;
+            for number in numbers {
+                let place = element(number);
+                let mut next = step(&state, &at(&inputs, place), &captured)?;
+                for (result, output) in results[states..].iter_mut().zip(next.drain(states..)) {
+                    result[place] = output;
+                }
+                state = next;
+            }
+            results.iter_mut().zip(state).for_each(|(result, last)| result.push(last));
+        }
+        Ok(Repeated { results, faults: faults.into_inner() })
     }
 
     /// Collects the divisions by zero in all steps that the roots depend on, if the program treats them as errors.
@@ -178,8 +262,14 @@ impl Program {
                 continue;
             }
             step.args().iter().for_each(|&arg| is_needed[arg] = true);
-            if let Some(run) = loops.get(&number) {
-                faults.extend(&run.faults);
+            match step {
+                Step::While(..) => faults.extend(&loops[&number].faults),
+                Step::Recurrence(of, item) => {
+                    // Outputs that are not needed are not computed.
+                    let output = item.checked_sub(of.state.len()).map(|output| of.outputs[output]);
+                    faults.extend(self.recur(of, output.as_slice(), types, values)?.faults);
+                }
+                _ => {}
             }
             let Step::Apply(op, args) = step else { continue };
             let dtype = self.operand(*op, args, args.len() - 1, types)?;
@@ -195,16 +285,16 @@ impl Program {
     }
 }
 
-/// The elements of every step of a program, and its loops by the numbers of their steps.
+/// The elements of every step of a program, and its loops and recurrences by the numbers of their steps.
 struct Computed {
     values: Vec<Tensor>,
     loops: BTreeMap<usize, Rc<Repeated>>,
 }
 
-/// A loop that has run.
+/// A loop or recurrence that has run.
 struct Repeated {
-    /// The last elements of each carried value.
-    last: Vec<Vec<u64>>,
+    /// The elements of each carried value or last state, and of the outputs.
+    results: Vec<Vec<u64>>,
     /// The functions in which an integer division by zero fails, in the iterations that an element performs.
     faults: BTreeSet<&'static str>,
 }
@@ -304,14 +394,12 @@ struct Recent(Vec<Option<([u64; 3], u64)>>);
 
 impl Recent {
     fn new(uses: usize) -> Recent {
-        Recent(vec![
-            None;
-            match uses {
-                0..=1 => 1,
-                2..=100 => 64,
-                _ => 4096,
-            }
-        ])
+        let slots = match uses {
+            0..=1 => 1,
+            2..=100 => 64,
+            _ => 4096,
+        };
+        Recent(vec![None; slots])
     }
 
     fn get(&mut self, key: [u64; 3], compute: impl FnOnce() -> u64) -> u64 {

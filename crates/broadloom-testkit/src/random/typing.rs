@@ -3,10 +3,11 @@
 //! It is written from the promotion tables of the Array API standard and of NumPy 2, not from `broadloom-core`, so that the two
 //! can be compared.
 
+use broadloom_core::node::StepOrder;
 use broadloom_core::{DType, Kind, Literal, Op, Promotion};
 
 use super::affine::Affine;
-use super::program::{Arg, Program, Step, While};
+use super::program::{Arg, Program, Recurrence, Step};
 use super::shape::{broadcast, elements};
 use crate::Value;
 use crate::oracle::{self, ModelSignature};
@@ -86,13 +87,33 @@ pub fn type_of(step: &Step, before: &[Type], promotion: Promotion) -> Result<Typ
             Ok(Type { dtype, shape })
         }
         Step::While(of, item) => {
-            let dtype = *carried(of, before, promotion)?.get(*item).ok_or("a value that is not carried")?;
+            let types = body_types(&step.args(), &of.body, before, promotion)?;
+            if types.get(of.condition).map(|t| t.dtype) != Some(DType::Bool) {
+                return Err("the condition is no bool".to_owned());
+            }
+            keep_dtypes(&types, &of.next)?;
+            let dtype = types[..of.state.len()].get(*item).ok_or("a value that is not carried")?.dtype;
             let mut shape = Vec::new();
             for arg in step.args() {
                 shape = broadcast(&shape, &before[arg].shape)
                     .ok_or_else(|| format!("while: {shape:?} with {:?}", before[arg].shape))?;
             }
             elements(&shape)?;
+            Ok(Type { dtype, shape })
+        }
+        Step::Recurrence(of, item) => {
+            let types = body_types(&step.args(), &of.body, before, promotion)?;
+            keep_dtypes(&types, &of.next)?;
+            if of.order == StepOrder::Canonical {
+                let dtypes = |args: &[usize]| args.iter().map(|&arg| before[arg].dtype).collect::<Vec<_>>();
+                if !of.outputs.is_empty() || dtypes(&of.state) != dtypes(&of.inputs) {
+                    return Err("a reduction whose elements are no states".to_owned());
+                }
+            }
+            let shapes = RecurrenceShapes::of(of, before)?;
+            let end = of.next.iter().chain(&of.outputs).nth(*item).ok_or("a value without a step")?;
+            let dtype = types.get(*end).ok_or("an output without a step")?.dtype;
+            let shape = if *item < of.state.len() { shapes.others } else { shapes.space };
             Ok(Type { dtype, shape })
         }
         Step::Apply(op, args) => {
@@ -109,25 +130,69 @@ pub fn type_of(step: &Step, before: &[Type], promotion: Promotion) -> Result<Typ
     }
 }
 
-/// The dtypes of the values that a loop carries, given the types of the steps before it.
-fn carried(of: &While, before: &[Type], promotion: Promotion) -> Result<Vec<DType>, String> {
-    let params = of.state.iter().chain(&of.captured);
+/// The types of the values of a body, whose parameters are elements of the steps `args`.
+fn body_types(
+    args: &[usize],
+    body: &[Step],
+    before: &[Type],
+    promotion: Promotion,
+) -> Result<Vec<Type>, String> {
     let mut types: Vec<Type> =
-        params.map(|&arg| Type { dtype: before[arg].dtype, shape: Vec::new() }).collect();
-    for step in &of.body {
+        args.iter().map(|&arg| Type { dtype: before[arg].dtype, shape: Vec::new() }).collect();
+    for step in body {
         if !matches!(step, Step::Apply(..) | Step::Cast(..) | Step::Constant(..) | Step::While(..)) {
             return Err(format!("{step} in the body of a loop"));
         }
         types.push(type_of(step, &types, promotion)?);
     }
-    if types.get(of.condition).map(|t| t.dtype) != Some(DType::Bool) {
-        return Err("the condition is no bool".to_owned());
-    }
-    let first: Vec<DType> = types[..of.state.len()].iter().map(|t| t.dtype).collect();
-    let next: Option<Vec<DType>> = of.next.iter().map(|&next| types.get(next).map(|t| t.dtype)).collect();
-    match next.as_ref() == Some(&first) {
-        true => Ok(first),
-        false => Err(format!("{first:?} becomes {next:?}")),
+    Ok(types)
+}
+
+/// Checks that the values `next` of a body have the dtypes of its first values, which they replace.
+fn keep_dtypes(types: &[Type], next: &[usize]) -> Result<(), String> {
+    let first: Option<Vec<DType>> = types.get(..next.len()).map(|of| of.iter().map(|t| t.dtype).collect());
+    let next: Option<Vec<DType>> = next.iter().map(|&next| types.get(next).map(|t| t.dtype)).collect();
+    if next.is_some() && next == first { Ok(()) } else { Err(format!("{first:?} becomes {next:?}")) }
+}
+
+/// The shapes of a recurrence.
+pub struct RecurrenceShapes {
+    /// The shape of the outputs.
+    pub space: Vec<usize>,
+    /// The axis of the outputs along which the steps run.
+    pub axis: usize,
+    /// The shape of the states, which lack the axis.
+    pub others: Vec<usize>,
+}
+
+impl RecurrenceShapes {
+    /// The shapes of a recurrence, given the types of the steps before it.
+    ///
+    /// # Errors
+    /// The reason why the operands do not fit each other.
+    pub fn of(of: &Recurrence, before: &[Type]) -> Result<RecurrenceShapes, String> {
+        let mut steps = None;
+        let mut others: Vec<usize> = Vec::new();
+        let mut join = |shape: &[usize]| {
+            others = broadcast(&others, shape).ok_or_else(|| format!("scan: {others:?} with {shape:?}"))?;
+            Ok::<_, String>(())
+        };
+        for &input in &of.inputs {
+            let mut shape = before[input].shape.clone();
+            let axis = shape.len().checked_add_signed(of.axis).filter(|axis| *axis < shape.len());
+            let extent =
+                shape.remove(axis.ok_or_else(|| format!("scan: {shape:?} has no axis {}", of.axis))?);
+            if *steps.get_or_insert(extent) != extent {
+                return Err(format!("scan: {extent} steps, and others"));
+            }
+            join(&shape)?;
+        }
+        of.state.iter().chain(&of.captured).try_for_each(|&arg| join(&before[arg].shape))?;
+        let axis = (others.len() + 1).checked_add_signed(of.axis).ok_or("scan: no such axis")?;
+        let mut space = others.clone();
+        space.insert(axis, steps.ok_or("scan: no inputs")?);
+        elements(&space)?;
+        Ok(RecurrenceShapes { space, axis, others })
     }
 }
 

@@ -126,7 +126,9 @@ fn everything_is_reached() {
                     reached.insert(format!("vecdot of {}", values[i].dtype));
                     reached.insert(format!("vecdot of itself: {}", x == y));
                 }
-                Step::While(..) => panic!("programs with loops are generated separately"),
+                Step::While(..) | Step::Recurrence(..) => {
+                    panic!("programs with loops are generated separately")
+                }
                 Step::Constant(dtype, _) => {
                     reached.insert(format!("constant {dtype}"));
                 }

@@ -1,13 +1,14 @@
 //! Tests the checker with deliberate corruptions of allocated code: it accepts the allocator's output and rejects each corruption.
 
 mod drafts;
+mod loops;
 
-use drafts::{carried, functions, nested, pressure, row};
+use drafts::{carried, functions, pressure, row};
 
 use super::{AllocationMistake, check};
 use crate::allocate::allocate;
 use crate::allocated::{
-    AInst, AllocatedFunction, PBase, PInst, POperand, PReg, RegMove, SCRATCH, SpillSlot, TAIL_MASK,
+    AInst, AllocatedFunction, PAddress, PBase, PInst, POperand, PReg, RegMove, SCRATCH, SpillSlot, TAIL_MASK,
 };
 use crate::encodings;
 use crate::inst::{InstId, RegClass, VFunction, VectorLength};
@@ -59,15 +60,6 @@ fn rejects_body(func: &VFunction, mut f: impl FnMut(&mut Vec<AInst>) -> bool) ->
 fn drop_first(body: &mut Vec<AInst>, is: impl Fn(&AInst) -> bool) -> bool {
     let found = body.iter().position(is);
     found.map(|i| body.remove(i)).is_some()
-}
-
-/// Lets `f` corrupt the body of the inner loop of [`nested`].
-#[track_caller]
-fn rejects_inner(f: impl Fn(&mut Vec<AInst>) -> bool) -> AllocationMistake {
-    rejects(&nested(), |inst| match inst {
-        AInst::Loop { body, .. } if !body.iter().any(|inst| matches!(inst, AInst::Loop { .. })) => f(body),
-        _ => false,
-    })
 }
 
 fn is_wrong_value(failure: &AllocationMistake) -> bool {
@@ -321,72 +313,6 @@ fn a_pinned_register_is_overwritten_in_the_loop() {
         let at = body.len() - 1;
         body.insert(at, AInst::Move(RegMove::Copy { to, from }));
         true
-    });
-    assert!(is_wrong_value(&failure), "{failure}");
-}
-
-/// Removes a move from the branch back of an inner loop. The code is wrong only in the second iteration of that loop.
-#[test]
-fn the_branch_back_of_an_inner_loop_leaves_another_value() {
-    for i in 0..2 {
-        let failure = rejects_inner(|body| match body.last_mut() {
-            Some(AInst::Back { moves, .. }) => {
-                moves.remove(i);
-                true
-            }
-            _ => false,
-        });
-        assert!(is_wrong_value(&failure), "{failure}");
-    }
-}
-
-/// The inner loop overwrites the slot of a value from before both loops, after its last read of it. The code is wrong
-/// only in later iterations.
-#[test]
-fn an_inner_loop_overwrites_a_slot_that_both_loops_read() {
-    let slots: Vec<u32> = {
-        let code = allocated(&nested(), Convention::SystemV);
-        (0..code.slots).collect()
-    };
-    let spilled = slots.iter().filter(|&&slot| {
-        let mut code = allocated(&nested(), Convention::SystemV);
-        each_body(&mut code.insts, &mut |body| {
-            let is_inner = !body.iter().any(|inst| matches!(inst, AInst::Loop { .. }));
-            if let (true, Some(AInst::Back { .. })) = (is_inner, body.last()) {
-                let from = PReg::vector(0);
-                let at = body.len() - 1;
-                body.insert(at, AInst::Move(RegMove::Spill { slot: SpillSlot(slot), from }));
-            }
-        });
-        let failure = check(&nested(), &code, Level::Avx512, Convention::SystemV);
-        failure.is_err_and(|error| is_wrong_value(&error.failure))
-    });
-    // The values from before the loops and from the outer loop, except those that the inner loop keeps in registers.
-    assert!(spilled.count() >= 2, "of {slots:?}");
-}
-
-#[test]
-fn a_value_is_not_stored_before_an_inner_loop() {
-    let failure = rejects_body(&nested(), |body| {
-        let inner = body.iter().position(|inst| matches!(inst, AInst::Loop { .. }));
-        let is_outer = matches!(body.last(), Some(AInst::Back { .. }));
-        let Some(inner) = inner.filter(|_| is_outer) else { return false };
-        let spill = body[..inner].iter().position(|inst| matches!(inst, AInst::Move(RegMove::Spill { .. })));
-        spill.map(|at| body.remove(at)).is_some()
-    });
-    assert!(is_wrong_value(&failure), "{failure}");
-}
-
-/// The out-of-line code of an inner loop does not give a value from outside back to its register.
-#[test]
-fn out_of_line_code_of_an_inner_loop_loses_a_register() {
-    let failure = rejects_inner(|body| {
-        body.iter_mut().any(|inst| match inst {
-            AInst::Cold { body, .. } => {
-                drop_first(body, |inst| matches!(inst, AInst::Move(RegMove::Reload { .. })))
-            }
-            _ => false,
-        })
     });
     assert!(is_wrong_value(&failure), "{failure}");
 }

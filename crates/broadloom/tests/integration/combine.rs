@@ -8,7 +8,7 @@ use crate::scan::{noise, ways};
 
 /// Combines elements as the documentation says: those whose numbers are equal modulo 16 as a binary tree of adjacent pairs, then
 /// the results in the same way.
-pub(crate) fn combined<T: Clone>(elements: &[T], combine: impl Fn(&T, &T) -> T) -> Option<T> {
+fn combined<T: Clone>(elements: &[T], combine: impl Fn(&T, &T) -> T) -> Option<T> {
     // Level by level: each pair becomes one, and an element without a partner stays.
     let tree = |mut level: Vec<T>| {
         while level.len() > 1 {
@@ -59,6 +59,8 @@ const SHAPES: &[&[usize]] = &[
     &[129, 70],
     &[4, 5, 6],
     &[3, 1, 70, 2],
+    // Columns are those of the last axis, and two other axes lie before that of the steps.
+    &[2, 3, 4, 70],
 ];
 
 /// A function that is neither associative nor commutative, so that any other order gives other bits.
@@ -78,6 +80,25 @@ fn elements_are_combined_in_the_stated_order() -> Result<()> {
                 let got = result.eval_with(&options)?.to_vec::<f64>()?;
                 assert_eq!(bits(&got), bits(&wanted), "{shape:?} axis {axis} {options:?}");
             }
+        }
+    }
+    Ok(())
+}
+
+/// So many elements that threads share those of one column: each combines parts of it, which are whole subtrees.
+#[test]
+fn threads_combine_parts_of_a_column() -> Result<()> {
+    for shape in [&[1_500_007][..], &[400_009, 3]] {
+        let values = noise(shape.iter().product());
+        let x = Array::from_shape_vec(shape, values.clone())?;
+        let [result] = reduce(|[a], [b]| [a * 0.75 - b], [Array::scalar(f64::NAN)], [x], 0)?;
+        let wanted: Vec<f64> = columns(&values, shape, 0)
+            .iter()
+            .filter_map(|column| combined(column, |a, b| a * 0.75 - b))
+            .collect();
+        for options in ways() {
+            let got = result.eval_with(&options)?.to_vec::<f64>()?;
+            assert_eq!(bits(&got), bits(&wanted), "{shape:?} {options:?}");
         }
     }
     Ok(())

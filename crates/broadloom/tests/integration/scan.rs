@@ -119,6 +119,8 @@ fn each_column_is_a_scalar_loop() -> Result<()> {
         &[129, 70],
         &[4, 5, 6],
         &[3, 1, 70, 2],
+        // Columns are those of the last axis, and two other axes lie before that of the steps.
+        &[2, 3, 4, 70],
     ];
     for shape in shapes {
         let values = noise(shape.iter().product());
@@ -555,12 +557,22 @@ fn numbers_take_the_dtypes_of_the_step() -> Result<()> {
 
 #[test]
 fn a_long_scan_can_be_stopped() -> Result<()> {
+    let step = |s: &Array<'static>| (s * 0.5 + 1).sin().exp().log1p();
     let x = Array::from_vec(noise(1 << 22));
+    let mut scans = Vec::new();
     for (input, axis) in
         [(x.clone(), 0), (x.reshape(&[1 << 14, 1 << 8])?, 0), (x.reshape(&[1 << 8, 1 << 14])?, 1)]
     {
-        let ([last], []) =
-            scan(|[s], [x]| ([(s * 0.5 + x).sin().exp().log1p()], []), [Array::scalar(0.0)], [input], axis)?;
+        let ([last], []) = scan(|[s], [x]| ([step(s) + x], []), [Array::scalar(0.0)], [input], axis)?;
+        scans.push(last);
+    }
+    // These would take seconds: a scan that looked only before or after all steps would be late.
+    for (columns, length) in [(1, 1 << 24), (1 << 8, 1 << 18)] {
+        let first = Array::from_vec(vec![0.0_f64; columns]);
+        let ([last], []) = scan(|[s], []| ([step(s)], []), [first], [], Along::axis(0).length(length))?;
+        scans.push(last);
+    }
+    for last in scans {
         for executor in [Executor::Interp, Executor::Jit] {
             let options =
                 Options { executor, max_time: Some(Duration::from_millis(2)), ..Options::default() };

@@ -207,6 +207,16 @@ fn iterations_that_are_not_performed_raise_nothing() -> Result<()> {
     };
     assert!(tested(5).is_ok());
     assert_eq!(tested(6).expect_err("tests 8 % 0").kind(), ErrorKind::ZeroDivision);
+    // A division of values from outside is performed in the iterations too, though none changes it.
+    let (sixes, divisor) = (Array::from_vec(vec![6_i32; 4]), Array::from_vec(vec![3, 2, 0, 1]));
+    let reduced = |first: Vec<i32>| -> Result<Array<'static>> {
+        let body = |[x]: &[Array<'static>; 1]| [x - sixes.floor_divide(&divisor)];
+        let [x] = while_loop(|[x]| x.greater(0), body, [Array::from_vec(first)], 10)?;
+        Ok(x)
+    };
+    assert_eq!(reduced(vec![5, 3, 0, 1])?.eval_with(&options)?.to_vec::<i32>()?, [-1, 0, 0, -5]);
+    let error = reduced(vec![5, 3, 1, 1])?.eval_with(&options).expect_err("divides by zero");
+    assert_eq!(error.kind(), ErrorKind::ZeroDivision);
     Ok(())
 }
 

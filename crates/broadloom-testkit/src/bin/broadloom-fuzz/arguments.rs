@@ -27,6 +27,10 @@ pub struct FuzzArguments {
     #[arg(long, value_name = "N")]
     pub programs: Option<u64>,
 
+    /// Try programs with loops, scans and reductions by functions, whose elements the reference computes one by one.
+    #[arg(long, conflicts_with = "program")]
+    pub loops: bool,
+
     /// Check the program in this file, with its values and with other ones, instead of random programs.
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,

@@ -234,7 +234,37 @@ pub(super) fn nested() -> VFunction {
     draft.function()
 }
 
+/// Three loops that contain each other, each of which swaps two vectors of its own in each iteration. Those of an inner one begin
+/// with what the loop around it computes. `outside` vectors are live across all of them; of more than 24, some are spilled.
+pub(super) fn three_loops(outside: usize) -> VFunction {
+    let mut draft = FunctionDraft::new();
+    let (base, count) = (VReg(0), VReg(3));
+    let outside: Vec<VReg> = (0..outside as i32).map(|i| draft.load(base, 64 * i, None)).collect();
+    let zero = draft.reg(VRegKind::Integer(0));
+    let parameter = |parameter, initial| LoopParameter { parameter, initial };
+    let mut pair = [outside[0], outside[1]];
+    let mut loops = Vec::new();
+    for _ in 0..3 {
+        let index = draft.defined(RegClass::General);
+        let [x, y] = [0; 2].map(|_| draft.defined(RegClass::Vector));
+        let head = draft.insts.len();
+        let parameters = smallvec![parameter(index, zero), parameter(x, pair[0]), parameter(y, pair[1])];
+        draft.insts.push(MInst::Loop { parameters, end: 0, tail: None });
+        loops.push((head, index, x, y));
+        pair = [draft.sub(x, y), draft.add(x, y)];
+    }
+    for &(head, index, x, y) in loops.iter().rev() {
+        let next = draft.add_integer(index, 1);
+        draft.store(x, VReg(1), 0, None);
+        draft.back(head, next, count, smallvec![next, y, x]);
+    }
+    for (i, &value) in outside.iter().enumerate() {
+        draft.store(value, VReg(2), 64 * i as i32, None);
+    }
+    draft.function()
+}
+
 /// All of these functions.
-pub(super) fn functions() -> [VFunction; 4] {
-    [pressure(), carried(), row(), nested()]
+pub(super) fn functions() -> [VFunction; 6] {
+    [pressure(), carried(), row(), nested(), three_loops(20), three_loops(28)]
 }
