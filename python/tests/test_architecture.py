@@ -31,6 +31,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_options",
         "_registry",
         "_structure",
+        "_syntax",
         "_tracing",
         "_tracebacks",
         "_ufuncs",
@@ -115,6 +116,7 @@ FOR_CLIENTS = {
     "broadloom._generated.tables",
     "broadloom._options",
     "broadloom._registry",
+    "broadloom._syntax",
 }
 
 #: Packages that need not be installed, which may be imported within functions.
