@@ -16,7 +16,7 @@ from onnx import AttributeProto, FunctionProto, NodeProto, defs
 
 from broadloom import LimitError
 from broadloom.onnx import _bodies, _calls
-from broadloom.onnx._attributes import Attributes, Values, by_name, resolved, with_attributes
+from broadloom.onnx._attributes import Attributes, Values, by_name, resolved, value_of, with_attributes
 from broadloom.onnx._calls import domain_of, functions_by_key, key_of, name_of
 from broadloom.onnx._errors import InvalidModelError, Unsupported
 from broadloom.onnx._graph import Node
@@ -53,9 +53,9 @@ class Lowering:
         self.types: dict[str, str | None] = dict(types)
         self.findings: list[Unsupported] = []
         self._functions = functions_by_key(functions)
-        self._values = Values()
+        self._values = Values(value_of)
         self._expanded = 0
-        self._weights = _bodies.Weights()
+        self._weights = Values(_bodies.values_of)
         #: Nodes to be lowered, and operators that are complete once the nodes of their bodies are lowered.
         self._stack: list[tuple[NodeProto, Scope] | _bodies.Open] = []
         self._seen = 0
