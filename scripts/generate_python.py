@@ -94,8 +94,10 @@ def module(name, *parts):
 
 
 def class_of(name, methods):
-    """The module of this name, with a class of methods."""
+    """The module of this name, with a class of methods. They call the class's hooks, which its subclass defines."""
     data = DATA["modules"][name]
+    hooks = "".join(f"    {hook}\n" for hook in data.get("hooks", ()))
+    methods = [hooks, *methods] if hooks else methods
     decorator = f"@{data['decorator']}\n" if "decorator" in data else ""
     head = f'{decorator}class {data["class"]}:\n    """{data["class_doc"]}"""\n\n    __slots__ = ()\n\n'
     return module(name, head + "\n".join(methods))
@@ -312,18 +314,6 @@ def by_hook(is_named):
     return call
 
 
-def nodes():
-    hook = definition(
-        "_operated",
-        ["self", "name: str", "*operands: object"],
-        "ExpressionNode",
-        ['"""Applies the operator of Python with this name."""', "raise NotImplementedError"],
-        "    ",
-    )
-    parts = operators("ExpressionNode", by_hook(is_named=True), left_out=["abs", "pos"])
-    return class_of("numexpr", [hook, *parts])
-
-
 # The tables, and the files.
 
 
@@ -341,7 +331,7 @@ def files(core):
         | handlers(table)
         | class_of("operators", operators("Array", of_arrays, is_in_place=True, handler=SHORTEN))
         | class_of("nullable", [*with_nulls, *nullable_methods(table)])
-        | nodes()
+        | class_of("numexpr", operators("ExpressionNode", by_hook(is_named=True), left_out=["abs", "pos"]))
         | through_numpy("linalg", {"Array": "through("})
         | through_numpy("fft", {"Array": "transformed_to_real(", "Complex": "transformed("})
     )

@@ -99,7 +99,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_generated.nullable",
         "_nullable",
         "_nullable_array",
-        "_nullable_operators",
         "_nullable_printing",
         "_nullable_protocols",
         "_nullable_reductions",
