@@ -214,20 +214,17 @@ def _filled_like(x: Handle, value: Number, dtype: Any = None, shape: Any = None)
     return Handle.full([operator.index(extent) for extent in extents], number_as(value, to), to)
 
 
-@lazy(np.zeros_like, np.empty_like)
-def _zeros_like(
-    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
-) -> Handle:
-    check_device(device)
-    return _filled_like(array(a), 0, dtype, shape)
+def _add_like(value: int, *functions: Any) -> None:
+    @lazy(*functions)
+    def like(
+        a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+    ) -> Handle:
+        check_device(device)
+        return _filled_like(array(a), value, dtype, shape)
 
 
-@lazy(np.ones_like)
-def _ones_like(
-    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
-) -> Handle:
-    check_device(device)
-    return _filled_like(array(a), 1, dtype, shape)
+_add_like(0, np.zeros_like, np.empty_like)
+_add_like(1, np.ones_like)
 
 
 @lazy(np.full_like)

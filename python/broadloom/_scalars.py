@@ -68,7 +68,6 @@ class Tape:
     """Records the operations on numbers in a trace."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        """A tape for a trace whose arguments have these names."""
         prefixes = ("scalar_", *(f"scalar{i}_" for i in range(len(names))))
         self._prefix = next(made for made in prefixes if not any(name.startswith(made) for name in names))
         self.steps: list[Step] = []

@@ -112,6 +112,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
 FOR_CLIENTS = {
     "broadloom._bounded",
     "broadloom._core",
+    "broadloom._division",
     "broadloom._generated.tables",
     "broadloom._options",
     "broadloom._registry",

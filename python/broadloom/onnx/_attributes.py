@@ -27,7 +27,6 @@ class Values:
     """A cache of what messages of a model contain, since a function that is called often has the same ones at each call."""
 
     def __init__(self, read: Callable[[Any], Any]) -> None:
-        """An empty cache of values that a function reads from messages."""
         self._read = read
         # The message is stored with its value, so that its id is not reused by another message.
         self._made: dict[int, tuple[Any, Any]] = {}

@@ -48,7 +48,6 @@ class Lowering:
     """A program under construction: `nodes` in order, the `types` of all values, and `findings`."""
 
     def __init__(self, types: Mapping[str, str], functions: Iterable[FunctionProto] = ()) -> None:
-        """A program that starts with these values, and the functions of its model."""
         self.nodes: list[Node] = []
         self.types: dict[str, str | None] = dict(types)
         self.findings: list[Unsupported] = []
