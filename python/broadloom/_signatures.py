@@ -81,8 +81,11 @@ def _is_numpys_axis(function: Callable[..., Any], args: tuple[Any, ...], kwargs:
     """Whether None is passed as the axis of a function that requires an axis; NumPy's function then uses the elements
     in row-major order."""
     signature = signature_of(function)
-    given = signature.bind(*args, **kwargs).arguments
-    return given.get("axis", 0) is None and signature.parameters["axis"].default is not None
+    if signature.bind(*args, **kwargs).arguments.get("axis", 0) is not None:
+        return False
+    axis = signature.parameters["axis"]
+    # By position, handlers of NumPy's functions call functions whose axis has no default.
+    return axis.default is not None and ("axis" in kwargs or axis.default is not axis.empty)
 
 
 @functools.cache
