@@ -94,8 +94,10 @@ def module(name, *parts):
 
 
 def class_of(name, methods):
-    """The module of this name, with a class of methods."""
+    """The module of this name, with a class of methods. They call the class's hooks, which its subclass defines."""
     data = DATA["modules"][name]
+    hooks = "".join(f"    {hook}\n" for hook in data.get("hooks", ()))
+    methods = [hooks, *methods] if hooks else methods
     decorator = f"@{data['decorator']}\n" if "decorator" in data else ""
     head = f'{decorator}class {data["class"]}:\n    """{data["class_doc"]}"""\n\n    __slots__ = ()\n\n'
     return module(name, head + "\n".join(methods))
@@ -130,7 +132,11 @@ def elementwise(functions):
         typed = [f"{x}: {'Array' if x in ('x', 'condition') else 'Array | Number'}" for x in operands]
         text = sentences(row, "their dtype" if operands == ["x"] else "the dtype that they promote to")
         body = [*docstring(text, DATA["examples"].get(name, ())), f'return apply("{name}", {", ".join(operands)})']
-        parts.append(definition(name, [*typed, "/"], "Array", body))
+        numpys = DATA["numpys_arguments"].get(name, {})
+        if numpys:
+            call = f'by_numpys("{name}", {", ".join(operands)}, {", ".join(f"{x}={x}" for x in numpys)})'
+            body[-1:] = [f"if {' or '.join(numpys)}:", f"    return {call}", body[-1]]
+        parts.append(definition(name, [*typed, "/", *(f"{x}: {kind}" for x, kind in numpys.items())], "Array", body))
     return module("elementwise", names_of(rows), *parts, TAKE)
 
 
@@ -184,20 +190,21 @@ def one_axis(row):
 
 
 def reductions(table):
-    """The reductions and scans of the namespace."""
+    """The reductions and scans of the namespace. Their parameters are NumPy's, in NumPy's order, and the standard's."""
     rows = [row for row in table if row["name"] not in DATA["by_hand"]]
+    numpys = {name: words for row, name, words in listed(table, DATA["numpy"]) if name == row["name"]}
     parts = []
     for row in rows:
         name = row["name"]
-        words = [x["name"] for x in row["parameters"] if x["kind"] != "operand"]
-        words += DATA["more_parameters"].get(name, [])
+        words = [*numpys.get(name, ["*"])]
+        words += [x["name"] for x in row["parameters"] if x["kind"] != "operand" and x["name"] not in words]
         if row["is_scan"]:
             function = "accumulated"
         else:
             function = "moment" if row["takes"] == "float" else "added" if "dtype" in words else "reduced"
         doc = docstring(sentences(row, "their dtype"), DATA["examples"].get(name, ()))
         body = [*doc, calling(function, [f'"{name}"', "x"], words, "    ")]
-        typed = ["x: Array", "/", "*", *parameters(words, TYPES["standard"] | one_axis(row))]
+        typed = ["x: Array", "/", *parameters(words, TYPES["numpy"] | TYPES["standard"] | one_axis(row))]
         parts.append(definition(name, typed, "Array", body))
     return module("reductions", names_of(rows), *parts, TAKE)
 
@@ -307,18 +314,6 @@ def by_hook(is_named):
     return call
 
 
-def nodes():
-    hook = definition(
-        "_operated",
-        ["self", "name: str", "*operands: object"],
-        "ExpressionNode",
-        ['"""Applies the operator of Python with this name."""', "raise NotImplementedError"],
-        "    ",
-    )
-    parts = operators("ExpressionNode", by_hook(is_named=True), left_out=["abs", "pos"])
-    return class_of("numexpr", [hook, *parts])
-
-
 # The tables, and the files.
 
 
@@ -336,7 +331,7 @@ def files(core):
         | handlers(table)
         | class_of("operators", operators("Array", of_arrays, is_in_place=True, handler=SHORTEN))
         | class_of("nullable", [*with_nulls, *nullable_methods(table)])
-        | nodes()
+        | class_of("numexpr", operators("ExpressionNode", by_hook(is_named=True), left_out=["abs", "pos"]))
         | through_numpy("linalg", {"Array": "through("})
         | through_numpy("fft", {"Array": "transformed_to_real(", "Complex": "transformed("})
     )

@@ -36,6 +36,7 @@ lint() {
   "$python" -m ruff check python
   "$python" -m ruff format --check python
   "$python" -m mypy --config-file python/pyproject.toml -p broadloom
+  "$python" -m mypy --config-file python/pyproject.toml python/tests/test_types.py
 }
 
 tests() {

@@ -8,21 +8,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from broadloom import (
-    _core,
-    _creation,
-    _dlpack,
-    _dtypes,
-    _elementwise,
-    _errors,
-    _joining,
-    _loops,
-    _manipulation,
-    _reductions,
-    _through_numpy,
-    fft,
-    linalg,
-)
+from broadloom import _core, _creation, _dlpack, _dtypes, _elementwise, _errors, _joining, _manipulation, _reductions
 from broadloom._array import Array
 from broadloom._creation import *
 from broadloom._dlpack import *
@@ -35,29 +21,38 @@ from broadloom._generated import reductions as _generated_reductions
 from broadloom._generated.elementwise import *
 from broadloom._generated.reductions import *
 from broadloom._inspection import __array_namespace_info__
-from broadloom._jit import jit
 from broadloom._joining import *
 from broadloom._kernels import Kernel
-from broadloom._loops import *
 from broadloom._manipulation import *
 from broadloom._options import get_options, set_options
-from broadloom._pandas import Engine
 from broadloom._reductions import *
 from broadloom._registry import found, registered, say_where
-from broadloom._through_numpy import *
 from broadloom._tracebacks import shorten
 from broadloom._tracing import TracerError
-from broadloom._vectorize import vectorize
 
 if TYPE_CHECKING:
-    from broadloom import arrow
+    from broadloom import arrow, fft, linalg
     from broadloom import dask as dask
     from broadloom._generated.numpy_names import *
+    from broadloom._jit import jit
+    from broadloom._loops import cond, fori_loop, reduce, scan, while_loop
     from broadloom._notebook import Explanation, explain, show_versions
+    from broadloom._through_numpy import (
+        argsort,
+        matmul,
+        nonzero,
+        searchsorted,
+        sort,
+        take,
+        take_along_axis,
+        tensordot,
+        unique_all,
+        unique_counts,
+        unique_inverse,
+        unique_values,
+    )
+    from broadloom._vectorize import vectorize
     from broadloom.arrow import from_arrow
-
-# pandas looks for this attribute on the object passed as `engine`.
-vars(jit)["__pandas_udf__"] = Engine
 
 __version__: str = _core.engine_info()[0]
 __array_api_version__ = "2025.12"
@@ -78,22 +73,39 @@ __all__ = [
     "__array_api_version__",
     "__array_namespace_info__",
     "__version__",
+    "argsort",
     "arrow",
+    "cond",
     "e",
     "evaluate",
     "explain",
     "fft",
+    "fori_loop",
     "from_arrow",
     "get_options",
     "inf",
     "jit",
     "linalg",
+    "matmul",
     "nan",
     "newaxis",
+    "nonzero",
     "pi",
+    "reduce",
+    "scan",
+    "searchsorted",
     "set_options",
     "show_versions",
+    "sort",
+    "take",
+    "take_along_axis",
+    "tensordot",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
     "vectorize",
+    "while_loop",
 ]
 __all__ += _creation.__all__
 __all__ += _dlpack.__all__
@@ -103,10 +115,8 @@ __all__ += _errors.__all__
 __all__ += _generated_elementwise.__all__
 __all__ += _generated_reductions.__all__
 __all__ += _joining.__all__
-__all__ += _loops.__all__
 __all__ += _manipulation.__all__
 __all__ += _reductions.__all__
-__all__ += _through_numpy.__all__
 
 # Modules that are imported on first use, since they are slow to import and most programs need few of them.
 
@@ -121,6 +131,7 @@ say_where(
         "html": "broadloom._notebook",
         "introduce to Dask": "broadloom.dask",
         "introduce to threadpoolctl": "broadloom._threadpools",
+        "matmul": "broadloom._through_numpy",
         "names_of_numpy": "broadloom._numpy_protocols",
         "of_numpy": "broadloom._numpy_protocols",
         "pickled": "broadloom._pickling",
@@ -139,15 +150,28 @@ say_where(
     }
 )
 
-#: The names that such modules define in the namespace, each with its module and its name there. The name is empty for a
-#: module itself.
+#: The names in the namespace that such modules define.
 _LATER = {
-    "Explanation": ("broadloom._notebook", "Explanation"),
-    "arrow": ("broadloom.arrow", ""),
-    "dask": ("broadloom.dask", ""),
-    "explain": ("broadloom._notebook", "explain"),
-    "from_arrow": ("broadloom.arrow", "from_arrow"),
-    "show_versions": ("broadloom._notebook", "show_versions"),
+    name: module
+    for module, names in {
+        "broadloom._loops": "cond fori_loop reduce scan while_loop",
+        "broadloom._notebook": "Explanation explain show_versions",
+        "broadloom._pandas": "jit",
+        "broadloom._through_numpy": (
+            "argsort matmul nonzero searchsorted sort take take_along_axis tensordot "
+            "unique_all unique_counts unique_inverse unique_values"
+        ),
+        "broadloom._vectorize": "vectorize",
+        "broadloom.arrow": "from_arrow",
+    }.items()
+    for name in names.split()
+}
+#: The modules in the namespace that are imported on first use.
+_MODULES = {
+    "arrow": "broadloom.arrow",
+    "dask": "broadloom.dask",
+    "fft": "broadloom.fft",
+    "linalg": "broadloom.linalg",
 }
 
 
@@ -161,10 +185,10 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> Any:
         """Imports on first use: names in modules that are imported late, and NumPy's functions that the standard lacks.
         `broadloom.median` is `numpy.median`, which accepts arrays."""
+        if name in _MODULES:
+            return import_module(_MODULES[name])
         if name in _LATER:
-            module, of_module = _LATER[name]
-            value = import_module(module)
-            globals()[name] = value = getattr(value, of_module) if of_module else value
+            globals()[name] = value = getattr(import_module(_LATER[name]), name)
             return value
         if name.startswith("_"):
             raise AttributeError(f"module 'broadloom' has no attribute {name!r}")

@@ -51,7 +51,7 @@ Shape = int | Sequence[int]
 
 
 def asarray(
-    obj: Any, /, *, dtype: DTypeLike | None = None, device: str | None = None, copy: bool | None = None
+    obj: Any, /, dtype: DTypeLike | None = None, *, device: str | None = None, copy: bool | None = None
 ) -> Array:
     """Converts `obj` to an array: an array, a number, nested sequences of numbers, or an object with memory (a buffer,
     `__array__`, DLPack, or an Arrow array without nulls; see `from_arrow`).
@@ -155,7 +155,7 @@ def _filled_like(x: Array, value: Number | Array, dtype: DTypeLike | None, devic
     return Array._of(_core.apply("where", _core.apply("equal", handle, handle), one, one))
 
 
-def zeros(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
+def zeros(shape: Shape, dtype: DTypeLike | None = None, *, device: str | None = None) -> Array:
     """Zeros; float64 by default. ValueError for a negative extent.
 
     >>> bl.zeros((2, 2))
@@ -165,7 +165,7 @@ def zeros(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = 
     return _filled("zeros", shape, 0, dtype, device)
 
 
-def ones(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
+def ones(shape: Shape, dtype: DTypeLike | None = None, *, device: str | None = None) -> Array:
     """Ones; float64 by default. ValueError for a negative extent.
 
     >>> bl.ones(3, dtype=bl.int8)
@@ -174,7 +174,7 @@ def ones(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = N
     return _filled("ones", shape, 1, dtype, device)
 
 
-def empty(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
+def empty(shape: Shape, dtype: DTypeLike | None = None, *, device: str | None = None) -> Array:
     """An array whose values do not matter. They are zeros, which occupy no memory. float64 by default.
 
     >>> bl.empty((2, 3)).shape
@@ -184,7 +184,7 @@ def empty(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = 
 
 
 def full(
-    shape: Shape, fill_value: Number | Array, *, dtype: DTypeLike | None = None, device: str | None = None
+    shape: Shape, fill_value: Number | Array, dtype: DTypeLike | None = None, *, device: str | None = None
 ) -> Array:
     """An array with one value everywhere. The default dtype is bool, int64 or float64, by the kind of the number, or
     the dtype of a value that is an array without axes.
@@ -225,7 +225,7 @@ def _full(shape: tuple[int, ...], value: Number, dtype: np.dtype[Any]) -> Handle
     return Handle.full(shape, value, dtype)
 
 
-def zeros_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
+def zeros_like(x: Array, /, dtype: DTypeLike | None = None, *, device: str | None = None) -> Array:
     """Zeros of the shape of `x`, and of its dtype by default.
 
     >>> bl.zeros_like(bl.asarray([1, 2, 3]))
@@ -234,7 +234,7 @@ def zeros_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | Non
     return _filled_like(x, False, dtype, device)
 
 
-def ones_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
+def ones_like(x: Array, /, dtype: DTypeLike | None = None, *, device: str | None = None) -> Array:
     """Ones of the shape of `x`, and of its dtype by default.
 
     >>> bl.ones_like(bl.asarray([1.0, 2.0]), dtype=bl.bool)
@@ -243,7 +243,7 @@ def ones_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | None
     return _filled_like(x, True, dtype, device)
 
 
-def empty_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
+def empty_like(x: Array, /, dtype: DTypeLike | None = None, *, device: str | None = None) -> Array:
     """An array of the shape of `x`, and of its dtype by default, whose values do not matter.
 
     >>> bl.empty_like(bl.asarray([1, 2, 3])).dtype
@@ -253,7 +253,7 @@ def empty_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | Non
 
 
 def full_like(
-    x: Array, /, fill_value: Number | Array, *, dtype: DTypeLike | None = None, device: str | None = None
+    x: Array, /, fill_value: Number | Array, dtype: DTypeLike | None = None, *, device: str | None = None
 ) -> Array:
     """An array with one value everywhere, in the shape of `x`, and of its dtype by default. The errors are those of
     `full`.
@@ -345,11 +345,11 @@ def linspace(
     start: float,
     stop: float,
     /,
-    num: int,
+    num: int = 50,
+    endpoint: bool = True,
     *,
     dtype: DTypeLike | None = None,
     device: str | None = None,
-    endpoint: bool = True,
 ) -> Array:
     """`num` numbers from `start` to `stop`, evenly spaced; without `stop` if `endpoint` is false. float64 by default.
 
@@ -375,9 +375,9 @@ def eye(
     n_rows: int,
     n_cols: int | None = None,
     /,
-    *,
     k: int = 0,
     dtype: DTypeLike | None = None,
+    *,
     device: str | None = None,
 ) -> Array:
     """A matrix with ones where the column index is the row index plus `k`, and zeros elsewhere. Square and float64 by
@@ -437,7 +437,7 @@ def _triangle(x: Array, k: int, name: str, op: str) -> Array:
     return Array._of(_core.apply("where", _core.apply(op, offset, diagonal), handle, zero))
 
 
-def tril(x: Array, /, *, k: int = 0) -> Array:
+def tril(x: Array, /, k: int = 0) -> Array:
     """The lower triangle of each matrix in `x`: the elements above the diagonal `k` become zeros. The main diagonal is
     0, and diagonals above it have positive numbers.
 
@@ -451,7 +451,7 @@ def tril(x: Array, /, *, k: int = 0) -> Array:
     return _triangle(x, k, "tril", "less_equal")
 
 
-def triu(x: Array, /, *, k: int = 0) -> Array:
+def triu(x: Array, /, k: int = 0) -> Array:
     """The upper triangle of each matrix in `x`: the elements below the diagonal `k` become zeros. The main diagonal is
     0, and diagonals above it have positive numbers.
 

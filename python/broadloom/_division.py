@@ -1,4 +1,4 @@
-"""The two results of `divmod`: a quotient and remainder that are consistent with each other, as Python defines them for
+"""Remainders of C, and the two results of `divmod`: a quotient and remainder that are consistent with each other, as Python defines them for
 floats.
 
 `//` is the floor of the quotient after rounding it to the dtype, as the Array API standard prefers: 1.0 // 0.1 is 10.0.
@@ -32,6 +32,13 @@ def quotient_and_remainder(a: Handle | Number, b: Handle | Number, remainder: Ha
     return _as(_float_quotient(*(_as(_as(x, dtype), wide) for x in (a, b))), dtype), remainder
 
 
+def truncated_remainder(x: Handle | Number, y: Handle | Number) -> Handle:
+    """The remainder of floats with the sign of `x`: C's `fmod`. It is computed from magnitudes, whose remainder is exact and
+    has no sign to consider."""
+    apply = _core.apply
+    return apply("copysign", apply("remainder", apply("abs", x), apply("abs", y)), x)
+
+
 def _as(x: Handle | Number, dtype: np.dtype[Any]) -> Handle:
     if not isinstance(x, Handle):
         return Handle.full((), x, dtype)
@@ -40,8 +47,7 @@ def _as(x: Handle | Number, dtype: np.dtype[Any]) -> Handle:
 
 def _float_quotient(x: Handle, y: Handle) -> Handle:
     apply = _core.apply
-    # The remainder of truncated division has the sign of x and is exact.
-    rest = apply("copysign", apply("remainder", apply("abs", x), apply("abs", y)), x)
+    rest = truncated_remainder(x, y)
     quotient = apply("divide", apply("subtract", x, rest), y)
     signs_differ = apply("not_equal", apply("less", rest, 0.0), apply("less", y, 0.0))
     is_above = apply("logical_and", apply("not_equal", rest, 0.0), signs_differ)

@@ -28,7 +28,8 @@ def advice_on(name: str) -> str | None:
     if name in ELSEWHERE or name.startswith("_"):
         return ELSEWHERE.get(name)
     # Without imports on first use, since libraries ask for attributes that arrays lack.
-    function = vars(np).get(name)
-    if callable(vars(found("namespace")()).get(name)) or isinstance(function, np.ufunc | type(np.sum)):
+    function, namespace = vars(np).get(name), vars(found("namespace")())
+    is_own = callable(namespace.get(name)) or name in namespace["_LATER"]
+    if is_own or isinstance(function, np.ufunc | type(np.sum)):
         return f"broadloom.{name} is a function of arrays"
     return f"numpy.asarray(x).{name} is that of the values" if hasattr(np.ndarray, name) else None

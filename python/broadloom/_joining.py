@@ -24,7 +24,7 @@ __all__ = ["concat", "roll", "stack"]
 Axes = int | tuple[int, ...]
 
 
-def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
+def concat(arrays: Sequence[Array], /, axis: int | None = 0) -> Array:
     """The arrays joined along an axis; without an axis, flattened in row-major order first.
 
     The result has the arrays' common dtype. It is computed at once: each array directly into its part of one new
@@ -59,7 +59,7 @@ def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
     return array_over(buffer, *handles)
 
 
-def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
+def stack(arrays: Sequence[Array], /, axis: int = 0) -> Array:
     """The arrays, all of the same shape, joined along a new axis, which is axis `axis` of the result.
 
     The result has the arrays' common dtype. It is computed at once: each array directly into its part of one new
@@ -85,7 +85,7 @@ def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
     return array_over(buffer, *handles)
 
 
-def roll(x: Array, /, shift: int | tuple[int, ...], *, axis: Axes | None = None) -> Array:
+def roll(x: Array, /, shift: int | tuple[int, ...], axis: Axes | None = None) -> Array:
     """The elements shifted along axes by a number of positions, toward larger indices if it is positive. Elements that
     are shifted beyond the end reappear at the start. Without an axis, the elements are shifted in row-major order.
 

@@ -104,7 +104,7 @@ def expand_dims(x: Array, /, axis: Axes) -> Array:
     return view_of(x, Array._of(handle), lambda memory: np.expand_dims(memory, axis))
 
 
-def flip(x: Array, /, *, axis: Axes | None = None) -> Array:
+def flip(x: Array, /, axis: Axes | None = None) -> Array:
     """The array with the elements along one, several or all axes in reverse. Lazy.
 
     Raises ValueError if there is no such axis.
@@ -168,7 +168,7 @@ def permute_dims(x: Array, /, axes: tuple[int, ...]) -> Array:
     return view_of(x, Array._of(handle_of(x).permute_dims(order)), lambda memory: memory.transpose(order))
 
 
-def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
+def repeat(x: Array, repeats: int | Array, /, axis: int | None = None) -> Array:
     """Each element, or each slice along an axis, several times in sequence. Without an axis, the elements are repeated
     in row-major order.
 

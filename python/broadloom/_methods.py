@@ -14,6 +14,7 @@ import numpy as np
 
 from broadloom._registry import found
 from broadloom._tracebacks import methods_show_users_lines
+from broadloom._ufuncs import Casting, Number
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 NO_VALUE = np._NoValue
 
-Number = bool | int | float
-Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 Order = Literal["C", "F", "A", "K"]
 SortKind = Literal["quicksort", "mergesort", "heapsort", "stable"]
 

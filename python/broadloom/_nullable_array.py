@@ -314,6 +314,17 @@ class NullableArray(NullableMethods):
     def _paired(self, ufunc: np.ufunc, *operands: Any) -> tuple[NullableArray, NullableArray]:
         return NotImplemented if _operands(operands) is None else ufunc(*operands)
 
+    def __divmod__(self, other: Any, /) -> tuple[NullableArray, NullableArray]:
+        return self._paired(np.divmod, self, other)
+
+    def __rdivmod__(self, other: Any, /) -> tuple[NullableArray, NullableArray]:
+        return self._paired(np.divmod, other, self)
+
+    def __round__(self, ndigits: int | None = None, /) -> NullableArray:
+        values: Any = self
+        made: NullableArray = np.round(values, 0 if ndigits is None else ndigits)
+        return made
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         given = _operands(inputs)
         if given is None:

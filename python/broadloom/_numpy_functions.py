@@ -14,7 +14,7 @@ from broadloom._array import Array, check_device
 from broadloom._core import Handle
 from broadloom._elementwise import clip_by
 from broadloom._generated import numpy_reductions
-from broadloom._numpy_handlers import FUNCTIONS, array, as_handle, lazy, operand
+from broadloom._numpy_handlers import FUNCTIONS, array, as_handle, lazy, operand, run_by_numpys_code
 from broadloom._numpy_reductions import NO_VALUE, given, only_axis, reduction
 from broadloom._tracing import known
 from broadloom._ufuncs import (
@@ -35,6 +35,7 @@ from broadloom._ufuncs import (
 __all__ = ["FUNCTIONS"]
 
 FUNCTIONS.update(numpy_reductions.FUNCTIONS)
+run_by_numpys_code(np.common_type, np.fix, np.iscomplexobj, np.isneginf, np.isposinf, np.isrealobj, np.ndim, np.shape)
 
 
 @lazy(np.ptp)
@@ -100,11 +101,6 @@ def _round(a: Any, decimals: int = 0, out: Any = None) -> Handle:
     return _numpy_reductions.rounded(array(a), operator.index(decimals))
 
 
-@lazy(np.fix)
-def _fix(x: Any, out: Any = None) -> Handle:
-    return call(np.trunc, (array(x),))[0]
-
-
 @lazy(np.real)
 def _real(val: Any) -> Handle:
     return array(val)
@@ -113,26 +109,6 @@ def _real(val: Any) -> Handle:
 @lazy(np.imag)
 def _imag(val: Any) -> Handle:
     return _filled_like(array(val), 0)
-
-
-@lazy(np.iscomplexobj)
-def _iscomplexobj(x: Any) -> bool:
-    return array(x).dtype.kind == "c"
-
-
-@lazy(np.isrealobj)
-def _isrealobj(x: Any) -> bool:
-    return array(x).dtype.kind != "c"
-
-
-@lazy(np.isposinf)
-def _isposinf(x: Any, out: Any = None) -> Handle:
-    return call(np.equal, (array(x), float("inf")))[0]
-
-
-@lazy(np.isneginf)
-def _isneginf(x: Any, out: Any = None) -> Handle:
-    return call(np.equal, (array(x), float("-inf")))[0]
 
 
 @lazy(np.nan_to_num)
@@ -195,16 +171,6 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
 # Properties that are known without computing.
 
 
-@lazy(np.shape)
-def _shape(a: Any) -> tuple[int | None, ...]:
-    return a.shape if isinstance(a, Array) else array(a).shape
-
-
-@lazy(np.ndim)
-def _ndim(a: Any) -> int:
-    return array(a).ndim
-
-
 @lazy(np.size)
 def _size(a: Any, axis: Any = None) -> int | None:
     x = a if isinstance(a, Array) else array(a)
@@ -231,11 +197,6 @@ def _can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
     return np.can_cast(_without_values(from_), _without_values(to), casting)
 
 
-@lazy(np.common_type)
-def _common_type(*arrays: Any) -> Any:
-    return np.common_type(*(np.empty(0, x.dtype) if isinstance(x, Array) else x for x in arrays))
-
-
 # Arrays in the shape of another array.
 
 
@@ -253,20 +214,17 @@ def _filled_like(x: Handle, value: Number, dtype: Any = None, shape: Any = None)
     return Handle.full([operator.index(extent) for extent in extents], number_as(value, to), to)
 
 
-@lazy(np.zeros_like, np.empty_like)
-def _zeros_like(
-    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
-) -> Handle:
-    check_device(device)
-    return _filled_like(array(a), 0, dtype, shape)
+def _add_like(value: int, *functions: Any) -> None:
+    @lazy(*functions)
+    def like(
+        a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+    ) -> Handle:
+        check_device(device)
+        return _filled_like(array(a), value, dtype, shape)
 
 
-@lazy(np.ones_like)
-def _ones_like(
-    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
-) -> Handle:
-    check_device(device)
-    return _filled_like(array(a), 1, dtype, shape)
+_add_like(0, np.zeros_like, np.empty_like)
+_add_like(1, np.ones_like)
 
 
 @lazy(np.full_like)

@@ -40,6 +40,11 @@ def lazy(*functions: Callable[..., Any]) -> Callable[[F], F]:
     return add
 
 
+def run_by_numpys_code(*functions: Callable[..., Any]) -> None:
+    """Adds functions to the table whose own code, in Python, only calls attributes of arrays and functions in the table."""
+    FUNCTIONS.update({function: inspect.unwrap(function) for function in functions})
+
+
 def arguments_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a call of NumPy's function by their names, except defaults. Only the keywords, if neither the function
     nor its handler has a signature that the call fits."""

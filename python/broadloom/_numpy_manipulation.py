@@ -16,7 +16,7 @@ from broadloom import _joining, _manipulation, _reductions
 from broadloom._array import Array
 from broadloom._core import Handle
 from broadloom._numpy_functions import FUNCTIONS
-from broadloom._numpy_handlers import array, lazy
+from broadloom._numpy_handlers import array, lazy, run_by_numpys_code
 from broadloom._numpy_reductions import NO_VALUE, along_axis, axes_of, axis_number
 from broadloom._operands import shape_of
 from broadloom._ufuncs import Casting, Unsupported, common_dtype, converted, lend, own_dtype
@@ -24,6 +24,8 @@ from broadloom._views import view_of
 
 __all__ = ["FUNCTIONS"]
 
+
+run_by_numpys_code(np.dstack, np.hstack, np.moveaxis, np.rollaxis, np.vstack)
 
 # Views.
 
@@ -87,18 +89,6 @@ if hasattr(np, "matrix_transpose"):
     @lazy(np.matrix_transpose)
     def _matrix_transpose(x: Any, /) -> Handle:
         return _swapaxes(x, -1, -2)
-
-
-@lazy(np.moveaxis)
-def _moveaxis(a: Any, source: Any, destination: Any) -> Array:
-    return _manipulation.moveaxis(Array._of(array(a)), source, destination)
-
-
-@lazy(np.rollaxis)
-def _rollaxis(a: Any, axis: int, start: int = 0) -> Array:
-    rank = array(a).ndim
-    axis, start = normalize_axis_index(axis, rank), normalize_axis_index(start, rank + 1)
-    return _moveaxis(a, axis, start - 1 if axis < start else start)
 
 
 @lazy(np.squeeze)
@@ -193,27 +183,6 @@ def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, ca
         # be one pass.
         return handles[0].expand_dims(normalize_axis_index(axis, handles[0].ndim + 1))
     return _joined(_joining.stack, handles, normalize_axis_index(axis, handles[0].ndim + 1), dtype, casting)
-
-
-def _stacked(tup: Any, rank: int, axis: int, dtype: Any, casting: Casting) -> Handle:
-    handles = [_at_least(array(x), rank) for x in _sequence(tup)]
-    return _joined(_joining.concat, handles, axis, dtype, casting)
-
-
-@lazy(np.vstack)
-def _vstack(tup: Any, *, dtype: Any = None, casting: Casting = "same_kind") -> Handle:
-    return _stacked(tup, 2, 0, dtype, casting)
-
-
-@lazy(np.hstack)
-def _hstack(tup: Any, *, dtype: Any = None, casting: Casting = "same_kind") -> Handle:
-    handles = [_at_least(array(x), 1) for x in _sequence(tup)]
-    return _joined(_joining.concat, handles, 0 if handles[0].ndim == 1 else 1, dtype, casting)
-
-
-@lazy(np.dstack)
-def _dstack(tup: Any) -> Handle:
-    return _stacked(tup, 3, 2, None, "same_kind")
 
 
 @lazy(np.roll)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from broadloom._bounded import Bounded
+from broadloom._jit import jit
 
 #: A cache of compiled functions, by function, engine and kinds of arguments.
 _compiled: Bounded[Any, Callable[..., Any]] = Bounded()
@@ -148,3 +149,7 @@ def _values(column: Any) -> np.ndarray:
         which = "the Series" if name is None else f"the column {name!r}"
         raise TypeError(f"{which} is {column.dtype}, of which broadloom has no arrays; convert it with astype")
     return values
+
+
+# pandas looks for this attribute on the object passed as `engine`.
+vars(jit)["__pandas_udf__"] = Engine

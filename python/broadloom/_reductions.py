@@ -7,8 +7,6 @@ from __future__ import annotations
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from broadloom import _core, _options
 from broadloom._array import Array
 from broadloom._core import Handle
@@ -17,7 +15,7 @@ from broadloom._dtypes import dtype_of
 from broadloom._joining import concat
 from broadloom._operands import extents
 from broadloom._operators import Number, OverArrays, handle_of
-from broadloom._signatures import take_numpys_arguments
+from broadloom._signatures import NO_VALUE, by_numpys, take_numpys_arguments
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -36,32 +34,32 @@ def _axes(axis: Axis) -> list[int] | None:
 
 
 def reduced(
+    name: str, x: Array, axis: Axis, *, keepdims: bool, out: Any = None, initial: Any = NO_VALUE, where: Any = NO_VALUE
+) -> Array:
+    """A reduction by its name. NumPy's arguments beyond the standard's are those of the next functions too."""
+    if out is not None or not (initial is where is NO_VALUE):
+        return by_numpys(name, x, axis=axis, keepdims=keepdims, out=out, initial=initial, where=where)
+    return _reduced(name, x, axis, keepdims, numpy_promotion=_options.by_numpy())
+
+
+def added(
     name: str,
     x: Array,
     axis: Axis,
     *,
+    dtype: DTypeLike | None,
     keepdims: bool,
-    out: Array | np.ndarray | None = None,
-    **options: Any,
+    out: Any,
+    initial: Any,
+    where: Any,
 ) -> Array:
-    """A reduction by its name. With `out`, NumPy's function of that name calls it and stores the result."""
-    if out is not None:
-        made: Array = getattr(np, name)(x, axis=axis, keepdims=keepdims, out=out)
-        return made
-    if isinstance(x, OverArrays):
-        made = x._reduce(name, axis, keepdims, **options)
-        return made
-    options.setdefault("numpy_promotion", _options.by_numpy())
-    return Array._of(handle_of(x).reduce(name, _axes(axis), bool(keepdims), **options))
-
-
-def added(name: str, x: Array, axis: Axis, *, dtype: DTypeLike | None, keepdims: bool) -> Array:
     """A sum or product of elements, in a dtype."""
+    if out is not None or not (initial is where is NO_VALUE):
+        return by_numpys(name, x, axis=axis, dtype=dtype, keepdims=keepdims, out=out, initial=initial, where=where)
     wanted = None if dtype is None else dtype_of(dtype)
     # The standard leaves sums of bools open; all libraries that support them count the true elements.
     counts = (x if isinstance(x, OverArrays) else handle_of(x)).dtype == bool_
-    promotion = counts or _options.by_numpy()
-    return reduced(name, x, axis, keepdims=keepdims, dtype=wanted, numpy_promotion=promotion)
+    return _reduced(name, x, axis, keepdims, dtype=wanted, numpy_promotion=counts or _options.by_numpy())
 
 
 def moment(
@@ -70,16 +68,30 @@ def moment(
     axis: Axis,
     *,
     keepdims: bool,
-    dtype: DTypeLike | None = None,
+    dtype: DTypeLike | None,
+    out: Any,
+    where: Any,
+    mean: Any = NO_VALUE,
     correction: float = 0.0,
     ddof: float = 0.0,
 ) -> Array:
     """A mean, or a variance or its square root, of elements that are converted to a dtype first. `ddof` is NumPy's name
     of `correction`."""
+    less = correction + ddof
+    if out is not None or not (where is mean is NO_VALUE):
+        options = {"dtype": dtype, "keepdims": keepdims, "out": out, "where": where, "mean": mean}
+        return by_numpys(name, x, axis=axis, **options, ddof=less or None)
     if dtype is not None:
         x = Array._of(handle_of(x).astype(dtype_of(dtype)))
     # If means of integers are supported, the standard specifies float64 as their dtype.
-    return reduced(name, x, axis, keepdims=keepdims, correction=float(correction + ddof), numpy_promotion=True)
+    return _reduced(name, x, axis, keepdims, correction=float(less), numpy_promotion=True)
+
+
+def _reduced(name: str, x: Array, axis: Axis, keepdims: bool, **options: Any) -> Array:
+    if isinstance(x, OverArrays):
+        made: Array = x._reduce(name, axis, keepdims, **options)
+        return made
+    return Array._of(handle_of(x).reduce(name, _axes(axis), bool(keepdims), **options))
 
 
 def accumulated(name: str, x: Array, axis: int | None, *, dtype: DTypeLike | None, include_initial: bool) -> Array:
@@ -109,9 +121,8 @@ def _differences(handle: Handle, axis: int) -> Handle:
 def diff(
     x: Array,
     /,
-    *,
-    axis: int = -1,
     n: int = 1,
+    axis: int = -1,
     prepend: Array | Number | None = None,
     append: Array | Number | None = None,
 ) -> Array:

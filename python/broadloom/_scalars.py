@@ -7,7 +7,6 @@ Combined with an array, a traced number becomes an input of the dtype that a Pyt
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -16,6 +15,7 @@ import numpy as np
 from broadloom import _core
 from broadloom._array import Array
 from broadloom._core import Handle
+from broadloom._syntax import PYTHON_FUNCTIONS
 from broadloom._tracing import refuse, tracing
 
 Number = bool | int | float
@@ -24,12 +24,12 @@ Number = bool | int | float
 Reference = tuple[str, Any]
 Step = tuple[str, tuple[Reference, ...]]
 
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    name: getattr(operator, name)
-    for name in (
-        "add sub mul truediv floordiv mod pow and_ or_ xor lshift rshift neg pos invert abs lt le gt ge eq ne".split()
-    )
-} | {"round": round, "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc}
+_FUNCTIONS: dict[str, Callable[..., Any]] = PYTHON_FUNCTIONS | {
+    "round": round,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "trunc": math.trunc,
+}
 
 _COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
 #: The kinds of numbers, in the order of promotion.
@@ -68,7 +68,6 @@ class Tape:
     """Records the operations on numbers in a trace."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        """A tape for a trace whose arguments have these names."""
         prefixes = ("scalar_", *(f"scalar{i}_" for i in range(len(names))))
         self._prefix = next(made for made in prefixes if not any(name.startswith(made) for name in names))
         self.steps: list[Step] = []
@@ -124,7 +123,7 @@ def _kind(name: str, operands: tuple[Scalar | Number, ...]) -> str:
     highest = max(KINDS.index(x._kind if isinstance(x, Scalar) else type(x).__name__) for x in operands)
     if name == "round":
         highest = KINDS.index(operands[0]._kind if isinstance(operands[0], Scalar) else type(operands[0]).__name__)
-    if name in ("and_", "or_", "xor"):
+    if name in ("and", "or", "xor"):
         return KINDS[highest]
     return KINDS[max(highest, 1)]
 
@@ -155,18 +154,6 @@ class Scalar(Array):
     def _operand(self) -> Handle:
         return self.sample() if tracing.probes else self._handle
 
-    def __bool__(self) -> bool:
-        self._refuse("bool")
-
-    def __int__(self) -> int:
-        self._refuse("int")
-
-    def __float__(self) -> float:
-        self._refuse("float")
-
-    def __complex__(self) -> complex:
-        self._refuse("complex")
-
     def __index__(self) -> int:
         self._refuse("an index")
 
@@ -183,15 +170,6 @@ class Scalar(Array):
 
     def __round__(self, digits: int | None = None) -> Scalar:
         return self._tape.record("round", (self,) if digits is None else (self, digits))
-
-    def __floor__(self) -> Scalar:
-        return self._tape.record("floor", (self,))
-
-    def __ceil__(self) -> Scalar:
-        return self._tape.record("ceil", (self,))
-
-    def __trunc__(self) -> Scalar:
-        return self._tape.record("trunc", (self,))
 
 
 def in_dtype(scalar: Scalar, dtype: np.dtype[Any], by_numpy: bool) -> Handle:
@@ -223,16 +201,15 @@ def _binary(method_name: str, name: str, *, reflected: bool) -> Callable[[Scalar
     return method
 
 
-for _name in ("neg", "pos", "invert", "abs"):
+for _name in ("neg", "pos", "invert", "abs", "floor", "ceil", "trunc"):
     setattr(Scalar, f"__{_name}__", _unary(_name))
 for _name in sorted(_COMPARISONS):
     setattr(Scalar, f"__{_name}__", _binary(f"__{_name}__", _name, reflected=False))
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor", "lshift", "rshift"):
-    _bare = _name.rstrip("_")
-    setattr(Scalar, f"__{_bare}__", _binary(f"__{_bare}__", _name, reflected=False))
-    setattr(Scalar, f"__r{_bare}__", _binary(f"__r{_bare}__", _name, reflected=True))
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
+    setattr(Scalar, f"__{_name}__", _binary(f"__{_name}__", _name, reflected=False))
+    setattr(Scalar, f"__r{_name}__", _binary(f"__r{_name}__", _name, reflected=True))
     # Numbers are immutable, so an in-place operator rebinds the name to a new number.
-    setattr(Scalar, f"__i{_bare}__", getattr(Scalar, f"__{_bare}__"))
+    setattr(Scalar, f"__i{_name}__", getattr(Scalar, f"__{_name}__"))
 
 
 def _divmod(self: Scalar, other: Any) -> Any:

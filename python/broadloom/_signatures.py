@@ -15,7 +15,11 @@ from typing import Any
 import numpy as np
 
 from broadloom._array import Array, of_numpy
+from broadloom._operators import OverArrays, handle_of
 from broadloom._tracebacks import refuse, shorten, shows_users_lines, without_frames
+
+#: NumPy's marker for an argument that was not given.
+NO_VALUE = np._NoValue
 
 
 def take_numpys_arguments(namespace: dict[str, Any], names: Sequence[str], of: ModuleType = np) -> None:
@@ -35,7 +39,7 @@ def _extended(function: Callable[..., Any], of_numpys: Callable[..., Any]) -> Ca
                 return function(*args, **kwargs)
             except (TypeError, ValueError):
                 # If the arguments fit the signature, the function itself raised the error.
-                is_ours = fits(function, args, kwargs) and not _is_numpys_axis(function, kwargs)
+                is_ours = fits(function, args, kwargs) and not _is_numpys_axis(function, args, kwargs)
                 if is_ours or not fits(of_numpys, args, kwargs):
                     raise
             made = of_numpys(*args, **kwargs)
@@ -54,6 +58,13 @@ def _extended(function: Callable[..., Any], of_numpys: Callable[..., Any]) -> Ca
     return functools.wraps(function)(call)
 
 
+def by_numpys(name: str, x: Any, **arguments: Any) -> Array:
+    """NumPy's function with this name, with those arguments that were given. It returns an expression if it can."""
+    given = {key: value for key, value in arguments.items() if value is not None and value is not NO_VALUE}
+    made: Array = getattr(np, name)(x if isinstance(x, OverArrays) else Array._of(handle_of(x)), **given)
+    return made
+
+
 def fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether arguments fit a function's signature."""
     try:
@@ -66,10 +77,15 @@ def fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     return True
 
 
-def _is_numpys_axis(function: Callable[..., Any], kwargs: dict[str, Any]) -> bool:
+def _is_numpys_axis(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether None is passed as the axis of a function that requires an axis; NumPy's function then uses the elements
     in row-major order."""
-    return kwargs.get("axis", 0) is None and signature_of(function).parameters["axis"].default is not None
+    signature = signature_of(function)
+    if signature.bind(*args, **kwargs).arguments.get("axis", 0) is not None:
+        return False
+    axis = signature.parameters["axis"]
+    # By position, handlers of NumPy's functions call functions whose axis has no default.
+    return axis.default is not None and ("axis" in kwargs or axis.default is not axis.empty)
 
 
 @functools.cache

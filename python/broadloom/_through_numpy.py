@@ -93,7 +93,7 @@ def values_of(x: Array) -> np.ndarray:
     return np.asarray(as_array(x))
 
 
-def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+def sort(x: Array, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Array:
     """The elements along an axis in ascending or descending order. Evaluates its operand and is computed by NumPy.
 
     NaN counts as greater than all numbers. A stable sort keeps equal elements, such as -0 and 0, in their original
@@ -107,7 +107,7 @@ def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool 
     return array_over(_in_order("sort", np.sort, x, axis, descending, stable)[0], x)
 
 
-def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+def argsort(x: Array, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Array:
     """The indices, as int64, that sort the elements along an axis as `sort` does. Evaluates its operand and is
     computed by NumPy.
 
@@ -133,7 +133,7 @@ def _in_order(
 
 
 def searchsorted(
-    x1: Array, x2: Array, /, *, side: Literal["left", "right"] = "left", sorter: Array | None = None
+    x1: Array, x2: Array, /, side: Literal["left", "right"] = "left", sorter: Array | None = None
 ) -> Array:
     """For each element of `x2`, the index in `x1`, as int64, before which it is inserted to keep the order: the
     first such index, or the last with `side="right"`. Evaluates its operands and is computed by NumPy.
@@ -231,7 +231,7 @@ def unique_values(x: Array, /) -> Array:
     return array_over(np.unique(values_of(x), equal_nan=False), x)
 
 
-def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
+def take(x: Array, indices: Array, /, axis: int | None = None) -> Array:
     """The elements at indices along an axis, or in row-major order without one; negative indices count from the end. Evaluates
     its operands and is computed by NumPy.
 
@@ -249,7 +249,7 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
     return array_over(np.take(values, numbers, axis=at), x)
 
 
-def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
+def take_along_axis(x: Array, indices: Array, /, axis: int = -1) -> Array:
     """The elements at indices along an axis. Each position on the other axes has its own indices. Along the other axes,
     `x` and `indices` broadcast. Negative indices count from the end. Evaluates its operands and is computed by NumPy.
 
@@ -301,7 +301,7 @@ def _misfit(a: np.ndarray, b: np.ndarray) -> str:
     return f"the other axes, {list(a.shape[:-2])} and {list(b.shape[:-2])}, do not broadcast"
 
 
-def tensordot(x1: Array, x2: Array, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
+def tensordot(x1: Array, x2: Array, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
     """The sums of products over axes of two arrays: over the last `axes` axes of `x1` and the first `axes` axes of
     `x2`, or over the axes that two sequences list. Evaluates its operands and is computed by NumPy.
 

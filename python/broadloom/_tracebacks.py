@@ -20,6 +20,9 @@ from broadloom._errors import Error, InternalError
 from broadloom._registry import found
 from broadloom._tracing import PACKAGE, TracerError, tracing
 
+#: The flags of the code of a function of any number of arguments.
+_TAKES_ANY = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
 _RAISE = dis.opmap["RAISE_VARARGS"]
 
 #: Errors that answer a user's call wherever they are raised: the engine's, and those of NumPy and Python about shapes, axes,
@@ -111,7 +114,9 @@ def shows_users_lines(function: F) -> F:
             raise
 
     # PERF: most special methods have one parameter, and passing it as it is takes half the time.
-    made = call_of_one if list(inspect.signature(function).parameters) == ["self"] else call
+    code = inspect.unwrap(function).__code__
+    takes_more = code.co_argcount > 1 or code.co_kwonlyargcount or code.co_flags & _TAKES_ANY
+    made = call if takes_more or code.co_varnames[:1] != ("self",) else call_of_one
     # Messages and tracebacks should name the function that the user called.
     made.__code__ = made.__code__.replace(co_name=function.__name__)
     return functools.wraps(function)(made)  # type: ignore[return-value]

@@ -18,6 +18,7 @@ import numpy as np
 from broadloom._core import Handle
 from broadloom._errors import Error, VectorizeError
 from broadloom._jit import JitFunction
+from broadloom._syntax import OPS
 from broadloom._vectorize_functions import function_of
 from broadloom._vectorize_source import Source
 from broadloom._vectorize_values import (
@@ -38,30 +39,6 @@ from broadloom._vectorize_values import (
     type_of,
     unary,
 )
-
-_BINARY = {
-    ast.Add: "add",
-    ast.Sub: "subtract",
-    ast.Mult: "multiply",
-    ast.Div: "divide",
-    ast.FloorDiv: "floor_divide",
-    ast.Mod: "remainder",
-    ast.Pow: "pow",
-    ast.BitAnd: "bitwise_and",
-    ast.BitOr: "bitwise_or",
-    ast.BitXor: "bitwise_xor",
-    ast.LShift: "bitwise_left_shift",
-    ast.RShift: "bitwise_right_shift",
-}
-_UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "bitwise_invert"}
-_COMPARED = {
-    ast.Lt: "less",
-    ast.LtE: "less_equal",
-    ast.Gt: "greater",
-    ast.GtE: "greater_equal",
-    ast.Eq: "equal",
-    ast.NotEq: "not_equal",
-}
 
 #: Advice for objects that are no functions of elements, by their names.
 _INSTEAD = {
@@ -212,14 +189,14 @@ class Expressions:
 
     def operated(self, op: ast.operator, x: Value, y: Value, path: Path) -> Value:
         """The value of an operator."""
-        if type(op) not in _BINARY:
+        if type(op) not in OPS:
             raise Refused("a matrix product", "write the sums of products")
-        return binary(_BINARY[type(op)], x, y, path.mask)
+        return binary(OPS[type(op)], x, y, path.mask)
 
     def _unary(self, node: ast.UnaryOp, path: Path) -> Value:
         x = self.value(node.operand, path)
         if not isinstance(node.op, ast.Not):
-            return unary(_UNARY[type(node.op)], x)
+            return unary(OPS[type(node.op)], x)
         test = truth(x)
         return Var(opposite(test)) if isinstance(test, Handle) else not test
 
@@ -238,8 +215,8 @@ class Expressions:
         return made if isinstance(made, bool) else Var(made)
 
     def _compared(self, op: ast.cmpop, left: Value, right: Value) -> Value:
-        if type(op) in _COMPARED:
-            return compare(_COMPARED[type(op)], left, right)
+        if type(op) in OPS:
+            return compare(OPS[type(op)], left, right)
         if isinstance(op, (ast.In, ast.NotIn)):
             raise Refused("`in`", "write `==` and `or`")
         raise Refused("`is`", "write `==`")

@@ -13,6 +13,7 @@ import numpy as np
 
 from broadloom import _core, _dtypes, _elementwise
 from broadloom._core import Handle
+from broadloom._division import truncated_remainder
 from broadloom._generated import elementwise, tables
 from broadloom._vectorize_values import (
     BOOL,
@@ -188,9 +189,7 @@ def _fmod(values: Sequence[Value], mask: Mask) -> Value:
         return made
     x, y = floating(values[0]), floating(values[1])
     kind = common(x, y)
-    a, b = cast(x, kind.dtype), cast(y, kind.dtype)
-    rest = apply("remainder", apply("abs", a), apply("abs", b))
-    return Var(apply("copysign", rest, a), kind.weak)
+    return Var(truncated_remainder(cast(x, kind.dtype), cast(y, kind.dtype)), kind.weak)
 
 
 def _times(function: Callable[..., Any], factor: float) -> Function:

@@ -8,7 +8,6 @@ numbers are Python's own.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -17,7 +16,9 @@ import numpy as np
 from broadloom import _core
 from broadloom._core import Handle
 from broadloom._division import quotient_and_remainder
+from broadloom._generated.tables import OPERATORS
 from broadloom._operators import Number, float_of
+from broadloom._syntax import PYTHON_FUNCTIONS
 
 
 class Refused(Exception):
@@ -234,29 +235,8 @@ def select(condition: Handle, a: Value, b: Value) -> Value:
 
 # Arithmetic.
 
-_PYTHON: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "divide": operator.truediv,
-    "floor_divide": operator.floordiv,
-    "remainder": operator.mod,
-    "pow": operator.pow,
-    "bitwise_and": operator.and_,
-    "bitwise_or": operator.or_,
-    "bitwise_xor": operator.xor,
-    "bitwise_left_shift": operator.lshift,
-    "bitwise_right_shift": operator.rshift,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-    "negative": operator.neg,
-    "positive": operator.pos,
-    "bitwise_invert": operator.invert,
-}
+#: Python's function for each function of the engine that is an operator.
+_PYTHON = {OPERATORS[name]: function for name, function in PYTHON_FUNCTIONS.items()}
 
 #: The largest exponent and count of bits for which operations on known integers are computed by Python.
 _MOST_BITS = 1024

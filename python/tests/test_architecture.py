@@ -31,6 +31,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_options",
         "_registry",
         "_structure",
+        "_syntax",
         "_tracing",
         "_tracebacks",
         "_ufuncs",
@@ -98,7 +99,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_generated.nullable",
         "_nullable",
         "_nullable_array",
-        "_nullable_operators",
         "_nullable_printing",
         "_nullable_protocols",
         "_nullable_reductions",
@@ -112,9 +112,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
 FOR_CLIENTS = {
     "broadloom._bounded",
     "broadloom._core",
+    "broadloom._division",
     "broadloom._generated.tables",
     "broadloom._options",
     "broadloom._registry",
+    "broadloom._syntax",
 }
 
 #: Packages that need not be installed, which may be imported within functions.

@@ -69,7 +69,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception]]] = {
     "item": (lambda: FLOATS.item(), ValueError),
     "a function": (lambda: bl.add(ROWS, FOUR), bl.ShapeError),
     "a function that NumPy lacks": (lambda: bl.fma(ROWS, FOUR, FLOATS), bl.ShapeError),
-    "a function with NumPy's arguments": (lambda: bl.sum(ROWS, 9), np.exceptions.AxisError),
+    "a function with NumPy's arguments": (lambda: bl.sum(ROWS, 9, where=True), np.exceptions.AxisError),
     "a function that computes": (lambda: bl.evaluate(FLOATS, out=np.ones(4)), ValueError),
     "an array of texts": (lambda: bl.asarray(np.array(["x"])), bl.DTypeError),
     "a creation function": (lambda: bl.zeros((-1,)), ValueError),

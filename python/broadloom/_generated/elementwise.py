@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from broadloom._array import Array, apply
 from broadloom._operators import Number
-from broadloom._signatures import take_numpys_arguments
+from broadloom._signatures import by_numpys, take_numpys_arguments
 
 __all__ = [
     "abs",
@@ -626,12 +626,14 @@ def remainder(x1: Array | Number, x2: Array | Number, /) -> Array:
     return apply("remainder", x1, x2)
 
 
-def round(x: Array, /) -> Array:
+def round(x: Array, /, decimals: int = 0) -> Array:
     """The nearest integral value, ties to even. Takes numbers, gives their dtype.
 
     >>> bl.round(bl.asarray([0.5, 1.5, 1.2]))
     Array([0., 2., 1.], dtype=float64)
     """
+    if decimals:
+        return by_numpys("round", x, decimals=decimals)
     return apply("round", x)
 
 

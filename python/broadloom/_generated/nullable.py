@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from broadloom._nullable_operators import NullableOperators
+from broadloom._operators import OverArrays
 from broadloom._tracebacks import methods_show_users_lines, shorten
 
 if TYPE_CHECKING:
@@ -16,10 +17,13 @@ if TYPE_CHECKING:
 
 
 @methods_show_users_lines
-class NullableMethods(NullableOperators):
+class NullableMethods(OverArrays):
     """Operators and reductions, each one call of a function of the engine."""
 
     __slots__ = ()
+
+    _operated: Callable[..., NullableArray]
+    _skipping: Callable[..., NullableArray]
 
     def __abs__(self, /) -> NullableArray:
         try:

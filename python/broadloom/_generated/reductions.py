@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from broadloom._array import Array
+from broadloom._operators import Number
 from broadloom._reductions import accumulated, added, moment, reduced
-from broadloom._signatures import take_numpys_arguments
+from broadloom._signatures import NO_VALUE, take_numpys_arguments
 
 if TYPE_CHECKING:
+    from numpy._globals import _NoValueType as NoValue
     from numpy.typing import DTypeLike
 
 __all__ = [
@@ -45,7 +47,14 @@ __all__ = [
 
 
 def sum(
-    x: Array, /, *, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False
+    x: Array,
+    /,
+    axis: int | tuple[int, ...] | None = None,
+    dtype: DTypeLike | None = None,
+    out: Array | np.ndarray | None = None,
+    keepdims: bool = False,
+    initial: Number | NoValue | None = NO_VALUE,
+    where: Array | np.ndarray | bool | NoValue = NO_VALUE,
 ) -> Array:
     """The sum. Integers are added as int64 or uint64, and wrap; floats in their own dtype. The sum of nothing is 0.
     Bools are counted, as int64. `dtype` is the dtype in which elements are added. Takes numbers, gives int64 or uint64
@@ -54,11 +63,18 @@ def sum(
     >>> bl.sum(bl.asarray([[1, 2], [3, 4]]), axis=0)
     Array([4, 6], dtype=int64)
     """
-    return added("sum", x, axis, dtype=dtype, keepdims=keepdims)
+    return added("sum", x, axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where)
 
 
 def prod(
-    x: Array, /, *, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False
+    x: Array,
+    /,
+    axis: int | tuple[int, ...] | None = None,
+    dtype: DTypeLike | None = None,
+    out: Array | np.ndarray | None = None,
+    keepdims: bool = False,
+    initial: Number | NoValue | None = NO_VALUE,
+    where: Array | np.ndarray | bool | NoValue = NO_VALUE,
 ) -> Array:
     """The product, with the dtypes of the sum. The product of nothing is 1. Takes numbers, gives int64 or uint64 for
     integers and their dtype for floats.
@@ -66,79 +82,110 @@ def prod(
     >>> bl.prod(bl.asarray([1, 2, 3, 4]))
     Array(24, dtype=int64)
     """
-    return added("prod", x, axis, dtype=dtype, keepdims=keepdims)
+    return added("prod", x, axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where)
 
 
-def max(x: Array, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
+def max(
+    x: Array,
+    /,
+    axis: int | tuple[int, ...] | None = None,
+    out: Array | np.ndarray | None = None,
+    keepdims: bool = False,
+    initial: Number | NoValue | None = NO_VALUE,
+    where: Array | np.ndarray | bool | NoValue = NO_VALUE,
+) -> Array:
     """The maximum, NaN if an element is NaN; −0 is less than +0. ValueError for a maximum of nothing. Takes numbers,
     gives their dtype.
 
     >>> bl.max(bl.asarray([[1, 5], [3, 4]]), axis=1)
     Array([5, 4], dtype=int64)
     """
-    return reduced("max", x, axis, keepdims=keepdims)
+    return reduced("max", x, axis, out=out, keepdims=keepdims, initial=initial, where=where)
 
 
-def min(x: Array, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
+def min(
+    x: Array,
+    /,
+    axis: int | tuple[int, ...] | None = None,
+    out: Array | np.ndarray | None = None,
+    keepdims: bool = False,
+    initial: Number | NoValue | None = NO_VALUE,
+    where: Array | np.ndarray | bool | NoValue = NO_VALUE,
+) -> Array:
     """The minimum, NaN if an element is NaN; −0 is less than +0. ValueError for a minimum of nothing. Takes numbers,
     gives their dtype.
 
     >>> bl.min(bl.asarray([[1, 5], [3, 4]]), axis=0, keepdims=True)
     Array([[1, 4]], dtype=int64)
     """
-    return reduced("min", x, axis, keepdims=keepdims)
+    return reduced("min", x, axis, out=out, keepdims=keepdims, initial=initial, where=where)
 
 
 def any(
     x: Array,
     /,
-    *,
     axis: int | tuple[int, ...] | None = None,
-    keepdims: bool = False,
     out: Array | np.ndarray | None = None,
+    keepdims: bool = False,
+    *,
+    where: Array | np.ndarray | bool | NoValue = NO_VALUE,
 ) -> Array:
     """Whether any element is true or not 0. NaN is not 0. `out` is as in `numpy.any`. Takes all dtypes, gives bool.
 
     >>> bl.any(bl.asarray([[0, 0], [0, 2]]), axis=1)
     Array([False,  True], dtype=bool)
     """
-    return reduced("any", x, axis, keepdims=keepdims, out=out)
+    return reduced("any", x, axis, out=out, keepdims=keepdims, where=where)
 
 
 def all(
     x: Array,
     /,
-    *,
     axis: int | tuple[int, ...] | None = None,
-    keepdims: bool = False,
     out: Array | np.ndarray | None = None,
+    keepdims: bool = False,
+    *,
+    where: Array | np.ndarray | bool | NoValue = NO_VALUE,
 ) -> Array:
     """Whether all elements are true or not 0. NaN is not 0. `out` is as in `numpy.all`. Takes all dtypes, gives bool.
 
     >>> bool(bl.all(bl.asarray([1.0, 2.0]) > 0))
     True
     """
-    return reduced("all", x, axis, keepdims=keepdims, out=out)
+    return reduced("all", x, axis, out=out, keepdims=keepdims, where=where)
 
 
-def mean(x: Array, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
+def mean(
+    x: Array,
+    /,
+    axis: int | tuple[int, ...] | None = None,
+    dtype: DTypeLike | None = None,
+    out: Array | np.ndarray | None = None,
+    keepdims: bool = False,
+    *,
+    where: Array | np.ndarray | bool | NoValue = NO_VALUE,
+) -> Array:
     """The sum, divided by the number of elements. NaN of nothing. Of integers and bools float64. Takes floats, gives
     their dtype.
 
     >>> bl.mean(bl.asarray([1.0, 2.0, 6.0]))
     Array(3., dtype=float64)
     """
-    return moment("mean", x, axis, keepdims=keepdims)
+    return moment("mean", x, axis, dtype=dtype, out=out, keepdims=keepdims, where=where)
 
 
 def var(
     x: Array,
     /,
-    *,
     axis: int | tuple[int, ...] | None = None,
-    correction: float = 0.0,
-    keepdims: bool = False,
+    dtype: DTypeLike | None = None,
+    out: Array | np.ndarray | None = None,
     ddof: float = 0.0,
+    keepdims: bool = False,
+    *,
+    where: Array | np.ndarray | bool | NoValue = NO_VALUE,
+    mean: Array | np.ndarray | NoValue = NO_VALUE,
+    correction: float = 0.0,
 ) -> Array:
     """The sum of the squared differences from the mean, divided by n - correction. NaN where n - correction is not
     positive. `ddof` is NumPy's name of `correction`. Dtypes are those of `mean`. Takes floats, gives their dtype.
@@ -146,17 +193,32 @@ def var(
     >>> bl.var(bl.asarray([1.0, 2.0, 3.0]), correction=1)
     Array(1., dtype=float64)
     """
-    return moment("var", x, axis, correction=correction, keepdims=keepdims, ddof=ddof)
+    return moment(
+        "var",
+        x,
+        axis,
+        dtype=dtype,
+        out=out,
+        ddof=ddof,
+        keepdims=keepdims,
+        where=where,
+        mean=mean,
+        correction=correction,
+    )
 
 
 def std(
     x: Array,
     /,
-    *,
     axis: int | tuple[int, ...] | None = None,
-    correction: float = 0.0,
-    keepdims: bool = False,
+    dtype: DTypeLike | None = None,
+    out: Array | np.ndarray | None = None,
     ddof: float = 0.0,
+    keepdims: bool = False,
+    *,
+    where: Array | np.ndarray | bool | NoValue = NO_VALUE,
+    mean: Array | np.ndarray | NoValue = NO_VALUE,
+    correction: float = 0.0,
 ) -> Array:
     """The square root of the variance. `ddof` is NumPy's name of `correction`. Dtypes are those of `mean`. Takes
     floats, gives their dtype.
@@ -164,30 +226,45 @@ def std(
     >>> bl.std(bl.asarray([[0.0, 4.0], [3.0, 3.0]]), axis=1)
     Array([2., 0.], dtype=float64)
     """
-    return moment("std", x, axis, correction=correction, keepdims=keepdims, ddof=ddof)
+    return moment(
+        "std",
+        x,
+        axis,
+        dtype=dtype,
+        out=out,
+        ddof=ddof,
+        keepdims=keepdims,
+        where=where,
+        mean=mean,
+        correction=correction,
+    )
 
 
-def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+def argmax(
+    x: Array, /, axis: int | None = None, out: Array | np.ndarray | None = None, *, keepdims: bool = False
+) -> Array:
     """The index of the maximum: the first of equals, the first NaN before all numbers. Without an axis, the index is
     that in row-major order. ValueError for a maximum of nothing. Takes numbers, gives int64.
 
     >>> bl.argmax(bl.asarray([[1, 5], [3, 4]]), axis=1)
     Array([1, 1], dtype=int64)
     """
-    return reduced("argmax", x, axis, keepdims=keepdims)
+    return reduced("argmax", x, axis, out=out, keepdims=keepdims)
 
 
-def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+def argmin(
+    x: Array, /, axis: int | None = None, out: Array | np.ndarray | None = None, *, keepdims: bool = False
+) -> Array:
     """The index of the minimum: the first of equals, the first NaN before all numbers. Without an axis, the index is
     that in row-major order. ValueError for a minimum of nothing. Takes numbers, gives int64.
 
     >>> bl.argmin(bl.asarray([3.0, 1.0, 1.0]))
     Array(1, dtype=int64)
     """
-    return reduced("argmin", x, axis, keepdims=keepdims)
+    return reduced("argmin", x, axis, out=out, keepdims=keepdims)
 
 
-def count_nonzero(x: Array, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
+def count_nonzero(x: Array, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Array:
     """How many elements are true or not 0; NaNs are counted. Takes all dtypes, gives int64.
 
     >>> bl.count_nonzero(bl.asarray([[0, 7], [8, 9]]), axis=0)
@@ -197,7 +274,14 @@ def count_nonzero(x: Array, /, *, axis: int | tuple[int, ...] | None = None, kee
 
 
 def nansum(
-    x: Array, /, *, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False
+    x: Array,
+    /,
+    axis: int | tuple[int, ...] | None = None,
+    dtype: DTypeLike | None = None,
+    out: Array | np.ndarray | None = None,
+    keepdims: bool = False,
+    initial: Number | NoValue | None = NO_VALUE,
+    where: Array | np.ndarray | bool | NoValue = NO_VALUE,
 ) -> Array:
     """The sum of the elements that are not NaN. Takes numbers, gives int64 or uint64 for integers and their dtype for
     floats. Not in the standard.
@@ -205,11 +289,18 @@ def nansum(
     >>> bl.nansum(bl.asarray([1.0, bl.nan, 2.0]))
     Array(3., dtype=float64)
     """
-    return added("nansum", x, axis, dtype=dtype, keepdims=keepdims)
+    return added("nansum", x, axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where)
 
 
 def nanprod(
-    x: Array, /, *, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False
+    x: Array,
+    /,
+    axis: int | tuple[int, ...] | None = None,
+    dtype: DTypeLike | None = None,
+    out: Array | np.ndarray | None = None,
+    keepdims: bool = False,
+    initial: Number | NoValue | None = NO_VALUE,
+    where: Array | np.ndarray | bool | NoValue = NO_VALUE,
 ) -> Array:
     """The product of the elements that are not NaN. Takes numbers, gives int64 or uint64 for integers and their dtype
     for floats. Not in the standard.
@@ -217,31 +308,54 @@ def nanprod(
     >>> bl.nanprod(bl.asarray([3.0, bl.nan, 2.0]))
     Array(6., dtype=float64)
     """
-    return added("nanprod", x, axis, dtype=dtype, keepdims=keepdims)
+    return added("nanprod", x, axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where)
 
 
-def nanmax(x: Array, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
+def nanmax(
+    x: Array,
+    /,
+    axis: int | tuple[int, ...] | None = None,
+    out: Array | np.ndarray | None = None,
+    keepdims: bool = False,
+    initial: Number | NoValue | None = NO_VALUE,
+    where: Array | np.ndarray | bool | NoValue = NO_VALUE,
+) -> Array:
     """The maximum of the elements that are not NaN; NaN if there are none. Takes numbers, gives their dtype. Not in the
     standard.
 
     >>> bl.nanmax(bl.asarray([1.0, bl.nan, 2.0]))
     Array(2., dtype=float64)
     """
-    return reduced("nanmax", x, axis, keepdims=keepdims)
+    return reduced("nanmax", x, axis, out=out, keepdims=keepdims, initial=initial, where=where)
 
 
-def nanmin(x: Array, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
+def nanmin(
+    x: Array,
+    /,
+    axis: int | tuple[int, ...] | None = None,
+    out: Array | np.ndarray | None = None,
+    keepdims: bool = False,
+    initial: Number | NoValue | None = NO_VALUE,
+    where: Array | np.ndarray | bool | NoValue = NO_VALUE,
+) -> Array:
     """The minimum of the elements that are not NaN; NaN if there are none. Takes numbers, gives their dtype. Not in the
     standard.
 
     >>> bl.nanmin(bl.asarray([1.0, bl.nan, 2.0]))
     Array(1., dtype=float64)
     """
-    return reduced("nanmin", x, axis, keepdims=keepdims)
+    return reduced("nanmin", x, axis, out=out, keepdims=keepdims, initial=initial, where=where)
 
 
 def nanmean(
-    x: Array, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, dtype: DTypeLike | None = None
+    x: Array,
+    /,
+    axis: int | tuple[int, ...] | None = None,
+    dtype: DTypeLike | None = None,
+    out: Array | np.ndarray | None = None,
+    keepdims: bool = False,
+    *,
+    where: Array | np.ndarray | bool | NoValue = NO_VALUE,
 ) -> Array:
     """The mean of the elements that are not NaN; NaN if there are none. Elements are converted to `dtype` first. Takes
     floats, gives their dtype. Not in the standard.
@@ -249,18 +363,21 @@ def nanmean(
     >>> bl.nanmean(bl.asarray([1.0, bl.nan, 2.0]))
     Array(1.5, dtype=float64)
     """
-    return moment("nanmean", x, axis, keepdims=keepdims, dtype=dtype)
+    return moment("nanmean", x, axis, dtype=dtype, out=out, keepdims=keepdims, where=where)
 
 
 def nanvar(
     x: Array,
     /,
-    *,
     axis: int | tuple[int, ...] | None = None,
-    correction: float = 0.0,
-    keepdims: bool = False,
     dtype: DTypeLike | None = None,
+    out: Array | np.ndarray | None = None,
     ddof: float = 0.0,
+    keepdims: bool = False,
+    *,
+    where: Array | np.ndarray | bool | NoValue = NO_VALUE,
+    mean: Array | np.ndarray | NoValue = NO_VALUE,
+    correction: float = 0.0,
 ) -> Array:
     """The variance of the elements that are not NaN. Elements are converted to `dtype` first. `ddof` is NumPy's name of
     `correction`. Takes floats, gives their dtype. Not in the standard.
@@ -268,18 +385,32 @@ def nanvar(
     >>> bl.nanvar(bl.asarray([1.0, bl.nan, 3.0]))
     Array(1., dtype=float64)
     """
-    return moment("nanvar", x, axis, correction=correction, keepdims=keepdims, dtype=dtype, ddof=ddof)
+    return moment(
+        "nanvar",
+        x,
+        axis,
+        dtype=dtype,
+        out=out,
+        ddof=ddof,
+        keepdims=keepdims,
+        where=where,
+        mean=mean,
+        correction=correction,
+    )
 
 
 def nanstd(
     x: Array,
     /,
-    *,
     axis: int | tuple[int, ...] | None = None,
-    correction: float = 0.0,
-    keepdims: bool = False,
     dtype: DTypeLike | None = None,
+    out: Array | np.ndarray | None = None,
     ddof: float = 0.0,
+    keepdims: bool = False,
+    *,
+    where: Array | np.ndarray | bool | NoValue = NO_VALUE,
+    mean: Array | np.ndarray | NoValue = NO_VALUE,
+    correction: float = 0.0,
 ) -> Array:
     """The standard deviation of the elements that are not NaN. Elements are converted to `dtype` first. `ddof` is
     NumPy's name of `correction`. Takes floats, gives their dtype. Not in the standard.
@@ -287,7 +418,18 @@ def nanstd(
     >>> bl.nanstd(bl.asarray([1.0, bl.nan, 5.0]))
     Array(2., dtype=float64)
     """
-    return moment("nanstd", x, axis, correction=correction, keepdims=keepdims, dtype=dtype, ddof=ddof)
+    return moment(
+        "nanstd",
+        x,
+        axis,
+        dtype=dtype,
+        out=out,
+        ddof=ddof,
+        keepdims=keepdims,
+        where=where,
+        mean=mean,
+        correction=correction,
+    )
 
 
 def cumulative_sum(

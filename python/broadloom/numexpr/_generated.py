@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,9 +16,7 @@ class NodeOperators:
 
     __slots__ = ()
 
-    def _operated(self, name: str, *operands: object) -> ExpressionNode:
-        """Applies the operator of Python with this name."""
-        raise NotImplementedError
+    _operated: Callable[..., ExpressionNode]
 
     def __neg__(self, /) -> ExpressionNode:
         return self._operated("neg", self)

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator
-from keyword import iskeyword
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
 
 from broadloom import LimitError
-from broadloom._generated.tables import OPERATORS
 from broadloom._registry import found
+from broadloom._syntax import PYTHON_FUNCTIONS
 from broadloom.numexpr import _kinds
 from broadloom.numexpr._functions import FUNCTIONS, REDUCTIONS, UNSUPPORTED
 from broadloom.numexpr._generated import NodeOperators
@@ -37,9 +36,7 @@ def _inverted(value: Any) -> Any:
 
 
 #: Python's function for each operator, by its name in messages, which is `div` for true division.
-_PYTHON: Final[dict[str, Callable[..., Any]]] = {
-    name: getattr(operator, f"{name}_" if iskeyword(name) else name) for name in OPERATORS if name != "truediv"
-} | {"div": operator.truediv, "invert": _inverted}
+_PYTHON: Final = PYTHON_FUNCTIONS | {"div": operator.truediv, "invert": _inverted}
 
 
 class ExpressionNode(NodeOperators):

@@ -12,6 +12,7 @@ import re
 from typing import Any, Final
 
 from broadloom import LimitError
+from broadloom._syntax import NAMES
 from broadloom.numexpr import _nodes
 from broadloom.numexpr._functions import FUNCTIONS, REDUCTIONS, UNSUPPORTED
 from broadloom.numexpr._nodes import BOOLEAN, ConstantNode, ExpressionNode, VariableNode
@@ -19,28 +20,8 @@ from broadloom.numexpr._nodes import BOOLEAN, ConstantNode, ExpressionNode, Vari
 #: The maximum length of a text, in characters.
 MAX_LENGTH: Final = 100_000
 
-_OPERATORS: Final[dict[type[ast.AST], str]] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.Div: "div",
-    ast.FloorDiv: "floordiv",
-    ast.Mod: "mod",
-    ast.Pow: "pow",
-    ast.LShift: "lshift",
-    ast.RShift: "rshift",
-    ast.BitAnd: "and",
-    ast.BitOr: "or",
-    ast.BitXor: "xor",
-    ast.Gt: "gt",
-    ast.GtE: "ge",
-    ast.Lt: "lt",
-    ast.LtE: "le",
-    ast.Eq: "eq",
-    ast.NotEq: "ne",
-    ast.USub: "neg",
-    ast.Invert: "invert",
-}
+#: The names of operators in messages, by the nodes of a syntax tree.
+_OPERATORS: Final = NAMES | {ast.Div: "div"}
 
 _QUOTED = re.compile(r"'[^']*'")
 _FORBIDDEN = re.compile(

@@ -15,6 +15,7 @@ import numpy as np
 
 from broadloom import _core
 from broadloom._core import Handle
+from broadloom._division import truncated_remainder
 from broadloom._generated.tables import OPERATORS
 from broadloom._registry import registered
 from broadloom.numexpr import _kinds
@@ -198,22 +199,13 @@ def _function(name: str, operands: list[Value]) -> Value:
                 raise no_operation("ones_like", kind, kind)
             return Value(kind, _filled(_handle(operands[0], operands[0].kind), is_one).astype(DTYPES[kind]))
         case "(fmod)":
-            return _fmod(kind, _as(operands[0], kind), _as(operands[1], kind))
+            return Value(kind, truncated_remainder(_handle(operands[0], kind), _handle(operands[1], kind)))
     return _whole(kind, function.op, *(_as(operand, kind) for operand in operands))
 
 
 def _filled(like: Handle, one: bool) -> Handle:
     """Whether the elements are one or zero, as bools, for ones or zeros in the shape of a handle."""
     return _core.apply("logical_or" if one else "logical_and", like.astype(DTYPES["bool"]), one)
-
-
-def _fmod(kind: Kind, x1: Handle | bool | int | float, x2: Handle | bool | int | float) -> Value:
-    """The remainder with the sign of x1. It is computed from the magnitudes, whose remainder is exact and has no sign
-    to consider."""
-    first = x1 if isinstance(x1, Handle) else Handle.full([], x1, DTYPES[kind])
-    second = x2 if isinstance(x2, Handle) else Handle.full([], x2, DTYPES[kind])
-    rest = _core.apply("remainder", _core.apply("abs", first), _core.apply("abs", second))
-    return Value(kind, _core.apply("copysign", rest, first))
 
 
 def _reduction(name: str, of: Value, axis: int | None) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from onnx import AttributeProto, NodeProto, helper
@@ -24,18 +24,18 @@ def value_of(attribute: AttributeProto) -> Any:
 
 
 class Values:
-    """A cache of attribute values, since a function that is called often has the same attributes at each call."""
+    """A cache of what messages of a model contain, since a function that is called often has the same ones at each call."""
 
-    def __init__(self) -> None:
-        """Creates an empty cache."""
+    def __init__(self, read: Callable[[Any], Any]) -> None:
+        self._read = read
         # The message is stored with its value, so that its id is not reused by another message.
-        self._made: dict[int, tuple[AttributeProto, Any]] = {}
+        self._made: dict[int, tuple[Any, Any]] = {}
 
-    def of(self, attribute: AttributeProto) -> Any:
-        """The value of an attribute."""
-        made = self._made.get(id(attribute))
+    def of(self, message: Any) -> Any:
+        """The value of a message."""
+        made = self._made.get(id(message))
         if made is None:
-            made = self._made[id(attribute)] = (attribute, value_of(attribute))
+            made = self._made[id(message)] = (message, self._read(message))
         return made[1]
 
 

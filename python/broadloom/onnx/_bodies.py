@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from onnx import GraphProto, TensorProto, numpy_helper
 
+from broadloom.onnx._attributes import Values
 from broadloom.onnx._errors import InvalidModelError, Unsupported
 from broadloom.onnx._graph import Input, Node, Program, program
 from broadloom.onnx._scopes import Scope
@@ -42,22 +43,6 @@ class Open:
     carried: int = 0
     first: int = 0
     bodies: list[Body] = field(default_factory=list)
-
-
-class Weights:
-    """A cache of the values of initializers in bodies, since a function that is called often has the same ones."""
-
-    def __init__(self) -> None:
-        """Creates an empty cache."""
-        # The message is stored with its values, so that its id is not reused by another message.
-        self._made: dict[int, tuple[TensorProto, np.ndarray]] = {}
-
-    def of(self, weight: TensorProto) -> np.ndarray:
-        """The values of an initializer."""
-        made = self._made.get(id(weight))
-        if made is None:
-            made = self._made[id(weight)] = (weight, values_of(weight))
-        return made[1]
 
 
 def values_of(weight: TensorProto) -> np.ndarray:
@@ -95,7 +80,7 @@ def graphs_of(node: Node) -> dict[str, GraphProto]:
     return {name: node.attributes[name] for name in names}
 
 
-def enter(one: Open, name: str, graph: GraphProto, number: int, types: Types, weights: Weights) -> list[Unsupported]:
+def enter(one: Open, name: str, graph: GraphProto, number: int, types: Types, weights: Values) -> list[Unsupported]:
     """Opens the scope of a body, and defines its inputs and constants. Returns the types that are not supported."""
     node, outer = one.node, one.scope
     scope = Scope(

@@ -100,7 +100,7 @@ def _eye_like(call: Call, x: Handle) -> Handle:
     shape = extents(x)
     if len(shape) != 2:
         raise ValueError(f"the shape of a matrix is asked for, and there is {shape}")
-    return eye(*shape, k=call.attribute("k", 0), dtype=call.result_dtype())._handle
+    return eye(shape[0], shape[1], k=call.attribute("k", 0), dtype=call.result_dtype())._handle
 
 
 def _type_of_eye(node: Node, types: Sequence[str | None]) -> list[str | None]:

@@ -32,7 +32,6 @@ class Run:
     """One run of a model: its options, the iterations of all its loops so far, and the time at which it has to end."""
 
     def __init__(self, options: Mapping[str, Any], max_iterations: int = MAX_ITERATIONS) -> None:
-        """A run that begins now."""
         self.options = options
         self.most = max_iterations
         self._iterations = 0

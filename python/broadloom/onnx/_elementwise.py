@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from broadloom._core import Handle
+from broadloom._division import truncated_remainder
 from broadloom.onnx._graph import Node
 from broadloom.onnx._literals import BOOL, FLOAT64, INT64, apply, as_float, back, like, literal, select
 from broadloom.onnx._row import Call, Row
@@ -81,8 +82,7 @@ def _mod(call: Call, x: Handle, y: Handle) -> Handle:
     if not call.attribute("fmod", 0):
         return apply("remainder", x, y)
     if x.dtype.kind == "f":
-        # For non-negative operands, the remainder equals C's fmod, which is exact.
-        return apply("copysign", apply("remainder", apply("abs", x), apply("abs", y)), x)
+        return truncated_remainder(x, y)
     rest = apply("remainder", x, y)
     if x.dtype.kind == "u":
         return rest

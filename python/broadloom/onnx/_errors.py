@@ -53,7 +53,6 @@ class UnsupportedModelError(NotImplementedError):
     __module__ = "broadloom.onnx"
 
     def __init__(self, findings: Sequence[Unsupported]) -> None:
-        """An error that lists these findings."""
         self.findings = tuple(dict.fromkeys(findings))
         shown = "\n".join(f"- {finding}" for finding in self.findings[:50])
         rest = f"\n… and {len(self.findings) - 50} more" if len(self.findings) > 50 else ""
@@ -75,5 +74,4 @@ class InvalidModelError(ValueError):
     __module__ = "broadloom.onnx"
 
     def __init__(self, message: str) -> None:
-        """An error with this message."""
         super().__init__(printable(message))

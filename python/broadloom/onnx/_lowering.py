@@ -10,13 +10,13 @@ memory once. A body of `If`, `Loop` or `Scan` is lowered in a scope of its own, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from onnx import AttributeProto, FunctionProto, NodeProto, defs
 
 from broadloom import LimitError
 from broadloom.onnx import _bodies, _calls
-from broadloom.onnx._attributes import Attributes, Values, by_name, resolved, with_attributes
+from broadloom.onnx._attributes import Attributes, Values, by_name, resolved, value_of, with_attributes
 from broadloom.onnx._calls import domain_of, functions_by_key, key_of, name_of
 from broadloom.onnx._errors import InvalidModelError, Unsupported
 from broadloom.onnx._graph import Node
@@ -26,18 +26,35 @@ from broadloom.onnx._table import CONTROL, TABLE
 from broadloom.onnx._types import DTYPES
 
 
+@dataclass(frozen=True)
+class Site:
+    """A node that is being lowered: its message and scope, its attributes, its values by the program's names, and the types
+    of its inputs."""
+
+    proto: NodeProto
+    scope: Scope
+    attributes: Attributes
+    inputs: list[str]
+    outputs: list[str]
+    types: list[str | None]
+
+    @property
+    def node(self) -> str:
+        """The name of the graph's node: the node itself, or the one whose function is being expanded."""
+        return self.scope.node if self.scope.within else self.proto.name
+
+
 class Lowering:
     """A program under construction: `nodes` in order, the `types` of all values, and `findings`."""
 
     def __init__(self, types: Mapping[str, str], functions: Iterable[FunctionProto] = ()) -> None:
-        """A program that starts with these values, and the functions of its model."""
         self.nodes: list[Node] = []
         self.types: dict[str, str | None] = dict(types)
         self.findings: list[Unsupported] = []
         self._functions = functions_by_key(functions)
-        self._values = Values()
+        self._values = Values(value_of)
         self._expanded = 0
-        self._weights = _bodies.Weights()
+        self._weights = Values(_bodies.values_of)
         #: Nodes to be lowered, and operators that are complete once the nodes of their bodies are lowered.
         self._stack: list[tuple[NodeProto, Scope] | _bodies.Open] = []
         self._seen = 0
@@ -67,98 +84,83 @@ class Lowering:
         attributes = resolved(proto, scope.attributes)
         inputs = [scope.value(name) for name in proto.input]
         outputs = [scope.define(name) for name in proto.output]
-        place = scope.node if scope.within else proto.name
+        types = [self.types.get(name) if name else None for name in inputs]
+        site = Site(proto, scope, attributes, inputs, outputs, types)
         for name in inputs:
             if name and name not in self.types:
                 raise InvalidModelError(
-                    f"{proto.op_type} (node `{place}`): nothing before it defines its input `{name}`: it is missing, or part of a cycle"
+                    f"{proto.op_type} (node `{site.node}`): nothing before it defines its input `{name}`: it is missing, or part of a cycle"
                 )
         for name in outputs:
             if name and name in self.types:
-                raise InvalidModelError(f"{proto.op_type} (node `{place}`): `{name}` is defined twice")
-        types = [self.types[name] if name else None for name in inputs]
+                raise InvalidModelError(f"{proto.op_type} (node `{site.node}`): `{name}` is defined twice")
         key = key_of(proto)
         function = None if scope.is_shipped else self._functions.get(key)
         if function is not None:
-            self._expand(function, proto, scope, inputs, outputs, name_of(key), attributes)
-            return
-        self._operator(proto, scope, attributes, inputs, outputs, types)
+            self._expand(function, site, name_of(key))
+        else:
+            self._operator(site)
 
-    def _find(self, proto: NodeProto, scope: Scope, reason: str, version: int | None, outputs: Sequence[str]) -> None:
-        place = scope.node if scope.within else proto.name
-        found = Unsupported(proto.op_type, reason, domain_of(proto), version, place, scope.within, scope.path)
+    def _find(self, site: Site, reason: str, version: int | None, is_skipped: bool = True) -> None:
+        """Adds a finding. The results of a node that is skipped have no type."""
+        proto, scope = site.proto, site.scope
+        found = Unsupported(proto.op_type, reason, domain_of(proto), version, site.node, scope.within, scope.path)
         self.findings.append(found)
-        for name in outputs:
+        for name in site.outputs if is_skipped else ():
             if name:
                 self.types.setdefault(name, None)
 
-    def _operator(
-        self,
-        proto: NodeProto,
-        scope: Scope,
-        attributes: Attributes,
-        inputs: list[str],
-        outputs: list[str],
-        types: list[str | None],
-    ) -> None:
-        domain = domain_of(proto)
+    def _operator(self, site: Site) -> None:
+        proto, scope, types, domain = site.proto, site.scope, site.types, domain_of(site.proto)
         if domain not in scope.opsets:
             raise InvalidModelError(f"{proto.op_type} (node `{proto.name}`): the model imports no opset of `{domain}`")
         opset = scope.opsets[domain]
         schema = schema_of(proto.op_type, opset, domain)
         if schema is None:
-            self._find(proto, scope, "there is no such operator, and no function of this name", opset, outputs)
+            self._find(site, "there is no such operator, and no function of this name", opset)
             return
         version = schema.version
         if schema.is_deprecated:
-            self._find(proto, scope, f"opset {opset} has it no more", version, outputs)
+            self._find(site, f"opset {opset} has it no more", version)
             return
         if domain == "" and proto.op_type in CONTROL:
-            self._open(proto, scope, schema, attributes, inputs, outputs, types)
+            self._open(site, schema)
             return
         row = TABLE.get(proto.op_type) if domain == "" else None
         if row is None:
-            body = schema.body(with_attributes(proto, attributes), opset, types)
+            body = schema.body(with_attributes(proto, site.attributes), opset, types)
             if body is None:
-                self._find(proto, scope, "the operator is not supported", version, outputs)
+                self._find(site, "the operator is not supported", version)
             else:
-                self._expand(body, proto, scope, inputs, outputs, proto.op_type, attributes, schema.defaults())
+                self._expand(body, site, proto.op_type, schema.defaults())
             return
-        node = self._node(proto, scope, schema, attributes, inputs, outputs)
+        node = self._node(site, schema)
         refusal = row.refuses(node) if row.refuses is not None else None
         if refusal is not None:
-            self._find(proto, scope, refusal, version, outputs)
+            self._find(site, refusal, version)
             return
         bound = schema.bound(node, types)
         made = schema.results(node, bound, row.gives(node, types) if row.gives is not None else ())
-        self._check_types(proto, scope, version, [*types, *made])
+        self._check_types(site, version, [*types, *made])
         self._add(replace(node, types=tuple(made)), scope)
 
-    def _node(
-        self,
-        proto: NodeProto,
-        scope: Scope,
-        schema: Schema,
-        attributes: Attributes,
-        inputs: list[str],
-        outputs: list[str],
-    ) -> Node:
+    def _node(self, site: Site, schema: Schema) -> Node:
         return Node(
-            proto.op_type,
-            proto.name if not scope.within else scope.node,
+            site.proto.op_type,
+            site.node,
             schema.version,
-            schema.attributes_of(proto, attributes, self._values),
-            tuple(inputs),
-            tuple(outputs),
-            within=scope.within,
-            domain=domain_of(proto),
-            path=scope.path,
+            schema.attributes_of(site.proto, site.attributes, self._values),
+            tuple(site.inputs),
+            tuple(site.outputs),
+            within=site.scope.within,
+            domain=domain_of(site.proto),
+            path=site.scope.path,
         )
 
-    def _check_types(self, proto: NodeProto, scope: Scope, version: int, types: Sequence[str | None]) -> None:
+    def _check_types(self, site: Site, version: int, types: Sequence[str | None]) -> None:
         foreign = sorted({kind for kind in types if kind is not None and kind not in DTYPES})
         if foreign:
-            self._find(proto, scope, f"the type {', '.join(foreign)} is not supported", version, ())
+            self._find(site, f"the type {', '.join(foreign)} is not supported", version, is_skipped=False)
 
     def _add(self, node: Node, scope: Scope) -> None:
         """Adds a node to the program or body that is being lowered, and defines its results."""
@@ -167,26 +169,15 @@ class Lowering:
                 self.types[name] = kind
         scope.nodes.append(node)
 
-    def _open(
-        self,
-        proto: NodeProto,
-        scope: Scope,
-        schema: Schema,
-        attributes: Attributes,
-        inputs: list[str],
-        outputs: list[str],
-        types: list[str | None],
-    ) -> None:
+    def _open(self, site: Site, schema: Schema) -> None:
         """Puts the nodes of an operator's bodies on the stack, above the operator itself."""
-        if any(entry.ref_attr_name and entry.type == AttributeProto.GRAPH for entry in proto.attribute):
-            self._find(
-                proto, scope, "its body is an attribute of a function, which is not supported", schema.version, outputs
-            )
+        if any(entry.ref_attr_name and entry.type == AttributeProto.GRAPH for entry in site.proto.attribute):
+            self._find(site, "its body is an attribute of a function, which is not supported", schema.version)
             return
-        node = self._node(proto, scope, schema, attributes, inputs, outputs)
-        schema.bound(node, types)
-        self._check_types(proto, scope, schema.version, types)
-        one = _bodies.opened(node, scope, types)
+        node = self._node(site, schema)
+        schema.bound(node, site.types)
+        self._check_types(site, schema.version, site.types)
+        one = _bodies.opened(node, site.scope, site.types)
         self._stack.append(one)
         for name, graph in _bodies.graphs_of(node).items():
             self._expanded += 1
@@ -194,31 +185,22 @@ class Lowering:
         for body in reversed(one.bodies):
             self._stack.extend((within, body.scope) for within in reversed(body.graph.node))
 
-    def _expand(
-        self,
-        function: FunctionProto,
-        proto: NodeProto,
-        scope: Scope,
-        inputs: list[str],
-        outputs: list[str],
-        name: str,
-        attributes: Attributes,
-        defaults: Attributes | None = None,
-    ) -> None:
-        """Replaces the call of a function, which has these values and attributes, by the function's nodes. `defaults`
-        are the defaults of an operator's attributes, for a body shipped with ONNX."""
+    def _expand(self, function: FunctionProto, site: Site, name: str, defaults: Attributes | None = None) -> None:
+        """Replaces a call of a function by the function's nodes. `defaults` are the defaults of an operator's attributes,
+        for a body shipped with ONNX."""
+        proto, scope = site.proto, site.scope
         if len(proto.input) > len(function.input) or len(proto.output) > len(function.output):
             raise InvalidModelError(
                 f"{name} (node `{proto.name}`): {len(proto.input)} inputs, {len(proto.output)} outputs"
             )
         self._expanded += 1
         names = {formal: "" for formal in function.input}
-        names |= dict(zip(function.input, inputs))
+        names |= dict(zip(function.input, site.inputs))
         formals = set(function.input)
-        for formal, actual in zip(function.output, outputs):
+        for formal, actual in zip(function.output, site.outputs):
             if actual and formal not in formals:
                 names[formal] = actual
-        given = {**(defaults or {}), **by_name(function.attribute_proto), **attributes}
+        given = {**(defaults or {}), **by_name(function.attribute_proto), **site.attributes}
         opsets = {opset.domain if opset.domain != "ai.onnx" else "": opset.version for opset in function.opset_import}
         if defaults is not None:
             # A body shipped with ONNX may omit its opset.
@@ -229,13 +211,13 @@ class Lowering:
             given,
             f"{name}#{self._expanded}/",
             scope.within or name,
-            scope.node if scope.within else proto.name,
+            site.node,
             defaults is not None,
             nodes=scope.nodes,
             path=scope.path,
         )
         # A result that is directly an input becomes a copy of it.
-        for formal, actual in zip(function.output, outputs):
+        for formal, actual in zip(function.output, site.outputs):
             if actual and formal in formals:
                 copy = NodeProto(op_type="Identity", input=[formal], output=[f"#{formal}"])
                 inner.names = inner.names or {}

@@ -33,10 +33,9 @@ MAX_KEPT_BYTES = 1 << 16
 
 
 class ValuesNeeded(Exception):
-    """Raised if a plan requires the values of these inputs."""
+    """Raised if a plan requires the values of the inputs with these names."""
 
     def __init__(self, names: frozenset[str]) -> None:
-        """`names` are the names of the inputs."""
         super().__init__()
         self.names = names
 
@@ -119,7 +118,6 @@ class Tracer:
     def __init__(
         self, program: Program, shapes: Mapping[str, tuple[int, ...]], known: Mapping[str, np.ndarray], options: Options
     ) -> None:
-        """A tracer of a program for arguments of these shapes, some of whose values are known."""
         self._program = program
         self._options = options
         self._handles: dict[str, Handle] = {}

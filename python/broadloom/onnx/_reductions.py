@@ -39,12 +39,19 @@ def _total(call: Call, x: Handle, axes: list[int], name: str = "sum") -> Handle:
     return _reduced(call, name, x, axes, x.dtype if x.dtype.kind in "iu" else None)
 
 
-def _sum(call: Call, x: Handle, _: Handle | None = None) -> Handle:
-    return _total(call, x, axes_of(call, x))
+def _added(name: str) -> Callable[..., Handle]:
+    return lambda call, x, _=None: _total(call, x, axes_of(call, x), name)
 
 
-def _prod(call: Call, x: Handle, _: Handle | None = None) -> Handle:
-    return _total(call, x, axes_of(call, x), "prod")
+def _composed(inner: str | None, outer: str | None = None, wraps: bool = False) -> Callable[..., Handle]:
+    """A sum of a function of the elements, or a function of such a sum. It is computed in floats, unless integers wrap."""
+
+    def build(call: Call, x: Handle, _: Handle | None = None) -> Handle:
+        wide = x if wraps and x.dtype.kind != "f" else as_float(x)
+        total = _total(call, wide if inner is None else apply(inner, wide), axes_of(call, x))
+        return back(total if outer is None else apply(outer, total), x)
+
+    return build
 
 
 def _mean(call: Call, x: Handle, _: Handle | None = None) -> Handle:
@@ -55,25 +62,6 @@ def _mean(call: Call, x: Handle, _: Handle | None = None) -> Handle:
     wide = x.astype(np.dtype("i8" if x.dtype.kind == "i" else "u8"))
     count = int(np.prod([x.shape[axis] or 0 for axis in axes], dtype=np.int64))
     return back(apply("trunc_divide", _total(call, wide, axes), like(wide, max(count, 1))), x)
-
-
-def _l1(call: Call, x: Handle, _: Handle | None = None) -> Handle:
-    wide = as_float(x) if x.dtype.kind == "f" else x
-    return back(_total(call, apply("abs", wide), axes_of(call, x)), x)
-
-
-def _l2(call: Call, x: Handle, _: Handle | None = None) -> Handle:
-    wide = as_float(x)
-    return back(apply("sqrt", _total(call, apply("square", wide), axes_of(call, x))), x)
-
-
-def _sum_square(call: Call, x: Handle, _: Handle | None = None) -> Handle:
-    wide = as_float(x) if x.dtype.kind == "f" else x
-    return back(_total(call, apply("square", wide), axes_of(call, x)), x)
-
-
-def _log_sum(call: Call, x: Handle, _: Handle | None = None) -> Handle:
-    return back(apply("log", _total(call, as_float(x), axes_of(call, x))), x)
 
 
 def _log_sum_exp(call: Call, x: Handle, _: Handle | None = None) -> Handle:
@@ -152,14 +140,14 @@ ROWS = (
     Row("ArgMin", _index("argmin"), note="the first NaN before all numbers"),
     Row("CumProd", _cumulative("cumulative_prod"), reads=(1,)),
     Row("CumSum", _cumulative("cumulative_sum"), reads=(1,)),
-    Row("ReduceL1", _l1, reads=(1,)),
-    Row("ReduceL2", _l2, reads=(1,), note=_ROOT),
-    Row("ReduceLogSum", _log_sum, reads=(1,), note=_ROOT),
+    Row("ReduceL1", _composed("abs", wraps=True), reads=(1,)),
+    Row("ReduceL2", _composed("square", "sqrt"), reads=(1,), note=_ROOT),
+    Row("ReduceLogSum", _composed(None, "log"), reads=(1,), note=_ROOT),
     Row("ReduceLogSumExp", _log_sum_exp, reads=(1,), note=f"without overflow; {_ROOT}"),
     Row("ReduceMax", _extreme("max"), reads=(1,), note=_NOTHING),
     Row("ReduceMean", _mean, reads=(1,), note="of integers without the fraction; of nothing NaN, or 0"),
     Row("ReduceMin", _extreme("min"), reads=(1,), note=_NOTHING_MIN),
-    Row("ReduceProd", _prod, reads=(1,), note="integers wrap"),
-    Row("ReduceSum", _sum, reads=(1,), note="integers wrap"),
-    Row("ReduceSumSquare", _sum_square, reads=(1,), note="integers wrap"),
+    Row("ReduceProd", _added("prod"), reads=(1,), note="integers wrap"),
+    Row("ReduceSum", _added("sum"), reads=(1,), note="integers wrap"),
+    Row("ReduceSumSquare", _composed("square", wraps=True), reads=(1,), note="integers wrap"),
 )

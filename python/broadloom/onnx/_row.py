@@ -37,12 +37,9 @@ class Values(Known, Protocol):
 class Reading:
     """An operator, and the values of the inputs that decide a shape."""
 
-    __slots__ = ("_known", "node")
-
-    def __init__(self, node: Node, known: Known) -> None:
-        """A node, with access to known values."""
+    def __init__(self, node: Node, values: Known) -> None:
         self.node = node
-        self._known = known
+        self.values = values
 
     @property
     def version(self) -> int:
@@ -60,7 +57,7 @@ class Reading:
     def array(self, number: int) -> np.ndarray | None:
         """The values of an input; None if it is not given."""
         most = max(MAX_NUMBERS, len(self.node.outputs))
-        return self._known.read(self.node.inputs[number], most) if self.has(number) else None
+        return self.values.read(self.node.inputs[number], most) if self.has(number) else None
 
     def integers(self, number: int) -> list[int] | None:
         """The values of an input that decides a shape, as Python numbers; None if it is omitted."""
@@ -71,12 +68,7 @@ class Reading:
 class Call(Reading):
     """An operator that is being built: its node, and the values of the inputs that its row reads."""
 
-    __slots__ = ("values",)
-
-    def __init__(self, node: Node, values: Values) -> None:
-        """A call of a node, with access to known values."""
-        super().__init__(node, values)
-        self.values = values
+    values: Values
 
     def result_dtype(self, number: int = 0) -> DType:
         """The dtype of an output."""

@@ -24,7 +24,6 @@ class Segment:
     ones. Runs may be concurrent."""
 
     def __init__(self, program: Program, options: Options) -> None:
-        """A program that runs with these options of `broadloom.evaluate`."""
         self.program = program
         self.plans: Bounded[tuple[Any, ...], Plan] = Bounded()
         #: The inputs whose values decide a shape.
