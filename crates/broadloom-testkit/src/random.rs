@@ -15,15 +15,16 @@ mod shape;
 mod shrink;
 mod text;
 mod typing;
+mod with_loops;
 
 pub use generate::{Size, instance, program, with_other_values};
-pub use loops::program_with_loops;
 pub use program::{Arg, Program, PySlice, Recurrence, Step, View, While};
 pub use reference::Outcome;
 pub use shrink::{shrink, shrink_while};
 pub use text::ProgramError;
 pub(crate) use text::{element, type_text};
 pub use typing::{Type, type_of};
+pub use with_loops::program_with_loops;
 
 pub use crate::rng::Rng;
 pub use crate::tensor::Tensor;

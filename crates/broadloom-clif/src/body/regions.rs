@@ -119,18 +119,7 @@ impl Body {
 
         let in_condition = body.in_condition(&tested);
         let varies = body.varies(count);
-        let (mut before, mut condition, mut rest) = (Vec::new(), Vec::new(), Vec::new());
-        for var in (0..body.nodes.len() as u32).map(Var) {
-            let node = body.node(var);
-            if !node.live || matches!(node.code, Code::Input(_)) {
-                continue;
-            }
-            match (varies[var.index()], in_condition[var.index()]) {
-                (false, _) => before.push(var),
-                (true, true) => condition.push(var),
-                (true, false) => rest.push(var),
-            }
-        }
+        let [before, condition, mut rest] = body.in_parts(&varies, &in_condition);
         let effects = body.effects.iter().any(|(_, id)| tested[id.index()]);
         let lockstep = if limit.is_some() && body.loops.is_empty() && !effects {
             body.lockstep(&access, operands[..count].iter().map(|&arg| self.node(arg).level), &condition)
@@ -160,6 +149,24 @@ impl Body {
         let var = self.append(code, DType::Bool, [NONE; 4], 0, Depth::Element);
         self.note_effects(first, id);
         Ok(var)
+    }
+
+    /// The live values of the body of a loop, in the order in which they are computed: before it, for its condition, and after that.
+    fn in_parts(&self, varies: &[bool], in_condition: &[bool]) -> [Vec<Var>; 3] {
+        let mut parts = [const { Vec::new() }; 3];
+        for var in (0..self.nodes.len() as u32).map(Var) {
+            let node = self.node(var);
+            if !node.live || matches!(node.code, Code::Input(_)) {
+                continue;
+            }
+            let [before, condition, rest] = &mut parts;
+            match (varies[var.index()], in_condition[var.index()]) {
+                (false, _) => before.push(var),
+                (true, true) => condition.push(var),
+                (true, false) => rest.push(var),
+            }
+        }
+        parts
     }
 
     /// Records which of the values from index `first` on have effects; they belong to the value `id` of the kernel.

@@ -21,7 +21,7 @@ pub(super) fn recurrence(rng: &mut Rng, p: &mut Program) -> Option<Recurrence> {
     let axis = -(1 + rng.below(3) as isize);
     let states = 1 + rng.below(3);
     let inputs = if is_reduction { states } else { 1 + rng.below(2) };
-    let mut operands = Operands { axis, types: typing::types(p), steps: None, others: Vec::new() };
+    let mut operands = RecurrenceOperands { axis, types: typing::types(p), steps: None, others: Vec::new() };
     let mut given = Vec::new();
     for _ in 0..inputs {
         let known = operands.pick(rng, |of, t| of.joined(t, true).is_some());
@@ -82,7 +82,7 @@ pub(super) fn recurrence(rng: &mut Rng, p: &mut Program) -> Option<Recurrence> {
 }
 
 /// The operands of a recurrence that is generated.
-struct Operands {
+struct RecurrenceOperands {
     axis: isize,
     types: Vec<Type>,
     /// The number of steps, once there is an input.
@@ -91,7 +91,7 @@ struct Operands {
     others: Vec<usize>,
 }
 
-impl Operands {
+impl RecurrenceOperands {
     /// The number of steps and the other shape with a further operand, if it fits.
     fn joined(&self, t: &Type, is_input: bool) -> Option<(Option<usize>, Vec<usize>)> {
         let (mut shape, mut steps) = (t.shape.clone(), self.steps);
@@ -113,7 +113,7 @@ impl Operands {
     }
 
     /// A random step whose type fits.
-    fn pick(&self, rng: &mut Rng, fits: impl Fn(&Operands, &Type) -> bool) -> Option<usize> {
+    fn pick(&self, rng: &mut Rng, fits: impl Fn(&RecurrenceOperands, &Type) -> bool) -> Option<usize> {
         let fitting: Vec<usize> = (0..self.types.len()).filter(|&i| fits(self, &self.types[i])).collect();
         rng.pick(&fitting).copied()
     }

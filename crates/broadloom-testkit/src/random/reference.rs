@@ -63,8 +63,8 @@ impl Program {
     }
 
     /// Computes the elements of every step, which have the given types.
-    fn compute(&self, types: &[Type]) -> Result<Computed, String> {
-        let mut computed = Computed { values: Vec::new(), loops: BTreeMap::new() };
+    fn compute(&self, types: &[Type]) -> Result<ComputedSteps, String> {
+        let mut computed = ComputedSteps { values: Vec::new(), loops: BTreeMap::new() };
         for (number, (step, t)) in self.steps.iter().zip(types).enumerate() {
             // The values of a loop or recurrence are steps in a row, so that it runs once for all of them.
             let known = match (step, self.steps[..number].last()) {
@@ -248,7 +248,7 @@ impl Program {
     fn faults(
         &self,
         roots: &[usize],
-        Computed { values, loops }: &Computed,
+        ComputedSteps { values, loops }: &ComputedSteps,
         types: &[Type],
     ) -> Result<BTreeSet<&'static str>, String> {
         let mut faults = BTreeSet::new();
@@ -286,7 +286,7 @@ impl Program {
 }
 
 /// The elements of every step of a program, and its loops and recurrences by the numbers of their steps.
-struct Computed {
+struct ComputedSteps {
     values: Vec<Tensor>,
     loops: BTreeMap<usize, Rc<Repeated>>,
 }
