@@ -1,5 +1,6 @@
-"""Remainders of C, and the two results of `divmod`: a quotient and remainder that are consistent with each other, as Python defines them for
-floats.
+"""The remainder of C, and the two results of `divmod`.
+
+The quotient and the remainder of `divmod` are consistent with each other, as Python defines them for floats.
 
 `//` is the floor of the quotient after rounding it to the dtype, as the Array API standard prefers: 1.0 // 0.1 is 10.0.
 The remainder is exact, so the quotient that is consistent with it differs: here it is 9.0.

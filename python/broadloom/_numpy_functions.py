@@ -35,7 +35,7 @@ from broadloom._ufuncs import (
 __all__ = ["FUNCTIONS"]
 
 FUNCTIONS.update(numpy_reductions.FUNCTIONS)
-run_by_numpys_code(np.common_type, np.fix, np.iscomplexobj, np.isneginf, np.isposinf, np.isrealobj, np.ndim, np.shape)
+run_by_numpys_code(np.common_type, np.iscomplexobj, np.isneginf, np.isposinf, np.isrealobj, np.ndim, np.shape)
 
 
 @lazy(np.ptp)
@@ -99,6 +99,11 @@ def _clip(
 @lazy(np.round, np.around)
 def _round(a: Any, decimals: int = 0, out: Any = None) -> Handle:
     return _numpy_reductions.rounded(array(a), operator.index(decimals))
+
+
+@lazy(np.fix)
+def _fix(x: Any, out: Any = None) -> Handle:
+    return call(np.trunc, (array(x),))[0]
 
 
 @lazy(np.real)

@@ -153,3 +153,5 @@ def _values(column: Any) -> np.ndarray:
 
 # pandas looks for this attribute on the object passed as `engine`.
 vars(jit)["__pandas_udf__"] = Engine
+# A pickle names the namespace, whose `jit` has the attribute in every process.
+jit.__module__ = "broadloom"

@@ -36,7 +36,7 @@ def _axes(axis: Axis) -> list[int] | None:
 def reduced(
     name: str, x: Array, axis: Axis, *, keepdims: bool, out: Any = None, initial: Any = NO_VALUE, where: Any = NO_VALUE
 ) -> Array:
-    """A reduction by its name. NumPy's arguments beyond the standard's are those of the next functions too."""
+    """A reduction by its name. With `out`, `initial` or `where`, NumPy's function is called; so in the next functions."""
     if out is not None or not (initial is where is NO_VALUE):
         return by_numpys(name, x, axis=axis, keepdims=keepdims, out=out, initial=initial, where=where)
     return _reduced(name, x, axis, keepdims, numpy_promotion=_options.by_numpy())

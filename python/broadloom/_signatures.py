@@ -84,7 +84,7 @@ def _is_numpys_axis(function: Callable[..., Any], args: tuple[Any, ...], kwargs:
     if signature.bind(*args, **kwargs).arguments.get("axis", 0) is not None:
         return False
     axis = signature.parameters["axis"]
-    # By position, handlers of NumPy's functions call functions whose axis has no default.
+    # expand_dims(x, None) is refused: its axis has no default, and NumPy's handler passes it by position.
     return axis.default is not None and ("axis" in kwargs or axis.default is not axis.empty)
 
 

@@ -170,3 +170,9 @@ def test_the_text_has_the_meaning_that_was_set() -> None:
         text = pickle.dumps(x)
         expected = x.tolist()
     assert expected != [0.0] * 3 and pickle.loads(text).tolist() == expected
+
+
+def test_a_pickled_jit_is_an_engine_of_pandas_in_another_process() -> None:
+    code = "import pickle, sys; print(hasattr(pickle.loads(sys.stdin.buffer.read()), '__pandas_udf__'))"
+    ran = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(bl.jit), capture_output=True, check=True)
+    assert ran.stdout.split() == [b"True"]

@@ -368,7 +368,8 @@ impl Body {
     }
 
     /// The operand of a node that replaces NaNs, if it may take the node's place as the next value of `own`. It may if the body
-    /// only calculates with `own`, since it doesn't matter to arithmetic which bits a NaN has.
+    /// only calculates with `own`: arithmetic does not depend on the bits of a NaN, and its own NaNs are replaced before their bits
+    /// are read.
     fn before_nans_are_replaced(&self, own: Var, next: Var) -> Option<Var> {
         let calculates = |node: &Node| match node.code {
             Code::Primitive(

@@ -245,7 +245,8 @@ impl Body {
         };
         let is_nan = self.node(output).args[0];
         let is_own = |var: Var| reads(var) == 1 && !condition.contains(&var);
-        is_own(output).then(|| Late {
+        // What is in the condition is emitted again for the next iteration.
+        (is_own(output) && !condition.contains(&is_nan)).then(|| Late {
             item,
             next,
             nodes: [is_nan].into_iter().filter(|&var| is_own(var)).chain([output]).collect(),

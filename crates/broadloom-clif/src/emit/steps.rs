@@ -1,12 +1,12 @@
 //! Emits the function of a kernel whose rows are the steps of a recurrence over a single column.
 //!
 //! A row has one block, whose lanes are copies of the column. The states stay in registers from row to row: a step that loaded
-//! what the step before it has stored would wait for the memory, which takes as long as several operations. They are stored
-//! after the last row, from which callers read them.
+//! what the step before it has stored would wait for the memory, which takes as long as several operations. States
+//! in registers are stored after the last row, from which callers read them; all other outputs are stored in each row.
 //!
 //! ```text
 //! entry:  loads the parameters, the pointers and the first states, computes what depends on nothing else
-//! row:    takes pointers and states; loads, computes and stores the block; passes the next pointers and its first outputs to the
+//! row:    takes pointers and states; loads, computes and stores the other outputs; passes the next pointers and its first outputs to the
 //!         next row
 //! last:   stores the states
 //! ```

@@ -130,7 +130,7 @@ impl RecurrenceOperands {
     fn shape_of_input(&self, rng: &mut Rng, is_reduction: bool) -> Vec<usize> {
         let behind = -(self.axis + 1) as usize;
         // Rows of reductions have 16 elements.
-        let most = if is_reduction { 70 } else { 12 };
+        let most = if is_reduction { 70 } else { 40 };
         let Some(steps) = self.steps else {
             let mut shape: Vec<usize> = (0..behind + rng.below(2)).map(|_| 1 + rng.below(4)).collect();
             shape.insert(shape.len() - behind, rng.below(most));

@@ -7,6 +7,8 @@
 //! memory, the pass uses the one that reads the inputs in the fewest and longest pieces. A matrix stored row by row is read row
 //! by row, whether its rows or its columns are summed.
 
+use std::sync::Arc;
+
 use broadloom_core::node::Before;
 use broadloom_core::node::StepOrder;
 use broadloom_core::{DType, Result, Shape, View};
@@ -19,7 +21,6 @@ use super::cuts::Cuts;
 use super::recurrence;
 use super::window::{Window, indices};
 use crate::array::{Array, Kind, StateBlocks};
-use crate::expr;
 
 /// Partial results of at most this many bytes are not counted against the limit, as an evaluation's other working memory is not.
 const UNCOUNTED: usize = 64 << 10;
@@ -222,8 +223,12 @@ impl<'a> Pass<'a> {
         let begun = dtypes.iter().map(begun).collect::<Result<Vec<_>>>()?;
         let output = of.inputs().first().map_or(DType::Bool, Array::dtype);
         let output = Array::of(recurrence::begun_with(of, &begun, of.items()), output, space);
-        let broadcast = |state: &Array<'a>| expr::view(state, View::BroadcastTo(others.clone()));
-        let initial = of.args[..states].iter().map(broadcast).collect::<Result<Vec<_>>>()?;
+        // A node of its own even over an array in memory, which may stand for the result of a pass before this one.
+        let broadcast = |state: &Array<'a>| {
+            let view = Arc::new(View::BroadcastTo(others.clone()));
+            Array::of(Kind::View { arg: state.clone(), view }, state.dtype(), others.clone())
+        };
+        let initial: Vec<Array<'a>> = of.args[..states].iter().map(broadcast).collect();
         let roots: Vec<&Array<'a>> = std::iter::once(&output).chain(&initial).collect();
         let operands = Chunks::whole(&roots, inputs)?;
 

@@ -40,7 +40,7 @@ fn large_random_programs_give_the_references_bits_on_any_number_of_threads() {
 /// The programs are longer than the maximum size of a kernel, so bodies are split.
 #[test]
 fn long_random_programs_give_the_references_bits() {
-    check_all(seeds(500), Size::Long);
+    check_all(seeds(100), Size::Long);
 }
 
 /// The reference runs each element of a loop alone.

@@ -2,7 +2,7 @@
 //! code replaces the NaNs of some carried values late, or not in each step.
 
 use broadloom::prelude::*;
-use broadloom::{Along, fori_loop, scan};
+use broadloom::{Along, fori_loop, scan, while_loop};
 
 use crate::scan::{bits, ways};
 
@@ -56,6 +56,25 @@ fn three_states<'a>(
     let (next, sign) = (s + x, Array::scalar(1.0).copysign(signed));
     let kept = where_(x.less(0), &(moved + x), moved);
     ([next.clone(), signed + x, kept.clone()], [next, sign, kept])
+}
+
+/// The condition tests, by another function, for the same NaN that is replaced in the carried value.
+#[test]
+fn a_condition_on_the_value_that_follows() -> Result<()> {
+    let c = Array::scalar(f64::INFINITY);
+    let [x, y] = while_loop(
+        |[x, _]| (&c - x * x).isnan().logical_not(),
+        |[x, y]| [&c - x.square(), y + x],
+        [Array::scalar(5.0), Array::from_vec(vec![0.0; 33])],
+        9,
+    )?;
+    // ∞ - 5² is ∞, and ∞ - ∞² a NaN.
+    for options in ways() {
+        let got = eval_many_with(&[&x, &y], &options)?;
+        assert_eq!(got[0].to_vec::<f64>()?, [f64::INFINITY; 33], "{options:?}");
+        assert_eq!(got[1].to_vec::<f64>()?, [5.0; 33], "{options:?}");
+    }
+    Ok(())
 }
 
 #[test]
