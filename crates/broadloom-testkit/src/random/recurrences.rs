@@ -45,8 +45,9 @@ pub(super) fn recurrence(rng: &mut Rng, p: &mut Program) -> Option<Recurrence> {
             }
         };
         operands.join(first, false)?;
-        if is_reduction && operands.types[first].dtype != operands.types[given[i]].dtype {
-            let dtype = operands.types[given[i]].dtype;
+        // The states of a reduction are combined with elements of the same dtype.
+        let wanted = given.get(i).filter(|_| is_reduction).map(|&input| operands.types[input].dtype);
+        if let Some(dtype) = wanted.filter(|&dtype| dtype != operands.types[first].dtype) {
             first = operands.add(p, Step::Cast(first, dtype));
         }
         state.push(first);

@@ -183,10 +183,10 @@ impl Program {
         values: &[Tensor],
     ) -> Result<Repeated, String> {
         let RecurrenceShapes { space, axis, others } = RecurrenceShapes::of(of, types)?;
-        let read = |args: &[usize], shape: &[usize]| -> Result<Vec<(Vec<usize>, Vec<u64>)>, String> {
+        let read = |args: &[usize], shape: &[usize]| -> Result<Vec<Column>, String> {
             args.iter().map(|&arg| column(Arg::Step(arg), values[arg].dtype, shape, values)).collect()
         };
-        let at = |columns: &[(Vec<usize>, Vec<u64>)], place: usize| -> Vec<u64> {
+        let at = |columns: &[Column], place: usize| -> Vec<u64> {
             columns.iter().map(|(positions, bits)| bits[positions[place]]).collect()
         };
         let (state, captured) = (read(&of.state, &others)?, read(&of.captured, &others)?);
@@ -317,14 +317,12 @@ fn fused(operands: &[Signed; 3], t: &Type, values: &[Tensor]) -> Result<Vec<u64>
 /// The functions that fail for a zero integer divisor.
 const DIVIDE: [&str; 3] = ["floor_divide", "remainder", "trunc_divide"];
 
+/// For each element of a result, the index of an operand's element; and the operand's elements.
+type Column = (Vec<usize>, Vec<u64>);
+
 /// Returns the elements of an operand, converted to a dtype; and for each element of the result, the index of
 /// the operand's element from which it is computed.
-fn column(
-    arg: Arg,
-    dtype: DType,
-    shape: &[usize],
-    values: &[Tensor],
-) -> Result<(Vec<usize>, Vec<u64>), String> {
+fn column(arg: Arg, dtype: DType, shape: &[usize], values: &[Tensor]) -> Result<Column, String> {
     match arg {
         Arg::Literal(x) => {
             let bits = typing::literal(x, dtype).ok_or_else(|| format!("{x} is no {dtype}"))?;
