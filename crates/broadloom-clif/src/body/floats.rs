@@ -1,4 +1,4 @@
-//! Recognises sequences of float primitives that take fewer instructions on wide vectors: tests for NaN, and minima and
+//! Finds where the NaNs of floats are replaced, and recognises sequences of float primitives that take fewer instructions on wide vectors: tests for NaN, and minima and
 //! maxima, which are defined by comparisons and, for two zeros, by a bitwise operation on their bits.
 //!
 //! A sequence is recognised when its last primitive is added. The values of the other primitives are dropped if nothing
@@ -12,6 +12,50 @@ use crate::body::{Body, Code, Node};
 use broadloom_ir::VectorWidth;
 
 impl Body {
+    /// Whether a node is a select that replaces every NaN in its last operand by the canonical NaN.
+    pub fn replaces_nan(&self, node: &Node) -> bool {
+        let canonical = match node.dtype {
+            DType::Float32 => u64::from(f32::NAN.to_bits()),
+            DType::Float64 => f64::NAN.to_bits(),
+            _ => return false,
+        };
+        let (Code::Primitive(Primitive::Select), [mask, nan, x, _]) = (node.code, node.args) else {
+            return false;
+        };
+        let compare = self.node(mask);
+        self.constant(nan) == Some(canonical)
+            && compare.code == Code::Primitive(Primitive::Cmp(Cmp::Ne))
+            && compare.args[..2] == [x; 2]
+    }
+
+    /// The value of a state that a step passes to the next one: the output, or what it is before its NaNs are replaced.
+    pub fn passed(&self, state: usize) -> Var {
+        let output = self.outputs[state];
+        self.before_nans_are_replaced(Var(state as u32), output).unwrap_or(output)
+    }
+
+    /// The operand of a node that replaces NaNs, if it may take the node's place as the next value of `own`. It may if the body
+    /// only calculates with `own`: arithmetic does not depend on the bits of a NaN, and its own NaNs are replaced before their bits
+    /// are read.
+    pub(super) fn before_nans_are_replaced(&self, own: Var, next: Var) -> Option<Var> {
+        let calculates = |node: &Node| match node.code {
+            Code::Primitive(
+                Primitive::Add
+                | Primitive::Sub
+                | Primitive::Mul
+                | Primitive::Div
+                | Primitive::Sqrt
+                | Primitive::Fma
+                | Primitive::Cmp(_),
+            ) => node.dtype.is_float(),
+            _ => false,
+        };
+        let mut reads = self.nodes.iter().filter(|node| node.live && node.args().contains(&own));
+        let is_free = self.loops.is_empty() && !self.outputs.contains(&own) && reads.all(calculates);
+        let node = self.node(next);
+        (is_free && self.replaces_nan(node)).then_some(node.args[2])
+    }
+
     /// Replaces a sequence that computes the minimum or maximum of two floats, if a select by the mask `unordered`
     /// discards the lanes in which one of the floats is NaN. The sequence consists of two comparisons, two selects and
     /// a bitwise operation on the bits of two zeros; the replacement is one instruction, or three.

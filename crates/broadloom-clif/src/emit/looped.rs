@@ -9,7 +9,7 @@
 //! ```text
 //! before:  computes what no iteration changes, takes the iterations until the next pause
 //! loop:    tests the condition, computes the next values; counts down, and pauses at 0 in out-of-line code
-//! after:   returns the unused iterations, replaces the NaNs that no iteration has to
+//! after:   returns the unused iterations, replaces the NaNs that are left
 //! ```
 
 use std::rc::Rc;

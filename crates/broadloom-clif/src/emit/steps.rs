@@ -6,8 +6,7 @@
 //!
 //! ```text
 //! entry:  loads the parameters, the pointers and the first states, computes what depends on nothing else
-//! row:    takes pointers and states; loads, computes and stores the other outputs; passes the next pointers and its first outputs to the
-//!         next row
+//! row:    takes pointers and states; loads, computes, stores the other outputs; passes the next pointers and states to the next row
 //! last:   stores the states
 //! ```
 
