@@ -1,5 +1,6 @@
-//! Finds where the NaNs of floats are replaced, and recognises sequences of float primitives that take fewer instructions on wide vectors: tests for NaN, and minima and
-//! maxima, which are defined by comparisons and, for two zeros, by a bitwise operation on their bits.
+//! Finds where the NaNs of floats are replaced, and recognises sequences of float primitives that take fewer instructions on wide
+//! vectors: tests for NaN, and minima and maxima, which are defined by comparisons and, for two zeros, by a bitwise operation on
+//! their bits.
 //!
 //! A sequence is recognised when its last primitive is added. The values of the other primitives are dropped if nothing
 //! else reads them.
