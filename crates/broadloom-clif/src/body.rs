@@ -599,6 +599,9 @@ impl Sink for Body {
         }
         let mut args = inst.args;
         args[inst.primitive.operands()..].fill(Var(0));
+        if plain {
+            args = args.map(|arg| self.before_nans_are_replaced(arg).unwrap_or(arg));
+        }
         self.define(Code::Primitive(inst.primitive), inst.dtype, args, inst.dtype.size() as u8)
     }
 

@@ -155,10 +155,11 @@ impl Compiled {
         self.bulk.as_ref().filter(|_| self.plan.leaf_level() == Some(level))
     }
 
-    /// Whether rows may be shorter than a block, because the accesses of a row's last block are masked.
+    /// Whether rows may be shorter than a block, because the accesses of a row's last block are masked, or because rows have a
+    /// single element.
     #[inline]
     pub(crate) fn takes_any_row(&self) -> bool {
-        self.plan.tail == Tail::Masked
+        self.plan.tail != Tail::Overlap
     }
 }
 

@@ -24,6 +24,8 @@ pub struct RowBlock {
     left: Option<Value>,
     /// How elements are stored. With non-temporal stores every block is whole, and its outputs begin at a cache line.
     stores: Stores,
+    /// Whether the block has a single element, of which all lanes are copies.
+    is_single: bool,
     /// If the block is computed in parts: the offset of the current part from the block's first element, in elements.
     at: u32,
     /// For each distance between elements, in bytes: the offset in bytes of the block's first element from the row's
@@ -42,11 +44,17 @@ impl RowBlock {
             index,
             left,
             stores,
+            is_single: false,
             at: 0,
             offsets: SmallVec::new(),
             addresses: SmallVec::new(),
             rests: SmallVec::new(),
         }
+    }
+
+    /// A block with a single element, whose column is `index`.
+    pub fn single(index: Value) -> RowBlock {
+        RowBlock { is_single: true, ..RowBlock::new(index, None, Stores::Cached) }
     }
 
     /// Moves to the part of the block that begins `at` elements after the block's first element. All later loads read
@@ -63,6 +71,10 @@ impl RowBlock {
     /// Loads the lanes of the block from an input. `pointer` is the address of the input's first element in the row.
     pub fn load(&mut self, v: &mut Vectors<'_>, dtype: DType, access: Access, pointer: Value) -> Lanes {
         match access {
+            _ if self.is_single => {
+                let scalar = v.ins().load(scalar_of(dtype), element_flags(), pointer, 0);
+                splat_of_memory(v, dtype, scalar)
+            }
             Access::Reversed => self.load_reversed(v, dtype, pointer),
             Access::EverySecond => self.load_every_second(v, dtype, pointer),
             Access::Contiguous | Access::Splat => self.load_contiguous(v, dtype, pointer),
@@ -151,6 +163,10 @@ impl RowBlock {
     /// bool is passed as a mask of bytes.
     pub fn store(&mut self, v: &mut Vectors<'_>, dtype: DType, value: Lanes, pointer: Value) {
         let value = in_memory(v, dtype, value);
+        if self.is_single {
+            v.store_first(value.vectors()[0], pointer);
+            return;
+        }
         let size = dtype.size() as u32;
         let address = self.address(v, pointer, size);
         let ty = v.layout.vector_of(dtype);

@@ -3,6 +3,7 @@
 //! Code is called only with operands of the sizes and access classes that it was compiled for. Each division that may
 //! fault has a byte of its own (its fault site), which is set if a divisor is zero.
 
+use broadloom_ir::code_plan::Tail;
 use broadloom_ir::loop_plan::AccessClass;
 use broadloom_ir::{CodePlan, Error, ErrorKind, Result, VectorWidth};
 use broadloom_mem::{
@@ -75,7 +76,7 @@ impl Compiled {
             return Ok(());
         }
         let lanes = self.lanes();
-        if self.plan.states > 0 && cols != lanes {
+        if self.plan.tail == Tail::Copies && cols != 1 {
             return Err(mismatch());
         }
         // The last block of a row overlaps the block before it. If an output is also an input, there must be no overlap, since

@@ -93,6 +93,15 @@ impl<'a> Vectors<'a> {
         self.intrinsics.call(&mut self.builder, intrinsic, args, None);
     }
 
+    /// Stores the lowest lane of a vector at an address.
+    pub fn store_first(&mut self, vector: Value, address: Value) {
+        if self.layout.is_wide() {
+            return self.run(Intrinsic::StoreFirst, &[vector, address]);
+        }
+        let first = self.ins().extractlane(vector, 0);
+        self.ins().store(element_flags(), first, address, 0);
+    }
+
     /// Calls the function at an address with integer arguments.
     pub fn call_address(&mut self, callee: Value, args: &[Value]) {
         let mut signature = Signature::new(self.call_conv);

@@ -50,9 +50,14 @@ pub fn widest(
     let target = VectorWidth::target();
     let (width, mut narrowed) = (width.min(target), width.missing_on(target));
     for width in VectorWidth::ALL.into_iter().rev().filter(|&w| w > VectorWidth::W128 && w <= width) {
-        if width == VectorWidth::W512 && !kernel.loops.is_empty() {
-            narrowed =
-                narrowed.or_else(|| Some("loops of elements are computed on at most 256 bits".to_owned()));
+        let what = match purpose {
+            _ if !kernel.loops.is_empty() => Some("loops of elements"),
+            // A sum of 512 bits takes a cycle longer than one of 256 (Golden Cove), for which the next step waits.
+            Purpose::Step { .. } => Some("steps of a single column"),
+            Purpose::Store | Purpose::Stream | Purpose::Reduce => None,
+        };
+        if let Some(what) = what.filter(|_| width == VectorWidth::W512) {
+            narrowed = narrowed.or_else(|| Some(format!("{what} are computed on at most 256 bits")));
             continue;
         }
         let plan = CodePlan::new(kernel, access, width, purpose);

@@ -405,6 +405,18 @@ impl Hash for Region {
 pub type RegionNode = NodeKind<NodeId, u32>;
 
 impl Region {
+    /// For each node, whether it is one of the nodes `ends`, or one of them depends on it.
+    pub(crate) fn needed(&self, ends: &[NodeId]) -> Vec<bool> {
+        let mut is_needed = vec![false; self.nodes.len()];
+        ends.iter().for_each(|end| is_needed[end.index()] = true);
+        for (i, node) in self.nodes.iter().enumerate().rev() {
+            if is_needed[i] {
+                node.operands().for_each(|arg| is_needed[arg.index()] = true);
+            }
+        }
+        is_needed
+    }
+
     /// The number of carried values.
     pub fn carried(&self) -> usize {
         self.next.len()

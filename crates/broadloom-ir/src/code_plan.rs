@@ -27,8 +27,7 @@ pub enum Purpose {
     Stream,
     /// Outputs are reduced, and the elements of each result are contiguous.
     Reduce,
-    /// Each row is a step whose first inputs are the first outputs of the row before it, and all of its elements are copies of
-    /// one.
+    /// Each row is a step with a single element, whose first inputs are the first outputs of the row before it.
     Step {
         /// The number of these inputs.
         states: u32,
@@ -57,7 +56,7 @@ pub struct CodePlan {
     pub allocator: Allocator,
     /// The number of iterations of a loop of elements after which the code looks whether the run is to go on; at least 1.
     pub pace: u64,
-    /// The number of states that each row, which has a single block, takes from the row before it; 0 if rows are independent.
+    /// The number of states that each row, which has a single element, takes from the row before it; 0 if rows are independent.
     pub states: u32,
 }
 
@@ -68,6 +67,8 @@ pub enum Tail {
     Overlap,
     /// The loads and stores of the last block are masked. Rows may have any length.
     Masked,
+    /// There is none, since rows have a single element, of which each lane computes a copy.
+    Copies,
 }
 
 /// The work that a second function of the code does on whole blocks.
@@ -108,12 +109,16 @@ impl CodePlan {
     pub fn new(kernel: &Kernel, access: &[Access], width: VectorWidth, purpose: Purpose) -> CodePlan {
         let sizes = Sizes::of(kernel);
         let states = if let Purpose::Step { states } = purpose { states } else { 0 };
-        // A step waits for the one before it, so that a single vector of copies takes the least time.
+        // A row of steps has one element, of which the lanes of a single vector are copies.
         let vectors = if states > 0 { 1 } else { vectors(kernel, width) };
         let (cost, lanes) = (kernel.length(), sizes.lanes(width, vectors));
         // The code that reads stepped inputs permutes lanes and can't use masks, so rows must have at least one block.
         let reads_steps = width > VectorWidth::W128 && access.iter().any(|access| access.is_stepped());
-        let tail = if width == VectorWidth::W512 && !reads_steps { Tail::Masked } else { Tail::Overlap };
+        let tail = match width {
+            _ if states > 0 => Tail::Copies,
+            VectorWidth::W512 if !reads_steps => Tail::Masked,
+            _ => Tail::Overlap,
+        };
         let bulk = match purpose {
             // The time of loops is that of their iterations.
             _ if !kernel.loops.is_empty() => Bulk::None,

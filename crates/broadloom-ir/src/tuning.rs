@@ -361,10 +361,6 @@ pub mod recurrences {
     /// The number of columns of which a unit has a multiple if a recurrence is divided among threads.
     pub const LEAST_COLUMNS: usize = 64;
 
-    /// The minimum number of columns that a kernel computes at a time. A recurrence of a single column computes copies of it, so
-    /// that machine code has whole vectors.
-    pub const COPIES: usize = 2;
-
     /// The nanoseconds that machine code takes at least for a row that depends on the one before it: a store and a load of the
     /// states, or states in registers, and some operations.
     pub const ROW: f64 = 5.0;

@@ -135,11 +135,27 @@ impl<'b> Block<'b> {
         assert!(rows.start < rows.end && rows.end <= raw.rows, "rows {rows:?} of {}", raw.rows);
         assert!(cols.start < cols.end && cols.end <= raw.cols, "columns {cols:?} of {}", raw.cols);
         let placed = |(operand, place): (&BoundOperand, &RawOperand)| {
-            let step = if operand.class == AccessClass::Uniform { 0 } else { operand.item() };
             let ptr = place.ptr.wrapping_offset(rows.start as isize * place.row_stride);
-            RawOperand { ptr: ptr.wrapping_add(cols.start * step), ..*place }
+            RawOperand { ptr: ptr.wrapping_add(cols.start * operand.step()), ..*place }
         };
         self.bound.iter().zip(raw.operands).map(placed).collect()
+    }
+
+    /// Calls `body` with the elements of a row of this block, which has only inputs, as rows of a single column.
+    ///
+    /// # Panics
+    /// If there is no such row; or if this block has outputs or reads stepped inputs in place.
+    pub fn with_row_as_column<R>(&mut self, row: usize, body: impl FnOnce(&mut Block<'_>) -> R) -> R {
+        let mut places = self.part(&(row..row + 1), &(0..self.raw.cols));
+        for (place, operand) in places.iter_mut().zip(self.bound) {
+            place.row_stride = operand.step() as isize;
+        }
+        let first = self.first_of(row);
+        let raw =
+            RawBlock { operands: &places, rows: self.raw.cols, cols: 1, first, row_step: 1, ..self.raw };
+        // SAFETY: the elements are those of a row of this block, which is borrowed exclusively; a uniform input has one for all of
+        // them, and the elements of other inputs are contiguous.
+        body(&mut unsafe { Block::new(self.bound, raw) })
     }
 
     /// Calls `body` with the given rows and columns of this block, which has only inputs, and with the given
@@ -187,8 +203,7 @@ impl<'b> Block<'b> {
         body(&mut unsafe { Block::new(&bound, raw) })
     }
 
-    /// Calls `body` with the given rows and columns of this block, which has only inputs, as steps that carry states from row to
-    /// row. Each state is a pair: its memory, in whose first row is the state before the first of these rows, and the size of its
+    /// Calls `body` with the rows of this block, which has only inputs, as steps that carry states from row to row. Each state is a pair: its memory, in whose first row is the state before the first of these rows, and the size of its
     /// elements in bytes. It becomes an input before those of this block, and an output before `outputs`: the row after
     /// that of a step is the state after this step. The memory of an output is described by [`StepRows`].
     ///
@@ -196,26 +211,26 @@ impl<'b> Block<'b> {
     /// the step before it has written. Within a row, no output overlaps an input.
     ///
     /// # Panics
-    /// If the rows or columns are out of range or empty; if the memory of a state has too few rows for these steps and one more,
-    /// or is not aligned to its elements; if an output has other rows or columns; or if this block has outputs or reads stepped inputs in
+    /// If the memory of a state has too few rows for these steps and one more, or is not aligned to its elements; if an output
+    /// has other rows or columns; or if this block has outputs or reads stepped inputs in
     /// place.
     pub fn with_states<'o, R>(
         &mut self,
-        rows: Range<usize>,
-        cols: Range<usize>,
         states: impl Iterator<Item = (&'o mut [u8], usize)>,
         outputs: impl Iterator<Item = StepRows<'o>>,
         body: impl FnOnce(&mut Block<'_>) -> R,
     ) -> R {
-        let (raw, own) = (self.raw, self.part(&rows, &cols));
+        let raw = self.raw;
+        let (rows, cols) = (raw.rows, raw.cols);
+        let own = self.part(&(0..rows), &(0..cols));
         let (mut bound, mut next): (SmallVec<[BoundOperand; 6]>, SmallVec<[BoundOperand; 2]>) =
             Default::default();
         let (mut places, mut after): (SmallVec<[RawOperand; 6]>, SmallVec<[RawOperand; 2]>) =
             Default::default();
         for (memory, item) in states {
-            let row = cols.len().saturating_mul(item);
+            let row = cols.saturating_mul(item);
             let ptr = memory.as_mut_ptr();
-            let fits = (rows.len() + 1).checked_mul(row).is_some_and(|bytes| bytes <= memory.len());
+            let fits = (rows + 1).checked_mul(row).is_some_and(|bytes| bytes <= memory.len());
             assert!(
                 fits && matches!(item, 1 | 2 | 4 | 8) && ptr.addr() & (item - 1) == 0,
                 "memory for a state"
@@ -232,13 +247,12 @@ impl<'b> Block<'b> {
         places.extend(own);
         places.extend(after);
         for StepRows { ptr, item, row_stride, rows: high, cols: wide, .. } in outputs {
-            assert!(high == rows.len() && wide == cols.len(), "rows for an output");
+            assert!(high == rows && wide == cols, "rows for an output");
             bound.push(BoundOperand::in_memory(ptr, item, AccessClass::Packed));
             places.push(RawOperand { ptr, row_stride });
         }
-        let first = self.first_of(rows.start) + cols.start;
-        let raw = RawBlock { operands: &places, rows: rows.len(), cols: cols.len(), inputs, first, ..raw };
-        // SAFETY: the rows and columns are in the block, which is borrowed exclusively. The memory of states and outputs is borrowed
+        let raw = RawBlock { operands: &places, inputs, ..raw };
+        // SAFETY: the block is borrowed exclusively. The memory of states and outputs is borrowed
         // exclusively, and the checks above show that it has room for what is written to it. The rows of a state's input and
         // output overlap, but never in one row of the block; a body has the memory of one row at a time, in order.
         body(&mut unsafe { Block::new(&bound, raw) })

@@ -63,6 +63,12 @@ impl BoundOperand {
         self.item.into()
     }
 
+    /// The distance in bytes between the elements of a row that is not read in steps.
+    #[inline]
+    pub(crate) fn step(&self) -> usize {
+        if self.class == AccessClass::Uniform { 0 } else { self.item() }
+    }
+
     /// The access by which an executor reads the operand. `reads_steps` tells whether the executor reads stepped inputs in place.
     #[inline]
     pub(crate) fn access(&self, reads_steps: bool) -> Access {

@@ -94,6 +94,8 @@ intrinsics! {
     StorePart,
     /// `(T xN, i64)`: a non-temporal store of a vector to an address that is a multiple of the vector's size.
     StoreStream,
+    /// `(T xN, i64)`: a store of the lowest lane to an address.
+    StoreFirst,
 }
 
 use Intrinsic::*;
@@ -135,7 +137,12 @@ impl Intrinsic {
 
     /// Whether the intrinsic has no effect but its result, so that GVN and DCE apply to it.
     pub fn is_pure(self) -> bool {
-        !matches!(self, LoadPart | StorePart | StoreStream)
+        !self.is_store() && self != LoadPart
+    }
+
+    /// Whether the intrinsic writes memory.
+    pub(crate) fn is_store(self) -> bool {
+        matches!(self, StorePart | StoreStream | StoreFirst)
     }
 }
 

@@ -29,16 +29,22 @@ impl Body {
             && compare.args[..2] == [x; 2]
     }
 
+    /// The operand of a node that replaces NaNs. Arithmetic reads it in the node's place, so as not to wait for the replacement: it
+    /// does not depend on the bits of a NaN, and its own NaNs are replaced before their bits are read.
+    pub(super) fn before_nans_are_replaced(&self, x: Var) -> Option<Var> {
+        let node = self.node(x);
+        self.replaces_nan(node).then_some(node.args[2])
+    }
+
     /// The value of a state that a step passes to the next one: the output, or what it is before its NaNs are replaced.
     pub fn passed(&self, state: usize) -> Var {
         let output = self.outputs[state];
-        self.before_nans_are_replaced(Var(state as u32), output).unwrap_or(output)
+        self.carried(Var(state as u32), output).unwrap_or(output)
     }
 
     /// The operand of a node that replaces NaNs, if it may take the node's place as the next value of `own`. It may if the body
-    /// only calculates with `own`: arithmetic does not depend on the bits of a NaN, and its own NaNs are replaced before their bits
-    /// are read.
-    pub(super) fn before_nans_are_replaced(&self, own: Var, next: Var) -> Option<Var> {
+    /// only calculates with `own`.
+    pub(super) fn carried(&self, own: Var, next: Var) -> Option<Var> {
         let calculates = |node: &Node| match node.code {
             Code::Primitive(
                 Primitive::Add
@@ -53,8 +59,7 @@ impl Body {
         };
         let mut reads = self.nodes.iter().filter(|node| node.live && node.args().contains(&own));
         let is_free = self.loops.is_empty() && !self.outputs.contains(&own) && reads.all(calculates);
-        let node = self.node(next);
-        (is_free && self.replaces_nan(node)).then_some(node.args[2])
+        self.before_nans_are_replaced(next).filter(|_| is_free)
     }
 
     /// Replaces a sequence that computes the minimum or maximum of two floats, if a select by the mask `unordered`

@@ -238,7 +238,7 @@ impl Body {
     /// Tells how the NaNs of a carried value are replaced after the loop, if nothing else reads the value that is replaced.
     fn late(&self, item: usize, condition: &[Var]) -> Option<Late> {
         let output = self.outputs[1 + item];
-        let next = self.before_nans_are_replaced(Var(item as u32), output)?;
+        let next = self.carried(Var(item as u32), output)?;
         let reads = |var: Var| {
             let operands = self.nodes.iter().filter(|node| node.live).flat_map(|node| node.args());
             operands.chain(&self.outputs).filter(|arg| **arg == var).count()

@@ -1,6 +1,6 @@
 //! Emits the function of a kernel whose rows are the steps of a recurrence over a single column.
 //!
-//! A row has one block, whose lanes are copies of the column. The states stay in registers from row to row: a step that loaded
+//! A row has a single element, of which the lanes are copies. The states stay in registers from row to row: a step that loaded
 //! what the step before it has stored would wait for the memory, which takes as long as several operations. States
 //! in registers are stored after the last row, from which callers read them; all other outputs are stored in each row.
 //!
@@ -12,7 +12,6 @@
 
 use broadloom_ir::kernel::Depth;
 use broadloom_ir::{DType, Error, ErrorKind, Result};
-use broadloom_mem::Stores;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{BlockArg, InstBuilder, Value, types};
 use smallvec::SmallVec;
@@ -29,28 +28,31 @@ fn stays(dtype: DType) -> bool {
 impl Emitter<'_> {
     /// Emits the loop over rows. `operands` and `rows` are the function's arguments.
     pub(super) fn steps(&mut self, operands: Value, rows: Value, mut sources: Sources) -> Result<()> {
-        let states = self.plan.states as usize;
-        let count = self.kernel.inputs.len() + self.kernel.outputs.len();
+        let (kernel, states) = (self.kernel, self.plan.states as usize);
+        let inputs = kernel.inputs.len();
+        let is_kept = |state: usize| state < states && stays(kernel.inputs[state]);
         let v = &mut self.vectors;
         let zero = v.ins().iconst(types::I64, 0);
         let row = v.builder.create_block();
         let number = v.builder.append_block_param(row, types::I64);
         let mut first = vec![BlockArg::from(zero)];
-        // Pointers are added to from row to row, since a step has few other operations.
-        let strides: Vec<Value> = (0..count)
-            .map(|i| {
-                let (base, stride) = operand(v, operands, i);
-                first.push(base.into());
-                sources.pointers.push(v.builder.append_block_param(row, types::I64));
-                stride
-            })
-            .collect();
-        self.states = SmallVec::from_elem(None, self.kernel.inputs.len());
-        for (i, &dtype) in
-            self.kernel.inputs.iter().enumerate().take(states).filter(|(_, dtype)| stays(**dtype))
-        {
-            let (pointer, _) = operand(v, operands, i);
-            let loaded = RowBlock::new(zero, None, Stores::Cached).load(v, dtype, self.access[i], pointer);
+        // Pointers are added to from row to row, since a step has few other operations. States in registers need none.
+        let mut strides: SmallVec<[Option<Value>; 8]> = SmallVec::new();
+        for i in 0..inputs + kernel.outputs.len() {
+            let (base, stride) = operand(v, operands, i);
+            if is_kept(if i < inputs { i } else { i - inputs }) {
+                sources.pointers.push(base);
+                strides.push(None);
+                continue;
+            }
+            first.push(base.into());
+            sources.pointers.push(v.builder.append_block_param(row, types::I64));
+            strides.push(Some(stride));
+        }
+        self.states = SmallVec::from_elem(None, inputs);
+        for (i, &dtype) in kernel.inputs.iter().enumerate().filter(|(i, _)| is_kept(*i)) {
+            let pointer = sources.pointers[i];
+            let loaded = RowBlock::single(zero).load(v, dtype, self.access[i], pointer);
             first.extend(loaded.vectors().iter().map(|&x| BlockArg::from(x)));
             let params: SmallVec<[Value; 4]> = loaded
                 .vectors()
@@ -66,16 +68,15 @@ impl Emitter<'_> {
         v.constants.end_entry(v.layout.is_wide().then_some(jump));
         v.builder.switch_to_block(row);
         self.level(Depth::Row, &sources, None)?;
-        let mut block = RowBlock::new(zero, None, Stores::Cached);
+        let mut block = RowBlock::single(zero);
         self.level(Depth::Element, &sources, Some(&mut block))?;
-        let is_kept = |output: usize| self.states.get(output).is_some_and(Option::is_some);
-        let (kept, stored): (Vec<usize>, Vec<usize>) =
-            (0..self.kernel.outputs.len()).partition(|&i| is_kept(i));
+        let (kept, stored): (Vec<usize>, Vec<usize>) = (0..kernel.outputs.len()).partition(|&i| is_kept(i));
         self.store(&stored, &sources, &mut block)?;
 
         let following = self.vectors.ins().iadd_imm_s(number, 1);
         let mut next = vec![BlockArg::from(following)];
         for (&pointer, &stride) in sources.pointers.iter().zip(&strides) {
+            let Some(stride) = stride else { continue };
             next.push(self.vectors.ins().iadd(pointer, stride).into());
         }
         for (i, state) in self.states.clone().iter().enumerate() {
@@ -98,6 +99,12 @@ impl Emitter<'_> {
         let more = v.ins().icmp(IntCC::UnsignedLessThan, following, rows);
         v.ins().brif(more, row, &next, last, &[]);
         v.builder.switch_to_block(last);
+        for &output in &kept {
+            // `number` is that of the last row.
+            let (base, stride) = operand(v, operands, inputs + output);
+            let offset = v.ins().imul(stride, number);
+            sources.pointers[inputs + output] = v.ins().iadd(base, offset);
+        }
         self.store(&kept, &sources, &mut block)?;
         self.vectors.ins().return_(&[]);
         Ok(())

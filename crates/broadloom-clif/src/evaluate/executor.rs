@@ -91,8 +91,8 @@ impl Run<'_> {
             .map(|(d, access)| d.size() * if *access == Access::Splat { 1 } else { raw.cols })
             .chain(self.kernel.output_dtypes().map(|d| d.size() * raw.cols))
             .collect();
-        if plan.tail == Tail::Masked || raw.cols >= lanes {
-            let last = if plan.tail == Tail::Masked { raw.cols } else { raw.cols - lanes };
+        if plan.tail != Tail::Overlap || raw.cols >= lanes {
+            let last = if plan.tail != Tail::Overlap { raw.cols } else { raw.cols - lanes };
             return self.call(operands, &sizes, faults, raw.rows, last);
         }
         // Rows shorter than a block are computed in buffers; the rest of a buffer is filled with the row's first

@@ -458,6 +458,10 @@ impl<'f> Machine<'f> {
                 self.store(args[0], self.scalar(args[1]), left(args[2]).min(from.lane_count()));
                 [0; 64]
             }
+            Intrinsic::StoreFirst => {
+                self.store(args[0], self.scalar(args[1]), 1);
+                [0; 64]
+            }
             Intrinsic::StoreStream => {
                 let address = self.scalar(args[1]);
                 assert!(from.bytes() >= 16 && address.is_multiple_of(u64::from(from.bytes())));

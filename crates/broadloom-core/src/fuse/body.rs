@@ -145,15 +145,17 @@ pub fn step(graph: &Graph, shape: Shape, members: &[Member], cuts: &Cuts, straig
         };
         values.push(builder.compute(arg, chain, false));
     }
-    let nodes = builder.inline(members[0].node, &of.step, &values);
-    let outputs = members.iter().map(|member| match &graph.node(member.node).kind {
-        NodeKind::Recurrence(item) => {
-            let mut ends = of.step.next.iter().chain(&of.step.outputs);
-            ends.nth(item.item as usize).map_or(nodes[0], |end| nodes[end.index()])
-        }
-        _ => nodes[0],
-    });
-    let outputs = outputs.collect();
+    let ends: SmallVec<[NodeId; 4]> = members
+        .iter()
+        .filter_map(|member| match &graph.node(member.node).kind {
+            NodeKind::Recurrence(of) => {
+                of.step.next.iter().chain(&of.step.outputs).nth(of.item as usize).copied()
+            }
+            _ => None,
+        })
+        .collect();
+    let nodes = builder.inline(members[0].node, &of.step, &ends, &values);
+    let outputs = ends.iter().map(|end| nodes[end.index()]).collect();
     Draft { recurrence: Some(recurrence), ..builder.finish(outputs, members) }
 }
 
@@ -248,13 +250,19 @@ impl<'a> Builder<'a> {
         self.chains.push(reversed, STRAIGHT)
     }
 
-    /// Emits the nodes of a region with these values of its parameters, and returns their values. The instructions belong to
-    /// the node `id` of the graph.
-    fn inline(&mut self, id: NodeId, region: &Region, params: &[Early]) -> Vec<Early> {
+    /// Emits the nodes of a region that the nodes `ends` depend on, with these values of its parameters. Returns a value for each
+    /// node, which is unspecified for all others: a division that nothing depends on must not fail. The instructions
+    /// belong to the node `id` of the graph.
+    fn inline(&mut self, id: NodeId, region: &Region, ends: &[NodeId], params: &[Early]) -> Vec<Early> {
         let dtypes = region.dtypes();
+        let is_needed = region.needed(ends);
         let mut values: Vec<Early> = Vec::with_capacity(region.nodes.len());
-        for node in &region.nodes {
+        for (node, is_needed) in region.nodes.iter().zip(is_needed) {
             match node {
+                _ if !is_needed => {
+                    values.push(Early::Inst(0));
+                    continue;
+                }
                 RegionNode::Leaf(param) => {
                     values.push(params[*param as usize]);
                     continue;

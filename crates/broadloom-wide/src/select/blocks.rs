@@ -253,9 +253,7 @@ impl Lower<'_> {
         let opcode = self.clif.data(inst).opcode();
         let has_effect = match opcode {
             Opcode::Store | Opcode::CallIndirect => true,
-            Opcode::Call => {
-                matches!(self.clif.intrinsic(inst), Some(Intrinsic::StorePart | Intrinsic::StoreStream))
-            }
+            Opcode::Call => self.clif.intrinsic(inst).is_some_and(Intrinsic::is_store),
             _ => false,
         };
         if !has_effect && !results.iter().any(|&r| self.vregs.is_wanted(r)) {

@@ -21,6 +21,7 @@ impl Lower<'_> {
             return match intrinsic {
                 Intrinsic::StorePart => self.store_masked(args),
                 Intrinsic::StoreStream => self.store_stream(args),
+                Intrinsic::StoreFirst => self.store_first(args),
                 _ => refuse("a call without a result"),
             };
         };

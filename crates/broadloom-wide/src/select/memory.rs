@@ -190,6 +190,23 @@ impl Lower<'_> {
         ));
         Ok(())
     }
+
+    pub(super) fn store_first(&mut self, args: &[Value]) -> Result<(), Unsupported> {
+        let bytes = self.clif.ty(args[0]).lane_bits() / 8;
+        let reg = self.reg(args[0]);
+        let address = self.address(args[1], 0);
+        let op = match (bytes, self.clif.level == Level::Avx512) {
+            (1, true) => encodings::PEXTRB_STORE_E,
+            (1, false) => encodings::PEXTRB_STORE,
+            (2, true) => encodings::PEXTRW_STORE_E,
+            (2, false) => encodings::PEXTRW_STORE,
+            (bytes, evex) => vector_store(bytes, evex),
+        };
+        let store = VInst::new(op, VectorLength::L128, None, &[VOperand::Mem(address), VOperand::Reg(reg)]);
+        // The immediate is the lane that is stored.
+        self.push(if bytes < 4 { store.immediate(0) } else { store });
+        Ok(())
+    }
 }
 
 fn vector_store(bytes: u32, evex: bool) -> Encoding {

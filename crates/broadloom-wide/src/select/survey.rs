@@ -76,8 +76,8 @@ impl<'f> Clif<'f> {
         if is_call && intrinsic.is_none() {
             return refuse("a call of an unknown function");
         }
-        let is_store = func.dfg.insts[inst].opcode() == Opcode::Store
-            || matches!(intrinsic, Some(Intrinsic::StorePart | Intrinsic::StoreStream));
+        let is_store =
+            func.dfg.insts[inst].opcode() == Opcode::Store || intrinsic.is_some_and(Intrinsic::is_store);
         if is_store {
             self.stores.push(inst);
         }

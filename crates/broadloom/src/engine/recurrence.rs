@@ -14,9 +14,7 @@ use broadloom_core::node::StepOrder;
 use broadloom_ir::canonical::LANES;
 use broadloom_ir::figures::counted;
 use broadloom_ir::loop_plan::{LoopPlan, LoopPlanError, OperandLayout};
-use broadloom_ir::tuning::recurrences::{
-    COMBINED_COLUMNS, COPIES, LEAST_COLUMNS, MOST_COLUMNS, STATES_BYTES,
-};
+use broadloom_ir::tuning::recurrences::{COMBINED_COLUMNS, LEAST_COLUMNS, MOST_COLUMNS, STATES_BYTES};
 use broadloom_mem::Access;
 use smallvec::SmallVec;
 
@@ -50,9 +48,8 @@ pub(crate) struct Recurrence {
     /// The extents of all other axes.
     outer: SmallVec<[usize; 4]>,
     inputs: Vec<Position>,
-    /// Whether steps run one after another over a single column, of which a block has several copies: machine code computes whole
-    /// vectors.
-    pub has_copies: bool,
+    /// Whether machine code can keep the states in registers: there is a single column, and no loop or host function in a step.
+    pub stays_in_registers: bool,
     /// The access of each input of the kernel.
     access: Accesses,
     /// The maximum number of elements of a block.
@@ -63,8 +60,6 @@ pub(crate) struct Recurrence {
 pub(crate) struct StepDivision {
     /// The maximum number of columns of a unit.
     pub width: usize,
-    /// The number of columns of a block for one column: more than one if it has copies.
-    pub copies: usize,
     /// The number of steps of a block.
     pub rows: usize,
 }
@@ -124,7 +119,7 @@ impl Recurrence {
             across,
             columns,
             inputs,
-            has_copies: columns == 1
+            stays_in_registers: columns == 1
                 && order != StepOrder::Canonical
                 && stage.kernel.functions.is_empty()
                 && stage.kernel.loops.is_empty(),
@@ -139,8 +134,7 @@ impl Recurrence {
             return Ok(recurrence);
         }
         // The access of an input does not depend on the numbers of rows and columns.
-        let wide = if recurrence.has_copies { COPIES } else { columns.min(MOST_COLUMNS) };
-        let rows = recurrence.steps.min(COPIES);
+        let (rows, wide) = (recurrence.steps.min(2), columns.min(MOST_COLUMNS));
         recurrence.access = std::iter::repeat_n(Access::Contiguous, states)
             .chain(recurrence.plan(states..recurrence.inputs.len(), rows, wide)?.accesses())
             .collect();
@@ -209,23 +203,21 @@ impl Recurrence {
         self.outputs.iter().map(|dtype| dtype.size()).max().unwrap_or(1)
     }
 
-    /// Divides the recurrence among this many threads. `lanes` is the number of elements that the kernel computes at a time, if
-    /// a row has to have as many.
-    pub(crate) fn divide(&self, threads: usize, lanes: Option<usize>) -> StepDivision {
+    /// Divides the recurrence among this many threads.
+    pub(crate) fn divide(&self, threads: usize) -> StepDivision {
         let outer = self.outer.iter().product::<usize>().max(1);
         let mut width = self.columns.min(MOST_COLUMNS).min(self.pause);
         if threads > 1 && outer < 2 * threads {
             let parts = (2 * threads).div_ceil(outer);
             width = width.min(self.columns.div_ceil(parts).next_multiple_of(LEAST_COLUMNS));
         }
-        // A plan of one column would collapse its rows to a single one.
+        // Several columns are rows of a block, which a plan of one column would collapse to a single one.
         while self.columns > 1 && self.columns % width == 1 {
             width += 1;
         }
-        let copies = if self.has_copies { lanes.map_or(COPIES, |lanes| lanes.max(COPIES)) } else { 1 };
-        let row = width * copies;
-        let rows = (STATES_BYTES / (row * self.widest())).min(self.pause / row).clamp(1, self.steps.max(1));
-        StepDivision { width, copies, rows }
+        let rows =
+            (STATES_BYTES / (width * self.widest())).min(self.pause / width).clamp(1, self.steps.max(1));
+        StepDivision { width, rows }
     }
 
     /// The number of units of at most `width` columns.

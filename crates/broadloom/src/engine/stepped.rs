@@ -26,8 +26,7 @@ impl StageRun<'_> {
             return self.combine(of, operands, threads);
         }
         let kernel = self.kernel(&of.access())?;
-        let lanes = kernel.plan().map(|plan| plan.lanes as usize);
-        let division = of.divide(threads, lanes);
+        let division = of.divide(threads);
         let (inputs, outputs) = operands.slices().ok_or_else(overlaps)?;
         let mut slabs: Vec<_> = Vec::with_capacity(of.outputs.len());
         for (output, (out, dtype)) in { outputs }.into_iter().zip(&of.outputs).enumerate() {
@@ -73,7 +72,7 @@ impl SteppedRun<'_> {
     fn unit(&self, unit: &Unit, mut results: UnitResults<'_>) -> Result<()> {
         let UnitRun { run, of, division, .. } = *self;
         let mut faults: SmallVec<[u8; 8]> = SmallVec::from_elem(0, run.outcome.sites());
-        let cols = unit.columns.len() * division.copies;
+        let cols = unit.columns.len();
         let done = with_workspace(|Workspace { scratch, memory: working, tiles }| {
             make_tiles(tiles, of.outputs.iter().copied(), (division.rows + 1) * cols)?;
             self.copy_across((unit, 0..of.states), cols, tiles, scratch)?;
@@ -124,32 +123,24 @@ struct StepsOfBlock<'b, 'a, 's, 'm> {
 impl StepsOfBlock<'_, '_, '_, '_> {
     /// Runs the steps; those of the plan begin with step `from`.
     fn run(&mut self, from: usize, faults: &mut [u8], working: &mut WorkingMemory) -> Result<()> {
-        let (rows, wide) = (self.block.rows(), self.block.cols());
-        if wide == self.cols {
-            let first = from + self.block.first_of(0) / self.cols;
-            return self.rows(0..rows, 0..wide, first, faults, working);
+        let StepsOfBlock { steps, ref mut block, cols, ref mut tiles, ref mut results } = *self;
+        if block.cols() == cols {
+            return self.rows(from, faults, working);
         }
         // The only column of a unit is a row of the block.
-        for row in 0..rows {
-            for col in 0..wide {
-                let step = from + self.block.first_of(row) + col;
-                self.rows(row..row + 1, col..col + 1, step, faults, working)?;
-            }
-        }
-        Ok(())
+        (0..block.rows()).try_for_each(|row| {
+            block.with_row_as_column(row, |block| {
+                let mut column = StepsOfBlock { steps, block, cols, tiles, results };
+                column.rows(from, faults, working)
+            })
+        })
     }
 
-    /// Runs rows of the block as steps, beginning with step `first`.
-    fn rows(
-        &mut self,
-        rows: std::ops::Range<usize>,
-        cols: std::ops::Range<usize>,
-        first: usize,
-        faults: &mut [u8],
-        working: &mut WorkingMemory,
-    ) -> Result<()> {
+    /// Runs the rows of the block as steps; those of the plan begin with step `from`.
+    fn rows(&mut self, from: usize, faults: &mut [u8], working: &mut WorkingMemory) -> Result<()> {
         let of = self.steps.of;
-        let (count, wide) = (rows.len(), cols.len());
+        let (count, wide) = (self.block.rows(), self.block.cols());
+        let first = from + self.block.first_of(0) / wide;
         let steps = first..first + count;
         let (states, outputs) = self.tiles.split_at_mut(of.states);
         {
@@ -166,8 +157,7 @@ impl StepsOfBlock<'_, '_, '_, '_> {
                 }
             }
             self.steps.call(faults, working, |kernel, run| {
-                self.block
-                    .with_states(rows, cols, states, rows_of.into_iter(), |block| kernel.run(block, run))
+                self.block.with_states(states, rows_of.into_iter(), |block| kernel.run(block, run))
             })?;
         }
         let (states, outputs) = self.tiles.split_at_mut(of.states);
