@@ -14,7 +14,9 @@ use broadloom_core::node::StepOrder;
 use broadloom_ir::canonical::LANES;
 use broadloom_ir::figures::counted;
 use broadloom_ir::loop_plan::{LoopPlan, LoopPlanError, OperandLayout};
-use broadloom_ir::tuning::recurrences::{COMBINED_COLUMNS, LEAST_COLUMNS, MOST_COLUMNS, STATES_BYTES};
+use broadloom_ir::tuning::recurrences::{
+    COMBINED_COLUMNS, LEAST_COLUMNS, MOST_COLUMNS, SINGLE_COLUMN_BYTES, STATES_BYTES,
+};
 use broadloom_mem::Access;
 use smallvec::SmallVec;
 
@@ -215,8 +217,8 @@ impl Recurrence {
         while self.columns > 1 && self.columns % width == 1 {
             width += 1;
         }
-        let rows =
-            (STATES_BYTES / (width * self.widest())).min(self.pause / width).clamp(1, self.steps.max(1));
+        let bytes = if self.stays_in_registers { SINGLE_COLUMN_BYTES } else { STATES_BYTES };
+        let rows = (bytes / (width * self.widest())).min(self.pause / width).clamp(1, self.steps.max(1));
         StepDivision { width, rows }
     }
 
