@@ -16,7 +16,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{BlockArg, InstBuilder, Value, types};
 use smallvec::SmallVec;
 
-use crate::emit::{Emitter, Sources, operand};
+use crate::emit::{Emitter, Sources, operand, row_pointer};
 use crate::memory::RowBlock;
 use crate::value::Lanes;
 
@@ -99,11 +99,10 @@ impl Emitter<'_> {
         let more = v.ins().icmp(IntCC::UnsignedLessThan, following, rows);
         v.ins().brif(more, row, &next, last, &[]);
         v.builder.switch_to_block(last);
+        // The number of the last row is computed anew, so that the loop need not keep it.
+        let number = v.ins().iadd_imm_s(rows, -1);
         for &output in &kept {
-            // `number` is that of the last row.
-            let (base, stride) = operand(v, operands, inputs + output);
-            let offset = v.ins().imul(stride, number);
-            sources.pointers[inputs + output] = v.ins().iadd(base, offset);
+            sources.pointers[inputs + output] = row_pointer(v, operands, inputs + output, number);
         }
         self.store(&kept, &sources, &mut block)?;
         self.vectors.ins().return_(&[]);
