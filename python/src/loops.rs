@@ -114,7 +114,7 @@ pub fn reduce(
 }
 
 /// A function that builds a loop from its initial state.
-type Build<'b> = dyn Fn(&[Array<'static>]) -> broadloom::Result<Vec<Array<'static>>> + 'b;
+type BuildLoop<'b> = dyn Fn(&[Array<'static>]) -> broadloom::Result<Vec<Array<'static>>> + 'b;
 
 /// The number of operations as which a loop counts in the depth of its results. It is large enough that evaluating one of them
 /// evaluates the others too (`MIN_DEPTH` in `_shared_work.py`).
@@ -190,7 +190,7 @@ impl<'py> PythonLoop<'py> {
     }
 
     /// Builds the loop, and returns the handles of the last state.
-    fn run(&self, build: &Build<'_>) -> PyResult<Vec<Handle>> {
+    fn run(&self, build: &BuildLoop<'_>) -> PyResult<Vec<Handle>> {
         let by_numpy = self.by_numpy || current(self.py)?.by_numpy;
         let rule = if by_numpy { Promotion::NumPy } else { Promotion::Strict };
         let build = |state: &[Array<'static>]| {

@@ -18,7 +18,7 @@ mod typing;
 mod with_loops;
 
 pub use generate::{Size, instance, program, with_other_values};
-pub use program::{Arg, Program, PySlice, Recurrence, Step, View, While};
+pub use program::{Arg, Program, PySlice, RandomRecurrence, Step, View, While};
 pub use reference::Outcome;
 pub use shrink::{shrink, shrink_while};
 pub use text::ProgramError;

@@ -5,7 +5,7 @@ use broadloom_core::node::StepOrder;
 
 use super::reductions;
 use crate::elements;
-use crate::random::{Arg, Program, Recurrence, Step, View};
+use crate::random::{Arg, Program, RandomRecurrence, Step, View};
 
 /// Builds the arrays of a program's steps, without evaluating them.
 ///
@@ -26,7 +26,7 @@ pub fn arrays_over(
     with_promotion(program.promotion, || {
         let mut arrays: Vec<Array<'static>> = Vec::new();
         // The values of a recurrence are built together, as users do.
-        let mut recent: Option<(&Recurrence, Vec<Array<'static>>)> = None;
+        let mut recent: Option<(&RandomRecurrence, Vec<Array<'static>>)> = None;
         for (number, step) in program.steps.iter().enumerate() {
             let made = match (instead(number), step) {
                 (Some(array), _) => array,
@@ -88,7 +88,7 @@ pub fn array(step: &Step, before: &[Array<'static>]) -> Result<Array<'static>> {
 }
 
 /// The last states and the outputs of a recurrence.
-fn values_of(of: &Recurrence, before: &[Array<'static>]) -> Result<Vec<Array<'static>>> {
+fn values_of(of: &RandomRecurrence, before: &[Array<'static>]) -> Result<Vec<Array<'static>>> {
     type Values = Vec<Array<'static>>;
     let of_steps = |steps: &[usize]| steps.iter().map(|&i| before[i].clone()).collect::<Values>();
     let [state, inputs, captured] = [&of.state, &of.inputs, &of.captured].map(|steps| of_steps(steps));

@@ -84,7 +84,7 @@ pub enum Step {
     /// A value that a loop carries, after the loop.
     While(Box<While>, usize),
     /// A value of a recurrence: the last value of a state, or an output.
-    Recurrence(Box<Recurrence>, usize),
+    Recurrence(Box<RandomRecurrence>, usize),
 }
 
 /// A loop: each element repeats the body while its condition holds.
@@ -113,7 +113,7 @@ pub struct While {
 /// The body is like that of a [`While`]. Its values are first the states, then the elements of the inputs, the captured values, and
 /// the steps of the body.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Recurrence {
+pub struct RandomRecurrence {
     /// The steps with the initial values, which lack the axis.
     pub state: Vec<usize>,
     /// The steps whose elements the body is given one after another.

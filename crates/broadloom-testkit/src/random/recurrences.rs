@@ -4,7 +4,7 @@ use broadloom_core::DType;
 use broadloom_core::node::StepOrder;
 
 use super::loops::LoopBody;
-use super::program::{Program, Recurrence, Step};
+use super::program::{Program, RandomRecurrence, Step};
 use super::shape::broadcast;
 use super::typing::{self, Type};
 use crate::edge_cases;
@@ -15,7 +15,7 @@ use crate::tensor::Tensor;
 const MOST: usize = 150;
 
 /// A random recurrence over values of the program, to which it may add steps.
-pub(super) fn recurrence(rng: &mut Rng, p: &mut Program) -> Option<Recurrence> {
+pub(super) fn recurrence(rng: &mut Rng, p: &mut Program) -> Option<RandomRecurrence> {
     let order = *rng.pick(&[StepOrder::Forward, StepOrder::Backward, StepOrder::Canonical])?;
     let is_reduction = order == StepOrder::Canonical;
     let axis = -(1 + rng.below(3) as isize);
@@ -79,7 +79,7 @@ pub(super) fn recurrence(rng: &mut Rng, p: &mut Program) -> Option<Recurrence> {
     if needed[states + inputs..params.len()].contains(&false) {
         return None;
     }
-    Some(Recurrence { state, inputs: given, captured, body: body.steps, next, outputs, axis, order })
+    Some(RandomRecurrence { state, inputs: given, captured, body: body.steps, next, outputs, axis, order })
 }
 
 /// The operands of a recurrence that is generated.

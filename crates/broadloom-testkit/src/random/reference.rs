@@ -15,7 +15,7 @@ use broadloom_core::{DType, Op, Scalar, fold};
 
 use super::affine::Affine;
 use super::contraction::{self, Signed};
-use super::program::{Arg, Program, Recurrence, Step, View, While};
+use super::program::{Arg, Program, RandomRecurrence, Step, View, While};
 use super::typing::{self, RecurrenceShapes, Type};
 use crate::reduction::tree;
 use crate::tensor::Tensor;
@@ -177,16 +177,16 @@ impl Program {
     /// faults those of what they are computed from.
     fn recur(
         &self,
-        of: &Recurrence,
+        of: &RandomRecurrence,
         outputs: &[usize],
         types: &[Type],
         values: &[Tensor],
     ) -> Result<Repeated, String> {
         let RecurrenceShapes { space, axis, others } = RecurrenceShapes::of(of, types)?;
-        let read = |args: &[usize], shape: &[usize]| -> Result<Vec<Column>, String> {
+        let read = |args: &[usize], shape: &[usize]| -> Result<Vec<OperandColumn>, String> {
             args.iter().map(|&arg| column(Arg::Step(arg), values[arg].dtype, shape, values)).collect()
         };
-        let at = |columns: &[Column], place: usize| -> Vec<u64> {
+        let at = |columns: &[OperandColumn], place: usize| -> Vec<u64> {
             columns.iter().map(|(positions, bits)| bits[positions[place]]).collect()
         };
         let (state, captured) = (read(&of.state, &others)?, read(&of.captured, &others)?);
@@ -318,11 +318,11 @@ fn fused(operands: &[Signed; 3], t: &Type, values: &[Tensor]) -> Result<Vec<u64>
 const DIVIDE: [&str; 3] = ["floor_divide", "remainder", "trunc_divide"];
 
 /// For each element of a result, the index of an operand's element; and the operand's elements.
-type Column = (Vec<usize>, Vec<u64>);
+type OperandColumn = (Vec<usize>, Vec<u64>);
 
 /// Returns the elements of an operand, converted to a dtype; and for each element of the result, the index of
 /// the operand's element from which it is computed.
-fn column(arg: Arg, dtype: DType, shape: &[usize], values: &[Tensor]) -> Result<Column, String> {
+fn column(arg: Arg, dtype: DType, shape: &[usize], values: &[Tensor]) -> Result<OperandColumn, String> {
     match arg {
         Arg::Literal(x) => {
             let bits = typing::literal(x, dtype).ok_or_else(|| format!("{x} is no {dtype}"))?;

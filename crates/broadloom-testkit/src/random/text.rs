@@ -24,7 +24,7 @@ use broadloom_core::text::{
 };
 use broadloom_core::{DType, Dim, Error, ErrorKind, Literal, Op, Promotion, Scalar};
 
-use super::program::{Arg, Program, PySlice, Recurrence, Step, View};
+use super::program::{Arg, Program, PySlice, RandomRecurrence, Step, View};
 use super::typing::{self, Type};
 use crate::reduction::{Cumulative, Function, Reduction, VecDot};
 use crate::tensor::Tensor;
@@ -102,7 +102,7 @@ impl fmt::Display for Step {
             Step::Recurrence(of, item) => {
                 let listed = |of: &[usize]| of.iter().map(|i| format!("s{i}")).collect::<Vec<_>>().join(", ");
                 let [state, inputs, captured] = [&of.state, &of.inputs, &of.captured].map(|of| listed(of));
-                let Recurrence { axis, order, next, outputs, .. } = &**of;
+                let RandomRecurrence { axis, order, next, outputs, .. } = &**of;
                 write!(f, "scan ({state}; {inputs}; {captured}) axis {axis} {order:?}")?;
                 let first = of.state.len() + of.inputs.len() + of.captured.len();
                 let body = of.body.iter().enumerate().map(|(i, step)| format!("s{} = {step}; ", first + i));

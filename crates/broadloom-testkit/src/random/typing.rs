@@ -7,7 +7,7 @@ use broadloom_core::node::StepOrder;
 use broadloom_core::{DType, Kind, Literal, Op, Promotion};
 
 use super::affine::Affine;
-use super::program::{Arg, Program, Recurrence, Step};
+use super::program::{Arg, Program, RandomRecurrence, Step};
 use super::shape::{broadcast, elements};
 use crate::Value;
 use crate::oracle::{self, ModelSignature};
@@ -170,7 +170,7 @@ impl RecurrenceShapes {
     ///
     /// # Errors
     /// The reason why the operands do not fit each other.
-    pub fn of(of: &Recurrence, before: &[Type]) -> Result<RecurrenceShapes, String> {
+    pub fn of(of: &RandomRecurrence, before: &[Type]) -> Result<RecurrenceShapes, String> {
         let mut steps = None;
         let mut others: Vec<usize> = Vec::new();
         let mut join = |shape: &[usize]| {

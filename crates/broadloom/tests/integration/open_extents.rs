@@ -73,7 +73,7 @@ fn numbers(n: usize, seed: usize) -> Vec<f64> {
 }
 
 /// The shape and the bits of a result, or the kind and the message of its error.
-type Computed = std::result::Result<(Vec<usize>, Vec<u64>), (ErrorKind, String)>;
+type RunResult = std::result::Result<(Vec<usize>, Vec<u64>), (ErrorKind, String)>;
 
 fn failed(error: Error) -> (ErrorKind, String) {
     (error.kind(), error.message().to_owned())
@@ -87,7 +87,7 @@ fn data(n: usize) -> Columns {
 }
 
 /// The result of a formula over arrays of known extents.
-fn known(formula: &str, data: &Columns, runner: Runner) -> Computed {
+fn known(formula: &str, data: &Columns, runner: Runner) -> RunResult {
     let arrays = data
         .clone()
         .map(|(name, shape, of)| (name, Array::from_shape_vec(&shape, of).expect("as many elements")));
@@ -102,7 +102,7 @@ fn known(formula: &str, data: &Columns, runner: Runner) -> Computed {
 }
 
 /// The result of a kernel for the same elements.
-fn run(kernel: &Kernel, data: &Columns) -> Computed {
+fn run(kernel: &Kernel, data: &Columns) -> RunResult {
     let n = data[0].1[0];
     let given =
         |port: &Port| data.iter().find(|(name, ..)| *name == port.name).map(|(_, _, of)| In::from(of));

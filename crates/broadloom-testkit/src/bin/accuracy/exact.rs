@@ -9,7 +9,7 @@ use crate::format::step;
 use crate::points::edge_cases;
 
 /// The arguments, and the exact value.
-pub type Case = ([f64; 2], f64);
+pub type ExactCase = ([f64; 2], f64);
 
 /// m · 2^e, if the format can represent it.
 fn number(format: FloatFormat, m: i128, e: i32) -> Option<f64> {
@@ -30,7 +30,7 @@ fn powers(format: FloatFormat) -> impl Iterator<Item = i32> {
 }
 
 /// The exact cases of a function.
-pub fn cases(function: Function, format: FloatFormat) -> Vec<Case> {
+pub fn cases(function: Function, format: FloatFormat) -> Vec<ExactCase> {
     let n = |m: i128, e: i32| number(format, m, e);
     match function {
         Function::Log2 => powers(format).filter_map(|k| Some(([n(1, k)?, 0.0], f64::from(k)))).collect(),
@@ -57,7 +57,7 @@ pub fn cases(function: Function, format: FloatFormat) -> Vec<Case> {
 }
 
 /// Squares of integers multiplied by even powers of two, in particular powers of four.
-fn squares(format: FloatFormat) -> Vec<Case> {
+fn squares(format: FloatFormat) -> Vec<ExactCase> {
     let root = |m: i128, e: i32| Some(([number(format, m * m, 2 * e)?, 0.0], number(format, m, e)?));
     let of_two = powers(format).filter_map(|k| root(1, k));
     let most = 1_i128 << (format.precision / 2);
@@ -67,7 +67,7 @@ fn squares(format: FloatFormat) -> Vec<Case> {
 }
 
 /// Cubes of integers multiplied by powers of eight.
-fn cubes(format: FloatFormat) -> Vec<Case> {
+fn cubes(format: FloatFormat) -> Vec<ExactCase> {
     let most = 1_i128 << (format.precision / 3);
     let odd = (1..=1024).map(|i| (most - i).max(1)).chain(1..=1024);
     let cube = |m: i128, e: i32| Some(([number(format, m * m * m, 3 * e)?, 0.0], number(format, m, e)?));
@@ -76,7 +76,7 @@ fn cubes(format: FloatFormat) -> Vec<Case> {
 }
 
 /// Right triangles with integer sides, scaled, and those with a side of 0.
-fn triangles(format: FloatFormat) -> Vec<Case> {
+fn triangles(format: FloatFormat) -> Vec<ExactCase> {
     let mut cases = Vec::new();
     for p in 2..40_i128 {
         for q in 1..p {
@@ -97,7 +97,7 @@ fn triangles(format: FloatFormat) -> Vec<Case> {
 }
 
 /// Powers of integers, roots of such powers, and powers of two with every exponent whose result is a number of the format.
-fn results_of_pow(format: FloatFormat) -> Vec<Case> {
+fn results_of_pow(format: FloatFormat) -> Vec<ExactCase> {
     let n = |m: i128, e: i32| number(format, m, e);
     let mut cases = Vec::new();
     for base in (-99..=99_i128).filter(|base| base.abs() > 1) {

@@ -18,7 +18,7 @@ use crate::report::{Report, Task};
 
 /// The task of the command and its options.
 #[derive(clap::Args)]
-pub struct Command {
+pub struct FunctionsCommand {
     /// Only lines of these names, or of this function: `exp`, `"exp float32"`.
     names: Vec<String>,
     /// Compare with the file of hashes; name each function, dtype, executor and width that differs.
@@ -82,7 +82,7 @@ struct SharedArguments {
 }
 
 /// Evaluates all rows, and prints, writes or compares their hashes.
-pub fn hash_all(command: &Command, out: &mut impl Write) -> Result<(), String> {
+pub fn hash_all(command: &FunctionsCommand, out: &mut impl Write) -> Result<(), String> {
     let executors = Executors::of_target();
     let mut report = Report::new(Task::of_flags(command.check, command.write), &command.file, FORMAT)?;
     let mut names = Vec::new();
@@ -106,7 +106,7 @@ pub fn hash_all(command: &Command, out: &mut impl Write) -> Result<(), String> {
 fn evaluate(
     arguments: &Arguments,
     rows: &[NamedExpressions],
-    command: &Command,
+    command: &FunctionsCommand,
     executors: &Executors,
 ) -> Vec<RowHashes> {
     in_parallel(rows, command.threads, |row| {

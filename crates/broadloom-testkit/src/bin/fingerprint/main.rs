@@ -57,10 +57,10 @@ enum Command {
     },
     /// Evaluates every function, conversion and reduction over fixed arguments; prints a line of hashes for each, writes them
     /// to the file that every target must reproduce, or compares them with it.
-    Functions(functions::Command),
+    Functions(functions::FunctionsCommand),
     /// Evaluates reductions and scans over lengths, axes, layouts and bodies, on one thread and several, and in chunks; prints
     /// a line of hashes for each row, writes them to a file, or compares them with it.
-    Reductions(reductions::Command),
+    Reductions(reductions::ReductionsCommand),
 }
 
 fn main() -> ExitCode {

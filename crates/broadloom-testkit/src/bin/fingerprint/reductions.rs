@@ -29,7 +29,7 @@ use row::{HashedCase, HashedLayout, ReductionRow};
 
 /// The task of the command and its options.
 #[derive(clap::Args)]
-pub struct Command {
+pub struct ReductionsCommand {
     /// Only rows whose names contain one of these texts: `"sum(x)"`, `float16`.
     names: Vec<String>,
     /// Compare with the file of hashes; name each row and way of evaluating that differs.
@@ -70,7 +70,7 @@ fn rows() -> Vec<ReductionRow> {
 }
 
 /// Evaluates rows, and prints, writes or compares their hashes.
-pub fn hash_all(command: &Command, out: &mut impl Write) -> std::result::Result<(), String> {
+pub fn hash_all(command: &ReductionsCommand, out: &mut impl Write) -> std::result::Result<(), String> {
     let mut report = Report::new(Task::of_flags(command.check, command.write), &command.file, FORMAT)?;
     let rows = rows();
     report.add_missing(&rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>());
