@@ -153,7 +153,7 @@ class _Watch:
         if self._progress is not True:
             return self._progress
         try:
-            from tqdm.auto import tqdm  # type: ignore[import-untyped]
+            from tqdm.auto import tqdm
         except ImportError:
             return self._print
         self._bar = tqdm(desc="broadloom", unit="el", unit_scale=True)

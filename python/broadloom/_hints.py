@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 
 from broadloom._registry import found
@@ -23,13 +25,13 @@ ELSEWHERE = (
 
 
 def advice_on(name: str) -> str | None:
-    """What to write instead of an attribute of arrays that other libraries' arrays have, or that is a function of the
-    namespace."""
+    """What to write instead of an attribute of arrays that other libraries' arrays have, or that the namespace has."""
     if name in ELSEWHERE or name.startswith("_"):
         return ELSEWHERE.get(name)
     # Without imports on first use, since libraries ask for attributes that arrays lack.
-    function, namespace = vars(np).get(name), vars(found("namespace")())
-    is_own = callable(namespace.get(name)) or name in namespace["_LATER"]
-    if is_own or isinstance(function, np.ufunc | type(np.sum)):
+    own = vars(found("namespace")())
+    if inspect.isfunction(own.get(name)) or isinstance(vars(np).get(name), np.ufunc | type(np.sum)):
         return f"broadloom.{name} is a function of arrays"
+    if name in own["__all__"]:
+        return f"see broadloom.{name}"
     return f"numpy.asarray(x).{name} is that of the values" if hasattr(np.ndarray, name) else None

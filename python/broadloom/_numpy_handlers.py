@@ -1,8 +1,9 @@
-"""The table of `__array_function__`: for each of NumPy's functions, a handler that computes it for our arrays.
+"""The table of `__array_function__`: for each of NumPy's functions, a handler that computes it for our arrays; and the
+conversions of arguments that handlers share.
 
-A handler has the arguments of its function. It returns a handle, a list of handles, or a value that is known without
-computing, or raises `Unsupported` to pass a call on to NumPy. The caller of the table handles `out`. The reductions'
-handlers are generated, and call `reduced` and `accumulated`.
+A handler has the arguments of its function, but its caller handles `out`. It returns a handle, a list of handles, or a
+value that is known without computing, or raises `Unsupported` to pass a call on to NumPy. The handlers of reductions are
+generated, and call `reduced` and `accumulated`.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def token(function: JitFunction) -> Any:
 @registered("teach cloudpickle")
 def teach_cloudpickle() -> None:
     """Makes cloudpickle, which Dask uses for functions, call `reduced_by_value`."""
-    from cloudpickle import CloudPickler  # type: ignore[import-untyped]
+    from cloudpickle import CloudPickler
 
     CloudPickler.dispatch_table[JitFunction] = reduced_by_value
 

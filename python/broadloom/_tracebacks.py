@@ -14,7 +14,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from broadloom._errors import Error, InternalError
 from broadloom._registry import found
@@ -119,7 +119,7 @@ def shows_users_lines(function: F) -> F:
     made = call if takes_more or code.co_varnames[:1] != ("self",) else call_of_one
     # Messages and tracebacks should name the function that the user called.
     made.__code__ = made.__code__.replace(co_name=function.__name__)
-    return functools.wraps(function)(made)  # type: ignore[return-value]
+    return cast("F", functools.wraps(function)(made))
 
 
 def methods_show_users_lines(kind: C) -> C:

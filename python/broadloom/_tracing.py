@@ -130,8 +130,8 @@ def visible_shape(handle: Handle) -> tuple[Any, ...]:
 
 def visible_size(handle: Handle) -> int | None:
     """The number of elements of a handle as users see it: an `OpenExtent` if an extent is dynamic."""
-    size = handle.size
-    return OpenExtent("*".join(handle.dims)) if size is None else size  # type: ignore[return-value]
+    size: Any = handle.size
+    return OpenExtent("*".join(handle.dims)) if size is None else size
 
 
 def known(shape: tuple[int | None, ...]) -> tuple[int, ...]:
