@@ -342,7 +342,7 @@ def names_of_numpy():
     checkers and editors: `broadloom.median` is `numpy.median`. A test compares the names with those that the namespace
     finds, and not the text, since other versions of NumPy have other functions."""
     modules = [*PACKAGE.glob("_*.py"), *(PACKAGE / "_generated").glob("*.py")]
-    listed = re.findall(r"^__all__ = \[(.*?)\]", "".join(path.read_text() for path in modules), re.M | re.S)
+    listed = re.findall(r"^__all__(?:: list\[str\])? = \[(.*?)\]", "".join(path.read_text() for path in modules), re.M | re.S)
     own = {*re.findall(r'"(\w+)"', "".join(listed)), "lib"}
     kinds = (np.ufunc, type(np.sum))
     names = sorted(name for name in np.__all__ if isinstance(getattr(np, name), kinds) and name not in own)

@@ -31,27 +31,14 @@ from broadloom._tracebacks import shorten
 from broadloom._tracing import TracerError
 
 if TYPE_CHECKING:
-    from broadloom import arrow, fft, linalg
+    from broadloom import _loops, _notebook, _through_numpy, _vectorize, arrow, fft, linalg
     from broadloom import dask as dask
     from broadloom._generated.numpy_names import *
     from broadloom._jit import jit
-    from broadloom._loops import cond, fori_loop, reduce, scan, while_loop
-    from broadloom._notebook import Explanation, explain, show_versions
-    from broadloom._through_numpy import (
-        argsort,
-        matmul,
-        nonzero,
-        searchsorted,
-        sort,
-        take,
-        take_along_axis,
-        tensordot,
-        unique_all,
-        unique_counts,
-        unique_inverse,
-        unique_values,
-    )
-    from broadloom._vectorize import vectorize
+    from broadloom._loops import *
+    from broadloom._notebook import *
+    from broadloom._through_numpy import *
+    from broadloom._vectorize import *
     from broadloom.arrow import from_arrow
 
 __version__: str = _core.engine_info()[0]
@@ -67,45 +54,24 @@ pi = 3.141592653589793
 
 __all__ = [
     "Array",
-    "Explanation",
     "Kernel",
     "TracerError",
     "__array_api_version__",
     "__array_namespace_info__",
     "__version__",
-    "argsort",
     "arrow",
-    "cond",
     "e",
     "evaluate",
-    "explain",
     "fft",
-    "fori_loop",
     "from_arrow",
     "get_options",
     "inf",
     "jit",
     "linalg",
-    "matmul",
     "nan",
     "newaxis",
-    "nonzero",
     "pi",
-    "reduce",
-    "scan",
-    "searchsorted",
     "set_options",
-    "show_versions",
-    "sort",
-    "take",
-    "take_along_axis",
-    "tensordot",
-    "unique_all",
-    "unique_counts",
-    "unique_inverse",
-    "unique_values",
-    "vectorize",
-    "while_loop",
 ]
 __all__ += _creation.__all__
 __all__ += _dlpack.__all__
@@ -117,6 +83,11 @@ __all__ += _generated_reductions.__all__
 __all__ += _joining.__all__
 __all__ += _manipulation.__all__
 __all__ += _reductions.__all__
+if TYPE_CHECKING:
+    __all__ += _loops.__all__
+    __all__ += _notebook.__all__
+    __all__ += _through_numpy.__all__
+    __all__ += _vectorize.__all__
 
 # Modules that are imported on first use, since they are slow to import and most programs need few of them.
 
@@ -150,7 +121,7 @@ say_where(
     }
 )
 
-#: The names in the namespace that such modules define.
+#: The names in the namespace that such modules define, which are their `__all__`.
 _LATER = {
     name: module
     for module, names in {
@@ -166,6 +137,9 @@ _LATER = {
     }.items()
     for name in names.split()
 }
+if not TYPE_CHECKING:
+    __all__ += sorted(_LATER.keys() - set(__all__))
+
 #: The modules in the namespace that are imported on first use.
 _MODULES = {
     "arrow": "broadloom.arrow",

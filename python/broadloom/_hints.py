@@ -30,7 +30,8 @@ def advice_on(name: str) -> str | None:
         return ELSEWHERE.get(name)
     # Without imports on first use, since libraries ask for attributes that arrays lack.
     own = vars(found("namespace")())
-    if inspect.isfunction(own.get(name)) or isinstance(vars(np).get(name), np.ufunc | type(np.sum)):
+    is_own = inspect.isfunction(own.get(name)) and name not in own["_LATER"]
+    if is_own or isinstance(vars(np).get(name), np.ufunc | type(np.sum)):
         return f"broadloom.{name} is a function of arrays"
     if name in own["__all__"]:
         return f"see broadloom.{name}"

@@ -19,7 +19,7 @@ from broadloom._scalars import Scalar
 from broadloom._structure import Structure, matched
 from broadloom._tracebacks import shows_users_lines
 
-__all__ = ["cond", "fori_loop", "reduce", "scan", "while_loop"]
+__all__: list[str] = ["cond", "fori_loop", "reduce", "scan", "while_loop"]
 
 
 @shows_users_lines

@@ -23,6 +23,8 @@ from broadloom._printing import blocks, corners
 from broadloom._registry import registered
 from broadloom._tracebacks import shows_users_lines
 
+__all__: list[str] = ["Explanation", "explain", "show_versions"]
+
 #: The maximum length of a picture and of a text in a cell's output. Longer ones are replaced by a note.
 MAX_PICTURE = 200_000
 MAX_TEXT = 20_000

@@ -28,6 +28,7 @@ _REDUCTIONS: dict[Any, str] = {
 }
 #: Element-wise functions that are not universal functions, with the number of operands that may have nulls.
 _OF_ELEMENTS: dict[Any, int] = {
+    np.astype: 1,
     np.clip: 3,
     np.fix: 1,
     np.imag: 1,
@@ -38,8 +39,6 @@ _OF_ELEMENTS: dict[Any, int] = {
     np.real: 1,
     np.round: 1,
 }
-if hasattr(np, "astype"):
-    _OF_ELEMENTS[np.astype] = 1
 _PROPERTIES: dict[Any, str] = {np.shape: "shape", np.ndim: "ndim", np.size: "size"}
 
 

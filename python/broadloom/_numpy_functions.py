@@ -46,8 +46,7 @@ def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE) ->
 
 
 def _add_cumulative(name: str, of_nan: int) -> None:
-    """Adds the functions of the engine's cumulative function: one that replaces NaN by a number, and the standard's, which
-    the oldest supported version of NumPy lacks."""
+    """Adds the functions of the engine's cumulative function: one that replaces NaN by a number, and the standard's."""
 
     def without_nan(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Handle:
         x = array(a)
@@ -64,8 +63,7 @@ def _add_cumulative(name: str, of_nan: int) -> None:
         return _numpy_reductions.cumulative(name, given, only_axis(name, axis, given.ndim), dtype, include_initial)
 
     FUNCTIONS[getattr(np, f"nancum{name.removeprefix('cumulative_')}")] = without_nan
-    if hasattr(np, name):
-        FUNCTIONS[getattr(np, name)] = of_the_standard
+    FUNCTIONS[getattr(np, name)] = of_the_standard
 
 
 _add_cumulative("cumulative_sum", 0)
@@ -258,10 +256,7 @@ def _copy(a: Any, order: str = "K", subok: bool = False) -> Handle:
     return x if x.is_symbolic else _options.evaluated(x)
 
 
+@lazy(np.astype)
 def _astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Handle:
     check_device(device)
     return converted(array(x), own_dtype(dtype))
-
-
-if hasattr(np, "astype"):
-    FUNCTIONS[np.astype] = _astype

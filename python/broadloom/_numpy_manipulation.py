@@ -84,11 +84,9 @@ def _swapaxes(a: Any, axis1: int, axis2: int) -> Handle:
     return x.permute_dims(axes)
 
 
-if hasattr(np, "matrix_transpose"):
-
-    @lazy(np.matrix_transpose)
-    def _matrix_transpose(x: Any, /) -> Handle:
-        return _swapaxes(x, -1, -2)
+@lazy(np.matrix_transpose)
+def _matrix_transpose(x: Any, /) -> Handle:
+    return _swapaxes(x, -1, -2)
 
 
 @lazy(np.squeeze)

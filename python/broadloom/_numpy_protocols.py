@@ -20,9 +20,9 @@ from broadloom._buffer import array_over
 from broadloom._core import Handle
 from broadloom._generated import elementwise
 from broadloom._hints import ELSEWHERE
-from broadloom._numpy_handlers import arguments_of, array, operand
+from broadloom._numpy_handlers import arguments_of, array, operand, reduced
 from broadloom._numpy_manipulation import FUNCTIONS
-from broadloom._numpy_reductions import REDUCED, cumulative, only_axis, reduction
+from broadloom._numpy_reductions import REDUCED, cumulative, only_axis
 from broadloom._operands import has_mask
 from broadloom._registry import found, registered
 from broadloom._signatures import fits, signature_of
@@ -42,7 +42,6 @@ _VIEWS = frozenset(
         "array_split dsplit expand_dims flip fliplr flipud hsplit matrix_transpose moveaxis ravel real real_if_close reshape "
         "rollaxis rot90 split squeeze swapaxes transpose unstack vsplit"
     ).split()
-    if hasattr(np, name)
 )
 
 #: Functions whose result can't be set in NumPy, or only so that several elements change.
@@ -180,7 +179,9 @@ def _by_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dic
     if method == "at":
         return _at(ufunc, inputs)
     try:
-        made = _expression(ufunc, method, inputs, outs, dict(kwargs))
+        if method not in _METHODS:
+            raise Unsupported
+        made = _METHODS[method](ufunc, inputs, outs, dict(kwargs))
     except Unsupported:
         if method == "__call__" and "where" in kwargs:
             kwargs["out"] = (None,) * ufunc.nout  # NumPy warns of `where` without it.
@@ -218,15 +219,6 @@ def _own(ufunc: np.ufunc) -> Callable[..., Any] | None:
     return None
 
 
-def _expression(
-    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], outs: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    function = _METHODS.get(method)
-    if function is None:
-        raise Unsupported
-    return function(ufunc, inputs, outs, kwargs)
-
-
 def _wrapped(x: Any) -> Any:
     return Array._of(x) if isinstance(x, Handle) else x
 
@@ -259,11 +251,7 @@ def _reduce(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], kwa
     name = REDUCED.get(ufunc)
     if name is None or len(inputs) != 1 or kwargs.keys() - {"axis", "dtype", "keepdims", "initial", "where"}:
         raise Unsupported
-    where = kwargs.get("where", True)
-    where = array(where) if isinstance(where, Array | np.ndarray) else where
-    x = array(inputs[0])
-    axis = kwargs.get("axis", 0)
-    return reduction(name, x, axis, kwargs.get("dtype"), kwargs.get("keepdims", False), kwargs.get("initial"), where)
+    return reduced(name, inputs[0], **{"axis": 0, "keepdims": False, **kwargs})
 
 
 def _accumulate(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], kwargs: dict[str, Any]) -> Handle:
@@ -435,34 +423,6 @@ def _wrapped_all(made: Any) -> Any:
     return type(made)(map(_wrapped, made)) if isinstance(made, list | tuple) else made
 
 
-#: The functions in the table that compute when they are called.
-_AT_ONCE = frozenset(
-    (
-        np.concatenate,
-        np.stack,
-        np.vstack,
-        np.hstack,
-        np.dstack,
-        np.roll,
-        np.copy,
-        np.allclose,
-        np.array_equal,
-        np.lib.stride_tricks.sliding_window_view,
-    )
-)
-
-
-def listed_names() -> dict[str, list[str]]:
-    """The names of the NumPy functions that the engine implements, for the documentation: those that return
-    expressions, and those that compute when called."""
-    functions = FUNCTIONS.keys() - _AT_ONCE
-    return {
-        "universal functions": sorted({ufunc.__name__ for ufunc in _ufuncs.UFUNCS}),
-        "functions": sorted({function.__name__ for function in functions}),
-        "computed at once": sorted({function.__name__ for function in _AT_ONCE}),
-    }
-
-
 @registered("of_numpy")
 def of_numpy(name: str) -> Any:
     """A NumPy function that accepts our arrays, for the namespace; or the module `numpy.lib`, which contains more
@@ -484,15 +444,3 @@ def names_of_numpy() -> list[str]:
     """The names of the NumPy functions in the namespace."""
     kinds = (np.ufunc, type(np.sum))
     return ["lib", *(name for name in np.__all__ if isinstance(getattr(np, name), kinds))]
-
-
-def listing() -> str:
-    """The section of the documentation that lists NumPy's functions by how they are computed."""
-    heads = {
-        "universal functions": "Universal functions that stay expressions",
-        "functions": "Other functions that stay expressions",
-        "computed at once": "Functions that the engine computes when they are called",
-    }
-    return "\n\n".join(
-        f"{heads[kind]}: {', '.join(f'`{name}`' for name in names)}." for kind, names in listed_names().items()
-    )

@@ -20,7 +20,7 @@ from broadloom._operands import as_array, one_axis, promoted
 from broadloom._registry import registered
 from broadloom._signatures import take_numpys_arguments
 
-__all__ = [
+__all__: list[str] = [
     "argsort",
     "matmul",
     "nonzero",

@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -130,8 +130,8 @@ def visible_shape(handle: Handle) -> tuple[Any, ...]:
 
 def visible_size(handle: Handle) -> int | None:
     """The number of elements of a handle as users see it: an `OpenExtent` if an extent is dynamic."""
-    size: Any = handle.size
-    return OpenExtent("*".join(handle.dims)) if size is None else size
+    size = handle.size
+    return cast("int", OpenExtent("*".join(handle.dims))) if size is None else size
 
 
 def known(shape: tuple[int | None, ...]) -> tuple[int, ...]:

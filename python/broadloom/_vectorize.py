@@ -31,7 +31,7 @@ from broadloom._vectorize_source import Source
 from broadloom._vectorize_statements import Statements
 from broadloom._vectorize_values import BOOL, FLOAT, INT, Kind, Refused, Value, Var, cast, kind_of
 
-__all__ = ["vectorize"]
+__all__: list[str] = ["vectorize"]
 
 _DTYPES = {
     name: np.dtype(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import math
 import os
 import pickle
@@ -28,6 +29,11 @@ def test_all_names_are_listed_and_there() -> None:
     assert [name for name in bl.__all__ if not hasattr(bl, name)] == []
     for name in ("median", "percentile", "cov", "fmax"):
         assert name in names and getattr(bl, name) is getattr(np, name)
+
+
+def test_names_that_are_imported_late_are_those_that_their_modules_list() -> None:
+    listed = [vars(importlib.import_module(module)).get("__all__", ()) for module in set(bl._LATER.values())]
+    assert {name for names in listed for name in names} - set(bl.arrow.__all__) <= bl._LATER.keys() <= set(bl.__all__)
 
 
 def test_an_array_is_a_copy() -> None:
