@@ -70,7 +70,8 @@ def reduced(
         made = reductions.mean(wide, **along) if mask is None else _divided(_total(wide, mask, "sum", along), count)
         return astype(made, given, copy=False), (enough,)
     made = _variance(wide, mask, along, count, correction)
-    return astype(sqrt(made) if name == "std" else made, given, copy=False), (enough & _exceeds(count, correction),)
+    enough = enough & (astype(count, np.float64) > correction)
+    return astype(sqrt(made) if name == "std" else made, given, copy=False), (enough,)
 
 
 def _extent(name: str, values: Array, axis: Axis) -> int:
@@ -91,9 +92,8 @@ def _total(values: Array, mask: Array | None, name: str, along: dict[str, Any], 
         # -0 is the identity of float addition. Bools are only added with NumPy's promotion.
         neutral = {"b": name == "prod", "f": 1 if name == "prod" else -0.0}.get(values.dtype.kind, int(name == "prod"))
         values = where(mask, values, neutral)
-    return (
-        reductions.sum(values, dtype=dtype, **along) if name == "sum" else reductions.prod(values, dtype=dtype, **along)
-    )
+    added = reductions.sum if name == "sum" else reductions.prod
+    return added(values, dtype=dtype, **along)
 
 
 def _extreme(values: Array, mask: Array | None, name: str, along: dict[str, Any]) -> Array:
@@ -119,7 +119,8 @@ def _wide(values: Array) -> tuple[Array, np.dtype[Any]]:
 
 def _divided(total: Array, count: Array) -> Array:
     """A sum divided by a number of elements, rounded once."""
-    return astype(astype(total, np.float64, copy=False) / astype(count, np.float64), total.dtype, copy=False)
+    made = astype(total, np.float64, copy=False) / astype(count, np.float64, copy=False)
+    return astype(made, total.dtype, copy=False)
 
 
 def _variance(wide: Array, mask: Array | None, along: dict[str, Any], count: Array, correction: float) -> Array:
@@ -129,13 +130,7 @@ def _variance(wide: Array, mask: Array | None, along: dict[str, Any], count: Arr
     mean = _divided(_total(wide, mask, "sum", kept), reductions.count_nonzero(mask, **kept))
     away = wide - broadcast_to(mean, known(wide.shape))
     total = _total(away * away, mask, "sum", along)
-    return astype(
-        astype(total, np.float64, copy=False) / (astype(count, np.float64) - correction), total.dtype, copy=False
-    )
-
-
-def _exceeds(count: Array, correction: float) -> Array:
-    return astype(count, np.float64) > correction
+    return _divided(total, astype(count, np.float64) - correction)
 
 
 def _decided(

@@ -42,7 +42,7 @@ run_by_numpys_code(np.common_type, np.iscomplexobj, np.isneginf, np.isposinf, np
 def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE) -> Handle:
     x = array(a)
     high, low = (reduction(name, x, axis, None, keepdims) for name in ("max", "min"))
-    return call(np.subtract, (high, low))[0]
+    return _one(np.subtract, high, low)
 
 
 def _add_cumulative(name: str, of_nan: int) -> None:
@@ -101,7 +101,7 @@ def _round(a: Any, decimals: int = 0, out: Any = None) -> Handle:
 
 @lazy(np.fix)
 def _fix(x: Any, out: Any = None) -> Handle:
-    return call(np.trunc, (array(x),))[0]
+    return _one(np.trunc, array(x))
 
 
 @lazy(np.real)
@@ -137,14 +137,23 @@ def _isclose(a: Any, b: Any, rtol: Any = 1.0e-5, atol: Any = 1.0e-8, equal_nan: 
     x, y = operand(a), operand(b)
     if not isinstance(rtol, float | int) or not isinstance(atol, float | int):
         raise Unsupported
-    difference = call(np.absolute, call(np.subtract, _not_bools(x, y)))[0]
-    bound = call(np.add, (atol, call(np.multiply, (rtol, call(np.absolute, (as_handle(y),))[0]))[0]))[0]
-    near = call(np.logical_and, (call(np.less_equal, (difference, bound))[0], call(np.isfinite, (as_handle(y),))[0]))[0]
-    made = call(np.logical_or, (near, call(np.equal, (x, y))[0]))[0]
-    if equal_nan:
-        both = call(np.logical_and, (call(np.isnan, (as_handle(x),))[0], call(np.isnan, (as_handle(y),))[0]))[0]
-        made = call(np.logical_or, (made, both))[0]
-    return made
+    right = as_handle(y)
+    difference = _one(np.absolute, _one(np.subtract, *_not_bools(x, y)))
+    bound = _one(np.add, atol, _one(np.multiply, rtol, _one(np.absolute, right)))
+    near = _one(np.logical_and, _one(np.less_equal, difference, bound), _one(np.isfinite, right))
+    return _one(np.logical_or, near, _equal(x, y, equal_nan))
+
+
+def _one(ufunc: np.ufunc, *operands: Operand) -> Handle:
+    """The result of a universal function that has one."""
+    return call(ufunc, operands)[0]
+
+
+def _equal(x: Operand, y: Operand, equal_nan: bool) -> Handle:
+    same = _one(np.equal, x, y)
+    if not equal_nan:
+        return same
+    return _one(np.logical_or, same, _one(np.logical_and, _one(np.isnan, as_handle(x)), _one(np.isnan, as_handle(y))))
 
 
 def _not_bools(x: Operand, y: Operand) -> tuple[Operand, Operand]:
@@ -164,11 +173,7 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
     x, y = array(a1), array(a2)
     if x.shape != y.shape:
         return False
-    same = call(np.equal, (x, y))[0]
-    if equal_nan:
-        both = call(np.logical_and, (call(np.isnan, (x,))[0], call(np.isnan, (y,))[0]))[0]
-        same = call(np.logical_or, (same, both))[0]
-    return bool(same.reduce("all").item())
+    return bool(_equal(x, y, equal_nan).reduce("all").item())
 
 
 # Properties that are known without computing.

@@ -70,10 +70,6 @@ def _prelu(call: Call, x: Handle, slope: Handle) -> Handle:
     return select(apply("less", x, like(x, 0)), apply("multiply", slope, x), x)
 
 
-def _relu(call: Call, x: Handle) -> Handle:
-    return apply("maximum", x, like(x, 0))
-
-
 def _selu(call: Call, x: Handle) -> Handle:
     alpha, gamma = like(x, call.attribute("alpha", 1.67326)), like(x, call.attribute("gamma", 1.0507))
     below = apply("multiply", alpha, apply("expm1", x))
@@ -96,10 +92,6 @@ def _sigmoid_of(x: Handle) -> Handle:
 
 def _sigmoid(call: Call, given: Handle) -> Handle:
     return back(_sigmoid_of(widened(given)), given)
-
-
-def _softplus(call: Call, x: Handle) -> Handle:
-    return _softplus_of(x)
 
 
 def _softsign(call: Call, given: Handle) -> Handle:
@@ -127,11 +119,11 @@ ROWS = (
     Row("LeakyRelu", _leaky_relu),
     Row("Mish", _mish),
     Row("PRelu", _prelu),
-    Row("Relu", _relu, note="NaN stays"),
+    Row("Relu", lambda call, x: apply("maximum", x, like(x, 0)), note="NaN stays"),
     Row("Selu", _selu),
     Row("Shrink", _shrink, note="integers as float64, without the fraction"),
     Row("Sigmoid", _sigmoid),
-    Row("Softplus", _softplus, note="without overflow"),
+    Row("Softplus", lambda call, x: _softplus_of(x), note="without overflow"),
     Row("Softsign", _softsign),
     Row("Swish", _swish),
     Row("ThresholdedRelu", _thresholded_relu),

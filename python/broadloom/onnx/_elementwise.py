@@ -13,7 +13,7 @@ import numpy as np
 from broadloom._core import Handle
 from broadloom._division import truncated_remainder
 from broadloom.onnx._graph import Node
-from broadloom.onnx._literals import BOOL, FLOAT64, INT64, apply, as_float, back, like, literal, select
+from broadloom.onnx._literals import BOOL, FLOAT64, INT64, apply, as_float, back, converted, like, literal, select
 from broadloom.onnx._row import Call, Row
 from broadloom.onnx._shapes import extents
 from broadloom.onnx._types import UNDEFINED, tensor
@@ -126,8 +126,7 @@ def _clip(call: Call, x: Handle, least: Handle | None = None, most: Handle | Non
 
 
 def _cast(call: Call, x: Handle, _: Handle | None = None) -> Handle:
-    dtype = call.result_dtype()
-    return x if x.dtype == dtype else x.astype(dtype)
+    return converted(x, call.result_dtype())
 
 
 #: The element types, as named by attributes before opset 6.

@@ -34,6 +34,11 @@ def select(condition: Handle, x: Handle, y: Handle) -> Handle:
     return apply("where", condition, x, y)
 
 
+def converted(x: Handle, dtype: DType) -> Handle:
+    """An operand in a dtype."""
+    return x if x.dtype == dtype else x.astype(dtype)
+
+
 def widened(x: Handle) -> Handle:
     """Converts float16 to float32, since a sequence of float16 operations would lose digits; other dtypes are kept."""
     return x.astype(FLOAT32) if x.dtype == np.float16 else x
@@ -46,4 +51,4 @@ def as_float(x: Handle) -> Handle:
 
 def back(made: Handle, x: Handle) -> Handle:
     """A result converted to the dtype of the operand that it was computed from."""
-    return made if made.dtype == x.dtype else made.astype(x.dtype)
+    return converted(made, x.dtype)

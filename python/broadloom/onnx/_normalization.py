@@ -11,7 +11,7 @@ import numpy as np
 
 from broadloom._core import Handle
 from broadloom.onnx._graph import Node
-from broadloom.onnx._literals import FLOAT32, apply, back, like, select, widened
+from broadloom.onnx._literals import FLOAT32, apply, back, converted, like, select, widened
 from broadloom.onnx._reductions import log_shift
 from broadloom.onnx._row import Call, Row
 
@@ -33,13 +33,9 @@ def _along(call: Call, x: Handle) -> list[int]:
     return list(range(_axis(call, x, 1), x.ndim))
 
 
-def _is_empty(x: Handle) -> bool:
-    return x.size == 0
-
-
 def _softmax(call: Call, given: Handle) -> Handle:
     x, axes = widened(given), _along(call, given)
-    if _is_empty(given):
+    if given.size == 0:
         return given
     # Without axes, each element is reduced by itself.
     top = x.reduce("max", axes, True) if axes else x
@@ -50,7 +46,7 @@ def _softmax(call: Call, given: Handle) -> Handle:
 
 def _log_softmax(call: Call, given: Handle) -> Handle:
     x, axes = widened(given), _along(call, given)
-    if _is_empty(given):
+    if given.size == 0:
         return given
     shifted = apply("subtract", x, log_shift(x, axes) if axes else x)
     powers = apply("exp", shifted)
@@ -59,7 +55,7 @@ def _log_softmax(call: Call, given: Handle) -> Handle:
 
 
 def _hardmax(call: Call, given: Handle) -> Handle:
-    if _is_empty(given):
+    if given.size == 0:
         return given
     shape = [extent or 0 for extent in given.shape]
     axis = _axis(call, given, -1 if call.version >= _ONE_AXIS else 1)
@@ -83,8 +79,7 @@ def _layer_normalization(call: Call, given: Handle, scale: Handle, bias: Handle 
     made = apply("multiply", back(apply("multiply", centred, inverse), scale), scale)
     if bias is not None:
         made = apply("add", made, bias)
-    stash = FLOAT32
-    return [made, *(part if part.dtype == stash else part.astype(stash) for part in (mean, inverse))]
+    return [made, converted(mean, FLOAT32), converted(inverse, FLOAT32)]
 
 
 def _stashed(node: Node, types: Sequence[str | None]) -> list[str | None]:

@@ -13,6 +13,7 @@ import numpy as np
 from broadloom._core import Handle
 from broadloom.onnx._literals import apply, as_float, back, like, literal, select
 from broadloom.onnx._row import Call, Row
+from broadloom.onnx._shapes import axis_of
 from broadloom.onnx._types import DType
 
 
@@ -23,10 +24,7 @@ def axes_of(call: Call, x: Handle) -> list[int]:
         axes = call.integers(1)
     if not axes:
         return [] if call.attribute("noop_with_empty_axes", 0) else list(range(x.ndim))
-    for axis in axes:
-        if not -x.ndim <= axis < x.ndim:
-            raise ValueError(f"there is no axis {axis} of rank {x.ndim}")
-    return [axis % x.ndim for axis in axes]
+    return [axis_of(axis, x.ndim) for axis in axes]
 
 
 def _reduced(call: Call, name: str, x: Handle, axes: list[int], dtype: DType | None = None) -> Handle:

@@ -31,7 +31,8 @@ def _given(call: Call, name: str, number: int) -> list[int] | None:
     return call.integers(number) if found is None else list(found)
 
 
-def _axis(axis: int, rank: int) -> int:
+def axis_of(axis: int, rank: int) -> int:
+    """An axis counted from the first; ValueError if it does not exist."""
     if not -rank <= axis < rank:
         raise ValueError(f"there is no axis {axis} of rank {rank}")
     return axis % rank
@@ -72,7 +73,7 @@ def _squeeze(call: Call, x: Handle, _: Handle | None = None) -> Handle:
     if axes is None:
         gone = {axis for axis, extent in enumerate(shape) if extent == 1}
     else:
-        gone = {_axis(axis, x.ndim) for axis in axes}
+        gone = {axis_of(axis, x.ndim) for axis in axes}
     for axis in gone:
         if shape[axis] != 1:
             raise ValueError(f"axis {axis} of {shape} has not the extent 1")
@@ -82,7 +83,7 @@ def _squeeze(call: Call, x: Handle, _: Handle | None = None) -> Handle:
 def _unsqueeze(call: Call, x: Handle, _: Handle | None = None) -> Handle:
     axes = _given(call, "axes", 1) or []
     rank = x.ndim + len(axes)
-    new = {_axis(axis, rank) for axis in axes}
+    new = {axis_of(axis, rank) for axis in axes}
     if len(new) != len(axes):
         raise ValueError(f"the axes {axes} name one twice")
     old = iter(extents(x))
@@ -144,7 +145,7 @@ def _regions(call: Reading, shape: Sequence[int]) -> list[slice]:
         raise ValueError(f"starts, ends, axes and steps have {len(starts)}, {len(ends)}, {len(axes)}, {len(steps)}")
     items = [slice(None)] * len(shape)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        at = _axis(axis, len(shape))
+        at = axis_of(axis, len(shape))
         if items[at] != slice(None):
             raise ValueError(f"axis {axis} is named twice")
         items[at] = _clamped(start, end, step, shape[at])
@@ -164,7 +165,7 @@ def sliced(call: Reading, x: np.ndarray) -> np.ndarray:
 
 
 def _split(call: Call, x: Handle, _: Handle | None = None) -> list[Handle]:
-    axis, count = _axis(call.attribute("axis", 0), x.ndim), len(call.node.outputs)
+    axis, count = axis_of(call.attribute("axis", 0), x.ndim), len(call.node.outputs)
     extent, sizes = extents(x)[axis], _given(call, "split", 1)
     if sizes is None:
         parts = call.attribute("num_outputs", count)
@@ -206,7 +207,7 @@ def _trilu(call: Call, x: Handle, _: Handle | None = None) -> Handle:
 def concat_axis(call: Call, shapes: Sequence[Sequence[int]]) -> tuple[int, list[int]]:
     """The axis of a `Concat`, and the shape of its result; ValueError for incompatible operands."""
     first = list(shapes[0])
-    axis = _axis(call.attribute("axis", 1), len(first))
+    axis = axis_of(call.attribute("axis", 1), len(first))
     for shape in shapes:
         if len(shape) != len(first) or [*shape[:axis], *shape[axis + 1 :]] != first[:axis] + first[axis + 1 :]:
             raise ValueError(f"shapes {first} and {list(shape)} may differ along axis {axis} only")
