@@ -111,7 +111,7 @@ impl Like {
         let Ok(array) = object.cast::<PyUntypedArray>() else {
             return Ok((Like { kind, array: None }, None));
         };
-        let memory = NumpyMemory::of(array).map_err(|why| why.exception(array))?;
+        let memory = NumpyMemory::shared(array)?;
         // SAFETY: the object is a live array, with as many extents and strides as dimensions. `NumpyMemory::of` ran no Python
         // code, so both describe the same layout.
         let like = unsafe {
@@ -494,12 +494,5 @@ fn writeable(arrays: &[Bound<'_, PyUntypedArray>], results: usize) -> PyResult<V
         let n = arrays.len();
         return Err(PyTypeError::new_err(format!("out has {n} arrays, there are {results} results")));
     }
-    let memory = arrays.iter().map(|array| {
-        let memory = NumpyMemory::of(array).map_err(|why| why.exception(array))?;
-        match memory.is_writeable {
-            true => Ok(memory),
-            false => Err(PyValueError::new_err("out: the array is read-only")),
-        }
-    });
-    memory.collect()
+    arrays.iter().map(NumpyMemory::out).collect()
 }

@@ -14,7 +14,7 @@ use crate::error::{About, OrRaise, no_values};
 use crate::generator::{self, Generator};
 use crate::memory::{self, NumpyMemory};
 use crate::number::number;
-use crate::options::{current, of_evaluation};
+use crate::options::{current, of_evaluation, rule};
 use crate::origin::{self, HandleOperand, HandleOrigin, Parameter};
 use crate::run::compute;
 
@@ -84,10 +84,19 @@ impl Handle {
         Ok(self.then(made.or_raise_about(&about)?))
     }
 
-    /// The promotion rule of a function applied to this handle.
-    fn rule(&self, py: Python<'_>) -> PyResult<Promotion> {
-        let by_numpy = self.by_numpy || current(py)?.by_numpy;
-        Ok(if by_numpy { Promotion::NumPy } else { Promotion::Strict })
+    /// The promotion rule of a function applied to this handle, which may be NumPy's for another reason.
+    fn rule(&self, py: Python<'_>, is_numpys: bool) -> PyResult<Promotion> {
+        Ok(rule(is_numpys || self.by_numpy || current(py)?.by_numpy))
+    }
+
+    /// The result of a function of this handle that moves elements.
+    fn viewed(
+        &self,
+        operation: &str,
+        axes: Option<&[isize]>,
+        made: broadloom::Result<Array<'static>>,
+    ) -> PyResult<Handle> {
+        Ok(self.then(made.or_raise_about(&self.about(operation, axes))?))
     }
 
     /// The description of a failed operation on this handle, for an exception.
@@ -256,10 +265,7 @@ impl Handle {
     /// The number of elements; None if an extent is not known.
     #[getter]
     fn size(&self) -> Option<usize> {
-        match self.array.dims() {
-            None => Some(self.array.len()),
-            Some(_) => None,
-        }
+        self.array.dims().is_none().then(|| self.array.len())
     }
 
     /// Whether operators of this handle use NumPy's promotion regardless of the current rule.
@@ -328,8 +334,7 @@ impl Handle {
             function.ok_or_else(|| PyValueError::new_err(format!("there is no reduction `{name}`")))?;
         let axis = axes.as_deref().map(SmallVec::from_slice);
         let call = ReductionCall { axis, keepdims, dtype, correction, ord, ..ReductionCall::new(function) };
-        let mode = if numpy_promotion { Promotion::NumPy } else { self.rule(py)? };
-        self.reduced(&call, mode)
+        self.reduced(&call, self.rule(py, numpy_promotion)?)
     }
 
     /// The handle of `cumulative_sum` or `cumulative_prod`.
@@ -348,7 +353,7 @@ impl Handle {
             .ok_or_else(|| PyValueError::new_err(format!("there is no cumulative function `{name}`")))?;
         let axis = axis.map(|axis| SmallVec::from_slice(&[axis]));
         let call = ReductionCall { axis, dtype, include_initial, ..ReductionCall::new(function) };
-        self.reduced(&call, self.rule(py)?)
+        self.reduced(&call, self.rule(py, false)?)
     }
 
     /// Computes the dot products of vectors along an axis.
@@ -359,39 +364,32 @@ impl Handle {
         let (arrays, origin) = origin::operands(None, SmallVec::from_iter(given))?;
         let about =
             About { operation: Some("vecdot"), operands: &arrays, axes: Some(std::slice::from_ref(&axis)) };
-        let mode = if by_numpy { Promotion::NumPy } else { self.rule(py)? };
-        let made = with_promotion(mode, || arrays[0].vecdot(&arrays[1], axis));
+        let made = with_promotion(self.rule(py, by_numpy)?, || arrays[0].vecdot(&arrays[1], axis));
         Ok(Handle { array: made.or_raise_about(&about)?, depth: depth.saturating_add(1), origin, by_numpy })
     }
 
     fn reshape(&self, shape: Vec<isize>) -> PyResult<Handle> {
-        let about = self.about("reshape", None);
-        Ok(self.then(self.array.reshape(&shape).or_raise_about(&about)?))
+        self.viewed("reshape", None, self.array.reshape(&shape))
     }
 
     fn permute_dims(&self, axes: Vec<isize>) -> PyResult<Handle> {
-        let about = self.about("permute_dims", Some(&axes));
-        Ok(self.then(self.array.permute_dims(&axes).or_raise_about(&about)?))
+        self.viewed("permute_dims", Some(&axes), self.array.permute_dims(&axes))
     }
 
     fn broadcast_to(&self, shape: Vec<usize>) -> PyResult<Handle> {
-        let about = self.about("broadcast_to", None);
-        Ok(self.then(self.array.broadcast_to(&shape).or_raise_about(&about)?))
+        self.viewed("broadcast_to", None, self.array.broadcast_to(&shape))
     }
 
     fn expand_dims(&self, axis: isize) -> PyResult<Handle> {
-        let about = self.about("expand_dims", Some(std::slice::from_ref(&axis)));
-        Ok(self.then(self.array.expand_dims(axis).or_raise_about(&about)?))
+        self.viewed("expand_dims", Some(&[axis]), self.array.expand_dims(axis))
     }
 
     fn squeeze(&self, axis: isize) -> PyResult<Handle> {
-        let about = self.about("squeeze", Some(std::slice::from_ref(&axis)));
-        Ok(self.then(self.array.squeeze(axis).or_raise_about(&about)?))
+        self.viewed("squeeze", Some(&[axis]), self.array.squeeze(axis))
     }
 
     fn flip(&self, axis: isize) -> PyResult<Handle> {
-        let about = self.about("flip", Some(std::slice::from_ref(&axis)));
-        Ok(self.then(self.array.flip(axis).or_raise_about(&about)?))
+        self.viewed("flip", Some(&[axis]), self.array.flip(axis))
     }
 
     /// The index of each element along an axis, as int64.
@@ -440,10 +438,7 @@ impl Handle {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let options = of_evaluation(options)?;
-        let memory = NumpyMemory::of(out).map_err(|why| why.exception(out))?;
-        if !memory.is_writeable {
-            return Err(PyValueError::new_err("out: the array is read-only"));
-        }
+        let memory = NumpyMemory::out(out)?;
         if memory.dtype != self.array.dtype() {
             let (is, given) = (self.array.dtype(), memory.dtype);
             return Err(PyTypeError::new_err(format!("out: the result is {is}, the array {given}")));

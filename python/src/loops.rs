@@ -7,7 +7,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use broadloom::{Along, Array, Error, ErrorKind, Promotion, with_promotion};
+use broadloom::{Along, Array, Error, ErrorKind, with_promotion};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use smallvec::smallvec;
@@ -15,7 +15,7 @@ use smallvec::smallvec;
 use crate::error::{About, OrRaise};
 use crate::handle::{Handle, operand};
 use crate::number::beyond_floats;
-use crate::options::current;
+use crate::options::{current, rule};
 use crate::origin::{self, HandleOrigin, Parameter};
 
 /// Repeats a body while a condition holds. The condition returns a list with one handle or number, and the body a list with the
@@ -191,8 +191,7 @@ impl<'py> PythonLoop<'py> {
 
     /// Builds the loop, and returns the handles of the last state.
     fn run(&self, build: &BuildLoop<'_>) -> PyResult<Vec<Handle>> {
-        let by_numpy = self.by_numpy || current(self.py)?.by_numpy;
-        let rule = if by_numpy { Promotion::NumPy } else { Promotion::Strict };
+        let rule = rule(self.by_numpy || current(self.py)?.by_numpy);
         let build = |state: &[Array<'static>]| {
             let made = with_promotion(rule, || build(state));
             let about = About { operation: Some(self.name), operands: state, axes: None };

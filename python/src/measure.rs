@@ -4,7 +4,6 @@ use std::time::Instant;
 
 use broadloom::{In, Out};
 use numpy::PyUntypedArray;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
@@ -22,14 +21,8 @@ pub fn engine_seconds(
     runs: usize,
 ) -> PyResult<f64> {
     let kernel = kernel.get().kernel();
-    let memory = |arrays: &[Bound<'_, PyUntypedArray>]| -> PyResult<SmallVec<[NumpyMemory; 4]>> {
-        let memory = arrays.iter().map(|array| NumpyMemory::of(array).map_err(|why| why.exception(array)));
-        memory.collect()
-    };
-    let (read, written) = (memory(&arrays)?, memory(&outputs)?);
-    if written.iter().any(|memory| !memory.is_writeable) {
-        return Err(PyValueError::new_err("an output is read-only"));
-    }
+    let read: Vec<NumpyMemory> = arrays.iter().map(NumpyMemory::shared).collect::<PyResult<_>>()?;
+    let written: Vec<NumpyMemory> = outputs.iter().map(NumpyMemory::out).collect::<PyResult<_>>()?;
     // SAFETY: `arrays` keeps the arrays alive until the last run ends.
     let inputs: SmallVec<[In<'_>; 4]> =
         read.iter().map(|memory| unsafe { memory.input(memory.address()) }).collect();

@@ -84,6 +84,20 @@ impl Unshareable {
 }
 
 impl NumpyMemory {
+    /// Checks the layout of an array and describes its memory. The exception says why it can't be shared.
+    pub fn shared(array: &Bound<'_, PyUntypedArray>) -> PyResult<NumpyMemory> {
+        NumpyMemory::of(array).map_err(|why| why.exception(array))
+    }
+
+    /// Describes the memory of an array that is passed as `out`, or as one of several; it is an error if it is read-only.
+    pub fn out(array: &Bound<'_, PyUntypedArray>) -> PyResult<NumpyMemory> {
+        let memory = NumpyMemory::shared(array)?;
+        match memory.is_writeable {
+            true => Ok(memory),
+            false => Err(PyValueError::new_err("out: the array is read-only")),
+        }
+    }
+
     /// Checks the layout of an array and describes its memory.
     pub fn of(array: &Bound<'_, PyUntypedArray>) -> Result<NumpyMemory, Unshareable> {
         // PERF: reads the array's struct directly, instead of one call per field.
@@ -232,7 +246,7 @@ struct Lender {
 impl Lender {
     /// Records the array's current description.
     fn of(array: &Bound<'_, PyUntypedArray>) -> PyResult<Lender> {
-        let memory = NumpyMemory::of(array).map_err(|why| why.exception(array))?;
+        let memory = NumpyMemory::shared(array)?;
         let base = last_base(array).filter(|base| allocates(base, &memory));
         Ok(Lender { array: array.clone().unbind(), memory, allocated_by: base.map(Bound::unbind) })
     }

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use crate::error::{About, OrRaise};
 use crate::handle::{Handle, operand};
 use crate::number::beyond_floats;
-use crate::options::{current, of_evaluation};
+use crate::options::{current, of_evaluation, rule};
 use crate::origin::{self, HandleOperand};
 use crate::run::compute;
 
@@ -18,8 +18,7 @@ use crate::run::compute;
 #[pyfunction]
 #[pyo3(signature = (op, *operands, numpy_promotion = false))]
 pub fn apply(op: &str, operands: &Bound<'_, PyTuple>, numpy_promotion: bool) -> PyResult<Handle> {
-    let mode = if numpy_promotion { Promotion::NumPy } else { Promotion::Strict };
-    applied(op, operands_of(operands)?, mode)
+    applied(op, operands_of(operands)?, rule(numpy_promotion))
 }
 
 /// Applies a function of the op table to handles and numbers. It uses NumPy's promotion if one of the handles or the current
@@ -29,7 +28,7 @@ pub fn apply(op: &str, operands: &Bound<'_, PyTuple>, numpy_promotion: bool) -> 
 pub fn promoted(py: Python<'_>, op: &str, operands: &Bound<'_, PyTuple>) -> PyResult<Handle> {
     let given = operands_of(operands)?;
     let by_numpy = given.iter().any(|operand| operand.by_numpy) || current(py)?.by_numpy;
-    applied(op, given, if by_numpy { Promotion::NumPy } else { Promotion::Strict })
+    applied(op, given, rule(by_numpy))
 }
 
 /// Whether operators of these handles use NumPy's promotion, because one of the handles or the current options require it.

@@ -68,6 +68,11 @@ pub fn current(py: Python<'_>) -> PyResult<Context> {
     }
 }
 
+/// The promotion rule: NumPy's or the standard's.
+pub fn rule(by_numpy: bool) -> Promotion {
+    if by_numpy { Promotion::NumPy } else { Promotion::Strict }
+}
+
 /// Parses the value of an option that is a number of threads.
 fn number_of_threads(value: &Bound<'_, PyAny>) -> PyResult<usize> {
     let why = || format!("threads is {}, expected a number of threads from 1 on", shown(value));

@@ -74,7 +74,7 @@ fn lent(
 ) -> PyResult<Owned<ArrowArray>> {
     let bits = bits_of(dtype);
     let address = |array: &Bound<'_, PyUntypedArray>, bits: usize| {
-        let memory = NumpyMemory::of(array).map_err(|why| why.exception(array))?;
+        let memory = NumpyMemory::shared(array)?;
         let needed = length.checked_mul(bits).map(|bits| bits.div_ceil(8));
         let fits = needed.is_some_and(|needed| needed <= memory.packed_bytes());
         if !fits || !memory.is_row_major {
