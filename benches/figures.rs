@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::ops::{Add, Mul};
 use std::time::Duration;
 
-use broadloom::{Array, DType, Executor, Kernel, Options, f16};
+use broadloom::{Array, DType, Evaluation, Executor, Kernel, Options, f16};
 use broadloom_bench::loops::{iterated as steps, map2, map3, rows as by_rows};
 use criterion::{BenchmarkId, Criterion, Throughput};
 
@@ -55,10 +55,10 @@ macro_rules! run {
     ($group:ident, $name:expr, $expr:expr, $out:ident, [$($executor:ident),*]) => {$(
         let (expr, choice) = ($expr, options(Executor::$executor));
         for _ in 0..3 {
-            expr.eval_into_with(&mut $out, &choice).expect("evaluates");
+            Evaluation::with(&choice).eval_into(&expr, &mut $out).expect("evaluates");
         }
         $group.bench_function(BenchmarkId::new(Executor::$executor.name(), $name), |b| {
-            b.iter(|| expr.eval_into_with(black_box(&mut $out), &choice))
+            b.iter(|| Evaluation::with(&choice).eval_into(&expr, black_box(&mut $out)))
         });
     )*};
 }
@@ -217,7 +217,7 @@ fn threads(c: &mut Criterion) {
     for threads in [1, 2] {
         let options = Options { executor: Executor::Jit, threads: Some(threads), ..Options::default() };
         group.bench_function(BenchmarkId::new("jit", threads), |x| {
-            x.iter(|| expr.eval_into_with(black_box(&mut out), &options))
+            x.iter(|| Evaluation::with(&options).eval_into(&expr, black_box(&mut out)))
         });
     }
 }

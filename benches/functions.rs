@@ -10,7 +10,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use broadloom::{Array, Executor, Op, Options, f16};
+use broadloom::{Array, Evaluation, Executor, Op, Options, f16};
 use broadloom_testkit::reference::{Function, Speed};
 use criterion::{BenchmarkId, Criterion, Throughput};
 
@@ -54,10 +54,10 @@ macro_rules! by_executor {
         for executor in [Executor::Interp, Executor::Jit] {
             let options = Options { executor, threads: Some(1), ..Options::default() };
             for _ in 0..3 {
-                $expr.eval_into_with(&mut $out, &options).expect("evaluates");
+                Evaluation::with(&options).eval_into(&$expr, &mut $out).expect("evaluates");
             }
             $group.bench_function(BenchmarkId::from_parameter(executor.name()), |bench| {
-                bench.iter(|| $expr.eval_into_with(black_box(&mut $out), &options))
+                bench.iter(|| Evaluation::with(&options).eval_into(&$expr, black_box(&mut $out)))
             });
         }
     };
@@ -122,9 +122,11 @@ fn pairs(c: &mut Criterion) {
         ("exp+expm1", x.exp() + x.expm1()),
     ] {
         for _ in 0..3 {
-            expr.eval_into_with(&mut out, &options).expect("evaluates");
+            Evaluation::with(&options).eval_into(&expr, &mut out).expect("evaluates");
         }
-        group.bench_function(name, |bench| bench.iter(|| expr.eval_into_with(black_box(&mut out), &options)));
+        group.bench_function(name, |bench| {
+            bench.iter(|| Evaluation::with(&options).eval_into(&expr, black_box(&mut out)))
+        });
     }
 }
 

@@ -11,7 +11,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use broadloom::{Array, Engine, Executor, Options, Range};
+use broadloom::{Array, Engine, Evaluation, Executor, Options, Range};
 use pulp::{NullaryFnOnce, x86::V3};
 
 /// The duration of the measurement of a line.
@@ -90,7 +90,7 @@ fn line<T: LineElement>(name: &str, expr: &Array<'_>, loops: &[OutputLoop<'_, T>
     for plain in loops {
         plain(&mut expected);
         for choice in &options {
-            expr.eval_into_with(&mut out, choice).expect("evaluates");
+            Evaluation::with(choice).eval_into(&expr, &mut out).expect("evaluates");
             assert!(out.iter().zip(&expected).all(|(a, b)| a == b), "{name}: another result");
         }
     }
@@ -98,7 +98,7 @@ fn line<T: LineElement>(name: &str, expr: &Array<'_>, loops: &[OutputLoop<'_, T>
     while start.elapsed() < BUDGET {
         for (choice, best) in options.iter().zip(&mut best) {
             *best = best.min(time(&mut || {
-                black_box(expr.eval_into_with(black_box(&mut out), choice)).expect("evaluates")
+                black_box(Evaluation::with(choice).eval_into(&expr, black_box(&mut out))).expect("evaluates")
             }));
         }
         for (plain, best) in loops.iter().zip(&mut best[options.len()..]) {
@@ -139,7 +139,9 @@ fn results<T: LineElement>(n: usize) {
     // The kept results take a quarter of a gigabyte in total, which is more than the engine keeps for reuse.
     let most = (1 << 28) / (n * size_of::<T>()) + 1;
     while start.elapsed() < BUDGET || times[0].len() < 5 {
-        times[0].push(time(&mut || expr.eval_into_with(black_box(&mut out), &options).expect("evaluates")));
+        times[0].push(time(&mut || {
+            Evaluation::with(&options).eval_into(&expr, black_box(&mut out)).expect("evaluates")
+        }));
         times[1].push(time(&mut || drop(black_box(expr.eval_with(&options).expect("evaluates")))));
         times[3].push(time(&mut || {
             let mut new = Vec::with_capacity(n);

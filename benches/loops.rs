@@ -4,7 +4,7 @@
 //! `cargo bench -p broadloom --bench loops`
 
 use broadloom::{
-    Array, DType, Executor, Options, Result, VectorWidth, eval_many_with, fori_loop, while_loop,
+    Array, DType, Evaluation, Executor, Options, Result, VectorWidth, fori_loop, while_loop,
     while_loop_counts,
 };
 use criterion::{BenchmarkGroup, Criterion, criterion_group, criterion_main, measurement::WallTime};
@@ -26,7 +26,7 @@ fn compiled(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, array: &Array<
             ..Options::default()
         };
         group.bench_function(format!("{name}, {width} bits"), |b| {
-            b.iter(|| eval_many_with(&[array], &options).map(|arrays| arrays.len()));
+            b.iter(|| Evaluation::with(&options).eval_many(&[array]).map(|arrays| arrays.len()));
         });
     }
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use broadloom::{Array, Dim, Literal, Promotion, Range, ReductionCall, ReductionFunction, with_promotion};
+use broadloom::{
+    Array, Dim, Evaluation, Literal, Promotion, Range, ReductionCall, ReductionFunction, with_promotion,
+};
 use numpy::{PyArrayDescr, PyUntypedArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -124,7 +126,7 @@ impl Handle {
         let options = of_evaluation(options)?;
         self.check_values(py)?;
         self.check_lenders(py)?;
-        compute(py, progress, |control| self.array.eval_watched(&options, control))
+        compute(py, progress, |control| Evaluation::with(&options).control(control).eval(&self.array))
     }
 }
 
@@ -447,7 +449,9 @@ impl Handle {
         self.check_lenders(py)?;
         // SAFETY: `out` is writeable, and borrowed for as long as the view is used.
         let view = unsafe { memory.view_mut() }?;
-        compute(py, progress, |control| self.array.eval_into_view(view, &options, Some(control)))
+        compute(py, progress, |control| {
+            Evaluation::with(&options).control(control).eval_into_view(&self.array, view)
+        })
     }
 
     /// The values as a NumPy array over broadloom's memory, without a copy. The array is read-only if this handle also keeps that

@@ -1,7 +1,7 @@
 //! Functions of the op table applied to handles and numbers under a promotion rule, and the evaluation of several handles at
 //! once.
 
-use broadloom::{Array, Literal, Op, Promotion, with_promotion};
+use broadloom::{Array, Evaluation, Literal, Op, Promotion, with_promotion};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -92,7 +92,8 @@ pub fn evaluate_many(
     handles.iter().try_for_each(|handle| handle.check_lenders(py))?;
     drop(handles);
     let roots: Vec<&Array<'_>> = arrays.iter().collect();
-    let made = compute(py, progress, |control| broadloom::eval_many_watched(&roots, &options, control))?;
+    let made =
+        compute(py, progress, |control| Evaluation::with(&options).control(control).eval_many(&roots))?;
     Ok(made.into_iter().zip(rules).map(|(array, by_numpy)| Handle::evaluated_to(array, by_numpy)).collect())
 }
 

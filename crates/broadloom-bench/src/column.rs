@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use broadloom::{Array, DType, Element, In, Out, Result, f16};
+use broadloom::{Array, DType, Element, Evaluation, In, Out, Result, f16};
 
 /// The size of a page of x86-64 in bytes. A load conflicts with a pending store if their offsets within a page are equal.
 const PAGE: usize = 4096;
@@ -174,9 +174,9 @@ macro_rules! cells {
             /// Evaluates an array into the elements.
             ///
             /// # Errors
-            /// The errors of [`Array::eval_into_with`].
+            /// The errors of [`broadloom::Evaluation::eval_into`].
             pub fn evaluate(&mut self, root: &Array<'_>, options: &broadloom::Options) -> Result<()> {
-                match self { $(SliceMut::$variant(cells) => root.eval_into_with(cells, options),)* }
+                match self { $(SliceMut::$variant(cells) => Evaluation::with(options).eval_into(&root, cells),)* }
             }
 
             /// Reborrows the slice for a shorter time.

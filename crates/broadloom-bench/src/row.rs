@@ -7,7 +7,7 @@ use std::fmt;
 use std::hint::black_box;
 use std::time::Duration;
 
-use broadloom::{Array, DType, Executor, In, Kernel, Options, VectorWidth, eval_many_with, typed_graph};
+use broadloom::{Array, DType, Evaluation, Executor, In, Kernel, Options, VectorWidth, typed_graph};
 use broadloom_core::graph::NodeKind;
 use broadloom_core::kernel::Code;
 use broadloom_core::op::Law;
@@ -304,7 +304,7 @@ fn lazily(
     match (out, &roots[..]) {
         ([out], [root]) if dtypes != [DType::Bool] => out.evaluate(root, options),
         (_, [root]) => root.eval_with(options).map(drop),
-        (_, roots) => eval_many_with(&roots.iter().collect::<Vec<_>>(), options).map(drop),
+        (_, roots) => Evaluation::with(options).eval_many(&roots.iter().collect::<Vec<_>>()).map(drop),
     }
 }
 

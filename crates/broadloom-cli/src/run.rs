@@ -5,7 +5,7 @@
 
 use broadloom::text::Program;
 use broadloom::{
-    Array, Chunks, Explanation, IntDivision, Options, Passes, Promotion, eval_many_with, explain_many,
+    Array, Chunks, Evaluation, Explanation, IntDivision, Options, Passes, Promotion, explain_many,
     with_promotion,
 };
 
@@ -46,7 +46,7 @@ impl Settings {
 
     /// Evaluates arrays.
     pub fn eval(&self, arrays: &[&Array<'_>]) -> Result<Vec<Array<'static>>, Failure> {
-        eval_many_with(arrays, &self.options).map_err(Failure::Eval)
+        Evaluation::with(&self.options).eval_many(arrays).map_err(Failure::Eval)
     }
 
     /// Divides results into chunks that take at most `bytes` of memory.

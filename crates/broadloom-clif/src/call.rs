@@ -17,11 +17,11 @@ pub(crate) struct Call<'a> {
 impl Call<'_> {
     /// # Safety
     /// The operands are valid for `rows × cols` elements with the kernel's element sizes and access classes; `cols` is
-    /// at least the lane count, or 1 if the code [takes any row](Compiled::takes_any_row); `faults` points to a byte
+    /// at least the lane count, or 1 if its blocks [do not overlap](Compiled::has_no_overlap); `faults` points to a byte
     /// for each fault site.
     #[inline]
     pub unsafe fn enter(&self, operands: &[RawOperand], rows: usize, cols: usize) {
-        let last = if self.inner.takes_any_row() { cols } else { cols - self.inner.plan.lanes as usize };
+        let last = if self.inner.has_no_overlap() { cols } else { cols - self.inner.plan.lanes as usize };
         // SAFETY: the entry belongs to this code, and `last` is the argument that it expects: the number of columns if
         // it takes any row, otherwise the column at which the row's last block begins, which is not negative since
         // `cols` is at least the lane count.

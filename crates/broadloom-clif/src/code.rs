@@ -16,7 +16,7 @@ use crate::symbols::Registration;
 
 /// The entry point of a function of a kernel. Its arguments are the operands (inputs, then outputs), the parameters,
 /// the fault bytes, the number of rows, the column at which a row's last block begins (or the number of columns, if
-/// rows may have [any length](Compiled::takes_any_row)), and the table of constants.
+/// blocks [do not overlap](Compiled::has_no_overlap)), and the table of constants.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry(
     unsafe extern "C" fn(*const RawOperand, *const u64, *mut u8, usize, usize, *const Constant),
@@ -155,10 +155,10 @@ impl Compiled {
         self.bulk.as_ref().filter(|_| self.plan.leaf_level() == Some(level))
     }
 
-    /// Whether rows may be shorter than a block, because the accesses of a row's last block are masked, or because rows have a
-    /// single element.
+    /// Whether rows are shorter than a block without an overlap of blocks: the accesses of a row's last block are masked, or rows have
+    /// a single element.
     #[inline]
-    pub(crate) fn takes_any_row(&self) -> bool {
+    pub(crate) fn has_no_overlap(&self) -> bool {
         self.plan.tail != Tail::Overlap
     }
 }

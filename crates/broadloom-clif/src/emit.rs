@@ -4,7 +4,8 @@
 //! The function computes `rows × cols` elements and has the signature of [`crate::code::Entry`]. It reads and writes
 //! only those elements. Its argument `last` depends on how the last block of a row is computed. If that block overlaps
 //! the block before it, `cols` is at least the lane count, and `last` is `cols` minus the lane count, where the last
-//! block begins. If its accesses are masked, `cols` is at least 1, and `last` is `cols`. The second function of a
+//! block begins. If its accesses are masked, `cols` is at least 1, and `last` is `cols`. Steps of a single column have
+//! one column, and ignore `last`. The second function of a
 //! kernel, which writes with non-temporal stores or reduces rows to leaves, is called for rows of whole blocks, and
 //! `last` is `cols`.
 //!
@@ -83,6 +84,7 @@ impl Variant {
     pub fn step(self, plan: &CodePlan) -> u32 {
         match (self, plan.bulk) {
             (Variant::Bulk, Bulk::Leaf { level, .. }) => (LANES as u32) << level,
+            _ if plan.tail == Tail::Single => 1,
             _ => self.lanes(plan),
         }
     }

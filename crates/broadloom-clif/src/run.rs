@@ -76,12 +76,12 @@ impl Compiled {
             return Ok(());
         }
         let lanes = self.lanes();
-        if self.plan.tail == Tail::Copies && cols != 1 {
+        if self.plan.tail == Tail::Single && cols != 1 {
             return Err(mismatch());
         }
         // The last block of a row overlaps the block before it. If an output is also an input, there must be no overlap, since
         // the last block would read results of the block before it. Code that takes rows of any length has no overlapping blocks.
-        let tail = if self.takes_any_row() {
+        let tail = if self.has_no_overlap() {
             0
         } else if cols < lanes || any_alias {
             cols % lanes

@@ -101,7 +101,7 @@ impl Call<'_> {
         // SAFETY: the rows have `count` columns from `start` on. The code is entered if these are at least a block, or if it
         // takes rows of any length; in buffers, they are at least one and fewer than a block.
         unsafe {
-            if count >= lanes || count > 0 && self.inner.takes_any_row() {
+            if count >= lanes || count > 0 && self.inner.has_no_overlap() {
                 self.enter(&self.from(operands, 0, start), rows, count);
             } else if count > 0 {
                 (0..rows).for_each(|row| self.padded(operands, row, start, count));

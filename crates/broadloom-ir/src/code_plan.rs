@@ -68,7 +68,7 @@ pub enum Tail {
     /// The loads and stores of the last block are masked. Rows may have any length.
     Masked,
     /// There is none, since rows have a single element, of which each lane computes a copy.
-    Copies,
+    Single,
 }
 
 /// The work that a second function of the code does on whole blocks.
@@ -115,7 +115,7 @@ impl CodePlan {
         // The code that reads stepped inputs permutes lanes and can't use masks, so rows must have at least one block.
         let reads_steps = width > VectorWidth::W128 && access.iter().any(|access| access.is_stepped());
         let tail = match width {
-            _ if states > 0 => Tail::Copies,
+            _ if states > 0 => Tail::Single,
             VectorWidth::W512 if !reads_steps => Tail::Masked,
             _ => Tail::Overlap,
         };

@@ -346,13 +346,13 @@ pub mod loops {
     pub const BRANCH: u32 = 16;
 }
 
-/// Recurrences along an axis. Constants without a measurement were not measured.
+/// Recurrences along an axis. Only one of these constants was measured.
 pub mod recurrences {
     /// The bytes of the states that one call of a kernel computes, so that they stay in a first-level cache.
     pub const STATES_BYTES: usize = 16 << 10;
 
-    /// The same for a single column, whose states stay in registers if possible. With 16 KiB, calls take a tenth of the time of an
-    /// exponential average of float64 (AVX2).
+    /// The same for machine code that keeps the states of a single column in registers. With 16 KiB, an exponential average of float64
+    /// takes 1.1 times as long (AVX2).
     pub const SINGLE_COLUMN_BYTES: usize = 128 << 10;
 
     /// The maximum number of columns of a unit.

@@ -203,17 +203,17 @@ impl<'b> Block<'b> {
         body(&mut unsafe { Block::new(&bound, raw) })
     }
 
-    /// Calls `body` with the rows of this block, which has only inputs, as steps that carry states from row to row. Each state is a pair: its memory, in whose first row is the state before the first of these rows, and the size of its
-    /// elements in bytes. It becomes an input before those of this block, and an output before `outputs`: the row after
-    /// that of a step is the state after this step. The memory of an output is described by [`StepRows`].
+    /// Calls `body` with the rows of this block, which has only inputs, as steps that carry states from row to row. Each state is
+    /// a pair: its memory, in whose first row is the state before the first of these rows, and the size of its elements in
+    /// bytes. It becomes an input before those of this block, and an output before `outputs`: the row after that of a step is the
+    /// state after this step. The memory of an output is described by [`StepRows`].
     ///
     /// Executors compute the rows of a block in order, and a row completely before the next, so that each step reads what
     /// the step before it has written. Within a row, no output overlaps an input.
     ///
     /// # Panics
     /// If the memory of a state has too few rows for these steps and one more, or is not aligned to its elements; if an output
-    /// has other rows or columns; or if this block has outputs or reads stepped inputs in
-    /// place.
+    /// has other rows or columns; or if this block has outputs or reads stepped inputs in place.
     pub fn with_states<'o, R>(
         &mut self,
         states: impl Iterator<Item = (&'o mut [u8], usize)>,
@@ -252,9 +252,9 @@ impl<'b> Block<'b> {
             places.push(RawOperand { ptr, row_stride });
         }
         let raw = RawBlock { operands: &places, inputs, ..raw };
-        // SAFETY: the block is borrowed exclusively. The memory of states and outputs is borrowed
-        // exclusively, and the checks above show that it has room for what is written to it. The rows of a state's input and
-        // output overlap, but never in one row of the block; a body has the memory of one row at a time, in order.
+        // SAFETY: the block is borrowed exclusively, and so is the memory of states and outputs. The checks above show that it has
+        // room for what is written to it. The rows of a state's input and output overlap, but never in one row of the block; a
+        // body has the memory of one row at a time, in order.
         body(&mut unsafe { Block::new(&bound, raw) })
     }
 

@@ -6,7 +6,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use broadloom::VectorWidth;
-use broadloom::{Array, DType, ErrorKind, Executor, In, Kernel, Options, Out, eval_many_with};
+use broadloom::{Array, DType, ErrorKind, Evaluation, Executor, In, Kernel, Options, Out};
 use broadloom_core::rewrite::Rules;
 
 use crate::elements::{self, Typed};
@@ -160,7 +160,7 @@ fn compare_all(program: &Program, ways: &[Pairing]) -> std::result::Result<(), D
             "rules {rules:?}, {executor:?}, vectors {}, threads {threads:?}",
             width.map_or("auto", VectorWidth::name)
         );
-        match eval_many_with(&roots, &options) {
+        match Evaluation::with(&options).eval_many(&roots) {
             Ok(results) => {
                 if !outcome.faults.is_empty() {
                     return Err(format!("{way}: no error, though {:?}", outcome.faults));

@@ -6,7 +6,7 @@ use broadloom_mem::Buffer;
 
 use crate::array::Array;
 use crate::create::holding;
-use crate::engine::{Engine, Options};
+use crate::evaluation::Evaluation;
 use crate::storage::Storage;
 
 impl<'a> Array<'a> {
@@ -76,51 +76,7 @@ impl<'a> Array<'a> {
             return Err(Error::new(ErrorKind::Limit, format!("to_bytes: no memory for {len} bytes")));
         }
         bytes.resize(len, 0);
-        self.eval_into_bytes(&mut bytes)?;
+        Evaluation::default().eval_into_bytes(self, &mut bytes)?;
         Ok(bytes)
-    }
-
-    /// Computes the values into the caller's bytes, in row-major order. The values are copied only if the bytes are not aligned
-    /// for the dtype.
-    ///
-    /// # Errors
-    /// If the number of bytes is not the size of the elements; and the errors of [`Array::eval`], after which the contents of
-    /// `out` are unspecified.
-    ///
-    /// ```
-    /// use broadloom::prelude::*;
-    ///
-    /// let x = Array::from([0.5_f32, 1.5]);
-    /// let mut out = [9_u8; 2];
-    /// x.greater(1).eval_into_bytes(&mut out)?;
-    /// assert_eq!(out, [0, 1]);
-    /// # Ok::<(), Error>(())
-    /// ```
-    pub fn eval_into_bytes(&self, out: &mut [u8]) -> Result<()> {
-        self.eval_into_bytes_with(out, &Options::default())
-    }
-
-    /// Does the same as [`Array::eval_into_bytes`], with options.
-    ///
-    /// # Errors
-    /// The errors of [`Array::eval_into_bytes`] and [`Array::eval_with`].
-    pub fn eval_into_bytes_with(&self, out: &mut [u8], options: &Options) -> Result<()> {
-        let (size, dtype) = (self.dtype().size(), self.dtype());
-        if !out.len().is_multiple_of(size) || out.len() / size != self.len() {
-            let (needed, n) = (self.len() as u128 * size as u128, out.len());
-            let why = format!("eval_into_bytes: {dtype}{} has {needed} bytes, the output {n}", self.0.shape);
-            return Err(Error::new(ErrorKind::Shape, why));
-        }
-        if out.as_ptr().addr().is_multiple_of(size) {
-            Engine::global().eval_into(self, (&mut *out).into(), None, options, None)?;
-        } else {
-            let missing = || Error::new(ErrorKind::Internal, "the engine gave no contiguous array");
-            let computed = self.eval_with(options)?;
-            out.copy_from_slice(computed.as_bytes().ok_or_else(missing)?);
-        }
-        if dtype == DType::Bool {
-            out.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
-        }
-        Ok(())
     }
 }

@@ -10,7 +10,7 @@ use crate::engine::{Detail, Engine, Options};
 use crate::explain::Explanation;
 use crate::lower::{Lowered, Place};
 
-/// A description of how [`eval_many_with`](crate::eval_many_with) would evaluate arrays, with one explanation for all of
+/// A description of how [`Evaluation::eval_many`](crate::Evaluation::eval_many) would evaluate arrays, with one explanation for all of
 /// them. With `code` it includes the CLIF and the disassembly of each kernel.
 ///
 /// An evaluation does not compute an array that already owns its values in row-major order: the result shares the array's memory.
@@ -32,7 +32,7 @@ use crate::lower::{Lowered, Place};
 /// ```
 ///
 /// # Errors
-/// The errors of [`eval_many_with`](crate::eval_many_with), though nothing is computed.
+/// The errors of [`Evaluation::eval_many`](crate::Evaluation::eval_many), though nothing is computed.
 pub fn explain_many(arrays: &[&Array<'_>], options: &Options, code: bool) -> Result<Explanation> {
     let detail = if code { Detail::Code } else { Detail::Plan };
     let (settled, numbers): (Vec<usize>, Vec<usize>) =

@@ -9,6 +9,7 @@ use ndarray::{ArrayBase, ArrayD, ArrayRef, ArrayView, ArrayViewMut, Data, Dimens
 
 use crate::array::{Array, Kind, Leaf, Operand};
 use crate::engine::{self, Engine, Options};
+use crate::evaluation::Evaluation;
 use crate::kernel::{In, Out};
 use crate::operand::IntoArray;
 use crate::storage::{Element, Storage};
@@ -117,7 +118,7 @@ impl<T: Element, D: Dimension> AssignLazy for ArrayRef<T, D> {
             fit.map_err(|e| Error::new(e.kind(), format!("assign_lazy: {}", e.message())))?
         };
         if let Some(out) = self.as_slice_mut() {
-            return values.eval_into_with(out, options);
+            return Evaluation::with(options).eval_into(&values, out);
         }
         if let Some(Ok(mut view)) = ViewMut::of_ndarray(self.view_mut()) {
             let (out, layout) = engine::output(&mut view)?;

@@ -9,10 +9,10 @@ use std::any::Any;
 use std::sync::Arc;
 
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
-use broadloom_mem::{Region, ViewMut};
+use broadloom_mem::Region;
 
 use crate::array::{Array, Kind, Leaf};
-use crate::engine::{self, Control, Engine, Options};
+use crate::engine::Engine;
 use crate::kernel::layout_of;
 use crate::storage::Storage;
 
@@ -93,31 +93,6 @@ impl<'a> Array<'a> {
             }
             _ => None,
         }
-    }
-
-    /// Computes the values into a view of memory, which must have the array's shape and may overlap the array's inputs.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Shape`] for another shape, [`ErrorKind::DType`] for elements of another size; and the errors of
-    /// [`Array::eval`] and [`ErrorKind::Cancelled`], after which the elements are unspecified.
-    pub fn eval_into_view(
-        &self,
-        mut out: ViewMut<'_>,
-        options: &Options,
-        control: Option<&Control<'_>>,
-    ) -> Result<()> {
-        if out.shape() != self.shape() {
-            let (is, given) = (self.shape(), out.shape());
-            let why = format!("eval_into_view: the array has shape {is:?}, the output {given:?}");
-            return Err(Error::new(ErrorKind::Shape, why));
-        }
-        if out.item() != self.dtype().size() {
-            let (is, item) = (self.dtype(), out.item());
-            let why = format!("eval_into_view: the array is {is}, the output's elements have {item} bytes");
-            return Err(Error::new(ErrorKind::DType, why));
-        }
-        let (out, layout) = engine::output(&mut out)?;
-        Engine::global().eval_into(self, out, layout, options, control)
     }
 }
 

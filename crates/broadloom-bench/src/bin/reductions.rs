@@ -13,7 +13,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use broadloom::functions::where_;
-use broadloom::{Array, Executor, Kernel, Options, Over, VectorWidth, eval_many_with};
+use broadloom::{Array, Evaluation, Executor, Kernel, Options, Over, VectorWidth};
 use broadloom_bench::by_hand::numbers;
 use broadloom_bench::clock::{Contender, in_turns};
 use pulp::{Arch, NullaryFnOnce};
@@ -83,11 +83,11 @@ impl Bench {
         if !name.contains(&self.filter) {
             return Ok(());
         }
-        eval_many_with(ours, &self.options)?;
+        Evaluation::with(&self.options).eval_many(ours)?;
         let mut contenders: [Contender<'_>; 2] = [
             Box::new(|calls| {
                 for _ in 0..calls {
-                    let done = eval_many_with(ours, &self.options);
+                    let done = Evaluation::with(&self.options).eval_many(ours);
                     assert!(black_box(done).is_ok(), "it worked before");
                 }
             }),
@@ -108,7 +108,7 @@ impl Bench {
         other: &Array<'_>,
     ) -> Result<(), Box<dyn Error>> {
         self.row(name, ours, beside, || {
-            let done = eval_many_with(&[other], &self.options);
+            let done = Evaluation::with(&self.options).eval_many(&[other]);
             assert!(black_box(done).is_ok(), "it worked before");
         })
     }

@@ -30,7 +30,8 @@ impl Body {
     }
 
     /// The operand of a node that replaces NaNs. Arithmetic reads it in the node's place, so as not to wait for the replacement: it
-    /// does not depend on the bits of a NaN, and its own NaNs are replaced before their bits are read.
+    /// does not depend on the bits of a NaN, and its own NaNs are replaced before their bits are read. (No function whose NaNs
+    /// are not replaced, because it moves them or selects the canonical one, computes its result by float arithmetic.)
     pub(super) fn before_nans_are_replaced(&self, x: Var) -> Option<Var> {
         let node = self.node(x);
         self.replaces_nan(node).then_some(node.args[2])

@@ -37,6 +37,32 @@ fn count(body: &Body, level: Depth, primitive: Primitive) -> usize {
     body.at(level).iter().filter(|&&var| body.node(var).code == Code::Primitive(primitive)).count()
 }
 
+/// Arithmetic reads a value before its NaNs are replaced; a function that moves bits reads it afterwards.
+#[test]
+fn arithmetic_does_not_wait_until_nans_are_replaced() {
+    for width in VectorWidth::ALL {
+        for dtype in [DType::Float32, DType::Float64] {
+            let ops = [
+                (Op::Add, [0, 1]),
+                (Op::CanonicalNan, [2, 0]),
+                (Op::Multiply, [3, 1]),
+                (Op::CopySign, [3, 1]),
+            ];
+            let body = body(dtype, &ops, &[Access::Contiguous; 2], width);
+            let [sum, replaced, product, copied] = body.outputs()[..] else { unreachable!("four outputs") };
+            assert!(body.replaces_nan(body.node(replaced)), "{body}");
+            assert_eq!(body.node(product).args()[0], sum, "{body}");
+            let mut read = vec![copied];
+            let mut next = 0;
+            while let Some(&var) = read.get(next) {
+                read.extend(body.node(var).args().iter().filter(|_| var != replaced));
+                next += 1;
+            }
+            assert!(read.contains(&replaced) && !read.contains(&sum), "{body}");
+        }
+    }
+}
+
 #[test]
 fn what_a_row_has_one_of_is_computed_before_its_loop() {
     for width in VectorWidth::ALL {

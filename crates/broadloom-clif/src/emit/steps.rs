@@ -20,7 +20,7 @@ use crate::emit::{Emitter, Sources, operand, row_pointer};
 use crate::memory::RowBlock;
 use crate::value::Lanes;
 
-/// Whether a state stays in registers. A bool is a mask there, and a float16 a float32: these go through memory.
+/// Whether a state stays in registers. Masks, which bools are there, and float16 go through memory.
 fn stays(dtype: DType) -> bool {
     !matches!(dtype, DType::Bool | DType::Float16)
 }
@@ -29,6 +29,12 @@ impl Emitter<'_> {
     /// Emits the loop over rows. `operands` and `rows` are the function's arguments.
     pub(super) fn steps(&mut self, operands: Value, rows: Value, mut sources: Sources) -> Result<()> {
         let (kernel, states) = (self.kernel, self.plan.states as usize);
+        if !kernel.functions.is_empty() || !kernel.loops.is_empty() {
+            return Err(Error::new(
+                ErrorKind::Internal,
+                "a step in registers that calls functions or has loops",
+            ));
+        }
         let inputs = kernel.inputs.len();
         let is_kept = |state: usize| state < states && stays(kernel.inputs[state]);
         let v = &mut self.vectors;

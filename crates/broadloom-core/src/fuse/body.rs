@@ -147,12 +147,13 @@ pub fn step(graph: &Graph, shape: Shape, members: &[Member], cuts: &Cuts, straig
     }
     let ends: SmallVec<[NodeId; 4]> = members
         .iter()
-        .filter_map(|member| match &graph.node(member.node).kind {
+        .map(|member| match &graph.node(member.node).kind {
             NodeKind::Recurrence(of) => {
                 of.step.next.iter().chain(&of.step.outputs).nth(of.item as usize).copied()
             }
             _ => None,
         })
+        .map(|end| end.expect("a member is a value of the recurrence"))
         .collect();
     let nodes = builder.inline(members[0].node, &of.step, &ends, &values);
     let outputs = ends.iter().map(|end| nodes[end.index()]).collect();

@@ -626,9 +626,7 @@ encodings! {
     MOVQ_STORE = plain(any: VEX_Vmovq_rm64_xmm);
     MOVQ_STORE_E = plain(avx512: EVEX_Vmovq_rm64_xmm);
     PEXTRB_STORE = plain(any: VEX_Vpextrb_r32m8_xmm_imm8).general(4, 4);
-    PEXTRB_STORE_E = plain(avx512: EVEX_Vpextrb_r32m8_xmm_imm8).general(4, 4);
     PEXTRW_STORE = plain(any: VEX_Vpextrw_r32m16_xmm_imm8).general(4, 4);
-    PEXTRW_STORE_E = plain(avx512: EVEX_Vpextrw_r32m16_xmm_imm8).general(4, 4);
     MOVNTPS = plain(vex: VEX_Vmovntps_m128_xmm, VEX_Vmovntps_m256_ymm; evex: EVEX_Vmovntps_m128_xmm,
         EVEX_Vmovntps_m256_ymm, EVEX_Vmovntps_m512_zmm);
     PBROADCASTB = unary(vex: VEX_Vpbroadcastb_xmm_xmmm8, VEX_Vpbroadcastb_ymm_xmmm8;

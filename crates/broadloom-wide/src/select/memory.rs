@@ -191,20 +191,21 @@ impl Lower<'_> {
         Ok(())
     }
 
+    /// Selects the store of a vector's lowest lane. Steps, which alone need it, are compiled for AVX2.
     pub(super) fn store_first(&mut self, args: &[Value]) -> Result<(), Unsupported> {
-        let bytes = self.clif.ty(args[0]).lane_bits() / 8;
+        if self.clif.level == Level::Avx512 {
+            return refuse("a store of the lowest lane in code for AVX-512");
+        }
         let reg = self.reg(args[0]);
         let address = self.address(args[1], 0);
-        let op = match (bytes, self.clif.level == Level::Avx512) {
-            (1, true) => encodings::PEXTRB_STORE_E,
-            (1, false) => encodings::PEXTRB_STORE,
-            (2, true) => encodings::PEXTRW_STORE_E,
-            (2, false) => encodings::PEXTRW_STORE,
-            (bytes, evex) => vector_store(bytes, evex),
-        };
-        let store = VInst::new(op, VectorLength::L128, None, &[VOperand::Mem(address), VOperand::Reg(reg)]);
-        // The immediate is the lane that is stored.
-        self.push(if bytes < 4 { store.immediate(0) } else { store });
+        let store =
+            |op| VInst::new(op, VectorLength::L128, None, &[VOperand::Mem(address), VOperand::Reg(reg)]);
+        self.push(match self.clif.ty(args[0]).lane_bits() / 8 {
+            // The immediate is the lane.
+            1 => store(encodings::PEXTRB_STORE).immediate(0),
+            2 => store(encodings::PEXTRW_STORE).immediate(0),
+            bytes => store(vector_store(bytes, false)),
+        });
         Ok(())
     }
 }

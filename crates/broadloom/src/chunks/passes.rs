@@ -15,7 +15,7 @@ use super::recurrence;
 use super::{Chunk, Chunks, InputPart, Window};
 use crate::array::{Array, Data, StateBlocks};
 use crate::engine::{Control, Engine, Folding, Options, ScanBlocks};
-use crate::eval::eval_many_watched;
+use crate::evaluation::Evaluation;
 use crate::expr;
 use crate::storage::Storage;
 
@@ -476,7 +476,7 @@ impl<'p, 'a> PassChunk<'p, 'a> {
         let place = |state: &Array<'_>, done: usize| done..done + state.len() * state.dtype().size();
         if block == 0 {
             let initial: Vec<&Array<'_>> = initial.iter().collect();
-            let states = eval_many_watched(&initial, options, control)?;
+            let states = Evaluation::with(options).control(control).eval_many(&initial)?;
             write_states(last.iter_mut().map(|(buffer, done)| (buffer, *done)), &states)?;
         }
         for (i, (buffer, done)) in before.iter_mut().enumerate() {
@@ -492,7 +492,7 @@ impl<'p, 'a> PassChunk<'p, 'a> {
                 Array::from_bytes(state.dtype(), state.shape(), bytes)
             });
             let after = recurrence::states_after(output, &states.collect::<Result<Vec<_>>>()?);
-            eval_many_watched(&after.iter().collect::<Vec<_>>(), options, control)?
+            Evaluation::with(options).control(control).eval_many(&after.iter().collect::<Vec<_>>())?
         };
         write_states(last.iter_mut().map(|(buffer, done)| (buffer, *done)), &after)?;
         let sizes: Vec<usize> = initial.iter().map(|state| place(state, 0).len()).collect();

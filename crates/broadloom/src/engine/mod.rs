@@ -199,29 +199,7 @@ impl Engine {
     }
 
     /// Computes the values of several arrays together, so that roots of equal shape share one loop.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Limit`] if more memory is needed than the options allow or the machine has; [`ErrorKind::TimeLimit`] if the
-    /// options' time limit is exceeded; [`ErrorKind::ZeroDivision`] for an integer division by zero, if the options make it an
-    /// error.
-    pub fn eval_many(&self, roots: &[&Array<'_>], options: &Options) -> Result<Vec<Array<'static>>> {
-        self.eval_many_controlled(roots, options, None)
-    }
-
-    /// [`Engine::eval_many`] with a [`Control`], through which the call can be cancelled and reports its progress.
-    ///
-    /// # Errors
-    /// The errors of [`Engine::eval_many`]; [`ErrorKind::Cancelled`] once the control's flag is set, or its poll returns false.
-    pub fn eval_many_watched(
-        &self,
-        roots: &[&Array<'_>],
-        options: &Options,
-        control: &Control<'_>,
-    ) -> Result<Vec<Array<'static>>> {
-        self.eval_many_controlled(roots, options, Some(control))
-    }
-
-    pub(crate) fn eval_many_controlled(
+    pub(crate) fn eval_many(
         &self,
         roots: &[&Array<'_>],
         options: &Options,
@@ -274,8 +252,8 @@ impl Engine {
     ///
     /// let engine = Engine::new(Limits::default());
     /// let y = Array::from_vec(vec![1.0_f32, 2.0]) * 3;
-    /// engine.eval_many(&[&y], &Options::default())?;
-    /// engine.eval_many(&[&y], &Options::default())?;
+    /// Evaluation::default().engine(&engine).eval(&y)?;
+    /// Evaluation::default().engine(&engine).eval(&y)?;
     /// assert_eq!(engine.statistics().plans, 1);
     /// # Ok::<(), Error>(())
     /// ```
@@ -465,6 +443,7 @@ fn plan(expression: Expression<'_>, options: &Options) -> Result<Planned> {
 
 /// Evaluates an array into the memory of a leaf, in the leaf's layout. It is an error if another handle refers to the memory.
 pub(crate) fn evaluate_into_leaf(
+    engine: &Engine,
     root: &Array<'_>,
     leaf: &mut Data<'static>,
     options: &Options,
@@ -481,12 +460,13 @@ pub(crate) fn evaluate_into_leaf(
         true => (&mut bytes[..len], None),
         false => (bytes, Some(layout)),
     };
-    Engine::global().eval_into(root, bytes.into(), layout, options, control)
+    engine.eval_into(root, bytes.into(), layout, options, control)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evaluation::Evaluation;
 
     /// A width that the target lacks is replaced by the target's widest before it is used in estimates, cache keys or the
     /// compiler.
@@ -512,7 +492,7 @@ mod tests {
                 let (width, why) = stage.vectors(&request, &stage.access());
                 assert_eq!((width, why.is_some()), (asked.unwrap_or(target).min(target), wider));
                 let jit = Options { executor: Executor::Jit, ..options };
-                engine.eval_many(&[&root], &jit)?;
+                Evaluation::with(&jit).engine(&engine).eval(&root)?;
             }
             // There is one kernel for each width up to the target's, whichever widths were requested.
             let widths = VectorWidth::ALL.into_iter().filter(|&width| width <= target).count();

@@ -265,7 +265,7 @@ impl PreparedStage {
     /// The number of states of a recurrence over a single column, which machine code keeps in registers; 0 for other stages.
     fn states_in_registers(&self) -> u32 {
         match &self.loops {
-            Ok(Loops::Steps(steps)) if steps.stays_in_registers => steps.states as u32,
+            Ok(Loops::Steps(steps)) if steps.may_keep_states => steps.states as u32,
             _ => 0,
         }
     }

@@ -50,8 +50,8 @@ pub(crate) struct Recurrence {
     /// The extents of all other axes.
     outer: SmallVec<[usize; 4]>,
     inputs: Vec<Position>,
-    /// Whether machine code can keep the states in registers: there is a single column, and no loop or host function in a step.
-    pub stays_in_registers: bool,
+    /// Whether machine code may keep states in registers: there is a single column, and no loop or host function in a step.
+    pub may_keep_states: bool,
     /// The access of each input of the kernel.
     access: Accesses,
     /// The maximum number of elements of a block.
@@ -121,7 +121,7 @@ impl Recurrence {
             across,
             columns,
             inputs,
-            stays_in_registers: columns == 1
+            may_keep_states: columns == 1
                 && order != StepOrder::Canonical
                 && stage.kernel.functions.is_empty()
                 && stage.kernel.loops.is_empty(),
@@ -205,19 +205,19 @@ impl Recurrence {
         self.outputs.iter().map(|dtype| dtype.size()).max().unwrap_or(1)
     }
 
-    /// Divides the recurrence among this many threads.
-    pub(crate) fn divide(&self, threads: usize) -> StepDivision {
+    /// Divides the recurrence among this many threads. `in_registers` is whether the states stay in registers from row to row.
+    pub(crate) fn divide(&self, threads: usize, in_registers: bool) -> StepDivision {
         let outer = self.outer.iter().product::<usize>().max(1);
         let mut width = self.columns.min(MOST_COLUMNS).min(self.pause);
         if threads > 1 && outer < 2 * threads {
             let parts = (2 * threads).div_ceil(outer);
             width = width.min(self.columns.div_ceil(parts).next_multiple_of(LEAST_COLUMNS));
         }
-        // Several columns are rows of a block, which a plan of one column would collapse to a single one.
+        // Each step of several columns is a row. In a unit of one column, the steps would be collapsed into one row.
         while self.columns > 1 && self.columns % width == 1 {
             width += 1;
         }
-        let bytes = if self.stays_in_registers { SINGLE_COLUMN_BYTES } else { STATES_BYTES };
+        let bytes = if in_registers { SINGLE_COLUMN_BYTES } else { STATES_BYTES };
         let rows = (bytes / (width * self.widest())).min(self.pause / width).clamp(1, self.steps.max(1));
         StepDivision { width, rows }
     }

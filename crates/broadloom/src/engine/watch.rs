@@ -15,7 +15,7 @@ use crate::engine::options::Options;
 /// The means to watch and stop a run of a kernel, or an evaluation of arrays.
 ///
 /// It is an argument of [`Kernel::run_with`](crate::Kernel::run_with) and [`Call::run_with`](crate::Call::run_with), of
-/// [`Array::eval_watched`](crate::Array::eval_watched) and its variants, and of [`eval_many_watched`](crate::eval_many_watched).
+/// [`Evaluation::control`](crate::Evaluation::control).
 ///
 /// ```
 /// use std::sync::atomic::AtomicBool;

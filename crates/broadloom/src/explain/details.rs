@@ -9,7 +9,7 @@ use broadloom_core::rewrite::Firing;
 use broadloom_core::text::nodes::computation;
 use broadloom_core::{DType, Op};
 use broadloom_ir::VectorWidth;
-use broadloom_ir::figures::bytes;
+use broadloom_ir::figures::{bytes, counted};
 use broadloom_ir::loop_plan::{Access, AccessClass};
 use broadloom_mem::{FloatEnv, Listing};
 use rustc_hash::FxHashMap;
@@ -453,9 +453,9 @@ fn explained_run(run: &Run, step: &Step) -> ExplainedRun {
 /// The listings of a kernel's code, each with a title.
 fn listings(code: &Listing) -> Vec<(String, String)> {
     let machine_code = format!(
-        "machine code ({} with constants, blocks of {} elements, {})",
+        "machine code ({} with constants, blocks of {}, {})",
         bytes(code.bytes as u64),
-        code.lanes,
+        counted(code.lanes as u64, "element"),
         vectors(code.width, code.narrowed.as_deref())
     );
     vec![

@@ -89,7 +89,10 @@ impl Pairs {
 
     fn evaluate(&self, x: &Array<'static>, runner: Runner) -> Vec<i32> {
         let options = Options { threads: Some(1), ..runner.options() };
-        let result = self.engine.eval_many(&[x], &options).and_then(|all| all[0].to_vec::<i32>());
+        let result = Evaluation::with(&options)
+            .engine(&self.engine)
+            .eval_many(&[x])
+            .and_then(|all| all[0].to_vec::<i32>());
         result.unwrap_or_else(|e| panic!("{}: {e}", written(x.shape())))
     }
 

@@ -160,7 +160,7 @@ fn several_arrays_are_reduced_together() -> Result<()> {
         })
         .collect();
     for options in ways() {
-        let got = eval_many_with(&all, &options)?;
+        let got = Evaluation::with(&options).eval_many(&all)?;
         assert_eq!(got[0].to_vec::<f32>()?, wanted.iter().map(|x| x.0).collect::<Vec<_>>(), "{options:?}");
         assert_eq!(got[1].to_vec::<i64>()?, wanted.iter().map(|x| x.1).collect::<Vec<_>>(), "{options:?}");
         assert_eq!(got[2].to_vec::<bool>()?, wanted.iter().map(|x| x.2).collect::<Vec<_>>(), "{options:?}");

@@ -29,10 +29,10 @@ fn agrees(name: &str, make: impl Fn(usize) -> Result<Vec<Array<'static>>>) -> Re
         let roots = make(n)?;
         let roots: Vec<&Array<'_>> = roots.iter().collect();
         let interpreted = Options { executor: Executor::Interp, threads: Some(1), ..Options::default() };
-        let want = bytes(&eval_many_with(&roots, &interpreted)?);
+        let want = bytes(&Evaluation::with(&interpreted).eval_many(&roots)?);
         for width in VectorWidth::of_target() {
             let options = jit(width);
-            let got = bytes(&eval_many_with(&roots, &options)?);
+            let got = bytes(&Evaluation::with(&options).eval_many(&roots)?);
             assert_eq!(got, want, "{name}: {n} elements, {width:?}");
             let ran: Vec<_> = roots[0].explanation(&options, false)?.executors().collect();
             assert!(ran.contains(&Some(Executor::Jit)), "{name}: {ran:?}");
@@ -294,13 +294,13 @@ fn rows_and_columns() -> Result<()> {
         let most = Array::from_shape_vec(&[rows, 1], scattered(rows, 1.0, 0.2))?;
         for x in [x.clone(), x.t().eval()?.t(), x.flip(1)?] {
             let ([y], steps) = while_loop_counts(|[y]| y.greater(&most), |[y]| [y * 0.8], [x.clone()], None)?;
-            let want = bytes(&eval_many_with(
-                &[&y, &steps],
-                &Options { executor: Executor::Interp, ..Options::default() },
-            )?);
+            let want = bytes(
+                &Evaluation::with(&Options { executor: Executor::Interp, ..Options::default() })
+                    .eval_many(&[&y, &steps])?,
+            );
             for width in VectorWidth::of_target() {
                 assert_eq!(
-                    bytes(&eval_many_with(&[&y, &steps], &jit(width))?),
+                    bytes(&Evaluation::with(&jit(width)).eval_many(&[&y, &steps])?),
                     want,
                     "{rows} {cols} {width:?}"
                 );

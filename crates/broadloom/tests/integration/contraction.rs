@@ -3,7 +3,7 @@
 
 use broadloom::prelude::*;
 use broadloom::text::Program;
-use broadloom::{Chunks, In, InputPart, Kernel, Options, Out, Passes, eval_many_with, explain_many};
+use broadloom::{Chunks, Evaluation, In, InputPart, Kernel, Options, Out, Passes, explain_many};
 use broadloom_core::rewrite::Rules;
 use broadloom_testkit::Runner;
 
@@ -100,7 +100,8 @@ fn the_rule_says_which_product_is_fused() {
         for runner in Runner::all().chain([Runner::AUTO]) {
             for rules in [Rules::On, Rules::Off] {
                 let options = Options { contract: true, rules, ..runner.options() };
-                let got = eval_many_with(&together, &options).unwrap_or_else(|e| panic!("{row}: {e}"));
+                let got =
+                    Evaluation::with(&options).eval_many(&together).unwrap_or_else(|e| panic!("{row}: {e}"));
                 assert_eq!(firsts(&got), want, "{row} by {runner:?}, rules {rules:?}");
                 let alone = together.iter().map(|x| x.eval_with(&options)).collect::<Result<Vec<_>>>();
                 assert_eq!(firsts(&alone.expect("evaluates")), want, "{row} alone by {runner:?}");

@@ -54,7 +54,7 @@ fn random_programs_with_loops_give_the_references_bits() {
 #[cfg(feature = "jit")]
 #[test]
 fn the_jit_compiles() {
-    use broadloom::{Array, Executor, Options};
+    use broadloom::{Array, Evaluation, Executor, Options};
     #[cfg(target_arch = "x86_64")]
     let is_host = is_x86_feature_detected!("avx") && is_x86_feature_detected!("fma");
     #[cfg(not(target_arch = "x86_64"))]
@@ -62,6 +62,6 @@ fn the_jit_compiles() {
     let engine = broadloom::Engine::new(broadloom::Limits::default());
     let options = Options { executor: Executor::Jit, ..Options::default() };
     let x = Array::from_vec(vec![1.0f32, 2.0]);
-    engine.eval_many(&[&(x + 1)], &options).expect("evaluates");
+    Evaluation::with(&options).engine(&engine).eval_many(&[&(x + 1)]).expect("evaluates");
     assert_eq!(engine.compiled_kernels(), usize::from(is_host));
 }

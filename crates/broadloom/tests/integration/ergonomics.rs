@@ -280,7 +280,7 @@ fn bytes_of_a_dtype_known_at_run_time() -> Result<()> {
                 assert_eq!(lies_there, shift == 0, "{} {shift}", T::DTYPE);
                 let mut out = vec![0xff_u8; 8 * 8 + shift];
                 let out = &mut out[shift..shift + bytes.len()];
-                back.flip(0)?.flip(0)?.eval_into_bytes(out)?;
+                Evaluation::default().eval_into_bytes(&back.flip(0)?.flip(0)?, out)?;
                 assert_eq!(out, bytes);
             }
             assert!(Array::from_bytes(T::DTYPE, &[0, 3], &[])?.is_empty());
@@ -304,7 +304,7 @@ fn bytes_of_a_dtype_known_at_run_time() -> Result<()> {
         assert_eq!(made.map_err(|e| e.kind()), Err(kind), "{dtype} {shape:?} {bytes}");
     }
     for n in [0, 7, 9, 12] {
-        let done = Array::from([1.0_f32, 2.0]).eval_into_bytes(&mut [0; 16][..n]);
+        let done = Evaluation::default().eval_into_bytes(&Array::from([1.0_f32, 2.0]), &mut [0; 16][..n]);
         assert_eq!(done.map_err(|e| e.kind()), Err(ErrorKind::Shape), "{n}");
     }
     Ok(())
@@ -339,7 +339,7 @@ fn bools_are_an_output() -> Result<()> {
         let odd = [0_u8, 2, 255, 1];
         let mut out = [false; 4];
         let copied = Array::from_bytes(DType::Bool, &[4], &odd)?;
-        copied.eval_into_with(&mut out, &runner.options())?;
+        Evaluation::with(&runner.options()).eval_into(&copied, &mut out)?;
         assert_eq!(out, [false, true, true, true]);
     }
     Ok(())
@@ -398,10 +398,10 @@ fn handles_cross_a_caught_panic() {
 }
 
 #[test]
-fn the_prelude_has_options_and_eval_many_with() -> Result<()> {
-    use broadloom::prelude::eval_many_with as with;
+fn the_prelude_has_options_and_evaluations() -> Result<()> {
+    use broadloom::prelude::Evaluation;
     let x = Array::from([1.0_f64, 4.0]);
     let options = broadloom::prelude::Options { threads: Some(1), ..Default::default() };
-    assert_eq!(with(&[&x.sqrt()], &options)?[0].to_vec::<f64>()?, [1.0, 2.0]);
+    assert_eq!(Evaluation::with(&options).eval(&x.sqrt())?.to_vec::<f64>()?, [1.0, 2.0]);
     Ok(())
 }

@@ -105,14 +105,17 @@ fn data_and_access_messages() {
         (f.eval_into(&mut [0f64; 4]), "eval_into: the array is float32, the output float64"),
         (f.eval_into(&mut [0f32; 3]), "eval_into: [2,2] has 4 elements, the output 3"),
         (
-            f.index_axis(0, 0).and_then(|x| x.eval_into_array(&mut strided)),
+            f.index_axis(0, 0).and_then(|x| Evaluation::default().eval_into_array(&x, &mut strided)),
             "eval_into_array: the array has shape [2], the output [2,2]",
         ),
         (
-            f.astype(DType::Int8).eval_into_array(&mut strided),
+            Evaluation::default().eval_into_array(&f.astype(DType::Int8), &mut strided),
             "eval_into_array: the array is int8, the output float32",
         ),
-        (f.eval_into_array(&mut repeated), "eval_into_array: the output repeats one element along axis 0"),
+        (
+            Evaluation::default().eval_into_array(&f, &mut repeated),
+            "eval_into_array: the output repeats one element along axis 0",
+        ),
         (Array::arange(0, 1, 0).map(|_| ()), "arange(0, 1, 0): the step is 0"),
         (Array::arange(0.0, f64::INFINITY, 1.0).map(|_| ()), "arange(0.0, inf, 1.0): not finite"),
         (Array::arange(false, true, true).map(|_| ()), "arange: does not take bool"),

@@ -68,14 +68,14 @@ fn memory_that_nobody_else_holds_is_reused() -> Result<()> {
     let x = floats(&[1.0, 2.0, 3.0]);
     let mut out = floats(&[0.0; 3]);
     let before = address(&out);
-    (&x * 2).eval_into_array(&mut out)?;
+    Evaluation::default().eval_into_array(&(&x * 2), &mut out)?;
     assert_eq!(out.to_vec::<f32>()?, [2.0, 4.0, 6.0]);
     assert_eq!(address(&out), before);
     // An output without memory gets memory, and keeps it for the next evaluation.
     let mut out = Array::zeros(&[3], DType::Float32)?;
-    (&x * 2).eval_into_array(&mut out)?;
+    Evaluation::default().eval_into_array(&(&x * 2), &mut out)?;
     let first = address(&out);
-    (&x * 3).eval_into_array(&mut out)?;
+    Evaluation::default().eval_into_array(&(&x * 3), &mut out)?;
     assert_eq!((out.to_vec::<f32>()?, address(&out)), (vec![3.0, 6.0, 9.0], first));
     Ok(())
 }
@@ -84,7 +84,8 @@ fn memory_that_nobody_else_holds_is_reused() -> Result<()> {
 fn strided_outputs_are_written_in_place() -> Result<()> {
     let mut out = Array::from_shape_vec(&[2, 3], vec![0i32; 6])?.t().flip(0)?;
     let strides = out.strides().map(<[isize]>::to_vec);
-    Array::from_shape_vec(&[3, 2], vec![1, 2, 3, 4, 5, 6])?.eval_into_array(&mut out)?;
+    Evaluation::default()
+        .eval_into_array(&Array::from_shape_vec(&[3, 2], vec![1, 2, 3, 4, 5, 6])?, &mut out)?;
     assert_eq!(out.to_vec::<i32>()?, [1, 2, 3, 4, 5, 6]);
     assert_eq!(out.strides().map(<[isize]>::to_vec), strides);
     Ok(())
@@ -106,7 +107,7 @@ fn a_lazy_handle_means_the_values_at_the_time_it_was_built() -> Result<()> {
     for (how, hold) in holders {
         let mut out = floats(&[1.0, 2.0, 3.0]);
         let held = hold(&out);
-        floats(&[7.0, 8.0, 9.0]).square().eval_into_array(&mut out)?;
+        Evaluation::default().eval_into_array(&floats(&[7.0, 8.0, 9.0]).square(), &mut out)?;
         assert_eq!(out.to_vec::<f32>()?, [49.0, 64.0, 81.0], "{how}");
         assert_eq!(held.to_vec::<f32>()?, [1.0, 2.0, 3.0], "{how}");
     }
@@ -117,7 +118,7 @@ fn a_lazy_handle_means_the_values_at_the_time_it_was_built() -> Result<()> {
 fn an_output_that_the_expression_reads() -> Result<()> {
     let mut x = floats(&[1.0, 2.0, 3.0]);
     for _ in 0..3 {
-        (&x + x.flip(0)?).eval_into_array(&mut x)?;
+        Evaluation::default().eval_into_array(&(&x + x.flip(0)?), &mut x)?;
     }
     assert_eq!(x.to_vec::<f32>()?, [16.0; 3]);
     Ok(())

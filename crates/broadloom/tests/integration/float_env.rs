@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
 use broadloom::prelude::*;
-use broadloom::{Engine, ErrorKind, HostFunction, IntDivision, Kernel, Options, eval_many_with, text};
+use broadloom::{Engine, ErrorKind, Evaluation, HostFunction, IntDivision, Kernel, Options, text};
 use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
 use broadloom_testkit::one_of;
@@ -313,9 +313,9 @@ fn every_way_in() {
                 Engine::global().clear();
                 let mut given = Array::from_vec(vec![1f32; n]);
                 let (mut out, mut kept) = (vec![1f32; n], vec![1f32; n]);
-                z.eval_into_with(&mut out, &options).expect("runs");
-                z.eval_into_array_with(&mut given, &options).expect("runs");
-                let several = eval_many_with(&[&rows, &z, &y.exp()], &options).expect("runs");
+                Evaluation::with(&options).eval_into(&z, &mut out).expect("runs");
+                Evaluation::with(&options).eval_into_array(&z, &mut given).expect("runs");
+                let several = Evaluation::with(&options).eval_many(&[&rows, &z, &y.exp()]).expect("runs");
                 let kernel = Kernel::new(&[&z], &[&x, &y], &options).expect("an expression");
                 kernel.run(&[(&xs[..]).into(), (&ys[..]).into()], [(&mut kept[..]).into()]).expect("runs");
                 let explained = z.explanation(&options, cfg!(feature = "jit")).expect("explains");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use broadloom::prelude::*;
-use broadloom::{Engine, ErrorKind, HostFunction, IntDivision, Kernel, Options, eval_many_with, typed_graph};
+use broadloom::{Engine, ErrorKind, Evaluation, HostFunction, IntDivision, Kernel, Options, typed_graph};
 use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
 use broadloom_testkit::random::Rng;
@@ -87,7 +87,7 @@ fn results_over_their_own_operands() -> Result<()> {
             let data: Vec<u16> = (0..n).collect();
             let mut x = Array::from_vec(data.clone()).eval()?;
             let y = Array::call(&f, [&x + 1])?;
-            y.eval_into_array_with(&mut x, &options)?;
+            Evaluation::with(&options).eval_into_array(&y, &mut x)?;
             let want: Vec<u16> = data.iter().map(|x| (x + 1).div_ceil(2)).collect();
             assert_eq!(x.to_vec::<u16>()?, want, "{options:?}");
         }
@@ -165,7 +165,7 @@ fn several_functions_in_several_results() -> Result<()> {
     let chosens: Vec<f64> = (0..n as usize).map(|i| if odds[i] { folds[i] } else { x[i] }).collect();
     let agains: Vec<f64> = (0..n).map(|i| fold(chosens[i as usize], i * i)).collect();
     for options in ways() {
-        let results = eval_many_with(&roots, &options)?;
+        let results = Evaluation::with(&options).eval_many(&roots)?;
         assert_eq!(results[0].to_vec::<f64>()?, folds, "{options:?}");
         assert_eq!(results[1].to_vec::<bool>()?, odds, "{options:?}");
         assert_eq!(results[2].to_vec::<f64>()?, chosens, "{options:?}");
@@ -451,9 +451,9 @@ fn random_expressions_are_the_same_everywhere() -> Result<()> {
             pool.push(next);
         }
         let roots: Vec<&Array<'_>> = pool.iter().rev().take(3).collect();
-        let first = eval_many_with(&roots, &Runner::INTERP.options())?;
+        let first = Evaluation::with(&Runner::INTERP.options()).eval_many(&roots)?;
         for options in ways() {
-            for (a, b) in first.iter().zip(eval_many_with(&roots, &options)?) {
+            for (a, b) in first.iter().zip(Evaluation::with(&options).eval_many(&roots)?) {
                 assert!(
                     elements::bits(a)? == elements::bits(&b)?,
                     "seed {seed}, {options:?}\n{}",

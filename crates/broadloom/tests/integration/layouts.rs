@@ -2,7 +2,7 @@
 //! compared with a model that indexes element by element in plain Rust.
 
 use broadloom::prelude::*;
-use broadloom::{Options, eval_many_with};
+use broadloom::{Evaluation, Options};
 use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
 use broadloom_testkit::one_of;
@@ -261,7 +261,8 @@ fn every_layout_of_inputs() {
                 // values.
                 let mut kept = Vec::new();
                 for runner in Runner::all() {
-                    let results = eval_many_with(&roots.iter().collect::<Vec<_>>(), &options(runner));
+                    let results =
+                        Evaluation::with(&options(runner)).eval_many(&roots.iter().collect::<Vec<_>>());
                     let results = results.unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
                     for ((result, want), &dtype) in results.iter().zip(&want).zip(kernel.outputs) {
                         assert_eq!((result.dtype(), result.shape()), (dtype, &shape[..]));
@@ -291,7 +292,9 @@ fn every_layout_of_outputs() {
                     for runner in Runner::all() {
                         let (mut out, _) = operand(out_lie, kernel.outputs[0], &shape, 9);
                         let strides = out.strides().map(<[isize]>::to_vec);
-                        root.eval_into_array_with(&mut out, &options(runner)).expect("evaluates");
+                        Evaluation::with(&options(runner))
+                            .eval_into_array(&root, &mut out)
+                            .expect("evaluates");
                         let name = format!("{} {shape:?} {lies:?} into {out_lie:?} {runner:?}", kernel.name);
                         assert_eq!(
                             out.strides().map(<[isize]>::to_vec),
@@ -333,7 +336,7 @@ fn into_an_array_that_is_read() {
                         u64::from(a.wrapping_mul(3).wrapping_add(b))
                     };
                     let want: Vec<u64> = (0..n).map(want).collect();
-                    root.eval_into_array_with(&mut out, &options(runner)).expect("evaluates");
+                    Evaluation::with(&options(runner)).eval_into_array(&root, &mut out).expect("evaluates");
                     let name = format!("{n}: {what} from {other}, {runner:?}");
                     assert_eq!(elements::bits(&out).expect("evaluated"), want, "{name}");
                     assert_eq!(

@@ -69,7 +69,7 @@ fn a_lattice_of_shared_nodes() {
 }
 
 fn eval_both(x: &Array<'_>, y: &Array<'_>, executor: Executor) -> (Vec<u32>, Vec<u32>) {
-    let results = broadloom::eval_many_with(&[x, y], &options(executor)).expect("evaluates");
+    let results = broadloom::Evaluation::with(&options(executor)).eval_many(&[x, y]).expect("evaluates");
     let values = |i: usize| results[i].to_vec::<u32>().expect("uint32");
     (values(0), values(1))
 }
@@ -213,9 +213,9 @@ fn refused(x: &Array<'static>, input: &Array<'static>, options: &Options) -> Opt
     let mut given = Array::zeros(x.shape(), DType::Float32).and_then(|x| x.eval()).expect("small");
     let ways = [
         x.eval_with(options).map(drop),
-        broadloom::eval_many_with(&[x, x], options).map(drop),
-        x.eval_into_with(&mut out, options),
-        x.eval_into_array_with(&mut given, options),
+        broadloom::Evaluation::with(options).eval_many(&[x, x]).map(drop),
+        Evaluation::with(options).eval_into(&x, &mut out),
+        Evaluation::with(options).eval_into_array(&x, &mut given),
         Kernel::new(&[x], &[input], options).map(drop),
         x.explain_with(options, false).map(drop),
     ];
@@ -246,7 +246,7 @@ fn a_limit_of_nodes() {
     // The nodes of all roots count together.
     let both = |max_nodes: usize| {
         let options = Options { max_nodes, ..Options::default() };
-        broadloom::eval_many_with(&[&one, &(&x - 7)], &options).map(drop).map_err(|e| e.kind())
+        broadloom::Evaluation::with(&options).eval_many(&[&one, &(&x - 7)]).map(drop).map_err(|e| e.kind())
     };
     assert_eq!((both(7), both(6)), (Ok(()), Err(ErrorKind::Limit)));
     // A limit larger than the maximum size of a graph is allowed.
@@ -308,7 +308,11 @@ fn a_limit_of_compiled_instructions() {
     let engine = broadloom::Engine::new(broadloom::Limits::default());
     let runs = |max_compiled_cost: usize, executor: Executor| {
         let options = Options { max_compiled_cost, ..options(executor) };
-        let bits = engine.eval_many(&[&y], &options).and_then(|y| elements::bits(&y[0])).expect("runs");
+        let bits = Evaluation::with(&options)
+            .engine(&engine)
+            .eval_many(&[&y])
+            .and_then(|y| elements::bits(&y[0]))
+            .expect("runs");
         (bits, y.explain_with(&options, false).expect("explains"), engine.compiled_kernels())
     };
     let (want, _, none) = runs(0, Executor::Interp);

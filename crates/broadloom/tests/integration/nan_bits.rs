@@ -3,7 +3,7 @@
 
 use broadloom::prelude::*;
 use broadloom::text;
-use broadloom::{Op, Options, Result, eval_many_with};
+use broadloom::{Evaluation, Op, Options, Result};
 use broadloom_core::rewrite::Rules;
 use broadloom_core::{Scalar, fold};
 use broadloom_testkit::{Runner, elements, one_of};
@@ -136,7 +136,8 @@ fn stored_and_moved(what: &str, result: &Array<'static>, want: &[u64], lie: Lie)
     }
     let all: Vec<&Array<'static>> = roots.iter().map(|(_, root, _)| root).collect();
     for runner in Runner::all() {
-        for (got, (name, _, want)) in eval_many_with(&all, &runner.options())?.iter().zip(&roots) {
+        for (got, (name, _, want)) in Evaluation::with(&runner.options()).eval_many(&all)?.iter().zip(&roots)
+        {
             let got = elements::bits(got)?;
             assert_eq!(elements::difference(dtype, &got, want), None, "{what}, {name}, {runner:?}");
             checked += got.len();

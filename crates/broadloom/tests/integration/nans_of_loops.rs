@@ -35,7 +35,7 @@ fn a_sum_after_some_iterations() -> Result<()> {
             let of = |x: &f64| (0..trips).fold(*x, |total, _| sum(total, 0.5));
             let wanted: Vec<f64> = first.iter().map(of).collect();
             for options in ways() {
-                let got = eval_many_with(&[&total, &kept], &options)?;
+                let got = Evaluation::with(&options).eval_many(&[&total, &kept])?;
                 assert_eq!(
                     bits(&got[0].to_vec::<f64>()?),
                     bits(&wanted),
@@ -70,7 +70,7 @@ fn a_condition_on_the_value_that_follows() -> Result<()> {
     )?;
     // ∞ - 5² is ∞, and ∞ - ∞² a NaN.
     for options in ways() {
-        let got = eval_many_with(&[&x, &y], &options)?;
+        let got = Evaluation::with(&options).eval_many(&[&x, &y])?;
         assert_eq!(got[0].to_vec::<f64>()?, [f64::INFINITY; 33], "{options:?}");
         assert_eq!(got[1].to_vec::<f64>()?, [5.0; 33], "{options:?}");
     }
@@ -95,7 +95,7 @@ fn states_of_one_column() -> Result<()> {
         }
         let results: Vec<&Array<'_>> = last.iter().chain(&outputs).collect();
         for options in ways() {
-            let got = eval_many_with(&results, &options)?;
+            let got = Evaluation::with(&options).eval_many(&results)?;
             for (state, wanted) in got.iter().zip([s, s, moved]) {
                 assert_eq!(bits(&state.to_vec::<f64>()?), [wanted.to_bits()], "{first}, {options:?}");
             }

@@ -372,7 +372,7 @@ fn into_an_array_that_is_read() {
                     let [was, read] =
                         [&out, &read(&x).expect("a part")].map(|x| elements::bits(x).expect("data"));
                     let options = runner.options();
-                    root.eval_into_array_with(&mut out, &options).expect("evaluates");
+                    Evaluation::with(&options).eval_into_array(&root, &mut out).expect("evaluates");
                     let want: Vec<u64> =
                         was.iter().zip(&read).map(|(w, r)| w.wrapping_mul(3).wrapping_sub(*r)).collect();
                     assert!(elements::bits(&out).as_ref() == Ok(&want), "{name}");

@@ -14,9 +14,9 @@ fn compile() {
     let options = Options { executor: Executor::Jit, ..Options::default() };
     let x = Array::from_vec(vec![1.0f32; 100]);
     (&x * 3).eval_with(&options).expect("runs");
-    Engine::new(Limits::default()).eval_many(&[&(&x - 3)], &options).expect("runs");
+    Evaluation::with(&options).engine(&Engine::new(Limits::default())).eval_many(&[&(&x - 3)]).expect("runs");
     let told = Engine::new(Limits::default()).with_profiling(Profiling { perf_map: true, gdb: true });
-    told.eval_many(&[&x.sqrt()], &options).expect("runs");
+    Evaluation::with(&options).engine(&told).eval_many(&[&x.sqrt()]).expect("runs");
 }
 
 /// Runs a child with this value of the environment variable, and returns the symbols in its map.
@@ -67,7 +67,10 @@ fn a_map_that_cannot_be_written_is_no_failure() {
         let engine = Engine::new(Limits::default()).with_profiling(Profiling { perf_map: true, gdb: false });
         let x = Array::from_vec(vec![1.5f32; 100]);
         let options = Options { executor: Executor::Jit, ..Options::default() };
-        let got = engine.eval_many(&[&(&x * 2)], &options).and_then(|y| y[0].to_vec::<f32>());
+        let got = Evaluation::with(&options)
+            .engine(&engine)
+            .eval_many(&[&(&x * 2)])
+            .and_then(|y| y[0].to_vec::<f32>());
         std::fs::remove_dir(map).expect("still a directory");
         assert_eq!(got, Ok(vec![3.0; 100]));
         return;

@@ -291,7 +291,7 @@ fn results_are_stored_in_any_layout() -> Result<()> {
             let mut memory = [-1.0; 9];
             let out = ViewMut::new(broadloom_mem::bytes_of_mut(&mut memory), 8, 7 * 8, &[4], &[-16]);
             let out = out.expect("the view is inside of the memory");
-            sum.eval_into_view(out, &runner.options(), None)?;
+            Evaluation::with(&runner.options()).eval_into_view(&sum, out)?;
             let [a, b, c, d] = want[..] else { unreachable!() };
             assert_eq!(memory, [-1.0, d, -1.0, c, -1.0, b, -1.0, a, -1.0], "{runner:?}");
         }
@@ -312,7 +312,7 @@ fn rows_of_a_tile_belong_to_several_results() -> Result<()> {
     for runner in Runner::all() {
         for threads in THREADS {
             let options = Options { threads: Some(threads), ..runner.options() };
-            let both = eval_many_with(&[&elements, &sums], &options)?;
+            let both = Evaluation::with(&options).eval_many(&[&elements, &sums])?;
             // The numbers are small integers, so that every order of additions gives the exact sum.
             for result in 0..results {
                 let want: f64 = (0..count).map(|number| of(result, number)).sum();
@@ -403,7 +403,7 @@ fn progress_counts_every_element() -> Result<()> {
             total.store(progress.total, Ordering::Relaxed);
         };
         let control = broadloom::Control { progress: Some(&progress), ..broadloom::Control::default() };
-        x.sum(-1)?.eval_watched(&Options::default(), &control)?;
+        Evaluation::default().control(&control).eval(&x.sum(-1)?)?;
         let elements: usize = shape.iter().product();
         assert_eq!((done.into_inner(), total.into_inner()), (elements, elements), "{shape:?}");
     }

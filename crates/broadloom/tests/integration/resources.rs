@@ -186,7 +186,7 @@ fn tiles() {
         assert!(holes > 100, "{holes} holes");
         assert!(Vec::<u8>::new().try_reserve_exact(2 * PIECE).is_err(), "there is memory");
         let interp = options(Executor::Interp);
-        let error = packed.eval_into_with(&mut out, &interp).expect_err("no memory for tiles");
+        let error = Evaluation::with(&interp).eval_into(&packed, &mut out).expect_err("no memory for tiles");
         assert_eq!(
             (error.kind(), &error.to_string()[..15]),
             (ErrorKind::Limit, "cannot allocate"),
@@ -200,7 +200,9 @@ fn tiles() {
         }
         assert_eq!(Engine::global().compiled_kernels(), 0);
         drop(room);
-        packed.eval_into_with(&mut out, &options(Executor::Jit)).expect("there is memory again");
+        Evaluation::with(&options(Executor::Jit))
+            .eval_into(&packed, &mut out)
+            .expect("there is memory again");
         assert!(out.iter().enumerate().all(|(at, &z)| {
             let (i, j) = (at / n, at % n);
             z == (i * n + j + j * n + i) as i64
@@ -286,7 +288,7 @@ fn threads_and_fork() {
             is_right(Some(4));
             is_right(None);
             let engine = Engine::new(broadloom::Limits::default());
-            assert!(engine.eval_many(&[&y], &Options::default()).is_ok());
+            assert!(Evaluation::default().engine(&engine).eval_many(&[&y]).is_ok());
             in_a_fork(|| is_right(Some(4)));
         });
         is_right(Some(4));

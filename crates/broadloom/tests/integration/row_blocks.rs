@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use broadloom::prelude::*;
 use broadloom::{
-    Control, ErrorKind, In, IntDivision, Kernel, Options, Out, Over, Progress, Range, eval_many_with,
+    Control, ErrorKind, Evaluation, In, IntDivision, Kernel, Options, Out, Over, Progress, Range,
 };
 use broadloom_mem::{Region, ViewMut};
 use broadloom_testkit::Runner;
@@ -95,7 +95,7 @@ fn check(
         for runner in [Runner::INTERP, Runner::JIT] {
             for threads in [1, 2, 3, 7] {
                 got.fill(0xA5);
-                y.eval_into_bytes_with(&mut got, &options(runner, threads))?;
+                Evaluation::with(&options(runner, threads)).eval_into_bytes(&y, &mut got)?;
                 assert!(got == *wanted, "{what}, {name}, {runner:?}, {threads} threads");
             }
         }
@@ -202,7 +202,7 @@ fn several_results_and_stages_around_the_blocks() -> Result<()> {
     let wanted = wanted.iter().map(Array::to_bytes).collect::<Result<Vec<_>>>()?;
     for runner in [Runner::INTERP, Runner::JIT, Runner::AUTO] {
         for threads in [1, 2, 3, 7] {
-            let got = eval_many_with(&results, &options(runner, threads))?;
+            let got = Evaluation::with(&options(runner, threads)).eval_many(&results)?;
             let got = got.iter().map(Array::to_bytes).collect::<Result<Vec<_>>>()?;
             assert!(got == wanted, "{runner:?}, {threads} threads");
         }
@@ -270,7 +270,7 @@ fn outputs_over_inputs_are_written_when_all_is_read() -> Result<()> {
         assert!(memory[shift..shift + n * m] == soft[..] && second == sums, "shifted by {shift}");
     }
     let mut state = Array::from_shape_vec(&[n, m], start[..n * m].to_vec())?;
-    softmax(&state)?.eval_into_array(&mut state)?;
+    Evaluation::default().eval_into_array(&softmax(&state)?, &mut state)?;
     assert!(state.to_vec::<f32>()? == soft);
     Ok(())
 }
@@ -319,14 +319,16 @@ fn blocks_are_cancelled_and_report_what_is_done() -> Result<()> {
         let options = options(Runner::AUTO, threads);
         let seen: Mutex<Vec<Progress>> = Mutex::default();
         let note = |progress| seen.lock().expect("nobody panicked").push(progress);
-        y.eval_watched(&options, &Control { progress: Some(&note), ..Control::default() })?;
+        Evaluation::with(&options)
+            .control(&Control { progress: Some(&note), ..Control::default() })
+            .eval(&y)?;
         let seen = seen.into_inner().expect("nobody panicked");
         assert!(seen.iter().all(|p| p.total == elements) && seen.iter().any(|p| p.done == elements));
         assert!(seen.len() >= elements.div_ceil(1 << 17), "{} chunks", seen.len());
         let stop = AtomicBool::new(false);
         let half = |p: Progress| stop.store(2 * p.done >= p.total, Ordering::Relaxed);
         let control = Control { cancel: Some(&stop), progress: Some(&half), ..Control::default() };
-        let error = y.eval_watched(&options, &control).unwrap_err();
+        let error = Evaluation::with(&options).control(&control).eval(&y).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Cancelled);
         assert!(error.message().contains(&format!("of {elements} elements")), "{error}");
     }

@@ -92,7 +92,7 @@ fn check(x: &Array<'_>, values: &[f64], axis: usize, reverse: bool, what: &str) 
     let reference = Reference { shape: x.shape().to_vec(), axis, reverse };
     let (wanted, wanted_outputs) = reference.run(0.25, |s, element, _| halved_numbers(s, values[element]));
     for options in ways() {
-        let got = eval_many_with(&[&last, &outputs], &options)?;
+        let got = Evaluation::with(&options).eval_many(&[&last, &outputs])?;
         let what = format!("{what} {:?} axis {axis} {reverse} {options:?}", x.shape());
         assert_eq!(outputs.shape(), x.shape());
         assert_eq!(bits(&got[0].to_vec::<f64>()?), bits(&wanted), "{what}: last");
@@ -208,7 +208,7 @@ fn a_step_has_several_states_inputs_and_outputs() -> Result<()> {
     )?;
     let all: Vec<&Array<'_>> = states.iter().chain(&results).collect();
     for options in ways() {
-        let got = eval_many_with(&all, &options)?;
+        let got = Evaluation::with(&options).eval_many(&all)?;
         assert_eq!(got[0].shape(), [rows, cols]);
         assert_eq!(got[4].shape(), [steps, rows, cols]);
         let each = |i: usize| got[i].clone();
@@ -224,7 +224,7 @@ fn a_step_has_several_states_inputs_and_outputs() -> Result<()> {
         assert_eq!(each(6).to_vec::<bool>()?, outputs.iter().map(|y| y.2).collect::<Vec<_>>(), "{options:?}");
         assert_eq!(each(7).to_vec::<i64>()?, outputs.iter().map(|y| y.3).collect::<Vec<_>>(), "{options:?}");
         // Some of the values alone.
-        let some = eval_many_with(&[all[6], all[1]], &options)?;
+        let some = Evaluation::with(&options).eval_many(&[all[6], all[1]])?;
         assert_eq!(some[1].to_vec::<i64>()?, last.iter().map(|s| s.1).collect::<Vec<_>>());
         assert_eq!(some[0].to_vec::<bool>()?, outputs.iter().map(|y| y.2).collect::<Vec<_>>());
     }
@@ -246,7 +246,7 @@ fn every_dtype_is_a_state() -> Result<()> {
                     (next, x[element].times(*s))
                 });
                 for options in ways() {
-                    let got = eval_many_with(&[&last, &sums], &options)?;
+                    let got = Evaluation::with(&options).eval_many(&[&last, &sums])?;
                     assert_eq!(got[0].to_vec::<$t>()?, wanted, "{} {options:?}", stringify!($t));
                     assert_eq!(got[1].to_vec::<$t>()?, products, "{} {options:?}", stringify!($t));
                 }
@@ -350,16 +350,16 @@ fn of_no_elements_the_state_is_the_initial_one() -> Result<()> {
             let none = Array::from_shape_vec(&[0, 3], Vec::<f64>::new())?;
             let along = if reverse { Along::axis(0).reverse() } else { Along::axis(0) };
             let ([last], [sums]) = scan(sum, [Array::from_vec(vec![1.0, 2.0, 3.0])], [none.clone()], along)?;
-            let got = eval_many_with(&[&last, &sums], &options)?;
+            let got = Evaluation::with(&options).eval_many(&[&last, &sums])?;
             assert_eq!((got[0].to_vec::<f64>()?, got[1].shape()), (vec![1.0, 2.0, 3.0], &[0, 3][..]));
             let along = if reverse { Along::axis(1).reverse() } else { Along::axis(1) };
             let ([last], [sums]) = scan(sum, [Array::scalar(4.0)], [none], along)?;
-            let got = eval_many_with(&[&last, &sums], &options)?;
+            let got = Evaluation::with(&options).eval_many(&[&last, &sums])?;
             assert_eq!((got[0].shape(), got[1].shape()), (&[0][..], &[0, 3][..]));
         }
         let empty = Array::from_vec(Vec::<f64>::new());
         let ([last], [sums]) = scan(sum, [Array::scalar(4.0)], [empty], 0)?;
-        let got = eval_many_with(&[&last, &sums], &options)?;
+        let got = Evaluation::with(&options).eval_many(&[&last, &sums])?;
         assert_eq!((got[0].item::<f64>()?, got[1].shape()), (4.0, &[0][..]));
     }
     Ok(())
@@ -390,7 +390,8 @@ fn the_results_of_scans_are_arrays_like_others() -> Result<()> {
         backwards.run(0.0, |s: &f64, element, _| (s * 0.5 + sums[element] - last[column(element)], ()));
     for options in ways() {
         let read = &all - &end;
-        let got = eval_many_with(&[&turned, &second, &read, &twice, &all.max(0)?, &end], &options)?;
+        let got =
+            Evaluation::with(&options).eval_many(&[&turned, &second, &read, &twice, &all.max(0)?, &end])?;
         let wanted: Vec<f64> = (0..cols)
             .flat_map(|c| (0..steps).map(move |r| (r, c)))
             .map(|(r, c)| sums[r * cols + c])
@@ -408,7 +409,7 @@ fn the_results_of_scans_are_arrays_like_others() -> Result<()> {
     let mut own = Array::from_shape_vec(&[steps, cols], values.clone())?;
     let (_, [all]) = scan(|[s], [x]| ([s + x], [s + x]), [Array::scalar(0.0)], [own.clone()], 1)?;
     let wanted = all.to_vec::<f64>()?;
-    all.eval_into_array(&mut own)?;
+    Evaluation::default().eval_into_array(&all, &mut own)?;
     assert_eq!(bits(&own.to_vec::<f64>()?), bits(&wanted));
     Ok(())
 }
@@ -436,7 +437,7 @@ fn loops_and_host_functions_are_called_in_steps() -> Result<()> {
                 (s, n)
             });
             for options in ways() {
-                let got = eval_many_with(&[&last, &counts], &options)?;
+                let got = Evaluation::with(&options).eval_many(&[&last, &counts])?;
                 assert_eq!(bits(&got[0].to_vec::<f64>()?), bits(&wanted), "{options:?}");
                 assert_eq!(got[1].to_vec::<i64>()?, wanted_counts, "{options:?}");
             }
@@ -501,6 +502,36 @@ fn divisions_by_zero_are_errors_by_option() -> Result<()> {
     Ok(())
 }
 
+/// A division whose quotient no requested result depends on does not fail: of a step, nothing is computed but what is asked for. A
+/// value from outside that the step reads is computed for all of its results.
+#[test]
+fn divisions_of_outputs_that_nobody_requests_do_not_fail() -> Result<()> {
+    let x = Array::from_vec(vec![3_i32, 0, 5]);
+    let step = |[s]: &[Array<'static>; 1], [x]: &[Array<'static>; 1]| {
+        let divide = |[n, q]: &[Array<'static>; 2]| [n + 1, q.floor_divide(x)];
+        let [_, quotient] =
+            while_loop(|[n, _]| n.less(3), divide, [Array::scalar(0), s.clone()], None).expect("a loop");
+        ([s + x], [s.floor_divide(x), quotient])
+    };
+    let ([last], [plain, looped]) = scan(step, [Array::scalar(7)], [x.clone()], 0)?;
+    let ([outside], [unused]) = scan(
+        |[s], [x, y]| ([s + x], [s + y]),
+        [Array::scalar(7)],
+        [x.clone(), Array::scalar(9).floor_divide(&x)],
+        0,
+    )?;
+    drop(unused);
+    for options in ways() {
+        let options = Options { int_division: IntDivision::Error, ..options };
+        assert_eq!(last.eval_with(&options)?.item::<i32>()?, 15, "{options:?}");
+        for failing in [&plain, &looped, &outside] {
+            let error = failing.eval_with(&options).map(drop).expect_err("a division by zero");
+            assert_eq!(error.kind(), ErrorKind::ZeroDivision, "{options:?}");
+        }
+    }
+    Ok(())
+}
+
 /// A NaN that is only moved keeps its bits; a computed one has the one bit pattern, also where a later step reads its sign.
 #[test]
 fn nans_have_the_bits_of_the_scalar_meaning() -> Result<()> {
@@ -513,7 +544,7 @@ fn nans_have_the_bits_of_the_scalar_meaning() -> Result<()> {
             [x.clone()],
             0,
         )?;
-        let got = eval_many_with(&[&before, &states[1]], &options)?;
+        let got = Evaluation::with(&options).eval_many(&[&before, &states[1]])?;
         assert_eq!(bits(&got[0].to_vec::<f64>()?), bits(&[own, 0.0, own, 1.0]), "{options:?}");
         let ([nan, signs], []) = scan(
             |[nan, signs], [x]| {
@@ -524,7 +555,7 @@ fn nans_have_the_bits_of_the_scalar_meaning() -> Result<()> {
             [x.clone()],
             0,
         )?;
-        let got = eval_many_with(&[&nan, &signs], &options)?;
+        let got = Evaluation::with(&options).eval_many(&[&nan, &signs])?;
         assert_eq!(bits(&got[0].to_vec::<f64>()?), [0x7ff8_0000_0000_0000], "{options:?}");
         assert_eq!(got[1].item::<i64>()?, 1, "only the initial NaN is negative: {options:?}");
     }
@@ -583,7 +614,7 @@ fn a_long_scan_can_be_stopped() -> Result<()> {
         }
         let cancel = AtomicBool::new(true);
         let control = Control { cancel: Some(&cancel), ..Control::default() };
-        let error = last.eval_watched(&Options::default(), &control).map(drop).expect_err("cancelled");
+        let error = Evaluation::default().control(&control).eval(&last).map(drop).expect_err("cancelled");
         assert_eq!(error.kind(), ErrorKind::Cancelled);
     }
     Ok(())

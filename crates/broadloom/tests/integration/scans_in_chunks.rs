@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use broadloom::prelude::*;
 use broadloom::{
-    Along, Chunks, Control, ErrorKind, Executor, IntDivision, Passes, eval_many_with, scan, summary,
-    while_loop,
+    Along, Chunks, Control, ErrorKind, Evaluation, Executor, IntDivision, Passes, scan, summary, while_loop,
 };
 
 use crate::passes::{BuildFrom, bits, chunked_within, floats, input, limited, read};
@@ -294,6 +293,9 @@ fn a_summary_computes_few_steps() -> Result<()> {
         chunk.fold(&[])?;
     }
     let options = Options::default();
-    assert_eq!(bits(&eval_many_with(&[&passes.results()?[0]], &options)?[0]), bits(&whole.eval()?));
+    assert_eq!(
+        bits(&Evaluation::with(&options).eval_many(&[&passes.results()?[0]])?[0]),
+        bits(&whole.eval()?)
+    );
     Ok(())
 }

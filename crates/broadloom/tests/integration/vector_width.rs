@@ -24,14 +24,15 @@ fn each_width_has_code_of_its_own() -> Result<()> {
     for round in 0..2 {
         for (i, &width) in widths.iter().enumerate() {
             for _ in 0..3 {
-                let sums = engine.eval_many(&[&(&array * &array + 0.5)], &jit(width))?;
+                let sums =
+                    Evaluation::with(&jit(width)).engine(&engine).eval_many(&[&(&array * &array + 0.5)])?;
                 assert_eq!(sums[0].to_vec::<f32>()?, want, "{width:?}");
             }
             let kept = if round == 0 { i + 1 } else { widths.len() };
             assert_eq!(engine.compiled_kernels(), kept, "{width:?}");
         }
         // If no width is requested, the maximum is used.
-        engine.eval_many(&[&(&array * &array + 0.5)], &jit(None))?;
+        Evaluation::with(&jit(None)).engine(&engine).eval(&(&array * &array + 0.5))?;
         assert_eq!(engine.compiled_kernels(), widths.len());
     }
     Ok(())
@@ -122,7 +123,7 @@ fn stores_past_the_caches() -> Result<()> {
         for (threads, offset) in [(Some(1), 0), (Some(2), 5)] {
             let mut out = vec![-1.0_f32; n + 32];
             let options = Options { threads, ..jit(width) };
-            root.eval_into_with(&mut out[offset..offset + n], &options)?;
+            Evaluation::with(&options).eval_into(&root, &mut out[offset..offset + n])?;
             let wrong = x.iter().zip(&out[offset..]).position(|(x, y)| x * 3.0 + 1.0 != *y);
             assert_eq!(wrong, None, "{width:?}, {threads:?}");
             assert!(out[..offset].iter().chain(&out[offset + n..]).all(|&y| y == -1.0));
@@ -151,7 +152,7 @@ fn rows_past_the_caches() -> Result<()> {
         for (threads, offset) in [(Some(1), 3), (Some(2), 0)] {
             let mut out = vec![-1.0_f32; rows * COLS + 32];
             let options = Options { threads, ..options.clone() };
-            root.eval_into_with(&mut out[offset..offset + rows * COLS], &options)?;
+            Evaluation::with(&options).eval_into(&root, &mut out[offset..offset + rows * COLS])?;
             let expected = |i: usize| x[i] + row[i % COLS] * column[i / COLS];
             let wrong = (0..rows * COLS).find(|&i| out[offset + i] != expected(i));
             assert_eq!(wrong, None, "{options:?}");

@@ -48,7 +48,7 @@ fn each_element_iterates_as_a_scalar_program_does() -> Result<()> {
             for threads in [1, 3] {
                 let options = Options { executor, threads: Some(threads), ..Options::default() };
                 let results = mandelbrot(&cx, &cy)?;
-                let [x, n] = &eval_many_with(&[&results[0], &results[1]], &options)?[..] else {
+                let [x, n] = &Evaluation::with(&options).eval_many(&[&results[0], &results[1]])?[..] else {
                     panic!("two")
                 };
                 assert_eq!((n.shape(), n.dtype()), (&[rows, cols][..], DType::Int64));
@@ -182,7 +182,7 @@ fn iterations_that_are_not_performed_raise_nothing() -> Result<()> {
         [x.clone(), Array::scalar(0)],
         None,
     )?;
-    let sums = eval_many_with(&[&sum, &n], &options)?;
+    let sums = Evaluation::with(&options).eval_many(&[&sum, &n])?;
     assert_eq!(sums[0].to_vec::<i32>()?, [60 + 30 + 20 + 15 + 12, 110, 0, 60]);
     assert_eq!(sums[1].to_vec::<i64>()?, [5, 3, 0, 1]);
     // Now one more iteration is performed.
@@ -290,7 +290,7 @@ fn nans_have_the_bits_of_the_scalar_meaning() -> Result<()> {
             [x.clone(), Array::scalar(0_i64), Array::scalar(0_i64)],
             None,
         )?;
-        let results = eval_many_with(&[&nan, &signs], &options)?;
+        let results = Evaluation::with(&options).eval_many(&[&nan, &signs])?;
         let bits: Vec<u64> = results[0].to_vec::<f64>()?.into_iter().map(f64::to_bits).collect();
         assert_eq!(bits, [0x7ff8_0000_0000_0000; 2]);
         assert_eq!(results[1].to_vec::<i64>()?, [1, 0], "only the first, loaded NaN is negative");
@@ -555,7 +555,7 @@ fn nested_loops_of_several_values_take_linear_time() -> Result<()> {
     let state = || (1..=9).map(|i| Array::from_vec(vec![f64::from(i); 2])).collect::<Values>();
     let [first, second] = [nested(&state(), 7)?, nested(&state(), 7)?];
     for results in [first, second] {
-        let results = eval_many_with(&results.iter().collect::<Vec<_>>(), &Options::default())?;
+        let results = Evaluation::default().eval_many(&results.iter().collect::<Vec<_>>())?;
         for (i, x) in results.iter().enumerate() {
             assert_eq!(x.to_vec::<f64>()?, [i as f64 + 2.0; 2]);
         }
@@ -647,7 +647,8 @@ fn a_loop_can_be_stopped() -> Result<()> {
                     cancel.store(true, Ordering::Relaxed);
                 });
                 let control = Control { cancel: Some(&cancel), ..Control::default() };
-                let stopped = lazy.eval_watched(&options, &control).map(drop).expect_err("endless");
+                let stopped =
+                    Evaluation::with(&options).control(&control).eval(&lazy).map(drop).expect_err("endless");
                 assert_eq!(stopped.kind(), ErrorKind::Cancelled);
             });
             assert!(since.elapsed() < Duration::from_millis(350), "{:?}", since.elapsed());

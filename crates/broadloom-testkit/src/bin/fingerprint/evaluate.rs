@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use broadloom::{Array, ErrorKind, Options, Result, eval_many_with};
+use broadloom::{Array, ErrorKind, Evaluation, Options, Result};
 use broadloom_core::graph::Semantics;
 use broadloom_testkit::random::Program;
 use broadloom_testkit::{Runner, differential, elements};
@@ -64,7 +64,7 @@ impl Executors {
 
 /// Evaluates the arrays with one executor.
 fn results(roots: &[&Array<'static>], semantics: Semantics, by: &Options) -> Result<Vec<Array<'static>>> {
-    eval_many_with(roots, &by.clone().with_semantics(semantics))
+    Evaluation::with(&by.clone().with_semantics(semantics)).eval_many(roots)
 }
 
 /// The hash of the arrays' values for each executor. Errors other than divisions by zero, and panics, are printed with the label,

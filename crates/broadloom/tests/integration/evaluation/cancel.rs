@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use broadloom::prelude::*;
 use broadloom::{
-    Control, Engine, ErrorKind, Executor, HostFunction, Kernel, Limits, Options, Over, Progress,
-    eval_many_watched, eval_many_with,
+    Control, Engine, ErrorKind, Evaluation, Executor, HostFunction, Kernel, Limits, Options, Over, Progress,
 };
 use broadloom_testkit::one_of;
 
@@ -52,7 +51,7 @@ fn progress_adds_up_and_values_are_the_same() -> Result<()> {
     for (name, y, elements) in expressions() {
         for threads in THREADS {
             let options = options(threads);
-            let (got, seen) = watched(|control| y.eval_watched(&options, control))?;
+            let (got, seen) = watched(|control| Evaluation::with(&options).control(control).eval(&y))?;
             assert_eq!(got.to_vec::<f32>()?, y.eval_with(&options)?.to_vec::<f32>()?, "{name}");
             let total = seen[0].total;
             assert_eq!(total, elements, "{name}");
@@ -69,7 +68,7 @@ fn cancelling_stops_in_any_stage() -> Result<()> {
     for (name, y, _) in expressions() {
         for threads in THREADS {
             let options = options(threads);
-            let (_, seen) = watched(|control| y.eval_watched(&options, control))?;
+            let (_, seen) = watched(|control| Evaluation::with(&options).control(control).eval(&y))?;
             let mut done: Vec<usize> = seen.iter().map(|p| p.done).collect();
             done.sort_unstable();
             // Cancels at the first chunk, and at a chunk in the middle, when further chunks remain even if each thread has begun
@@ -83,7 +82,7 @@ fn cancelling_stops_in_any_stage() -> Result<()> {
                     stop.fetch_or(progress.done >= from, Ordering::Relaxed);
                 };
                 let control = Control { cancel: Some(&stop), progress: Some(&cancel), ..Control::default() };
-                let e = y.eval_watched(&options, &control).expect_err("cancelled");
+                let e = Evaluation::with(&options).control(&control).eval(&y).expect_err("cancelled");
                 assert_eq!(e.kind(), ErrorKind::Cancelled, "{name}, {threads:?}: {e}");
                 assert!(e.message().contains(" elements"), "{e}");
                 // Only chunks that other threads had already begun are completed.
@@ -105,13 +104,13 @@ fn cancelled_before_it_begins() -> Result<()> {
     let mut given = numbers();
     let mut truth = vec![false; N];
     let kinds = [
-        engine.eval_many_watched(&[&y], &options, &control).map(drop),
-        eval_many_watched(&[&y, &x], &options, &control).map(drop),
-        y.eval_watched(&options, &control).map(drop),
-        x.eval_watched(&options, &control).map(drop),
-        y.eval_into_watched(&mut out, &options, &control),
-        x.greater(1).eval_into_watched(&mut truth, &options, &control),
-        y.eval_into_array_watched(&mut given, &options, &control),
+        Evaluation::with(&options).control(&control).engine(&engine).eval_many(&[&y]).map(drop),
+        Evaluation::with(&options).control(&control).eval_many(&[&y, &x]).map(drop),
+        Evaluation::with(&options).control(&control).eval(&y).map(drop),
+        Evaluation::with(&options).control(&control).eval(&x).map(drop),
+        Evaluation::with(&options).control(&control).eval_into(&y, &mut out),
+        Evaluation::with(&options).control(&control).eval_into(&x.greater(1), &mut truth),
+        Evaluation::with(&options).control(&control).eval_into_array(&y, &mut given),
     ]
     .map(|result| result.map_err(|e| e.kind()));
     assert_eq!(kinds, [Err(ErrorKind::Cancelled); 7]);
@@ -126,17 +125,20 @@ fn every_way_is_watched() -> Result<()> {
     let (y, options) = (&x + 1, Options::default());
     let want = y.to_vec::<f32>()?;
     let mut out = vec![0.0f32; N];
-    let ((), seen) = watched(|control| y.eval_into_watched(&mut out, &options, control))?;
+    let ((), seen) = watched(|control| Evaluation::with(&options).control(control).eval_into(&y, &mut out))?;
     assert_eq!((out == want, seen.iter().map(|p| p.done).max()), (true, Some(N)));
     let mut given = numbers();
-    let ((), seen) = watched(|control| y.eval_into_array_watched(&mut given, &options, control))?;
+    let ((), seen) =
+        watched(|control| Evaluation::with(&options).control(control).eval_into_array(&y, &mut given))?;
     assert_eq!((given.to_vec::<f32>()? == want, seen.iter().map(|p| p.done).max()), (true, Some(N)));
     let mut truth = vec![false; N];
     let mask = x.greater(1);
-    let ((), seen) = watched(|control| mask.eval_into_watched(&mut truth, &options, control))?;
+    let ((), seen) =
+        watched(|control| Evaluation::with(&options).control(control).eval_into(&mask, &mut truth))?;
     assert_eq!((truth == mask.to_vec::<bool>()?, seen.iter().map(|p| p.done).max()), (true, Some(N)));
-    let (several, seen) = watched(|control| eval_many_watched(&[&y, &mask], &options, control))?;
-    assert_eq!(several[0].to_vec::<f32>()?, eval_many_with(&[&y], &options)?[0].to_vec::<f32>()?);
+    let (several, seen) =
+        watched(|control| Evaluation::with(&options).control(control).eval_many(&[&y, &mask]))?;
+    assert_eq!(several[0].to_vec::<f32>()?, Evaluation::with(&options).eval_many(&[&y])?[0].to_vec::<f32>()?);
     assert_eq!(seen.iter().map(|p| p.done).max(), Some(N), "one loop");
     Ok(())
 }
@@ -149,7 +151,9 @@ fn chunks_are_bounded_in_time() -> Result<()> {
     let costly = (0..60).fold(x.clone(), |y, _| y.pow(&x).sin() + 2);
     for executor in [Executor::Interp, Executor::Jit] {
         let options = Options { executor, threads: Some(1), ..Options::default() };
-        let chunks = |y: &Array<'_>| watched(|c| y.eval_watched(&options, c)).map(|(_, seen)| seen.len());
+        let chunks = |y: &Array<'_>| {
+            watched(|c| Evaluation::with(&options).control(c).eval(&y)).map(|(_, seen)| seen.len())
+        };
         assert_eq!(chunks(&cheap)?, 1, "{executor:?}");
         assert!(chunks(&costly)? >= 64, "{executor:?}");
     }
@@ -174,7 +178,7 @@ fn small_chunks_change_no_bit() -> Result<()> {
         for executor in [Executor::Interp, Executor::Jit] {
             for threads in [Some(1), Some(3)] {
                 let options = Options { executor, threads, ..Options::default() };
-                let (got, seen) = watched(|control| y.eval_watched(&options, control))?;
+                let (got, seen) = watched(|control| Evaluation::with(&options).control(control).eval(&y))?;
                 assert!(seen.len() > 8, "{name}: {} chunks", seen.len());
                 assert_eq!(got.to_bytes()?, y.eval_with(&options)?.to_bytes()?, "{name}, {executor:?}");
             }
@@ -225,7 +229,7 @@ fn whatever_takes_long_is_stopped() -> Result<()> {
         for threads in [Some(1), Some(3)].into_iter().skip(i % one_of(2)).step_by(one_of(2)) {
             let options = options(threads);
             let control = Control { poll: Some(&|| false), ..Control::default() };
-            let e = y.eval_watched(&options, &control).expect_err("it was polled");
+            let e = Evaluation::with(&options).control(&control).eval(&y).expect_err("it was polled");
             assert_eq!(e.kind(), ErrorKind::Cancelled, "{name}, {threads:?}: {e}");
             let stop = AtomicBool::new(false);
             let set = || {
@@ -233,7 +237,7 @@ fn whatever_takes_long_is_stopped() -> Result<()> {
                 true
             };
             let control = Control { cancel: Some(&stop), poll: Some(&set), ..Control::default() };
-            let e = y.eval_watched(&options, &control).expect_err("cancelled");
+            let e = Evaluation::with(&options).control(&control).eval(&y).expect_err("cancelled");
             assert_eq!(e.kind(), ErrorKind::Cancelled, "{name}, {threads:?}: {e}");
             let limited = Options { max_time: Some(Duration::from_millis(60)), ..options };
             let e = y.eval_with(&limited).expect_err("it takes too long");
@@ -262,7 +266,7 @@ fn scans_are_cancelled() -> Result<()> {
             stop.fetch_or(p.done >= done, Ordering::Relaxed);
         };
         let control = Control { cancel: Some(&stop), progress: Some(&stored), ..Control::default() };
-        let e = y.eval_watched(&options(None), &control).expect_err("cancelled");
+        let e = Evaluation::with(&options(None)).control(&control).eval(&y).expect_err("cancelled");
         assert_eq!(e.kind(), ErrorKind::Cancelled, "{shape:?}: {e}");
     }
     Ok(())
@@ -362,7 +366,9 @@ fn the_caller_is_polled_while_it_waits() -> Result<()> {
         true
     };
     let control = Control { poll: Some(&poll), ..Control::default() };
-    let got = y.eval_watched(&Options { executor: Executor::Interp, ..options(Some(2)) }, &control)?;
+    let got = Evaluation::with(&Options { executor: Executor::Interp, ..options(Some(2)) })
+        .control(&control)
+        .eval(&y)?;
     assert_eq!(got.slice(-1)?.item::<i32>()?, 199_999);
     if BEGUN.load(Ordering::Relaxed) {
         assert!(POLLS.load(Ordering::Relaxed) >= 20, "{POLLS:?}");
@@ -370,7 +376,7 @@ fn the_caller_is_polled_while_it_waits() -> Result<()> {
     // If the poll returns false, the other thread stops too, between two chunks.
     let control = Control { poll: Some(&|| false), ..Control::default() };
     let long = (0..60).fold(Array::from_vec(vec![1.5_f64; 1 << 22]), |y, _| (y * 1e300).sin());
-    let e = long.eval_watched(&options(Some(2)), &control).expect_err("it takes longer");
+    let e = Evaluation::with(&options(Some(2))).control(&control).eval(&long).expect_err("it takes longer");
     assert_eq!(e.kind(), ErrorKind::Cancelled, "{e}");
     Ok(())
 }
@@ -387,7 +393,7 @@ fn the_caller_polls() -> Result<()> {
         true
     };
     let control = Control { poll: Some(&poll), ..Control::default() };
-    let got = y.eval_watched(&options(Some(4)), &control)?;
+    let got = Evaluation::with(&options(Some(4))).control(&control).eval(&y)?;
     assert_eq!(got.to_bytes()?, y.eval()?.to_bytes()?);
     assert_eq!(others.into_inner(), 0);
     Ok(())

@@ -239,7 +239,7 @@ fn a_panic_of_the_applications_is_heard_of_once() {
             }
         };
         let control = Control { progress: Some(&progress), ..Control::default() };
-        let evaluate = || y.eval_watched(&options, &control);
+        let evaluate = || Evaluation::with(&options).control(&control).eval(&y);
         let panic = catch_unwind(AssertUnwindSafe(evaluate)).expect_err("it panics");
         assert_eq!(panic.downcast_ref(), Some(&"told of the progress"));
         // The callback may be called once on each thread, if several threads finish a chunk at the same moment.
@@ -268,7 +268,7 @@ fn work_is_done_once() {
                 for _ in 0..THREADS {
                     scope.spawn(|| {
                         start.wait();
-                        engine.eval_many(&[&y], &options).expect("evaluates");
+                        Evaluation::with(&options).engine(&engine).eval_many(&[&y]).expect("evaluates");
                     });
                 }
             });
