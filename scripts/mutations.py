@@ -40,7 +40,8 @@ python3 scripts/mutations.py --write docs/generated/mutations.md
 {run} of them were run, the last on {date}, and {caught} were caught; {rest} were not, {lacking} of them for want of a CPU that runs their
 code. The suite column has the arguments of
 `cargo test`; "caught by" is the first failed test by name, or how the process of the tests ended. Seconds
-cover the build and the run, on two shared cores.
+cover the build and the run, on two shared cores. A run of some of the faults keeps the rows of the others; the commit is the one
+that a fault was last run on or that recorded the result.
 
 """
 
@@ -192,6 +193,12 @@ def baselines(tree, mutations, done):
         yield
 
 
+def now():
+    """The date and the commit that a result is of."""
+    commit = subprocess.run(["git", "rev-parse", "--short=7", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True)
+    return {"date": time.strftime("%Y-%m-%d", time.gmtime()), "commit": commit.stdout.strip()}
+
+
 def attempt(tree, m):
     path = tree.path / m.file
     original = path.read_text()
@@ -200,43 +207,41 @@ def attempt(tree, m):
         try:
             path.write_text(m.apply(original))
         except ValueError as error:
-            return {"outcome": BROKEN, "by": str(error), "seconds": 0.0}
+            return {"outcome": BROKEN, "by": str(error), "seconds": 0.0} | now()
         outcome, by = tree.outcome(m.suite, m.tests)
     finally:
         path.write_text(original)
-    return {"outcome": outcome, "by": by, "seconds": round(time.monotonic() - start, 1)}
+    return {"outcome": outcome, "by": by, "seconds": round(time.monotonic() - start, 1)} | now()
 
 
 def table(mutations, results):
-    rows = ["| mutation | part | suite | caught by | seconds |", "| --- | --- | --- | --- | ---: |"]
+    rows = ["| mutation | part | suite | caught by | seconds | last run | commit |", "| --- | --- | --- | --- | ---: | --- | --- |"]
     for m in mutations:
         r = results.get(m.name)
         missing = "not run" if m.needs is None else f"not run: needs {m.needs}"
         by = missing if r is None else r["by"] if r["outcome"] == CAUGHT else f"**{r['outcome']}** {r['by']}"
-        seconds = "" if r is None else f"{r['seconds']:.0f}"
-        rows.append(f"| {m.name.replace('|', chr(92) + '|')} | {m.part} | `{m.suite.shown(m.tests)}` | {by} | {seconds} |")
+        last = " |  | " if r is None else f"{r['seconds']:.0f} | {r['date']} | {r['commit']}"
+        rows.append(f"| {m.name.replace('|', chr(92) + '|')} | {m.part} | `{m.suite.shown(m.tests)}` | {by} | {last} |")
     return "\n".join(rows) + "\n"
 
 
 def of_page(path):
-    """The results in an existing page, and the date of the last one."""
+    """The results in an existing page."""
     text = path.read_text() if path.is_file() else ""
     known = {}
-    for row in re.findall(r"^\| (.*?) \| [\w ]+ \| `.*?` \| (.*?) \| (\d+) \|$", text, re.M):
-        name, by, seconds = row
+    for row in re.findall(r"^\| (.*?) \| [\w ]+ \| `.*?` \| (.*?) \| (\d+) \| (\S+) \| (\S+) \|$", text, re.M):
+        name, by, seconds, date, commit = row
         outcome = re.match(r"\*\*(.*?)\*\* ?(.*)", by)
         result = {"outcome": CAUGHT, "by": by} if outcome is None else {"outcome": outcome[1], "by": outcome[2]}
-        known[name.replace("\\|", "|")] = result | {"seconds": float(seconds)}
-    date = re.search(r"the last on (\S+),", text)
-    return known, date[1] if date else "never"
+        known[name.replace("\\|", "|")] = result | {"seconds": float(seconds), "date": date, "commit": commit}
+    return known
 
 
 def write(path, every, results):
     """Writes the page with the new results, and with existing results for mutations that were not run."""
-    known, date = of_page(path)
-    if results:
-        date = time.strftime("%Y-%m-%d", time.gmtime())
-    known = {m.name: (known | results)[m.name] for m in every if m.name in known | results}
+    known = of_page(path) | results
+    known = {m.name: known[m.name] for m in every if m.name in known}
+    date = max((r["date"] for r in known.values()), default="never")
     caught = sum(r["outcome"] == CAUGHT for r in known.values())
     counts = {"count": len(every), "run": len(known), "caught": caught, "rest": len(every) - len(known)}
     counts["lacking"] = sum(m.needs is not None and m.name not in known for m in every)
