@@ -597,8 +597,8 @@ fn a_long_scan_can_be_stopped() -> Result<()> {
         let ([last], []) = scan(|[s], [x]| ([step(s) + x], []), [Array::scalar(0.0)], [input], axis)?;
         scans.push(last);
     }
-    // These would take seconds: a scan that looked only before or after all steps would be late.
-    for (columns, length) in [(1, 1 << 24), (1 << 8, 1 << 18)] {
+    // These would take many seconds: a scan that looked only before or after all steps would be late on any machine.
+    for (columns, length) in [(1, 1 << 26), (1 << 8, 1 << 22)] {
         let first = Array::from_vec(vec![0.0_f64; columns]);
         let ([last], []) = scan(|[s], []| ([step(s)], []), [first], [], Along::axis(0).length(length))?;
         scans.push(last);
@@ -610,7 +610,7 @@ fn a_long_scan_can_be_stopped() -> Result<()> {
             let begun = Instant::now();
             let error = last.eval_with(&options).map(drop).expect_err("it takes longer");
             assert_eq!(error.kind(), ErrorKind::TimeLimit);
-            assert!(begun.elapsed() < Duration::from_millis(400), "{:?}", begun.elapsed());
+            assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
         }
         let cancel = AtomicBool::new(true);
         let control = Control { cancel: Some(&cancel), ..Control::default() };

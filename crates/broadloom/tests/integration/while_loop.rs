@@ -628,6 +628,9 @@ fn a_range_is_a_loop_over_its_integers() -> Result<()> {
     Ok(())
 }
 
+/// The time in which an endless loop stops on a busy machine. One that does not look never stops.
+const STOPS_WITHIN: Duration = Duration::from_secs(2);
+
 /// Nothing in a loop outlasts a request to stop by much.
 #[test]
 fn a_loop_can_be_stopped() -> Result<()> {
@@ -639,7 +642,7 @@ fn a_loop_can_be_stopped() -> Result<()> {
         for lazy in [endless.clone(), endless.sum(())?, endless.cumulative_sum(Some(0), None, false)?] {
             let since = Instant::now();
             assert_eq!(lazy.eval_with(&limited).map(drop).expect_err("endless").kind(), ErrorKind::TimeLimit);
-            assert!(since.elapsed() < Duration::from_millis(350), "{:?}", since.elapsed());
+            assert!(since.elapsed() < STOPS_WITHIN, "{:?}", since.elapsed());
             let (cancel, since) = (AtomicBool::new(false), Instant::now());
             std::thread::scope(|scope| {
                 scope.spawn(|| {
@@ -651,7 +654,7 @@ fn a_loop_can_be_stopped() -> Result<()> {
                     Evaluation::with(&options).control(&control).eval(&lazy).map(drop).expect_err("endless");
                 assert_eq!(stopped.kind(), ErrorKind::Cancelled);
             });
-            assert!(since.elapsed() < Duration::from_millis(350), "{:?}", since.elapsed());
+            assert!(since.elapsed() < STOPS_WITHIN, "{:?}", since.elapsed());
         }
     }
     Ok(())
@@ -707,7 +710,7 @@ fn a_loop_around_one_without_iterations_can_be_stopped() -> Result<()> {
         let since = Instant::now();
         let error = x.eval_with(&options).expect_err("no end");
         assert_eq!(error.kind(), ErrorKind::TimeLimit, "{error}");
-        assert!(since.elapsed() < Duration::from_millis(350), "{executor:?}: {:?}", since.elapsed());
+        assert!(since.elapsed() < STOPS_WITHIN, "{executor:?}: {:?}", since.elapsed());
     }
     Ok(())
 }
