@@ -1,7 +1,7 @@
 //! The option `IntDivision::Error`: which evaluations fail, which is the same on every executor.
 
 use broadloom::prelude::*;
-use broadloom::{ErrorKind, IntDivision, Options};
+use broadloom::{ErrorKind, IntDivision, Options, fori_loop, scan};
 use broadloom_testkit::Runner;
 
 fn ints<'a>(values: &[i32]) -> Array<'a> {
@@ -51,6 +51,27 @@ const ROWS: &[Refused] = &[
     ),
     ("a literal divisor", || ints(&[1, 2]).remainder(0), Some("remainder")),
     ("literals only", || Array::scalar(1).floor_divide(0), Some("floor_divide")),
+    (
+        "a zero in what a loop captures, and multiplies by zero",
+        || {
+            let captured = ints(&[7, 8]).floor_divide(ints(&[2, 0]));
+            let [x] = fori_loop(0, 2, |_, [x]| [x + x * &captured * 0], [ints(&[1, 2])]).expect("a loop");
+            x
+        },
+        Some("floor_divide"),
+    ),
+    (
+        "a zero in what a scan captures, and multiplies by zero",
+        || {
+            let captured = ints(&[7, 8]).remainder(ints(&[2, 0]));
+            let rows = ints(&[1, 2, 3, 4]).reshape(&[2, 2]).expect("four");
+            let step =
+                |[s]: &[Array<'static>; 1], [x]: &[Array<'static>; 1]| ([s + x + s * &captured * 0], []);
+            let ([last], []) = scan(step, [Array::scalar(0)], [rows], 0).expect("a scan");
+            last
+        },
+        Some("remainder"),
+    ),
     ("floats divide by zero", || ints(&[1]).astype(DType::Float32).floor_divide(0), None),
 ];
 

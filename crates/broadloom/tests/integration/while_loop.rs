@@ -9,6 +9,8 @@ use broadloom::{
     try_while_loop, while_loop, while_loop_counts,
 };
 
+use crate::scan::ways;
+
 const LIMIT: u64 = 50;
 
 /// The number of iterations until x² + y² exceeds 4, and the last x.
@@ -655,6 +657,35 @@ fn a_loop_can_be_stopped() -> Result<()> {
                 assert_eq!(stopped.kind(), ErrorKind::Cancelled);
             });
             assert!(since.elapsed() < STOPS_WITHIN, "{:?}", since.elapsed());
+        }
+    }
+    Ok(())
+}
+
+/// An error names the division that met a zero, among others in the loop and around it.
+#[test]
+fn an_error_names_the_division_of_a_loop() -> Result<()> {
+    // `remainder`, for the initial value, is not in the loop; the loop divides down to `last`.
+    let divided = |divisor: i32, last: i32| -> Result<Array<'static>> {
+        let divisors = Array::from_vec(vec![4, 3, divisor, 4, 5]);
+        let first = Array::from_vec(vec![9_i32; 5]).remainder(divisors);
+        let body = |[d, sum]: &[Array<'static>; 2]| {
+            let near = Array::scalar(60).floor_divide(d + 2);
+            [d - 1, sum + near + Array::scalar(60).trunc_divide(d)]
+        };
+        let [_, sum] = while_loop(|[d, _]| d.greater_equal(last), body, [first, Array::scalar(0)], None)?;
+        Ok(sum)
+    };
+    for options in ways() {
+        let options = Options { int_division: IntDivision::Error, ..options };
+        // The remainders are 1, 0, 1, 1 and 4.
+        let sums = divided(2, 1)?.eval_with(&options)?.to_vec::<i32>()?;
+        let of = |d: i32| (1..=d).map(|d| 60 / (d + 2) + 60 / d).sum::<i32>();
+        assert_eq!(sums, [1, 0, 1, 1, 4].map(of), "{options:?}");
+        for (divisor, last, op) in [(2, 0, "trunc_divide"), (0, 1, "remainder")] {
+            let error = divided(divisor, last)?.eval_with(&options).expect_err(op);
+            assert_eq!(error.kind(), ErrorKind::ZeroDivision, "{options:?}");
+            assert!(error.message().starts_with(op), "{error}, {options:?}");
         }
     }
     Ok(())
