@@ -172,6 +172,9 @@ pub(crate) fn ndtri<O: Ops, P: Precision>(o: &mut O, p: O::V<f64>) -> O::V<f64> 
     o.with_sign(y, sign)
 }
 
+/// 2^64. Results of erfinv are computed times this, so that the products with low parts are normal numbers.
+const SCALE: f64 = 18_446_744_073_709_551_616.0;
+
 #[inline(always)]
 pub(crate) fn erfinv<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let sign = o.sign_of(x);
@@ -191,13 +194,12 @@ pub(crate) fn erfinv<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64>
     let y = if P::FULL {
         let hi = o.select::<f64>(is_tail, tail.hi, factor.hi);
         let lo = o.select::<f64>(is_tail, tail.lo, factor.lo);
-        let y = o.sum_mul_c(Sum { hi, lo }, ROOT_HALF);
-        // Where the result is subnormal, the product with the low part is 0, so that only one rounding is as large as that of
-        // the result.
+        let y = o.sum_mul_c(Sum { hi, lo }, ROOT_HALF.map(|part| part * SCALE));
         let y = o.fast_two_sum(y.hi, y.lo);
         let lo = o.mul::<f64>(a, y.lo);
         let central = o.fma::<f64>(a, y.hi, lo);
-        o.select::<f64>(is_tail, y.hi, central)
+        let y = o.select::<f64>(is_tail, y.hi, central);
+        o.mul_c(y, 1.0 / SCALE)
     } else {
         let central = o.mul::<f64>(a, factor.hi);
         let y = o.select::<f64>(is_tail, tail.hi, central);

@@ -112,6 +112,9 @@ pub(crate) fn ndtri<O: Ops>(o: &mut O, p: F<O>) -> F<O> {
     o.with_sign(y, sign)
 }
 
+/// 2^64. Results of erfinv are computed times this, so that the products with low parts are normal numbers.
+const SCALE: f32 = 18_446_744_073_709_551_616.0;
+
 /// The inverse of erf
 #[inline(always)]
 pub(crate) fn erfinv<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
@@ -126,16 +129,15 @@ pub(crate) fn erfinv<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let Regions { factor, tail, is_tail } = regions(o, q, Some(more));
     let hi = o.select::<f32>(is_tail, tail.hi, factor.hi);
     let lo = o.select::<f32>(is_tail, tail.lo, factor.lo);
-    let root = o.splat(ROOT_HALF_SINGLE[0]);
+    let root = o.splat(ROOT_HALF_SINGLE[0] * SCALE);
     let product = o.two_product(hi, root);
     let lo = o.fma::<f32>(lo, root, product.lo);
-    let lo = o.fma_c(hi, ROOT_HALF_SINGLE[1], lo);
-    // Where the result is subnormal, the product with the low part is 0, so that only one rounding is as large as that of the
-    // result.
+    let lo = o.fma_c(hi, ROOT_HALF_SINGLE[1] * SCALE, lo);
     let y = o.fast_two_sum(product.hi, lo);
     let lo = o.mul::<f32>(a, y.lo);
     let central = o.fma::<f32>(a, y.hi, lo);
     let y = o.select::<f32>(is_tail, y.hi, central);
+    let y = o.mul_c(y, 1.0 / SCALE);
     let y = at_ends(o, b.hi, y);
     o.with_sign(y, sign)
 }
