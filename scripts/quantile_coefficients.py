@@ -183,6 +183,7 @@ def main():
         "//! Constants of the normal quantile function. Made by `scripts/quantile_coefficients.py` (mpmath); not edited by hand.",
         "//!",
         "//! The format is that of `functions::coefficients`. N and D are the numerators and denominators of rational functions.",
+        '#![expect(clippy::approx_constant, reason = "they are what they look like, to the digits that count")]',
         "",
     ]
     double, single = Regions(mpf(1) / 64, to_double, 25), Regions(mpf(1) / 32, to_single, 20)

@@ -1,6 +1,7 @@
 //! Constants of the normal quantile function. Made by `scripts/quantile_coefficients.py` (mpmath); not edited by hand.
 //!
 //! The format is that of `functions::coefficients`. N and D are the numerators and denominators of rational functions.
+#![expect(clippy::approx_constant, reason = "they are what they look like, to the digits that count")]
 
 /// The probability q below which the formula of the tail applies.
 pub const SEAM: f64 = 0.015625;
