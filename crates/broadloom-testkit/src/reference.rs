@@ -12,6 +12,7 @@ mod multiples;
 mod near_one;
 mod near_ties;
 mod precise;
+mod quantile;
 mod speed;
 mod wide;
 

@@ -37,6 +37,7 @@ __all__ = [
     "equal",
     "erf",
     "erfc",
+    "erfinv",
     "exp",
     "exp2",
     "expm1",
@@ -63,6 +64,7 @@ __all__ = [
     "maximum",
     "minimum",
     "multiply",
+    "ndtri",
     "negative",
     "nextafter",
     "not_equal",
@@ -314,6 +316,16 @@ def erfc(x: Array, /) -> Array:
     return apply("erfc", x)
 
 
+def erfinv(x: Array, /) -> Array:
+    """Inverse of the error function; ±infinity at ±1, NaN beyond. Takes floats, gives their dtype. The error of a float
+    is less than one unit in the last place. Not in the standard.
+
+    >>> bl.erfinv(bl.asarray([0.5, -1.0]))
+    Array([0.47693628,       -inf], dtype=float64)
+    """
+    return apply("erfinv", x)
+
+
 def exp(x: Array, /) -> Array:
     """e to the power x. Takes floats, gives their dtype. The error of a float is less than one unit in the last place.
 
@@ -558,6 +570,17 @@ def multiply(x1: Array | Number, x2: Array | Number, /) -> Array:
     Array([10, 20], dtype=int64)
     """
     return apply("multiply", x1, x2)
+
+
+def ndtri(x: Array, /) -> Array:
+    """Quantile of the standard normal distribution: the inverse of its distribution function; −infinity at 0, infinity
+    at 1, NaN outside [0, 1]. Takes floats, gives their dtype. The error of a float is less than one unit in the last
+    place. Not in the standard.
+
+    >>> bl.ndtri(bl.asarray([0.5, 0.975]))
+    Array([0.        , 1.95996398], dtype=float64)
+    """
+    return apply("ndtri", x)
 
 
 def negative(x: Array, /) -> Array:

@@ -3,8 +3,8 @@
 //! arguments; `docs/accuracy.md` covers all arguments.
 
 use broadloom_math::functions::{
-    Acos, Acosh, Asin, Asinh, Atan, Atan2, Atanh, Cbrt, Cosh, Erf, Erfc, Exp, Exp2, ExpM1, Hypot, Log, Log1p,
-    Log2, Log10, LogAddExp, Sinh, Tan, Tanh,
+    Acos, Acosh, Asin, Asinh, Atan, Atan2, Atanh, Cbrt, Cosh, Erf, ErfInv, Erfc, Exp, Exp2, ExpM1, Hypot,
+    Log, Log1p, Log2, Log10, LogAddExp, Ndtri, Sinh, Tan, Tanh,
 };
 use broadloom_math::record::{Inst, Recorder, Sink, Var};
 use broadloom_math::{Binary, DType, Scalar, Unary};
@@ -41,6 +41,8 @@ fn no_lane_is_wider_than_float32() {
         ("cbrt", dtypes_of_unary::<Cbrt>()),
         ("erf", dtypes_of_unary::<Erf>()),
         ("erfc", dtypes_of_unary::<Erfc>()),
+        ("erfinv", dtypes_of_unary::<ErfInv>()),
+        ("ndtri", dtypes_of_unary::<Ndtri>()),
         ("tan", dtypes_of_unary::<Tan>()),
         ("acosh", dtypes_of_unary::<Acosh>()),
         ("asinh", dtypes_of_unary::<Asinh>()),
@@ -98,9 +100,11 @@ fn results_are_within_four_fifths_of_an_ulp() {
     within::<Atan>("atan", 0.8, f64::atan);
     within::<Cbrt>("cbrt", 0.8, f64::cbrt);
     within::<Tan>("tan", 0.8, f64::tan);
-    // The standard library has no erf, so broadloom's erf of float64 is used.
+    // The standard library has no erf and no inverses, so broadloom's functions of float64 are used.
     within::<Erf>("erf", 0.8, |x| <Erf as Unary<f64>>::call(&mut Scalar, x));
     within::<Erfc>("erfc", 0.9, |x| <Erfc as Unary<f64>>::call(&mut Scalar, x));
+    within::<ErfInv>("erfinv", 0.85, |x| <ErfInv as Unary<f64>>::call(&mut Scalar, x));
+    within::<Ndtri>("ndtri", 0.9, |x| <Ndtri as Unary<f64>>::call(&mut Scalar, x));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::declaration::{Edition, Special};
 use super::precise::Evaluation;
 use super::speed::{Speed, speed};
 use super::wide::WideFloat;
-use super::{arguments, elementary, precise};
+use super::{arguments, elementary, precise, quantile};
 use Special::{Exactly, Infinite, Nan};
 
 /// The relation between f(−x) and f(x).
@@ -344,6 +344,23 @@ functions! {
         speed: speed!([x: -3.0, 10.0] "libm::erfc(x)", libm::erfcf(x), libm::erfc(x)),
         ..Model::one("erfc", special_erfc, elementary::erfc, |e| e.erfc())
     };
+    ErfInv Model {
+        edition: Edition::None,
+        order: GROWS,
+        symmetry: Symmetry::Odd,
+        intervals: &[(-1.0, 1.0), (-0.5, 0.5), (0.9, 1.0)],
+        exponents: (-60, -1),
+        edges: &[0.5, 0.96875, 0.9990234375, 1.0],
+        exact: &[(0.0, 0.0)],
+        libraries: Some(Libraries::One([pxfm::f_erfinv, quantile::erfinv_by_libm])),
+        speed: speed!([x: -1.0, 1.0] "pxfm::f_erfinv(x)", pxfm::f_erfinvf(x), pxfm::f_erfinv(x)),
+        ..Model::one(
+            "erfinv",
+            |x, _| beyond_one(x).or((x.abs() == 1.0).then_some(Infinite(x < 0.0))).or(zero(x)),
+            quantile::erfinv,
+            |e| e.erfinv(),
+        )
+    };
     Exp Model {
         order: GROWS,
         single_keeps_order: true,
@@ -470,6 +487,19 @@ functions! {
             |x, y| elementary::logaddexp(x.into(), y.into()),
             |e| e.logaddexp(),
         )
+    };
+    Ndtri Model {
+        edition: Edition::None,
+        order: GROWS,
+        intervals: &[(0.0, 1.0), (0.4, 0.6), (0.0, 0.03), (0.97, 1.0)],
+        exponents: (-1022, -1),
+        edges: &[0.015625, 0.03125, 0.25, 0.5, 0.75, 0.984375, 1.0],
+        exact: &[(0.5, 0.0)],
+        libraries: Some(Libraries::One([quantile::ndtri_by_pxfm, quantile::ndtri_by_libm])),
+        speed: speed!([x: 0.0, 1.0] "-SQRT_2 * pxfm::f_erfcinv(2 * x)",
+            -std::f32::consts::SQRT_2 * pxfm::f_erfcinvf(2.0 * x),
+            -std::f64::consts::SQRT_2 * pxfm::f_erfcinv(2.0 * x)),
+        ..Model::one("ndtri", |p, _| special_ndtri(p), quantile::ndtri, |e| e.ndtri())
     };
     Pow Model {
         takes_integers: true,
@@ -612,6 +642,15 @@ fn special_log(x: f64) -> Option<Special> {
         _ if x < 0.0 => Some(Nan),
         _ if x == 0.0 => Some(Infinite(true)),
         _ => infinite(x).or(at(x, 1.0, 0.0)),
+    }
+}
+
+fn special_ndtri(p: f64) -> Option<Special> {
+    match p {
+        0.0 => Some(Infinite(true)),
+        0.5 => Some(Exactly(0.0)),
+        1.0 => Some(Infinite(false)),
+        _ => (!(0.0..=1.0).contains(&p)).then_some(Nan),
     }
 }
 

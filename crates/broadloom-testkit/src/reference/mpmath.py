@@ -18,13 +18,15 @@ def logaddexp(a, b):
     return a + mp.log1p(mp.exp(b - a))
 
 ONE = ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "expm1", "log", "log1p",
-       "log10", "log2", "sin", "sinh", "sqrt", "tan", "tanh", "cbrt", "erf", "erfc", "exp2"]
-F = {name: getattr(mp, name) for name in ONE if name not in ("cbrt", "exp2", "log2")}
+       "log10", "log2", "sin", "sinh", "sqrt", "tan", "tanh", "cbrt", "erf", "erfc", "exp2", "erfinv", "ndtri"]
+F = {name: getattr(mp, name) for name in ONE if name not in ("cbrt", "exp2", "log2", "ndtri")}
 F["cbrt"] = lambda x: mp.sign(x) * mp.cbrt(abs(x))
 F["exp2"] = lambda x: mpf(2) ** x
 F["log2"] = lambda x: mp.log(x) / mp.log(2)
 F["log10"] = lambda x: mp.log(x) / mp.log(10)
 F |= {"atan2": mp.atan2, "pow": lambda x, y: x ** y, "hypot": mp.hypot, "logaddexp": logaddexp}
+
+F["ndtri"] = lambda p: mp.sqrt(2) * mp.erfinv(2 * p - 1)
 
 TINY, LEAST, MAX = 2.0**-1022, 5e-324, 1.7976931348623157e308
 ANY = [LEAST, 3e-320, TINY, 1e-300, 1e-160, 2.0**-60, 2.0**-30, 2.0**-26, 1e-5, 0.01, 0.1, 0.3, 0.5, 0.7, 1.0, 1.1, 1.5, 2.0,
@@ -47,6 +49,8 @@ DOMAIN = {
     "tan": signed(WIDE + TRIG), "tanh": signed(ANY),
     "cbrt": signed(WIDE + [27.0, 1e3, 0.125]), "exp2": signed([x for x in ANY if x < 600] + [1023.5, 1074.0, 1075.0]),
     "erf": signed([x for x in ANY if x < 39]), "erfc": signed([x for x in ANY if x < 39] + [9.39, 9.41, 26.6, 27.2]),
+    "erfinv": signed([x for x in ANY if x < 1] + NEAR1),
+    "ndtri": [x for x in ANY if x < 1 and x != 0.5] + NEAR1 + [0.5 - 2.0**-54, 0.5 + 2.0**-53, 0.49, 2.0**-6, 2.0**-27],
 }
 some = [LEAST, 1e-300, 1e-20, 0.3, 1.0, 2.5, 1e20, 1e300]
 pairs = [(x, y) for x in some for y in some]
@@ -74,6 +78,8 @@ def row(name, args):
 
 def in_range(name, x):
     if name in ("acos", "asin", "atanh"): return abs(x) <= 1
+    if name == "erfinv": return abs(x) < 1
+    if name == "ndtri": return 0 < x < 1 and x != 0.5
     if name in ("log", "log2", "log10", "sqrt"): return x > 0
     if name == "log1p": return x > -1
     if name == "acosh": return x >= 1

@@ -9,8 +9,8 @@ use std::cell::RefCell;
 use dashu_float::round::mode::HalfEven;
 use dashu_float::{ConstCache, Context, FBig, FpResult, Repr};
 
-use super::arguments;
 use super::wide::{Fixed, WideFloat};
+use super::{arguments, elementary, quantile};
 
 /// For arguments beyond this, erfc rounds to zero in every format.
 pub(super) const ERFC_SATURATED: f64 = 40.0;
@@ -122,11 +122,10 @@ impl Evaluation<'_> {
         self.of(&rest, |c, x, k| c.exp(x, k)) << whole as isize
     }
 
-    /// erf(x) to `more` additional bits, by (2/√π)·e^(−x²)·Σ 2^k·x^(2k+1)/(1·3·…·(2k+1)), whose terms have the same sign.
-    fn erf_to(&mut self, more: usize) -> Big {
-        let bits = self.bits + more + 40;
+    /// erf(x) to `bits` bits, by (2/√π)·e^(−x²)·Σ 2^k·x^(2k+1)/(1·3·…·(2k+1)), whose terms have the same sign.
+    fn erf_of(&mut self, x: &Big, bits: usize) -> Big {
         let context = Context::<HalfEven>::new(bits);
-        let x = big(self.x).with_precision(bits).value();
+        let x = x.clone().with_precision(bits).value();
         let square = value(context.mul(x.repr(), x.repr()));
         let end = power_of_two(-(bits as isize));
         let (mut term, mut sum, mut k) = (Big::ONE.with_precision(bits).value(), Big::ZERO, 0_u32);
@@ -140,6 +139,62 @@ impl Evaluation<'_> {
         let scaled = value(context.mul(sum.repr(), power.repr()));
         let scaled = value(context.mul(scaled.repr(), two_over_root_pi(bits).repr()));
         value(context.mul(scaled.repr(), x.repr()))
+    }
+
+    /// erf(x) to `more` additional bits.
+    fn erf_to(&mut self, more: usize) -> Big {
+        self.erf_of(&big(self.x), self.bits + more + 40)
+    }
+
+    /// erfinv(1 − b) for 0 < b ≤ 1, by Halley's iteration for erf(z) = 1 − b. If z is large, the difference of the two sides
+    /// needs as many additional bits as erf(z) has leading ones.
+    fn erfinv_of(&mut self, a: &Big, b: &Big) -> Big {
+        let (near, tail) = (to_wide(a), to_wide(b));
+        let start = quantile::estimate(near.to_f64(), tail.to_f64(), elementary::log(tail).to_f64());
+        let lost = (start * start * 1.45) as usize + 10;
+        // A small z needs no additional bits, since the difference is relative to a.
+        let bits = self.bits + lost + 60;
+        let context = Context::<HalfEven>::new(bits);
+        let mut z = big(start).with_precision(bits).value();
+        loop {
+            let erf = self.erf_of(&z, bits);
+            let difference = value(context.sub(erf.repr(), a.repr()));
+            let square = value(context.mul(z.repr(), z.repr()));
+            let power = value(context.exp((-square).repr(), Some(self.cache)));
+            let slope = value(context.mul(two_over_root_pi(bits).repr(), power.repr()));
+            let u = value(context.div(difference.repr(), slope.repr()));
+            let product = value(context.mul(z.repr(), u.repr()));
+            let divisor = value(context.add(Big::ONE.repr(), product.repr()));
+            let step = value(context.div(u.repr(), divisor.repr()));
+            let end = &z * power_of_two(-(self.bits as isize) / 3 - 10);
+            z = value(context.sub(z.repr(), step.repr()));
+            if step < end && step > -end {
+                return z.with_precision(self.bits).value();
+            }
+        }
+    }
+
+    /// erfinv(x) for 0 < |x| < 1.
+    pub fn erfinv(&mut self) -> Big {
+        let a = big(self.x.abs()).with_precision(0).value();
+        let b = Big::ONE.with_precision(0).value() - &a;
+        let z = self.erfinv_of(&a, &b);
+        if self.x < 0.0 { -z } else { z }
+    }
+
+    /// The quantile of the standard normal distribution for a probability 0 < x < 1 other than 1/2.
+    pub fn ndtri(&mut self) -> Big {
+        let one = Big::ONE.with_precision(0).value();
+        let p = big(self.x).with_precision(0).value();
+        let b = (if self.x < 0.5 { p } else { &one - p }) << 1;
+        let a = one - &b;
+        let context = Context::<HalfEven>::new(self.bits + 20);
+        self.bits += 20;
+        let z = self.erfinv_of(&a, &b);
+        self.bits -= 20;
+        let root = value(context.sqrt((Big::ONE << 1).repr()));
+        let y = value(context.mul(z.repr(), root.repr())).with_precision(self.bits).value();
+        if self.x < 0.5 { -y } else { y }
     }
 
     /// erf(x). For |x| ≥ 40 it is ±1, to which every format rounds the exact value.

@@ -79,17 +79,32 @@ fn beside_exponent<O: Ops>(o: &mut O, e: F<O>, unit: f32, part: F<O>) -> Sum<O> 
     Sum { hi, lo: o.sub::<f32>(part, kept) }
 }
 
-/// e·ln 2 + log(1 + f) + `more`, where `e` is given times 2^23.
+/// e·ln 2 + log(1 + f) + `more`, where `e` is given times 2^23, as a sum of two float32 of which the second is below a
+/// sixth of the first.
 #[inline(always)]
-fn log_of_split<O: Ops>(o: &mut O, e: F<O>, f: F<O>, more: Option<F<O>>, table: &'static [f32]) -> F<O> {
+fn log_parts<O: Ops>(o: &mut O, e: F<O>, f: F<O>, more: Option<F<O>>, table: &'static [f32]) -> Sum<O> {
     // e·ln 2, whose head has 16 bits, and f are added without rounding error.
     let y = beside_exponent(o, e, LN2_SINGLE[2], f);
     let mut lo = o.fma_c(e, LN2_SINGLE[3] / FIELD, y.lo);
     if let Some(more) = more {
         lo = o.add::<f32>(lo, more);
     }
-    let rest = log_rest(o, f, lo, table);
-    o.add::<f32>(y.hi, rest)
+    Sum { hi: y.hi, lo: log_rest(o, f, lo, table) }
+}
+
+/// e·ln 2 + log(1 + f) + `more`, where `e` is given times 2^23.
+#[inline(always)]
+fn log_of_split<O: Ops>(o: &mut O, e: F<O>, f: F<O>, more: Option<F<O>>, table: &'static [f32]) -> F<O> {
+    let y = log_parts(o, e, f, more, table);
+    o.add::<f32>(y.hi, y.lo)
+}
+
+/// log(x) + `more` for a positive finite x, as a sum of two float32.
+#[inline(always)]
+pub(super) fn log_and_more<O: Ops>(o: &mut O, x: F<O>, more: F<O>) -> Sum<O> {
+    let (e, f) = split(o, x);
+    let y = log_parts(o, e, f, Some(more), &LOG_CENTRED_SINGLE);
+    o.fast_two_sum(y.hi, y.lo)
 }
 
 /// log x
