@@ -90,7 +90,7 @@ fn line<T: LineElement>(name: &str, expr: &Array<'_>, loops: &[OutputLoop<'_, T>
     for plain in loops {
         plain(&mut expected);
         for choice in &options {
-            Evaluation::with(choice).eval_into(&expr, &mut out).expect("evaluates");
+            Evaluation::with(choice).eval_into(expr, &mut out).expect("evaluates");
             assert!(out.iter().zip(&expected).all(|(a, b)| a == b), "{name}: another result");
         }
     }
@@ -98,7 +98,7 @@ fn line<T: LineElement>(name: &str, expr: &Array<'_>, loops: &[OutputLoop<'_, T>
     while start.elapsed() < BUDGET {
         for (choice, best) in options.iter().zip(&mut best) {
             *best = best.min(time(&mut || {
-                black_box(Evaluation::with(choice).eval_into(&expr, black_box(&mut out))).expect("evaluates")
+                black_box(Evaluation::with(choice).eval_into(expr, black_box(&mut out))).expect("evaluates")
             }));
         }
         for (plain, best) in loops.iter().zip(&mut best[options.len()..]) {
@@ -140,7 +140,7 @@ fn results<T: LineElement>(n: usize) {
     let most = (1 << 28) / (n * size_of::<T>()) + 1;
     while start.elapsed() < BUDGET || times[0].len() < 5 {
         times[0].push(time(&mut || {
-            Evaluation::with(&options).eval_into(&expr, black_box(&mut out)).expect("evaluates")
+            Evaluation::with(&options).eval_into(expr, black_box(&mut out)).expect("evaluates")
         }));
         times[1].push(time(&mut || drop(black_box(expr.eval_with(&options).expect("evaluates")))));
         times[3].push(time(&mut || {

@@ -13,6 +13,7 @@ mod near_one;
 mod near_ties;
 mod precise;
 mod quantile;
+mod quantile_estimate;
 mod speed;
 mod wide;
 

@@ -11,7 +11,7 @@ use super::declaration::{Edition, Special};
 use super::precise::Evaluation;
 use super::speed::{Speed, speed};
 use super::wide::WideFloat;
-use super::{arguments, elementary, precise, quantile};
+use super::{arguments, elementary, precise, quantile, quantile_estimate};
 use Special::{Exactly, Infinite, Nan};
 
 /// The relation between f(−x) and f(x).
@@ -352,7 +352,7 @@ functions! {
         exponents: (-60, -1),
         edges: &[0.5, 0.96875, 0.9990234375, 1.0],
         exact: &[(0.0, 0.0)],
-        libraries: Some(Libraries::One([pxfm::f_erfinv, quantile::erfinv_by_libm])),
+        libraries: Some(Libraries::One([pxfm::f_erfinv, quantile_estimate::erfinv_by_libm])),
         speed: speed!([x: -1.0, 1.0] "pxfm::f_erfinv(x)", pxfm::f_erfinvf(x), pxfm::f_erfinv(x)),
         ..Model::one(
             "erfinv",
@@ -495,7 +495,7 @@ functions! {
         exponents: (-1022, -1),
         edges: &[0.015625, 0.03125, 0.25, 0.5, 0.75, 0.984375, 1.0],
         exact: &[(0.5, 0.0)],
-        libraries: Some(Libraries::One([quantile::ndtri_by_pxfm, quantile::ndtri_by_libm])),
+        libraries: Some(Libraries::One([quantile_estimate::ndtri_by_pxfm, quantile_estimate::ndtri_by_libm])),
         speed: speed!([x: 0.0, 1.0] "-SQRT_2 * pxfm::f_erfcinv(2 * x)",
             -std::f32::consts::SQRT_2 * pxfm::f_erfcinvf(2.0 * x),
             -std::f64::consts::SQRT_2 * pxfm::f_erfcinv(2.0 * x)),

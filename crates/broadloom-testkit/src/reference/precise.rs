@@ -10,7 +10,7 @@ use dashu_float::round::mode::HalfEven;
 use dashu_float::{ConstCache, Context, FBig, FpResult, Repr};
 
 use super::wide::{Fixed, WideFloat};
-use super::{arguments, elementary, quantile};
+use super::{arguments, quantile_estimate};
 
 /// For arguments beyond this, erfc rounds to zero in every format.
 pub(super) const ERFC_SATURATED: f64 = 40.0;
@@ -150,7 +150,7 @@ impl Evaluation<'_> {
     /// needs as many additional bits as erf(z) has leading ones.
     fn erfinv_of(&mut self, a: &Big, b: &Big) -> Big {
         let (near, tail) = (to_wide(a), to_wide(b));
-        let start = quantile::estimate(near.to_f64(), tail.to_f64(), elementary::log(tail).to_f64());
+        let start = quantile_estimate::estimate(near, tail);
         let lost = (start * start * 1.45) as usize + 10;
         // A small z needs no additional bits, since the difference is relative to a.
         let bits = self.bits + lost + 60;
