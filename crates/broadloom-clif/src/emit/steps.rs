@@ -105,12 +105,26 @@ impl Emitter<'_> {
         let more = v.ins().icmp(IntCC::UnsignedLessThan, following, rows);
         v.ins().brif(more, row, &next, last, &[]);
         v.builder.switch_to_block(last);
-        // The number of the last row is computed anew, so that the loop need not keep it.
+        self.store_last(&kept, operands, rows, sources, &mut block)
+    }
+
+    /// Stores the states that are in registers after the last row, and returns. The number of this row is computed anew, so that the
+    /// loop need not keep it.
+    fn store_last(
+        &mut self,
+        kept: &[usize],
+        operands: Value,
+        rows: Value,
+        mut sources: Sources,
+        block: &mut RowBlock,
+    ) -> Result<()> {
+        let v = &mut self.vectors;
         let number = v.ins().iadd_imm_s(rows, -1);
-        for &output in &kept {
-            sources.pointers[inputs + output] = row_pointer(v, operands, inputs + output, number);
+        for &output in kept {
+            let operand = self.kernel.inputs.len() + output;
+            sources.pointers[operand] = row_pointer(v, operands, operand, number);
         }
-        self.store(&kept, &sources, &mut block)?;
+        self.store(kept, &sources, block)?;
         self.vectors.ins().return_(&[]);
         Ok(())
     }
