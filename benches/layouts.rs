@@ -140,7 +140,7 @@ fn results<T: LineElement>(n: usize) {
     let most = (1 << 28) / (n * size_of::<T>()) + 1;
     while start.elapsed() < BUDGET || times[0].len() < 5 {
         times[0].push(time(&mut || {
-            Evaluation::with(&options).eval_into(expr, black_box(&mut out)).expect("evaluates")
+            Evaluation::with(&options).eval_into(&expr, black_box(&mut out)).expect("evaluates")
         }));
         times[1].push(time(&mut || drop(black_box(expr.eval_with(&options).expect("evaluates")))));
         times[3].push(time(&mut || {

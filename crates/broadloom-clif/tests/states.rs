@@ -73,7 +73,7 @@ fn a_step_of_one_column_writes_one_element() -> Result<()> {
         let (item, is_bool) = (dtype.size(), dtype == DType::Bool);
         let outputs = vec![stored(1), stored(0)];
         let kernel = Kernel { inputs: vec![dtype; 2], outputs, ..Kernel::default() };
-        let byte = |i: usize| if is_bool { (i % 3 == 0).into() } else { (3 * i) as u8 + 1 };
+        let byte = |i: usize| if is_bool { i.is_multiple_of(3).into() } else { (3 * i) as u8 + 1 };
         for width in VectorWidth::of_target() {
             let step = Purpose::Step { states: 1 };
             let code = compiler.compile_for(step, &kernel, &[], &[Access::Contiguous; 2], width)?;

@@ -55,7 +55,8 @@ const ROWS: &[Refused] = &[
         "a zero in what a loop captures, and multiplies by zero",
         || {
             let captured = ints(&[7, 8]).floor_divide(ints(&[2, 0]));
-            let [x] = fori_loop(0, 2, |_, [x]| [x + x * &captured * 0], [ints(&[1, 2])]).expect("a loop");
+            let [x] =
+                fori_loop(0, 2, |_, [x]| [x + (x * &captured).multiply(0)], [ints(&[1, 2])]).expect("a loop");
             x
         },
         Some("floor_divide"),
@@ -65,8 +66,9 @@ const ROWS: &[Refused] = &[
         || {
             let captured = ints(&[7, 8]).remainder(ints(&[2, 0]));
             let rows = ints(&[1, 2, 3, 4]).reshape(&[2, 2]).expect("four");
-            let step =
-                |[s]: &[Array<'static>; 1], [x]: &[Array<'static>; 1]| ([s + x + s * &captured * 0], []);
+            let step = |[s]: &[Array<'static>; 1], [x]: &[Array<'static>; 1]| {
+                ([s + x + (s * &captured).multiply(0)], [])
+            };
             let ([last], []) = scan(step, [Array::scalar(0)], [rows], 0).expect("a scan");
             last
         },

@@ -214,8 +214,8 @@ fn refused(x: &Array<'static>, input: &Array<'static>, options: &Options) -> Opt
     let ways = [
         x.eval_with(options).map(drop),
         broadloom::Evaluation::with(options).eval_many(&[x, x]).map(drop),
-        Evaluation::with(options).eval_into(&x, &mut out),
-        Evaluation::with(options).eval_into_array(&x, &mut given),
+        Evaluation::with(options).eval_into(x, &mut out),
+        Evaluation::with(options).eval_into_array(x, &mut given),
         Kernel::new(&[x], &[input], options).map(drop),
         x.explain_with(options, false).map(drop),
     ];

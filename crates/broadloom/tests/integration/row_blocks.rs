@@ -95,7 +95,7 @@ fn check(
         for runner in [Runner::INTERP, Runner::JIT] {
             for threads in [1, 2, 3, 7] {
                 got.fill(0xA5);
-                Evaluation::with(&options(runner, threads)).eval_into_bytes(&y, &mut got)?;
+                Evaluation::with(&options(runner, threads)).eval_into_bytes(y, &mut got)?;
                 assert!(got == *wanted, "{what}, {name}, {runner:?}, {threads} threads");
             }
         }

@@ -83,7 +83,7 @@ fn work(engine: &Engine, seed: u64, held: &Array<'static>) -> usize {
         let roots = [expression(choice, &x, &y), &x + held.slice(..1).expect("an axis")];
         // The second expression shares nodes with expressions that other threads evaluate and drop.
         let results =
-            Evaluation::with(&options).engine(&engine).eval_many(&[&roots[0], &roots[1]]).expect("evaluates");
+            Evaluation::with(&options).engine(engine).eval_many(&[&roots[0], &roots[1]]).expect("evaluates");
         let want: Vec<i32> = xs.iter().zip(&ys).map(|(&x, &y)| modelled(choice, x, y)).collect();
         assert_eq!(results[0].to_vec::<i32>().as_ref(), Ok(&want), "{choice} {n} {runner:?} {threads:?}");
         let want: Vec<i32> = xs.iter().map(|x| x.wrapping_add(5)).collect();

@@ -152,7 +152,7 @@ fn chunks_are_bounded_in_time() -> Result<()> {
     for executor in [Executor::Interp, Executor::Jit] {
         let options = Options { executor, threads: Some(1), ..Options::default() };
         let chunks = |y: &Array<'_>| {
-            watched(|c| Evaluation::with(&options).control(c).eval(&y)).map(|(_, seen)| seen.len())
+            watched(|c| Evaluation::with(&options).control(c).eval(y)).map(|(_, seen)| seen.len())
         };
         assert_eq!(chunks(&cheap)?, 1, "{executor:?}");
         assert!(chunks(&costly)? >= 64, "{executor:?}");
