@@ -419,6 +419,8 @@ pub(crate) struct Recorder<'r, 'a> {
     hoisting: FxHashMap<*const (), Hoisting>,
     /// The recorded nodes, by address.
     ids: FxHashMap<*const (), NodeId>,
+    /// The nodes of captured numbers: equal numbers are captured once, so that a graph that was printed is read back as it was.
+    constants: FxHashMap<Scalar, NodeId>,
     /// The nodes that were visited, which must live as long as their addresses are keys.
     visited: Vec<Array<'a>>,
     pub nodes: Vec<NodeKind<NodeId, u32>>,
@@ -456,6 +458,7 @@ impl<'r, 'a> Recorder<'r, 'a> {
             keeps_all: of.limit.is_some_and(|limit| limit <= 1),
             hoisting: placeholders.iter().map(|x| (address(x), Hoisting::Dependent)).collect(),
             ids: FxHashMap::default(),
+            constants: FxHashMap::default(),
             visited: Vec::new(),
             nodes: Vec::new(),
             captured: Vec::new(),
@@ -480,9 +483,17 @@ impl<'r, 'a> Recorder<'r, 'a> {
                 pending.extend(operands.into_iter().rev());
                 continue;
             }
-            let node = if is_inside { self.computed(&array)? } else { NodeKind::Leaf(self.param(&array)?) };
-            self.ids.insert(at, NodeId::new(self.nodes.len()));
-            self.nodes.push(node);
+            let next = NodeId::new(self.nodes.len());
+            let known = match &array.0.kind {
+                Kind::Leaf(Leaf::Const(value)) => *self.constants.entry(*value).or_insert(next),
+                _ => next,
+            };
+            self.ids.insert(at, known);
+            if known == next {
+                let node =
+                    if is_inside { self.computed(&array)? } else { NodeKind::Leaf(self.param(&array)?) };
+                self.nodes.push(node);
+            }
             self.visited.push(array);
         }
         self.ids.get(&address(root)).copied().ok_or_else(lost)

@@ -210,7 +210,7 @@ fn every_byte_in_functions_of_three() {
 #[test]
 fn every_float16() {
     let all = calls(&[DType::Float16], 1);
-    assert_eq!(all.len(), 37);
+    assert_eq!(all.len(), 39);
     each(&all, |call| {
         let columns = [(0..=0xffff).collect()];
         let table = call.judged(&columns, 1);

@@ -2,7 +2,7 @@
 //! scalar instance, in every lane, in every tail and with any other elements beside. Results that follow from the
 //! functions' symmetries and from the definition of pow are exact.
 
-use broadloom::{Array, DType, Evaluation, Op, Options};
+use broadloom::{Array, DType, Op, Options};
 use broadloom_core::op::Law;
 use broadloom_core::rewrite::Rules;
 use broadloom_core::{Scalar, fold};
@@ -141,7 +141,7 @@ fn the_jit_compiles_each_of_them() {
         let operands = vec![elements::array(dtype, &[2], &[0, 1]); op.operands()];
         let x = Array::apply(op, &operands).expect("types");
         let options = Runner::JIT.options();
-        Evaluation::with(&options).engine(&engine).eval_many(&[&x]).expect("evaluates");
+        broadloom::Evaluation::with(&options).engine(&engine).eval_many(&[&x]).expect("evaluates");
         assert_eq!(engine.compiled_kernels(), usize::from(is_host), "{op} of {dtype}");
     }
 }
