@@ -483,17 +483,22 @@ impl<'r, 'a> Recorder<'r, 'a> {
                 pending.extend(operands.into_iter().rev());
                 continue;
             }
-            let next = NodeId::new(self.nodes.len());
-            let known = match &array.0.kind {
-                Kind::Leaf(Leaf::Const(value)) => *self.constants.entry(*value).or_insert(next),
-                _ => next,
+            let value = match &array.0.kind {
+                Kind::Leaf(Leaf::Const(value)) => Some(*value),
+                _ => None,
             };
-            self.ids.insert(at, known);
-            if known == next {
-                let node =
-                    if is_inside { self.computed(&array)? } else { NodeKind::Leaf(self.param(&array)?) };
-                self.nodes.push(node);
-            }
+            let id = match value.and_then(|value| self.constants.get(&value).copied()) {
+                Some(known) => known,
+                None => {
+                    let node =
+                        if is_inside { self.computed(&array)? } else { NodeKind::Leaf(self.param(&array)?) };
+                    self.nodes.push(node);
+                    let id = NodeId::new(self.nodes.len() - 1);
+                    value.into_iter().for_each(|value| drop(self.constants.insert(value, id)));
+                    id
+                }
+            };
+            self.ids.insert(at, id);
             self.visited.push(array);
         }
         self.ids.get(&address(root)).copied().ok_or_else(lost)
