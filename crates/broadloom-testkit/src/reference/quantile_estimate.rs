@@ -23,15 +23,22 @@ pub(super) fn estimate(a: WideFloat, b: WideFloat) -> f64 {
     (0..steps).fold(start, |z, _| halley(z, (b - libm::erfc(z)) / slope(z)))
 }
 
-/// erfinv(x) in float64, with the functions of the crate `libm`.
+/// erfinv(x) in float64 for |x| < 1, otherwise NaN, with the functions of the crate `libm`.
 pub(super) fn erfinv_by_libm(x: f64) -> f64 {
-    let [a, b] = [x.abs(), 1.0 - x.abs()].map(WideFloat::from_f64);
+    let b = 1.0 - x.abs();
+    if b.is_nan() || b <= 0.0 {
+        return f64::NAN;
+    }
+    let [a, b] = [x.abs(), b].map(WideFloat::from_f64);
     estimate(a, b).copysign(x)
 }
 
-/// The quantile of p in float64, with the functions of the crate `libm`.
+/// The quantile of p in float64 for 0 < p < 1, otherwise NaN, with the functions of the crate `libm`.
 pub(super) fn ndtri_by_libm(p: f64) -> f64 {
     let b = 2.0 * p.min(1.0 - p);
+    if b.is_nan() || b <= 0.0 {
+        return f64::NAN;
+    }
     let [a, b] = [1.0 - b, b].map(WideFloat::from_f64);
     (SQRT_2 * estimate(a, b)).copysign(p - 0.5)
 }
