@@ -494,7 +494,9 @@ impl<'r, 'a> Recorder<'r, 'a> {
                         if is_inside { self.computed(&array)? } else { NodeKind::Leaf(self.param(&array)?) };
                     self.nodes.push(node);
                     let id = NodeId::new(self.nodes.len() - 1);
-                    value.into_iter().for_each(|value| drop(self.constants.insert(value, id)));
+                    if let Some(value) = value {
+                        self.constants.insert(value, id);
+                    }
                     id
                 }
             };
