@@ -176,7 +176,7 @@ macro_rules! cells {
             /// # Errors
             /// The errors of [`broadloom::Evaluation::eval_into`].
             pub fn evaluate(&mut self, root: &Array<'_>, options: &broadloom::Options) -> Result<()> {
-                match self { $(SliceMut::$variant(cells) => Evaluation::with(options).eval_into(&root, cells),)* }
+                match self { $(SliceMut::$variant(cells) => Evaluation::with(options).eval_into(root, cells),)* }
             }
 
             /// Reborrows the slice for a shorter time.

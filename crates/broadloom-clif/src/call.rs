@@ -23,7 +23,7 @@ impl Call<'_> {
     pub unsafe fn enter(&self, operands: &[RawOperand], rows: usize, cols: usize) {
         let last = if self.inner.has_no_overlap() { cols } else { cols - self.inner.plan.lanes as usize };
         // SAFETY: the entry belongs to this code, and `last` is the argument that it expects: the number of columns if
-        // it takes any row, otherwise the column at which the row's last block begins, which is not negative since
+        // its blocks do not overlap, otherwise the column at which the row's last block begins, which is not negative since
         // `cols` is at least the lane count.
         unsafe { self.enter_at(&self.inner.usual, operands, rows, last) }
     }

@@ -352,7 +352,7 @@ pub mod recurrences {
     pub const STATES_BYTES: usize = 16 << 10;
 
     /// The same for machine code that keeps the states of a single column in registers. With 16 KiB, an exponential average of float64
-    /// takes 1.1 times as long (AVX2).
+    /// takes 1.1 times as long (Golden Cove).
     pub const SINGLE_COLUMN_BYTES: usize = 128 << 10;
 
     /// The maximum number of columns of a unit.

@@ -24,8 +24,8 @@ use crate::weak::Number;
 /// only at run time. Operators and [functions](crate::functions) build expressions; [`Array::eval`] computes an expression, in
 /// one pass over memory if possible.
 ///
-/// A handle keeps the values that it had when it was built: writing into an array ([`Evaluation::eval_into_array`](crate::Evaluation::eval_into_array)) never changes the
-/// values of another handle.
+/// A handle keeps the values that it had when it was built: writing into an array
+/// ([`Evaluation::eval_into_array`](crate::Evaluation::eval_into_array)) never changes the values of another handle.
 ///
 /// ```
 /// use broadloom::prelude::*;
