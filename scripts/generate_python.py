@@ -35,6 +35,7 @@ TAKES = {
     "float": "floats",
     "integer": "integers",
     "integer, float": "numbers",
+    "uint64": "uint64",
 }
 GIVES = {"float": "floats", "int64, uint64, float": "int64 or uint64 for integers and their dtype for floats"}
 

@@ -59,7 +59,7 @@ fn rows() -> Vec<ListedFunction> {
 }
 
 /// The groups of functions that take other arguments than operands.
-fn groups() -> [ListedGroup; 3] {
+fn groups() -> [ListedGroup; 4] {
     let of = |is_one: fn(&language::BuiltIn) -> bool| {
         language::built_ins().filter(|function| is_one(function)).map(row).collect()
     };
@@ -78,7 +78,13 @@ fn groups() -> [ListedGroup; 3] {
             heading: "Arrays of numbers",
             words: "They are computed where they are read, and take no memory. Their arguments are numbers in the text.",
             columns: &[],
-            rows: of(language::BuiltIn::is_generator),
+            rows: of(|function| function.is_generator() && !function.is_random()),
+        },
+        ListedGroup {
+            heading: "Random numbers",
+            words: "Element i is a function of the key and of i, and takes no memory; two draws of one key have the same bits. Each                     row has the map from bits: w is a word of 32 bits, b has the bits of the dtype (32, or 64 for float64), n is                     their number, s is the top bit of b and r has the others, p = (r + ½)/2ⁿ and u = (b + ½)/2ⁿ, rounded to the                     dtype. Arrays of keys draw for each key.",
+            columns: &[],
+            rows: of(language::BuiltIn::is_random),
         },
         ListedGroup {
             heading: "Views",

@@ -8,6 +8,7 @@
 
 pub mod binding;
 pub mod derived;
+pub mod draws;
 pub mod fuse;
 pub mod graph;
 pub mod indices;

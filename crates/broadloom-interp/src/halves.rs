@@ -162,6 +162,7 @@ macro_rules! define_by_path {
     (@integer $arity:ident $op:ident) => { None };
     (@bitlike $arity:ident $op:ident) => { None };
     (@boolean $arity:ident $op:ident) => { None };
+    (@word $arity:ident $op:ident) => { None };
     (@$class:ident unary $op:ident) => { define_by_path!(@OfOne $op) };
     (@$class:ident binary $op:ident) => { define_by_path!(@OfTwo $op) };
     (@$class:ident ternary $op:ident) => { define_by_path!(@OfThree $op) };

@@ -14,7 +14,8 @@ use crate::accuracy::Accuracy;
 /// `(Variant, "name", arity, dtypes, [laws], "doc")`.
 ///
 /// - arity: `unary`, `binary`, `ternary`, or `choice` (a bool, and two operands of one dtype)
-/// - dtypes: `any`, `numeric`, `integer`, `bitlike` (integer and bool), `floating`, `boolean`
+/// - dtypes: `any`, `numeric`, `integer`, `bitlike` (integer and bool), `floating`, `boolean`,
+///   `word` (uint64)
 /// - laws: `commutative`; `faults` (an integer division by zero can be an error); `moves` (propagates NaN bits); `canonical`
 ///   (every NaN result has the canonical bits); `reads_sign` (reads the sign bit of its last operand, even of a NaN); `divides`
 ///   (integer operands are converted to float64); `approximate` (a float result may not be correctly rounded); `nearest` (for
@@ -80,6 +81,8 @@ macro_rules! for_each_op {
             (Negative, "negative", unary, numeric, [moves], "−x; integers wrap.")
             (NextAfter, "nextafter", binary, floating, [canonical], "The next value of the dtype after x1 towards x2; x2 where they are equal.")
             (NotEqual, "not_equal", binary, any, [commutative], "Whether x1 does not equal x2; NaN equals nothing.")
+            (PhiloxHigh, "philox_high", ternary, word, [], "Words 2 and 3, word 2 in the low half, of a block of Philox4x32-10: its key, the upper half of its counter, and the lower half, which numbers blocks.")
+            (PhiloxLow, "philox_low", ternary, word, [], "Words 0 and 1, word 0 in the low half, of a block of Philox4x32-10: its key, the upper half of its counter, and the lower half, which numbers blocks.")
             (Positive, "positive", unary, numeric, [moves], "x.")
             (Pow, "pow", binary, numeric, [approximate], "x1 to the power x2. Integers wrap; a negative integer exponent gives the exact value truncated, and 0 for base 0.")
             (Reciprocal, "reciprocal", unary, floating, [], "1/x.")
@@ -191,6 +194,7 @@ macro_rules! class {
     (bitlike, $then:ident $args:tt) => { $then!($args Bool:bool Int8:i8 Int16:i16 Int32:i32 Int64:i64 UInt8:u8 UInt16:u16 UInt32:u32 UInt64:u64) };
     (floating, $then:ident $args:tt) => { $then!($args Float16:f16 Float32:f32 Float64:f64) };
     (boolean, $then:ident $args:tt) => { $then!($args Bool:bool) };
+    (word, $then:ident $args:tt) => { $then!($args UInt64:u64) };
 }
 
 macro_rules! dtype_list {

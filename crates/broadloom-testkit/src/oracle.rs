@@ -12,6 +12,7 @@ mod exact;
 mod floats;
 mod integers;
 mod outcome;
+mod philox;
 mod transcendental;
 
 use std::sync::LazyLock;
@@ -102,6 +103,8 @@ signatures! {
     negative            1    0   1    1     0         standard;
     nextafter           2    0   0    1     0         later;
     not_equal           2    1   1    1     1         standard;
+    philox_high         3    0   1    0     0         none;
+    philox_low          3    0   1    0     0         none;
     positive            1    0   1    1     0         standard;
     reciprocal          1    0   0    1     0         later;
     remainder           2    0   1    1     0         standard;
@@ -149,6 +152,8 @@ impl ModelSignature {
     fn takes_kind(&self, kind: Kind) -> bool {
         match kind {
             Kind::Bool => self.takes[0],
+            // The words of a random stream have one dtype.
+            Kind::Int(int) if self.name.starts_with("philox") => int.bits == 64 && !int.signed,
             Kind::Int(_) => self.takes[1],
             Kind::Float(_) => self.takes[2],
         }

@@ -100,6 +100,7 @@ macro_rules! about {
     (@takes integer $laws:tt) => { "Takes integers." };
     (@takes bitlike $laws:tt) => { "Takes bool and integers." };
     (@takes boolean $laws:tt) => { "Takes bool." };
+    (@takes word $laws:tt) => { "Takes uint64." };
     (@takes floating [divides]) => { "Takes floats, and integers, which become float64." };
     (@takes floating $laws:tt) => {
         "Takes floats; integers are an error, unless [`Promotion::NumPy`](crate::Promotion::NumPy) makes them float64."

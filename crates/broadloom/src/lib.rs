@@ -194,6 +194,7 @@ mod operand;
 mod operators;
 pub mod prelude;
 mod promote;
+pub mod random;
 mod range;
 mod reduce;
 mod reductions;
@@ -207,6 +208,7 @@ mod while_loop;
 
 pub use array::{Array, Operand};
 pub use broadloom_core::Accuracy;
+pub use broadloom_core::draws::{Draw, DrawCall, DrawnDTypes};
 pub use broadloom_core::graph::{IntDivision, Semantics};
 pub use broadloom_core::listing;
 pub use broadloom_core::parameter::{Parameter, ParameterKind};

@@ -187,6 +187,12 @@ impl Bound<'_> {
             GeneratorName::Indices => {
                 GeneratorCall::Indices { axis: self.integer("axis")?.unwrap_or_default() }
             }
+            GeneratorName::Key => {
+                GeneratorCall::Key { seed: self.number("seed")?.unwrap_or(Literal::Int(0)) }
+            }
+            GeneratorName::Split => GeneratorCall::Split { n: self.integer("n")?.unwrap_or(2) },
+            GeneratorName::FoldIn => GeneratorCall::FoldIn,
+            GeneratorName::Draw(draw) => GeneratorCall::Draw { draw, shape, dtype },
         })
     }
 

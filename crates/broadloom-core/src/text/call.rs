@@ -5,6 +5,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::parameters::ViewName;
+use crate::draws::Draw;
 use crate::reductions::ReductionCall;
 use crate::{DType, Literal, Scalar};
 
@@ -59,6 +60,27 @@ pub enum GeneratorCall {
     Indices {
         /// The axis.
         axis: isize,
+    },
+    /// The key of a seed.
+    Key {
+        /// The seed.
+        seed: Literal,
+    },
+    /// Keys made of the operand, which is a key.
+    Split {
+        /// The number of keys.
+        n: isize,
+    },
+    /// A key made of the first operand, a key, for each number of the second.
+    FoldIn,
+    /// A draw from the first operand, a key; the other operands are the distribution's parameters.
+    Draw {
+        /// The distribution.
+        draw: Draw,
+        /// The extents for each key.
+        shape: SmallVec<[isize; 4]>,
+        /// The dtype of the elements; `None` for that of the distribution.
+        dtype: Option<DType>,
     },
 }
 

@@ -3,6 +3,7 @@
 //!
 //! The resolver, its messages, the lists of functions and the documentation are generated from the rows.
 
+use crate::draws::{Draw, KEY};
 use crate::parameter::{DTYPE, Parameter, ParameterKind, X};
 use crate::reductions::ReductionFunction;
 
@@ -28,6 +29,10 @@ pub(super) enum GeneratorName {
     Zeros,
     Ones,
     Indices,
+    Key,
+    Split,
+    FoldIn,
+    Draw(Draw),
 }
 
 /// The operation of a built-in function, which determines how its arguments are used.
@@ -80,6 +85,12 @@ impl BuiltIn {
         matches!(self.action, Action::Generator(_))
     }
 
+    /// Whether the function makes keys of random numbers, or draws from one.
+    pub fn is_random(&self) -> bool {
+        use GeneratorName::{Draw, FoldIn, Key, Split};
+        matches!(self.action, Action::Generator(Key | Split | FoldIn | Draw(_)))
+    }
+
     pub(super) fn parameter(&self, name: &str) -> Option<usize> {
         self.parameters.iter().position(|parameter| parameter.name == name)
     }
@@ -97,6 +108,9 @@ const COLS: Parameter = Parameter::optional("n_cols", ParameterKind::Integer, "�
 const DIAGONAL: Parameter = Parameter::optional("k", ParameterKind::Integer, "0");
 const SHAPE: Parameter = Parameter::required("shape", ParameterKind::Integers);
 const VALUE: Parameter = Parameter::required("fill_value", ParameterKind::Element);
+const SEED: Parameter = Parameter::required("seed", ParameterKind::Number);
+const NUMBER: Parameter = Parameter::operand("number");
+const COUNT: Parameter = Parameter::optional("n", ParameterKind::Integer, "2").by_place();
 const FIRST_AXIS: Parameter = Parameter::optional("axis", ParameterKind::Integer, "0").by_place();
 
 /// The name of the conversion function.
@@ -191,10 +205,38 @@ generators! {
         "Ones.";
     INDICES Indices (X, FIRST_AXIS) => "int64"
         "The index of each element of x along an axis, in an array of its shape.";
+    "key" Key (SEED) => "uint32"
+        "The key of a seed below 2⁶⁴: its low word, its high word, and two zeros.";
+    "split" Split (KEY, COUNT) => "uint32"
+        "n independent keys, along a new axis before that of the words.";
+    "fold_in" FoldIn (KEY, NUMBER) => "uint32"
+        "A key for each number modulo 2³², with its words along a new last axis.";
 }
 
+/// A draw of the table of draws, as the language has it.
+const fn draw(draw: Draw) -> BuiltIn {
+    BuiltIn {
+        name: draw.name(),
+        parameters: draw.parameters(),
+        takes: "",
+        gives: draw.gives().words(),
+        doc: draw.doc(),
+        action: Action::Generator(GeneratorName::Draw(draw)),
+    }
+}
+
+static DRAWS: [BuiltIn; Draw::ALL.len()] = {
+    let mut rows = [draw(Draw::ALL[0]); Draw::ALL.len()];
+    let mut at = 1;
+    while at < rows.len() {
+        rows[at] = draw(Draw::ALL[at]);
+        at += 1;
+    }
+    rows
+};
+
 /// All functions that take more than operands: the conversion, the changes of shape, the reductions, and those that
-/// generate arrays.
+/// generate arrays, among them the random draws.
 ///
 /// ```
 /// use broadloom_core::text::built_ins;
@@ -203,5 +245,5 @@ generators! {
 /// assert_eq!(sum.as_deref(), Some("x, axis=…, dtype=…, keepdims=false"));
 /// ```
 pub fn built_ins() -> impl Iterator<Item = &'static BuiltIn> {
-    [&CONVERSION].into_iter().chain(VIEWS).chain(&REDUCTIONS).chain(GENERATORS)
+    [&CONVERSION].into_iter().chain(VIEWS).chain(&REDUCTIONS).chain(GENERATORS).chain(&DRAWS)
 }

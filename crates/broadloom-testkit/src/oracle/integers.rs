@@ -4,6 +4,7 @@
 //! by the width or more, shifts all bits out. Results are correct modulo 2^128, which suffices for wrapping to any dtype.
 
 use super::outcome::NumericResult;
+use super::philox;
 use crate::value::Int;
 
 pub(super) fn apply(function: &str, args: &[i128], int: Int) -> Option<NumericResult> {
@@ -25,6 +26,8 @@ pub(super) fn apply(function: &str, args: &[i128], int: Int) -> Option<NumericRe
         ("maximum", &[x, y]) => x.max(y),
         ("minimum", &[x, y]) => x.min(y),
         ("clip", &[x, low, high]) => x.max(low).min(high),
+        ("philox_low", &[key, upper, block]) => philox::words(key, upper, block)[0].into(),
+        ("philox_high", &[key, upper, block]) => philox::words(key, upper, block)[1].into(),
         ("bitwise_and", &[x, y]) => x & y,
         ("bitwise_or", &[x, y]) => x | y,
         ("bitwise_xor", &[x, y]) => x ^ y,

@@ -147,6 +147,27 @@ impl<'f> Clif<'f> {
         }
     }
 
+    /// If the upper half of every 64-bit lane of a vector is known to be zero, a vector whose lanes have the same lower halves.
+    pub(super) fn low_halves_of(&self, v: Value) -> Option<Value> {
+        const LOW_HALF: u64 = u32::MAX as u64;
+        if self.constant_bits(v).is_some_and(|bits| bits <= LOW_HALF) {
+            return Some(v);
+        }
+        if let Some(inst) = self.def_of(v, Opcode::Ushr) {
+            return self
+                .integer_constant(self.arguments(inst)[1])
+                .filter(|count| (32..64).contains(count))
+                .map(|_| v);
+        }
+        let args = self.arguments(self.def_of(v, Opcode::Band)?);
+        let is_low_half = |mask: Value| self.constant_bits(mask) == Some(LOW_HALF);
+        match (is_low_half(args[0]), is_low_half(args[1])) {
+            (_, true) => Some(args[0]),
+            (true, false) => Some(args[1]),
+            (false, false) => None,
+        }
+    }
+
     // Values behind bitcasts, which keep the bits.
 
     /// If a value is a bitcast of a vector, that vector.

@@ -154,6 +154,14 @@ impl Lower<'_> {
 
     fn multiply(&mut self, result: Value, args: &[Value]) -> Result<(), Unsupported> {
         let ty = self.clif.ty(result);
+        if lane(ty) == 8
+            && let [Some(x), Some(y)] = [args[0], args[1]].map(|v| self.clif.low_halves_of(v))
+        {
+            // The product of the lower halves is the whole product.
+            let (def, factors) = (self.reg(result), [x, y].map(|v| VOperand::Reg(self.reg(v))));
+            self.put(encodings::PMULUDQ, length(ty), def, &factors);
+            return Ok(());
+        }
         match (lane(ty), self.clif.level) {
             (2, _) => self.binary(encodings::PMULLW, result, args),
             (4, _) => self.binary(encodings::PMULLD, result, args),

@@ -1,11 +1,13 @@
 //! Calls in a text that generate arrays.
 
+use broadloom_core::draws::DrawCall;
 use broadloom_core::text::{Element, GeneratorCall};
 use broadloom_core::{DType, Error, ErrorKind, Literal, Result, Scalar, fold};
 
 use crate::array::Array;
 use crate::create::repeated;
 use crate::generated::{self, NoRange};
+use crate::random;
 
 /// Makes the array that a generator call describes. Floats are computed in float64, and converted once.
 pub(super) fn generate<'a>(call: &GeneratorCall, args: &[Array<'a>]) -> Result<Array<'a>> {
@@ -33,6 +35,23 @@ pub(super) fn generate<'a>(call: &GeneratorCall, args: &[Array<'a>]) -> Result<A
             repeated(value, &shape)
         }
         GeneratorCall::Indices { axis } => args.first().ok_or_else(internal)?.indices(*axis),
+        GeneratorCall::Key { seed } => {
+            let seed = seed.to_dtype(DType::UInt64).map_err(|_| {
+                let why = format!("key: the seed {seed} is not an integer below 2^64");
+                Error::new(ErrorKind::Literal, why)
+            })?;
+            Ok(random::key(seed.bits))
+        }
+        GeneratorCall::Split { n } => random::split(args.first().ok_or_else(internal)?, extent("split", *n)?),
+        GeneratorCall::FoldIn => {
+            let [key, number] = args else { return Err(internal()) };
+            random::fold_in(key, number)
+        }
+        GeneratorCall::Draw { draw, shape, dtype } => {
+            let shape = shape.iter().map(|&n| extent(draw.name(), n)).collect::<Result<Vec<usize>>>()?;
+            let (key, parameters) = args.split_first().ok_or_else(internal)?;
+            random::draw(&DrawCall::new(*draw, &shape, *dtype)?, key, parameters)
+        }
     }
 }
 
