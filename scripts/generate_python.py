@@ -248,6 +248,27 @@ def handlers(table):
     return module("numpy_reductions", *parts)
 
 
+# Random draws.
+
+
+def draws(table):
+    """The draws of `broadloom.random`."""
+    parts = []
+    for row in table:
+        name, words = row["name"], {x["name"]: x for x in row["parameters"]}
+        operands = [x for x, word in words.items() if word["kind"] == "operand"]
+        typed = [f"{x}: Array{'' if x == 'key' else ' | Number'}" for x in operands]
+        typed.append("shape: int | Sequence[int]")
+        text = f"{row['doc']} Gives {row['gives']}."
+        if "dtype" in words:
+            typed.append("dtype: DTypeLike | None = None")
+            text = text.removesuffix(".") + f", by default {words['dtype']['default']}."
+        call = [f'"{name}"', "shape", "dtype" if "dtype" in words else "None", *operands]
+        body = [*docstring(text, DATA["draw_examples"].get(name, ())), f"return drawn({', '.join(call)})"]
+        parts.append(definition(name, typed, "Array", body))
+    return module("random", names_of(table), *parts)
+
+
 # Functions that NumPy computes.
 
 
@@ -328,6 +349,7 @@ def files(core):
         | elementwise(functions)
         | tables(functions, table)
         | reductions(table)
+        | draws(core.draws())
         | class_of("methods", methods(table))
         | handlers(table)
         | class_of("operators", operators("Array", of_arrays, is_in_place=True, handler=SHORTEN))

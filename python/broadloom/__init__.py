@@ -31,7 +31,7 @@ from broadloom._tracebacks import shorten
 from broadloom._tracing import TracerError
 
 if TYPE_CHECKING:
-    from broadloom import _loops, _notebook, _through_numpy, _vectorize, arrow, fft, linalg
+    from broadloom import _loops, _notebook, _through_numpy, _vectorize, arrow, fft, linalg, random
     from broadloom import dask as dask
     from broadloom._generated.numpy_names import *
     from broadloom._jit import jit
@@ -71,6 +71,7 @@ __all__ = [
     "nan",
     "newaxis",
     "pi",
+    "random",
     "set_options",
 ]
 __all__ += _creation.__all__
@@ -146,6 +147,7 @@ _MODULES = {
     "dask": "broadloom.dask",
     "fft": "broadloom.fft",
     "linalg": "broadloom.linalg",
+    "random": "broadloom.random",
 }
 
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use broadloom::{
-    Array, Dim, Evaluation, Literal, Promotion, Range, ReductionCall, ReductionFunction, with_promotion,
+    Array, Dim, Evaluation, Literal, Op, Promotion, Range, ReductionCall, ReductionFunction, with_promotion,
 };
 use numpy::{PyArrayDescr, PyUntypedArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -49,6 +49,18 @@ impl Handle {
     /// A handle of a generated array.
     fn generated(array: Array<'static>) -> Handle {
         Handle::new(array, HandleOrigin::Generated)
+    }
+
+    /// The handle of what `make` returns for operands: those of a function of the op table, if there is one.
+    pub fn of_operands(
+        op: Option<Op>,
+        given: SmallVec<[HandleOperand; 3]>,
+        make: impl FnOnce(&[Array<'static>]) -> PyResult<Array<'static>>,
+    ) -> PyResult<Handle> {
+        let by_numpy = given.iter().any(|operand| operand.by_numpy);
+        let depth = given.iter().map(|operand| operand.depth).max().unwrap_or(0).saturating_add(1);
+        let (arrays, origin) = origin::operands(op, given)?;
+        Ok(Handle { array: make(&arrays)?, depth, origin, by_numpy })
     }
 
     /// A handle of values in broadloom's own memory, with a promotion rule.

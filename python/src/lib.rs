@@ -22,6 +22,7 @@ mod numexpr;
 mod operations;
 mod options;
 mod origin;
+mod random;
 mod run;
 mod table;
 mod tables;
@@ -61,7 +62,9 @@ mod _core {
         Context, default_threads, engine_info, set_context_variable, set_promotion, set_semantics,
     };
     #[pymodule_export]
-    use super::tables::{functions, reductions};
+    use super::random::{draw, random_fold_in, random_key, random_split};
+    #[pymodule_export]
+    use super::tables::{draws, functions, reductions};
     #[pymodule_export]
     use super::trace::{abandon_trace, begin_trace, capture, end_trace};
 }

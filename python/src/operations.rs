@@ -11,7 +11,7 @@ use crate::error::{About, OrRaise};
 use crate::handle::{Handle, operand};
 use crate::number::beyond_floats;
 use crate::options::{current, of_evaluation, rule};
-use crate::origin::{self, HandleOperand};
+use crate::origin::HandleOperand;
 use crate::run::compute;
 
 /// Applies a function of the op table to handles and numbers; with NumPy's promotion of mixed kinds if that is requested.
@@ -67,12 +67,11 @@ fn applied(op: &str, mut given: SmallVec<[HandleOperand; 3]>, mode: Promotion) -
     if given.iter().any(|operand| operand.is_huge) {
         among_integers(&mut given)?;
     }
-    let by_numpy = given.iter().any(|operand| operand.by_numpy);
-    let depth = given.iter().map(|operand| operand.depth).max().unwrap_or(0).saturating_add(1);
     with_promotion(mode, || {
-        let (arrays, origin) = origin::operands(Some(op), given)?;
-        let about = About { operation: Some(op.name()), operands: &arrays, axes: None };
-        Ok(Handle { array: Array::apply(op, &arrays).or_raise_about(&about)?, depth, origin, by_numpy })
+        Handle::of_operands(Some(op), given, |arrays| {
+            let about = About { operation: Some(op.name()), operands: arrays, axes: None };
+            Array::apply(op, arrays).or_raise_about(&about)
+        })
     })
 }
 

@@ -1,6 +1,6 @@
 //! The tables of functions as Python data, from which the package's modules are generated.
 
-use broadloom::{Literal, Op, Parameter, ReductionFunction, listing};
+use broadloom::{Draw, Literal, Op, Parameter, ReductionFunction, listing};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -47,6 +47,21 @@ pub fn reductions(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         Ok(row)
     };
     PyList::new(py, ReductionFunction::ALL.iter().map(row).collect::<PyResult<Vec<_>>>()?)
+}
+
+/// The table of draws: one dict per distribution, in the order of the table. `gives` describes the dtypes in words.
+#[pyfunction]
+pub fn draws(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let row = |draw: &Draw| {
+        let parameters = draw.parameters().iter().map(|parameter| described(py, parameter));
+        let row = PyDict::new(py);
+        row.set_item("name", draw.name())?;
+        row.set_item("parameters", parameters.collect::<PyResult<Vec<_>>>()?)?;
+        row.set_item("gives", draw.gives().words())?;
+        row.set_item("doc", draw.doc())?;
+        Ok(row)
+    };
+    PyList::new(py, Draw::ALL.iter().map(row).collect::<PyResult<Vec<_>>>()?)
 }
 
 /// A parameter, with its default as text: None if it is required, `…` if it depends on the operand.

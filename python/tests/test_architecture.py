@@ -54,11 +54,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "functions": (
         "_buffer",
         "_creation",
+        "_draws",
         "_dtypes",
         "_elementwise",
         "_generated.elementwise",
         "_generated.fft",
         "_generated.linalg",
+        "_generated.random",
         "_generated.reductions",
         "_indexing",
         "_inspection",
@@ -80,6 +82,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_views",
         "fft",
         "linalg",
+        "random",
     ),
     "protocols": (
         "_arrow_interface",

@@ -35,7 +35,7 @@ DRAWS: dict[str, Draw] = {
     "bits": lambda key, shape: bl.random.bits(key, shape),
     "bits, uint64": lambda key, shape: bl.random.bits(key, shape, dtype=bl.uint64),
     "uniform": lambda key, shape: bl.random.uniform(key, shape),
-    "uniform, float32, open": lambda key, shape: bl.random.uniform(key, shape, dtype=bl.float32, open=True),
+    "uniform, float32, open": lambda key, shape: bl.random.uniform_open(key, shape, dtype=bl.float32),
     "uniform, float16": lambda key, shape: bl.random.uniform(key, shape, dtype=bl.float16),
     "normal": lambda key, shape: bl.random.normal(key, shape),
     "normal, float32": lambda key, shape: bl.random.normal(key, shape, dtype=bl.float32),
@@ -45,21 +45,21 @@ DRAWS: dict[str, Draw] = {
     "gumbel": lambda key, shape: bl.random.gumbel(key, shape),
     "gumbel, float32": lambda key, shape: bl.random.gumbel(key, shape, dtype=bl.float32),
     "cauchy": lambda key, shape: bl.random.cauchy(key, shape),
-    "lognormal": lambda key, shape: bl.random.lognormal(key, shape, sigma=0.5),
-    "bernoulli": lambda key, shape: bl.random.bernoulli(key, shape, p=0.3),
-    "integers, 32 bits": lambda key, shape: bl.random.integers(key, shape, *RANGES["32 bits"]),
-    "integers, 64 bits": lambda key, shape: bl.random.integers(key, shape, *RANGES["64 bits"]),
-    "integers, int8": lambda key, shape: bl.random.integers(key, shape, -3, 100, dtype=bl.int8),
-    "gamma": lambda key, shape: bl.random.gamma(key, shape, 2.5),
-    "gamma, float32": lambda key, shape: bl.random.gamma(key, shape, 0.4, dtype=bl.float32),
-    "beta": lambda key, shape: bl.random.beta(key, shape, 0.7, 3.0),
-    "chisquare": lambda key, shape: bl.random.chisquare(key, shape, 3.0),
-    "student_t": lambda key, shape: bl.random.student_t(key, shape, 4.0),
-    "poisson, small": lambda key, shape: bl.random.poisson(key, shape, 2.5),
-    "poisson, large": lambda key, shape: bl.random.poisson(key, shape, 200.0),
-    "binomial, small": lambda key, shape: bl.random.binomial(key, shape, 9, 0.4),
-    "binomial, large": lambda key, shape: bl.random.binomial(key, shape, 1000, 0.6),
-    "geometric": lambda key, shape: bl.random.geometric(key, shape, 0.15),
+    "lognormal": lambda key, shape: bl.random.lognormal(key, 0.5, shape),
+    "bernoulli": lambda key, shape: bl.random.bernoulli(key, 0.3, shape),
+    "integers, 32 bits": lambda key, shape: bl.random.integers(key, *RANGES["32 bits"], shape),
+    "integers, 64 bits": lambda key, shape: bl.random.integers(key, *RANGES["64 bits"], shape),
+    "integers, int8": lambda key, shape: bl.random.integers(key, -3, 100, shape, dtype=bl.int8),
+    "gamma": lambda key, shape: bl.random.gamma(key, 2.5, shape),
+    "gamma, float32": lambda key, shape: bl.random.gamma(key, 0.4, shape, dtype=bl.float32),
+    "beta": lambda key, shape: bl.random.beta(key, 0.7, 3.0, shape),
+    "chisquare": lambda key, shape: bl.random.chisquare(key, 3.0, shape),
+    "student_t": lambda key, shape: bl.random.student_t(key, 4.0, shape),
+    "poisson, small": lambda key, shape: bl.random.poisson(key, 2.5, shape),
+    "poisson, large": lambda key, shape: bl.random.poisson(key, 200.0, shape),
+    "binomial, small": lambda key, shape: bl.random.binomial(key, 9, 0.4, shape),
+    "binomial, large": lambda key, shape: bl.random.binomial(key, 1000, 0.6, shape),
+    "geometric": lambda key, shape: bl.random.geometric(key, 0.15, shape),
 }
 
 FAILURES = (bl.Error, TypeError, ValueError)
@@ -172,7 +172,7 @@ def test_bits(seed: int, n: int) -> None:
 @pytest.mark.parametrize("n", [*SIZES, 100_003])
 def test_uniform(dtype: str, open: bool, n: int) -> None:
     key = bl.random.key(123)
-    made = np.asarray(bl.random.uniform(key, n, dtype=getattr(bl, dtype), open=open))
+    made = np.asarray((bl.random.uniform_open if open else bl.random.uniform)(key, n, dtype=getattr(bl, dtype)))
     same(made, reference.uniform(words(key), n, dtype, open))
     assert np.all((made > 0 if open else made >= 0) & (made < 1))
 
@@ -181,7 +181,7 @@ def test_uniform(dtype: str, open: bool, n: int) -> None:
 @pytest.mark.parametrize("n", SIZES)
 def test_bernoulli(p: float, n: int) -> None:
     key = bl.random.key(5)
-    made = bl.random.bernoulli(key, n, p=p)
+    made = bl.random.bernoulli(key, p, n)
     assert made.dtype == bl.bool
     same(made, reference.bernoulli(words(key), n, p))
     if p in (0, 1):
@@ -194,8 +194,8 @@ def test_bernoulli_compares_without_rounding_to_float32() -> None:
     drawn = reference.bits32(words(key), 100)
     for i in (0, 17, 99):
         fraction = int(drawn[i]) / 2**32
-        assert not np.asarray(bl.random.bernoulli(key, 100, p=fraction))[i]
-        assert np.asarray(bl.random.bernoulli(key, 100, p=fraction + 2.0**-33))[i]
+        assert not np.asarray(bl.random.bernoulli(key, fraction, 100))[i]
+        assert np.asarray(bl.random.bernoulli(key, fraction + 2.0**-33, 100))[i]
 
 
 INTEGERS: dict[str, tuple[int, int, str]] = {
@@ -227,11 +227,11 @@ def test_integers(name: str) -> None:
     n = 1003
     expected = reference.integers(words(key), [low] * n, [high] * n)
     assert all(low <= value < high for value in expected)
-    same(bl.random.integers(key, n, low, high, dtype=getattr(bl, dtype)), np.array(expected, dtype))
+    same(bl.random.integers(key, low, high, n, dtype=getattr(bl, dtype)), np.array(expected, dtype))
 
 
 def test_integers_are_int64_by_default() -> None:
-    assert bl.random.integers(bl.random.key(1), 3, 0, 10).dtype == bl.int64
+    assert bl.random.integers(bl.random.key(1), 0, 10, 3).dtype == bl.int64
 
 
 def test_integers_with_bounds_of_each_element() -> None:
@@ -240,13 +240,13 @@ def test_integers_with_bounds_of_each_element() -> None:
     high = np.array([1, 10, 2**31 + 1, 2**32, 2**32 + 2, 2**62])
     lows, highs = (np.broadcast_to(bound, (4, 6)) for bound in (low, high))
     expected = reference.integers(words(key), lows.ravel().tolist(), highs.ravel().tolist())
-    made = bl.random.integers(key, (4, 6), bl.asarray(low), bl.asarray(high))
+    made = bl.random.integers(key, bl.asarray(low), bl.asarray(high), (4, 6))
     same(made, np.array(expected).reshape(4, 6))
     expected = reference.integers(words(key), [-3] * 24, highs.ravel().tolist())
-    same(bl.random.integers(key, (4, 6), -3, bl.asarray(high)), np.array(expected).reshape(4, 6))
+    same(bl.random.integers(key, -3, bl.asarray(high), (4, 6)), np.array(expected).reshape(4, 6))
     # Each member of a batch of keys has the same bounds.
     keys = bl.random.split(key, 3)
-    made = bl.random.integers(keys, 6, 0, bl.asarray(high))
+    made = bl.random.integers(keys, 0, bl.asarray(high), 6)
     for member in range(3):
         same(made[member], np.array(reference.integers(words(keys)[member], [0] * 6, high.tolist())))
 
@@ -254,7 +254,7 @@ def test_integers_with_bounds_of_each_element() -> None:
 @pytest.mark.parametrize("bounds", [(5, 5), (5, 4), (0, -(2**62)), (0, 0)])
 def test_an_empty_range_is_refused(bounds: tuple[int, int]) -> None:
     with pytest.raises(FAILURES):
-        bl.random.integers(bl.random.key(1), 3, *bounds)
+        bl.random.integers(bl.random.key(1), *bounds, 3)
 
 
 # Draws that are elementary functions of the bits.
@@ -307,11 +307,11 @@ def test_lognormal(sigma: float, dtype: str) -> None:
     key, n = bl.random.key(77), 20_001
     top, p, _ = reference.element_fractions(words(key), n, dtype)
     exponent = sigma * reference.normal(top, p)
-    made = bl.random.lognormal(key, n, sigma=sigma, dtype=getattr(bl, dtype))
+    made = bl.random.lognormal(key, sigma, n, dtype=getattr(bl, dtype))
     # The exponential function turns an absolute error of its argument into a relative one.
     close(made, np.exp(exponent), dtype, scale=1 + np.abs(exponent))
     if sigma == 1:
-        same(bl.random.lognormal(key, n, dtype=getattr(bl, dtype)), made)
+        same(bl.random.lognormal(key, 1.0, n, dtype=getattr(bl, dtype)), made)
 
 
 #: Seeds and elements whose 32 bits are as near to the ends of a range as float32 can tell: found by a search.
@@ -335,7 +335,7 @@ def test_bits_at_the_ends_of_their_range(name: str) -> None:
         close(made[i], expected[i], "float32", epsilons)
     exponential = np.asarray(bl.random.exponential(key, 4097, dtype=bl.float32))
     assert not np.signbit(exponential).any()
-    opened = np.asarray(bl.random.uniform(key, 4097, dtype=bl.float32, open=True))
+    opened = np.asarray(bl.random.uniform_open(key, 4097, dtype=bl.float32))
     assert 0 < opened[i] < 1
     assert np.asarray(bl.random.uniform(key, 4097, dtype=bl.float32))[i] < 1
 
@@ -349,19 +349,19 @@ def test_gamma(a: float, dtype: str) -> None:
     key, n = bl.random.key(31), 5003
     with np.errstate(under="ignore"):
         expected = reference.gamma(words(key), np.full(n, a))
-    made = np.asarray(bl.random.gamma(key, n, a, dtype=getattr(bl, dtype)))
+    made = np.asarray(bl.random.gamma(key, a, n, dtype=getattr(bl, dtype)))
     assert made.dtype == dtype
     # A power has a relative error in proportion to the logarithm of its result. Subnormal results have fewer digits.
     rtol, atol = {"float32": 1e-6, "float64": 2e-12}[dtype], float(np.finfo(dtype).tiny)
     np.testing.assert_allclose(made, expected, rtol=rtol, atol=atol)
     if dtype == "float32":
-        rounded = np.asarray(bl.random.gamma(key, n, a)).astype(np.float32)
+        rounded = np.asarray(bl.random.gamma(key, a, n)).astype(np.float32)
         np.testing.assert_array_equal(made, rounded)
 
 
 def test_gamma_with_a_parameter_of_each_element() -> None:
     a = np.array([[0.0, -1.0, np.nan, np.inf, -np.inf], [0.25, 1.0, 3.0, 1e4, 0.0]])
-    made = np.asarray(bl.random.gamma(bl.random.key(8), (2, 5), bl.asarray(a)))
+    made = np.asarray(bl.random.gamma(bl.random.key(8), bl.asarray(a), (2, 5)))
     np.testing.assert_array_equal(made[0], [0, np.nan, np.nan, np.inf, np.nan])
     expected = reference.gamma(words(bl.random.key(8)), np.where(a > 0, np.minimum(a, 1e4), 1).ravel()).reshape(2, 5)
     np.testing.assert_allclose(made[1, :4], expected[1, :4], rtol=1e-12)
@@ -371,7 +371,7 @@ def test_gamma_with_a_parameter_of_each_element() -> None:
 @pytest.mark.parametrize("a, expected", [(0.0, 0.0), (-2.0, np.nan), (np.nan, np.nan), (np.inf, np.inf)])
 @pytest.mark.parametrize("dtype", TOLERANCE)
 def test_gamma_at_the_ends_of_its_parameter(a: float, expected: float, dtype: str) -> None:
-    made = np.asarray(bl.random.gamma(bl.random.key(8), 7, a, dtype=getattr(bl, dtype)))
+    made = np.asarray(bl.random.gamma(bl.random.key(8), a, 7, dtype=getattr(bl, dtype)))
     np.testing.assert_array_equal(made, np.full(7, expected, dtype))
 
 
@@ -468,7 +468,7 @@ WHOLE = {"poisson", "binomial", "geometric"}
 def test_distributions_with_parameters(case: tuple[str, tuple[Any, ...], str, tuple[Any, ...]]) -> None:
     stats = pytest.importorskip("scipy.stats")
     name, parameters, of_scipy, theirs = case
-    values = np.asarray(getattr(bl.random, name)(bl.random.key(4711), FEWER, *parameters))
+    values = np.asarray(getattr(bl.random, name)(bl.random.key(4711), *parameters, FEWER))
     assert values.dtype == (np.int64 if name in WHOLE else np.float64)
     assert np.isfinite(values).all()
     assert bins_p(values, getattr(stats, of_scipy)(*theirs)) > LEAST_P
@@ -488,7 +488,7 @@ def test_distributions_with_parameters(case: tuple[str, tuple[Any, ...], str, tu
 def test_distributions_with_parameters_in_float32(case: tuple[str, tuple[Any, ...], str]) -> None:
     stats = pytest.importorskip("scipy.stats")
     name, parameters, of_scipy = case
-    values = np.asarray(getattr(bl.random, name)(bl.random.key(4712), FEWER, *parameters, dtype=bl.float32))
+    values = np.asarray(getattr(bl.random, name)(bl.random.key(4712), *parameters, FEWER, dtype=bl.float32))
     assert values.dtype == np.float32 and np.isfinite(values).all()
     assert bins_p(values, getattr(stats, of_scipy)(*parameters)) > LEAST_P
 
@@ -497,8 +497,8 @@ def test_distributions_with_parameters_in_float32(case: tuple[str, tuple[Any, ..
 def test_counts_have_a_dtype(dtype: str) -> None:
     key = bl.random.key(13)
     for name, parameters in (("poisson", (30.0,)), ("binomial", (50, 0.3)), ("geometric", (0.2,))):
-        made = getattr(bl.random, name)(key, 1000, *parameters, dtype=getattr(bl, dtype))
-        same(made, np.asarray(getattr(bl.random, name)(key, 1000, *parameters)).astype(dtype))
+        made = getattr(bl.random, name)(key, *parameters, 1000, dtype=getattr(bl, dtype))
+        same(made, np.asarray(getattr(bl.random, name)(key, *parameters, 1000)).astype(dtype))
 
 
 def paired_p(left: np.ndarray, right: np.ndarray) -> float:
@@ -540,7 +540,7 @@ def test_counts_at_the_ends_of_their_parameters() -> None:
 
     def drawn(name: str, *parameters: Any) -> list[int]:
         """The distinct values of some elements."""
-        made = np.asarray(getattr(bl.random, name)(key, 50, *parameters))
+        made = np.asarray(getattr(bl.random, name)(key, *parameters, 50))
         assert made.dtype == np.int64
         return [int(value) for value in np.unique(made)]
 
@@ -560,16 +560,16 @@ def test_counts_at_the_ends_of_their_parameters() -> None:
 def test_counts_with_parameters_of_each_element() -> None:
     key = bl.random.key(22)
     lam = bl.asarray(np.array([0.0, -1.0, np.nan, 4.0, 500.0]))
-    made = np.asarray(bl.random.poisson(key, (3, 5), lam))
+    made = np.asarray(bl.random.poisson(key, lam, (3, 5)))
     assert made[:, :3].tolist() == [[0, -1, -1]] * 3 and (made[:, 3:] >= 0).all()
     n, p = np.array([5, 5, -5, 5, 2000]), np.array([0.0, 1.0, 0.5, np.nan, 0.5])
-    made = np.asarray(bl.random.binomial(key, (3, 5), bl.asarray(n), bl.asarray(p)))
+    made = np.asarray(bl.random.binomial(key, bl.asarray(n), bl.asarray(p), (3, 5)))
     assert made[:, :4].tolist() == [[0, 5, -1, -1]] * 3 and (abs(made[:, 4] - 1000) < 300).all()
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 def test_beta_stays_in_its_interval_where_both_gamma_variates_vanish(dtype: str) -> None:
-    made = np.asarray(bl.random.beta(bl.random.key(23), 20_000, 1e-3, 1e-3, dtype=getattr(bl, dtype)))
+    made = np.asarray(bl.random.beta(bl.random.key(23), 1e-3, 1e-3, 20_000, dtype=getattr(bl, dtype)))
     assert ((made >= 0) & (made <= 1)).all()
     # Six standard deviations of the number of values near 1; a value between the ends is rare.
     assert abs(np.count_nonzero(made > 0.5) - 10_000) < 6 * np.sqrt(5000)
@@ -578,21 +578,21 @@ def test_beta_stays_in_its_interval_where_both_gamma_variates_vanish(dtype: str)
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 def test_student_t_of_infinite_freedom_is_finite(dtype: str) -> None:
-    made = np.asarray(bl.random.student_t(bl.random.key(24), 10_000, np.inf, dtype=getattr(bl, dtype)))
+    made = np.asarray(bl.random.student_t(bl.random.key(24), np.inf, 10_000, dtype=getattr(bl, dtype)))
     assert np.isfinite(made).all() and abs(made.std() - 1) < 0.05 and np.abs(made).max() < 7
 
 
 #: A draw as a function of a key, a shape, and a parameter.
 PARAMETERS: dict[str, tuple[Callable[[Any, Any, Any], Any], list[float]]] = {
-    "bernoulli": (lambda key, shape, p: bl.random.bernoulli(key, shape, p), [0.1, 0.5, 1.0]),
-    "lognormal": (lambda key, shape, sigma: bl.random.lognormal(key, shape, sigma), [0.0, 0.5, 2.0]),
-    "gamma": (lambda key, shape, a: bl.random.gamma(key, shape, a), [0.1, 1.0, 30.0]),
-    "beta": (lambda key, shape, a: bl.random.beta(key, shape, a, 2.0), [0.1, 1.0, 30.0]),
-    "chisquare": (lambda key, shape, df: bl.random.chisquare(key, shape, df), [0.1, 2.0, 30.0]),
-    "student_t": (lambda key, shape, df: bl.random.student_t(key, shape, df), [0.5, 2.0, 30.0]),
-    "poisson": (lambda key, shape, lam: bl.random.poisson(key, shape, lam), [0.1, 8.0, 1e3]),
-    "binomial": (lambda key, shape, p: bl.random.binomial(key, shape, 100, p), [0.01, 0.3, 0.9]),
-    "geometric": (lambda key, shape, p: bl.random.geometric(key, shape, p), [0.01, 0.5, 1.0]),
+    "bernoulli": (lambda key, shape, p: bl.random.bernoulli(key, p, shape), [0.1, 0.5, 1.0]),
+    "lognormal": (lambda key, shape, sigma: bl.random.lognormal(key, sigma, shape), [0.0, 0.5, 2.0]),
+    "gamma": (lambda key, shape, a: bl.random.gamma(key, a, shape), [0.1, 1.0, 30.0]),
+    "beta": (lambda key, shape, a: bl.random.beta(key, a, 2.0, shape), [0.1, 1.0, 30.0]),
+    "chisquare": (lambda key, shape, df: bl.random.chisquare(key, df, shape), [0.1, 2.0, 30.0]),
+    "student_t": (lambda key, shape, df: bl.random.student_t(key, df, shape), [0.5, 2.0, 30.0]),
+    "poisson": (lambda key, shape, lam: bl.random.poisson(key, lam, shape), [0.1, 8.0, 1e3]),
+    "binomial": (lambda key, shape, p: bl.random.binomial(key, 100, p, shape), [0.01, 0.3, 0.9]),
+    "geometric": (lambda key, shape, p: bl.random.geometric(key, p, shape), [0.01, 0.5, 1.0]),
 }
 
 
@@ -701,7 +701,7 @@ def test_draws_fuse_with_other_operations() -> None:
     same(bl.asarray(x) + bl.random.normal(key, 1001), x + normal)
     same(bl.jit(lambda key, x: x + bl.random.normal(key, 1001))(key, x), x + normal)
     same(bl.random.uniform(key, 1001) - bl.random.uniform(key, 1001), np.zeros(1001))
-    hits = bl.random.bernoulli(key, 1001, p=0.25)
+    hits = bl.random.bernoulli(key, 0.25, 1001)
     assert int(bl.sum(bl.where(hits, 1, 0))) == np.count_nonzero(np.asarray(hits))
     assert float(bl.max(bl.random.uniform(key, 1001))) == uniform.max()
 
@@ -750,7 +750,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_float16_is_refused_except_by_uniform(name: str) -> None:
     with pytest.raises(bl.Error):
-        getattr(bl.random, name)(bl.random.key(1), 3, *ARGUMENTS[name], dtype=bl.float16)
+        getattr(bl.random, name)(bl.random.key(1), *ARGUMENTS[name], 3, dtype=bl.float16)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "uint16", "float32", "bool"])
@@ -764,7 +764,7 @@ def test_default_dtypes() -> None:
     assert bl.random.uniform(key, 3).dtype == bl.float64
     for name, arguments in ARGUMENTS.items():
         expected = {"bits": bl.uint32}.get(name, bl.int64 if name in WHOLE | {"integers"} else bl.float64)
-        assert getattr(bl.random, name)(key, 3, *arguments).dtype == expected
+        assert getattr(bl.random, name)(key, *arguments, 3).dtype == expected
 
 
 # The generator with NumPy's methods.
@@ -782,22 +782,22 @@ METHODS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], Draw]] = {
     "integers": (
         lambda g: g.integers(-4, 10, SIZE),
         lambda g: g.integers(low=-4, high=10, size=SIZE),
-        lambda key, n: bl.random.integers(key, n, -4, 10),
+        lambda key, n: bl.random.integers(key, -4, 10, n),
     ),
     "integers from 0": (
         lambda g: g.integers(10, None, SIZE),
         lambda g: g.integers(10, size=SIZE),
-        lambda key, n: bl.random.integers(key, n, 0, 10),
+        lambda key, n: bl.random.integers(key, 0, 10, n),
     ),
     "integers and their end": (
         lambda g: g.integers(1, 6, SIZE, endpoint=True),
         lambda g: g.integers(low=1, high=6, size=SIZE, endpoint=True),
-        lambda key, n: bl.random.integers(key, n, 1, 7),
+        lambda key, n: bl.random.integers(key, 1, 7, n),
     ),
     "integers of int16": (
         lambda g: g.integers(1, 6, SIZE, bl.int16),
         lambda g: g.integers(1, 6, size=SIZE, dtype=bl.int16),
-        lambda key, n: bl.random.integers(key, n, 1, 6, dtype=bl.int16),
+        lambda key, n: bl.random.integers(key, 1, 6, n, dtype=bl.int16),
     ),
     "standard_normal": (
         lambda g: g.standard_normal(SIZE),
@@ -847,42 +847,42 @@ METHODS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], Draw]] = {
     "standard_gamma": (
         lambda g: g.standard_gamma(2.5, SIZE),
         lambda g: g.standard_gamma(shape=2.5, size=SIZE),
-        lambda key, n: bl.random.gamma(key, n, 2.5),
+        lambda key, n: bl.random.gamma(key, 2.5, n),
     ),
     "gamma": (
         lambda g: g.gamma(2.5, 4.0, SIZE),
         lambda g: g.gamma(shape=2.5, scale=4.0, size=SIZE),
-        lambda key, n: bl.random.gamma(key, n, 2.5) * 4,
+        lambda key, n: bl.random.gamma(key, 2.5, n) * 4,
     ),
     "beta": (
         lambda g: g.beta(2.0, 0.5, SIZE),
         lambda g: g.beta(a=2.0, b=0.5, size=SIZE),
-        lambda key, n: bl.random.beta(key, n, 2.0, 0.5),
+        lambda key, n: bl.random.beta(key, 2.0, 0.5, n),
     ),
     "chisquare": (
         lambda g: g.chisquare(3.0, SIZE),
         lambda g: g.chisquare(df=3.0, size=SIZE),
-        lambda key, n: bl.random.chisquare(key, n, 3.0),
+        lambda key, n: bl.random.chisquare(key, 3.0, n),
     ),
     "standard_t": (
         lambda g: g.standard_t(3.0, SIZE),
         lambda g: g.standard_t(df=3.0, size=SIZE),
-        lambda key, n: bl.random.student_t(key, n, 3.0),
+        lambda key, n: bl.random.student_t(key, 3.0, n),
     ),
     "poisson": (
         lambda g: g.poisson(40.0, SIZE),
         lambda g: g.poisson(lam=40.0, size=SIZE),
-        lambda key, n: bl.random.poisson(key, n, 40.0),
+        lambda key, n: bl.random.poisson(key, 40.0, n),
     ),
     "binomial": (
         lambda g: g.binomial(100, 0.4, SIZE),
         lambda g: g.binomial(n=100, p=0.4, size=SIZE),
-        lambda key, n: bl.random.binomial(key, n, 100, 0.4),
+        lambda key, n: bl.random.binomial(key, 100, 0.4, n),
     ),
     "geometric": (
         lambda g: g.geometric(0.05, SIZE),
         lambda g: g.geometric(p=0.05, size=SIZE),
-        lambda key, n: bl.random.geometric(key, n, 0.05),
+        lambda key, n: bl.random.geometric(key, 0.05, n),
     ),
 }
 
@@ -915,7 +915,7 @@ def test_the_generator_counts_its_calls() -> None:
     same(generator.standard_normal(4), bl.random.normal(bl.random.fold_in(key, 1), 4))
     # The number of a call is that of its method call, whenever the array is evaluated.
     third, fourth = generator.random(3), generator.integers(1000, size=3)
-    same(fourth, bl.random.integers(bl.random.fold_in(key, 3), 3, 0, 1000))
+    same(fourth, bl.random.integers(bl.random.fold_in(key, 3), 0, 1000, 3))
     same(third, bl.random.uniform(bl.random.fold_in(key, 2), 3))
     assert np.asarray(generator.random()).shape == ()
     same(generator.random((2, 2)), bl.random.uniform(bl.random.fold_in(key, 5), (2, 2)))
@@ -943,5 +943,5 @@ def test_the_generators_defaults_are_numpys() -> None:
     same(generator().laplace(size=4), bl.random.laplace(key, 4))
     same(generator().logistic(size=4), bl.random.logistic(key, 4))
     same(generator().gumbel(size=4), bl.random.gumbel(key, 4))
-    same(generator().lognormal(size=4), bl.random.lognormal(key, 4))
-    same(generator().gamma(2.0, size=4), bl.random.gamma(key, 4, 2.0))
+    same(generator().lognormal(size=4), bl.random.lognormal(key, 1.0, 4))
+    same(generator().gamma(2.0, size=4), bl.random.gamma(key, 2.0, 4))

@@ -68,6 +68,8 @@ __all__ = [
     "negative",
     "nextafter",
     "not_equal",
+    "philox_high",
+    "philox_low",
     "positive",
     "pow",
     "reciprocal",
@@ -609,6 +611,18 @@ def not_equal(x1: Array | Number, x2: Array | Number, /) -> Array:
     Array([ True, False], dtype=bool)
     """
     return apply("not_equal", x1, x2)
+
+
+def philox_high(key: Array | Number, upper: Array | Number, block: Array | Number, /) -> Array:
+    """Words 2 and 3, word 2 in the low half, of a block of Philox4x32-10: its key, the upper half of its counter, and
+    the lower half, which numbers blocks. Takes uint64, gives the dtype that they promote to."""
+    return apply("philox_high", key, upper, block)
+
+
+def philox_low(key: Array | Number, upper: Array | Number, block: Array | Number, /) -> Array:
+    """Words 0 and 1, word 0 in the low half, of a block of Philox4x32-10: its key, the upper half of its counter, and
+    the lower half, which numbers blocks. Takes uint64, gives the dtype that they promote to."""
+    return apply("philox_low", key, upper, block)
 
 
 def positive(x: Array, /) -> Array:
