@@ -275,6 +275,20 @@ static void reductions(void) {
     WANT(BL_LITERAL, bl_builder_reduce_with(b, BL_REDUCE_VAR, NAN, x, &one, 1, 0, &out), "NaN");
     WANT(BL_LITERAL, bl_builder_reduce_with(b, BL_REDUCE_VECTOR_NORM, NAN, x, &one, 1, 0, &out), "NaN");
     OK(bl_builder_reduce_with(b, BL_REDUCE_VECTOR_NORM, INFINITY, open, NULL, 0, 1, &out));
+    const size_t shape[] = {2, 3};
+    bl_value key;
+    OK(bl_builder_key(b, 7, &key));
+    WANT(BL_NULL, bl_builder_key(b, 7, NULL), "value is null");
+    WANT(BL_DTYPE, bl_builder_split(b, x, 2, &out), "the key is float32[");
+    WANT(BL_LIMIT, bl_builder_split(b, key, (size_t)1 << 40, &out), "more than 2^32 - 1");
+    WANT(BL_DTYPE, bl_builder_fold_in(b, key, x, &out), "not an integer");
+    WANT(BL_NAME, bl_builder_draw(b, "norma", key, NULL, 0, shape, 2, BL_DTYPE_FLOAT64, &out), "there is no draw `norma`");
+    WANT(BL_NULL, bl_builder_draw(b, NULL, key, NULL, 0, shape, 2, BL_DTYPE_FLOAT64, &out), "name of the draw is null");
+    WANT(BL_NULL, bl_builder_draw(b, "normal", key, NULL, 0, NULL, 2, BL_DTYPE_FLOAT64, &out), "extents is null");
+    WANT(BL_DTYPE, bl_builder_draw(b, "normal", key, NULL, 0, shape, 2, BL_DTYPE_FLOAT16, &out), "does not give float16");
+    WANT(BL_ARITY, bl_builder_draw(b, "gamma", key, NULL, 0, shape, 2, BL_DTYPE_FLOAT64, &out), "takes 1 parameters, not 0");
+    WANT(BL_SHAPE, bl_builder_draw(b, "gamma", key, &open, 1, shape, 2, BL_DTYPE_FLOAT64, &out), "the draw is [2,3]");
+    OK(bl_builder_draw(b, "normal", key, NULL, 0, shape, 2, BL_DTYPE_FLOAT64, &out));
     OK(bl_builder_release(b));
     WANT(BL_HANDLE, bl_builder_reduce(b, BL_REDUCE_SUM, x, NULL, 0, 0, &out), "was released");
 }

@@ -163,7 +163,7 @@ static void build(struct random *r) {
         ranges[i] = (bl_range){below(r, 3) ? axis(r) : BL_OPEN, below(r, 3) ? axis(r) : BL_OPEN, axis(r)};
     }
     const bl_options made = options(r), *given = below(r, 2) ? &made : NULL;
-    switch (below(r, 29)) {
+    switch (below(r, 33)) {
     case 0: MAKE(bl_builder, BUILDER, bl_builder_new(given, to)); break;
     case 1:
     case 2: MAKE(bl_value, VALUE, bl_builder_input(b, NAME(r), CODE(r, 12), below(r, 24) ? dims : NULL, count, to)); break;
@@ -218,6 +218,14 @@ static void build(struct random *r) {
             for (size_t i = 0; i < count; i++) keep(r, VALUE, last[i].id);
             for (size_t i = 0; i < outputs; i++) keep(r, VALUE, made[i].id);
         }
+        break;
+    }
+    case 28: MAKE(bl_value, VALUE, bl_builder_key(b, next(r), to)); break;
+    case 29: MAKE(bl_value, VALUE, bl_builder_split(b, v, shape[0], to)); break;
+    case 30: MAKE(bl_value, VALUE, bl_builder_fold_in(b, v, values[1], to)); break;
+    case 31: {
+        static const char *const draws[] = {"bits", "normal", "gamma", "integers", "poisson", "choice"};
+        MAKE(bl_value, VALUE, bl_builder_draw(b, below(r, 24) ? ONE_OF(r, draws) : NULL, v, several, below(r, 3), below(r, 24) ? shape : NULL, count, CODE(r, 12), to));
         break;
     }
     default: MAKE(bl_value, VALUE, bl_builder_vecdot(b, v, values[1], axis(r), to)); break;

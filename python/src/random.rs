@@ -12,8 +12,8 @@ use crate::handle::{Handle, operand};
 
 /// The handle of the key of a seed.
 #[pyfunction]
-pub fn random_key(seed: u64) -> Handle {
-    Handle::evaluated_to(random::key(seed), false)
+pub fn random_key(seed: u64) -> PyResult<Handle> {
+    Ok(Handle::evaluated_to(random::key(seed).eval().or_raise()?, false))
 }
 
 /// The handle of `n` keys made of a key.

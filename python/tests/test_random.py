@@ -735,7 +735,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "logistic": (),
     "gumbel": (),
     "cauchy": (),
-    "lognormal": (),
+    "lognormal": (1.0,),
     "integers": (0, 5),
     "gamma": (2.0,),
     "beta": (2.0, 3.0),

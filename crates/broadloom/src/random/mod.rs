@@ -35,7 +35,8 @@ use broadloom_core::{DType, Error, ErrorKind, Result};
 use crate::array::Array;
 use crate::expr;
 use crate::operand::IntoArray;
-use stream::{CHILDREN, Stream, choose, float};
+use crate::operators::located;
+use stream::{CHILDREN, Stream, choose, float, word};
 
 /// The key of a seed: its low and its high word, and two zeros.
 ///
@@ -46,7 +47,13 @@ use stream::{CHILDREN, Stream, choose, float};
 /// # Ok::<(), broadloom::Error>(())
 /// ```
 pub fn key<'a>(seed: u64) -> Array<'a> {
-    Array::from_vec(vec![seed as u32, (seed >> 32) as u32, 0, 0])
+    // An expression without memory, so that a kernel may contain it.
+    let words = || -> Result<Array<'a>> {
+        let number = expr::numbers(4)?;
+        let high = choose(&number.equal(1), word((seed >> 32) as u32), word(0_u32))?;
+        choose(&number.equal(0), word(seed as u32), high)
+    };
+    located(words())
 }
 
 /// Makes `n` independent keys, along a new axis before that of the words. Key j is the same however many are made.

@@ -21,7 +21,7 @@ pub(super) fn repeated<'a>(
 ) -> Result<Vec<Array<'a>>> {
     // The first attempt is outside of the loop, so that elements that accept it, which most do, cost no iteration.
     let (rejected, values) = attempt(&stream.number)?;
-    let mut state = vec![rejected, word(0)];
+    let mut state = vec![rejected, word(0_u64)];
     state.extend(values);
     let condition = |state: &[Array<'a>]| Ok(state[0].clone());
     let body = |state: &[Array<'a>]| {
@@ -53,7 +53,7 @@ pub(super) fn integers<'a>(
             let high = stream.parameter(NAME, "high", high, dtype)?;
             let count = high.astype(DType::UInt64) - low.astype(DType::UInt64);
             // An empty range becomes one of a single integer.
-            let count = choose(&low.less(&high), count, word(1))?;
+            let count = choose(&low.less(&high), count, word(1_u64))?;
             (low, Count { of_32_bits: dtype.size() <= 4, words: count })
         }
     };
@@ -104,7 +104,7 @@ fn counted<'a>(low: Number, high: Number, dtype: DType) -> Result<(Array<'a>, Co
 /// A uniform number below a count of at most 2³², from word 0 of the blocks.
 fn offset_32<'a>(stream: &Stream<'a>, count: &Array<'a>) -> Result<Array<'a>> {
     const LOW: u64 = u32::MAX as u64;
-    let biased = word(1 << 32).try_subtract(count)?.try_remainder(count)?;
+    let biased = word(1_u64 << 32).try_subtract(count)?.try_remainder(count)?;
     let attempt = |block: &Array<'a>| {
         let product = stream.low(block)?.bitwise_and(LOW) * count;
         Ok((product.bitwise_and(LOW).less(&biased), vec![product]))
@@ -115,7 +115,7 @@ fn offset_32<'a>(stream: &Stream<'a>, count: &Array<'a>) -> Result<Array<'a>> {
 
 /// A uniform number below a count, where 0 stands for 2⁶⁴, from words 0 and 1 of the blocks.
 fn offset_64<'a>(stream: &Stream<'a>, count: &Array<'a>) -> Result<Array<'a>> {
-    let biased = word(0).try_subtract(count)?.try_remainder(count)?;
+    let biased = word(0_u64).try_subtract(count)?.try_remainder(count)?;
     let attempt = |block: &Array<'a>| {
         let bits = stream.low(block)?;
         let upper = choose(&count.equal(0), &bits, upper_product(&bits, count))?;

@@ -1,6 +1,7 @@
 //! The words of a key's stream, as expressions.
 
 use broadloom_core::{DType, Error, ErrorKind, Op, Result, Scalar};
+use broadloom_math::Elem;
 use smallvec::smallvec;
 
 use crate::array::Array;
@@ -134,7 +135,7 @@ pub(super) fn float<'a>(x: f64) -> Array<'a> {
     expr::constant(Scalar::of(x))
 }
 
-/// A 0-d array of uint64.
-pub(super) fn word<'a>(x: u64) -> Array<'a> {
+/// A 0-d array of an unsigned integer.
+pub(super) fn word<'a>(x: impl Elem) -> Array<'a> {
     expr::constant(Scalar::of(x))
 }
