@@ -8,8 +8,8 @@ use crate::canonical::LANES;
 use crate::kernel::{Code, Definition, Kernel, KernelLoop, KernelOutput, Sink, ValueId};
 use crate::loop_plan::Access;
 use crate::tuning::code::{
-    CHEAP, LONG_CHAIN, MOST_UNROLLED, SHORT_BODY, SINGLE_PASS_ABOVE_COST, SINGLE_PASS_ABOVE_PRIMITIVES,
-    TABLE_ABOVE, TESTED_FOR_NAN,
+    CHEAP, LONG_CHAIN, MOST_OF_A_CHAIN, MOST_UNROLLED, SHORT_BODY, SINGLE_PASS_ABOVE_COST,
+    SINGLE_PASS_ABOVE_PRIMITIVES, TABLE_ABOVE, TESTED_FOR_NAN,
 };
 use crate::tuning::loops::{
     CARRIED_BY_FOUR, CARRIED_BY_TWO, FUNCTION, MOST_OF_LOOPS, PAUSE, SHORT_ITERATION, SLOW_PATH,
@@ -261,6 +261,7 @@ fn vectors(kernel: &Kernel, width: VectorWidth) -> u32 {
                 2
             }
         }
+        0..=MOST_OF_A_CHAIN if width > VectorWidth::W128 && 2 * kernel.latency() > kernel.cost() => 4,
         _ => 1,
     }
 }

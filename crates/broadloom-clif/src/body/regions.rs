@@ -45,6 +45,17 @@ impl Region {
         (!self.varies[other.index()]).then_some(other)
     }
 
+    /// The values of the condition that the rest of an iteration reads.
+    pub fn read_of_condition(&self) -> Vec<Var> {
+        let mut is_read = vec![false; self.body.len()];
+        for &var in &self.rest {
+            let node = self.body.node(var);
+            self.body.operands_of(node.code, node.args()).for_each(|arg| is_read[arg.index()] = true);
+        }
+        self.body.outputs()[1..].iter().for_each(|output| is_read[output.index()] = true);
+        self.condition.iter().copied().filter(|var| is_read[var.index()]).collect()
+    }
+
     /// The size in bytes of the lanes that count the iterations of each element, if its carried integers need them.
     pub fn count_lane(&self) -> Option<u32> {
         let wide = |(item, dtype): (usize, &DType)| self.tallies[item].is_some() && dtype.size() == 8;

@@ -48,6 +48,11 @@ fn arguments(region: &Region, left: Value, carried: &Carried) -> Vec<BlockArg> {
     arguments
 }
 
+/// The arguments for what a test passes to an iteration.
+fn passed_arguments(passed: &[Lanes]) -> impl Iterator<Item = BlockArg> {
+    passed.iter().flat_map(|lanes| lanes.vectors()).map(|&x| BlockArg::from(x))
+}
+
 fn first_vector(x: Lanes) -> Lanes {
     Lanes::new(x.width.into(), [x.vectors()[0]])
 }
@@ -107,7 +112,8 @@ impl Emitter<'_> {
         let initial = Carried { values, counts };
         match &region.lockstep {
             Some(lockstep) => self.in_lockstep(region, lockstep, initial, sources),
-            None => self.by_lanes(region, initial, sources),
+            None if region.is_nested() => self.by_lanes(region, initial, sources),
+            None => self.tested_at_end(region, initial, sources),
         }
     }
 
@@ -119,12 +125,21 @@ impl Emitter<'_> {
         sources: &Sources,
     ) -> Result<SmallVec<[Lanes; 4]>> {
         let counter = self.begin(region, sources);
-        let (head, left, now) = self.enter(region, &initial, &counter);
+        let (head, left, now, _) = self.enter(region, &initial, &counter, &[]);
         let outside = self.active;
         self.nodes(&region.condition, sources)?;
         let holds = self.holds(region, outside)?;
         self.active = Some(Active::new(holds));
         self.nodes(&region.rest, sources)?;
+        let next = self.advanced(region, &now)?;
+        let (left, holds) = self.count(region, &counter, left, holds, sources);
+        self.repeat(region, head, left, &next, holds);
+        self.leave(region, &counter, left, sources);
+        self.tallied(region, next)
+    }
+
+    /// What a loop carries after an iteration in which it carried `now`.
+    fn advanced(&mut self, region: &Region, now: &Carried) -> Result<Carried> {
         let mut next = now.clone();
         for (i, &dtype) in region.carried.iter().enumerate().filter(|(i, _)| !region.keeps(*i)) {
             let ty = self.vectors.layout.vector_of(dtype);
@@ -139,10 +154,59 @@ impl Emitter<'_> {
             let mask = v.cast_lanes(v.layout.integer_vector(width), mask);
             *counts = counts.zip(&mask, |x, m| v.ins().isub(x, m));
         }
+        Ok(next)
+    }
+
+    /// Emits a loop whose lanes end in different iterations, with the condition tested before the loop and at the end of each
+    /// iteration, so that n iterations are computed where n are performed; if there are none, one is computed in vain. What an
+    /// iteration reads of the condition's values is passed to it. Returns the carried values after the loop.
+    fn tested_at_end(
+        &mut self,
+        region: &Region,
+        initial: Carried,
+        sources: &Sources,
+    ) -> Result<SmallVec<[Lanes; 4]>> {
+        let outside = self.active;
+        self.nodes(&region.condition, sources)?;
+        let holds = self.holds(region, outside)?;
+        let shared = region.read_of_condition();
+        let passed = self.passed(&shared, holds)?;
+        let counter = self.begin(region, sources);
+        let (head, left, now, mut received) = self.enter(region, &initial, &counter, &passed);
+        let holds = received.pop().unwrap_or(holds);
+        self.forget(&region.condition);
+        for (var, lanes) in shared.iter().zip(received) {
+            self.scope.values[var.index()] = Some(lanes);
+        }
+        self.active = Some(Active::new(holds));
+        self.nodes(&region.rest, sources)?;
+        let next = self.advanced(region, &now)?;
         let (left, holds) = self.count(region, &counter, left, holds, sources);
-        self.repeat(region, head, left, &next, holds);
+
+        // Only lanes that have performed the iteration are tested again.
+        self.active = Some(Active::new(holds));
+        self.forget(&region.condition);
+        next.values.iter().enumerate().for_each(|(i, &lanes)| self.scope.values[i] = Some(lanes));
+        self.nodes(&region.condition, sources)?;
+        let holds = self.holds(region, self.active)?;
+        let passed = self.passed(&shared, holds)?;
+        let mut again = arguments(region, left, &next);
+        again.extend(passed_arguments(&passed));
+        let v = &mut self.vectors;
+        let (any, after) = (v.any(holds), v.builder.create_block());
+        v.ins().brif(any, head, &again, after, &[]);
+        v.builder.switch_to_block(after);
+        self.active = outside;
         self.leave(region, &counter, left, sources);
         self.tallied(region, next)
+    }
+
+    /// The values that a test passes to the iteration: those of `shared`, and the mask of the lanes in which the condition holds.
+    fn passed(&mut self, shared: &[Var], holds: Lanes) -> Result<SmallVec<[Lanes; 4]>> {
+        let mut passed =
+            shared.iter().map(|&var| self.value(var)).collect::<Result<SmallVec<[Lanes; 4]>>>()?;
+        passed.push(holds);
+        Ok(passed)
     }
 
     /// Emits a loop whose lanes end in the same iteration, so that no lane has to keep its values while others go on. The
@@ -159,7 +223,7 @@ impl Emitter<'_> {
         self.nodes(&region.condition, sources)?;
         let holds = self.holds(region, outside)?;
         let counter = self.begin(region, sources);
-        let (head, left, now) = self.enter(region, &initial, &counter);
+        let (head, left, now, _) = self.enter(region, &initial, &counter, &[]);
         let mut begins = Active::new(holds);
         self.active = Some(begins);
         self.forget(&region.condition);
@@ -220,31 +284,54 @@ impl Emitter<'_> {
         vars.iter().for_each(|var| self.scope.values[var.index()] = None);
     }
 
-    /// Begins the block of the iterations. Returns it with its parameters: the iterations until the next pause, and what
-    /// the loop carries.
-    fn enter(&mut self, region: &Region, initial: &Carried, counter: &Counter) -> (Block, Value, Carried) {
+    /// Begins the block of the iterations. Returns it with its parameters: the iterations until the next pause, what the loop
+    /// carries, and what is `passed` from the test of the condition.
+    fn enter(
+        &mut self,
+        region: &Region,
+        initial: &Carried,
+        counter: &Counter,
+        passed: &[Lanes],
+    ) -> (Block, Value, Carried, SmallVec<[Lanes; 4]>) {
         let v = &mut self.vectors;
         let head = v.builder.create_block();
         let left = v.builder.append_block_param(head, types::I64);
-        let first = arguments(region, counter.first, initial);
+        let mut first = arguments(region, counter.first, initial);
+        first.extend(passed_arguments(passed));
         let mut now = initial.clone();
-        let own = now.values.iter_mut().enumerate().filter(|(i, _)| !region.keeps(*i));
-        let own = own.map(|(i, lanes)| (lanes, region.is_uniform(i)));
-        for (lanes, is_uniform) in own.chain(now.counts.iter_mut().map(|x| (x, region.lockstep.is_some()))) {
+        self.receive(region, head, &mut now);
+        let v = &mut self.vectors;
+        let received = passed.iter().map(|lanes| {
             let ty = v.type_of(lanes.vectors()[0]);
-            let params = lanes.vectors().iter().enumerate().map(|(j, _)| j == 0 || !is_uniform);
-            let params: SmallVec<[Option<Value>; 8]> =
-                params.map(|is_own| is_own.then(|| v.builder.append_block_param(head, ty))).collect();
             let params: SmallVec<[Value; 8]> =
-                params.iter().filter_map(|&param| param.or(params[0])).collect();
-            *lanes = Lanes::new(lanes.width.into(), params);
-        }
+                lanes.vectors().iter().map(|_| v.builder.append_block_param(head, ty)).collect();
+            Lanes::new(lanes.width.into(), params)
+        });
+        let received = received.collect();
         v.ins().jump(head, &first);
         v.builder.switch_to_block(head);
         for (i, &lanes) in now.values.iter().enumerate() {
             self.scope.values[i] = Some(lanes);
         }
-        (head, left, now)
+        (head, left, now, received)
+    }
+
+    /// Makes what a loop carries parameters of a block, in the order of [`arguments`].
+    fn receive(&mut self, region: &Region, block: Block, carried: &mut Carried) {
+        let v = &mut self.vectors;
+        let own = carried.values.iter_mut().enumerate().filter(|(i, _)| !region.keeps(*i));
+        let own = own.map(|(i, lanes)| (lanes, region.is_uniform(i)));
+        for (lanes, is_uniform) in
+            own.chain(carried.counts.iter_mut().map(|x| (x, region.lockstep.is_some())))
+        {
+            let ty = v.type_of(lanes.vectors()[0]);
+            let params = lanes.vectors().iter().enumerate().map(|(j, _)| j == 0 || !is_uniform);
+            let params: SmallVec<[Option<Value>; 8]> =
+                params.map(|is_own| is_own.then(|| v.builder.append_block_param(block, ty))).collect();
+            let params: SmallVec<[Value; 8]> =
+                params.iter().filter_map(|&param| param.or(params[0])).collect();
+            *lanes = Lanes::new(lanes.width.into(), params);
+        }
     }
 
     /// Ends an iteration: branches back if any lane goes on.

@@ -1,6 +1,6 @@
 //! The distributions that take an element's bits again until they fit: attempt t of element i reads block i + 2⁴⁸·t.
 
-use broadloom_core::{DType, Error, ErrorKind, Literal, Result};
+use broadloom_core::{DType, Error, ErrorKind, Literal, Result, Scalar};
 
 use super::maps::{Tail, open_of_64_bits};
 use super::stream::{Stream, choose, float, word};
@@ -13,26 +13,20 @@ use crate::while_loop::try_while_loop;
 /// The number of attempts, of which the last is never needed for a rejection: shapes below 1 read its block.
 const ATTEMPTS: u64 = 1 << 15;
 
-/// Repeats `attempt` for each element with the next number until it is accepted. An attempt returns whether it is rejected, and its
-/// values.
-pub(super) fn repeated<'a>(
+/// Repeats `attempt` for each element with the next block until it is accepted. An attempt returns whether it is rejected, and a
+/// value of the dtype of `of`.
+fn repeated<'a>(
     stream: &Stream<'a>,
-    attempt: &dyn Fn(&Array<'a>) -> Result<(Array<'a>, Vec<Array<'a>>)>,
-) -> Result<Vec<Array<'a>>> {
-    // The first attempt is outside of the loop, so that elements that accept it, which most do, cost no iteration.
-    let (rejected, values) = attempt(&stream.number)?;
-    let mut state = vec![rejected, word(0_u64)];
-    state.extend(values);
+    of: Array<'a>,
+    attempt: &dyn Fn(&Array<'a>) -> Result<[Array<'a>; 2]>,
+) -> Result<Array<'a>> {
     let condition = |state: &[Array<'a>]| Ok(state[0].clone());
     let body = |state: &[Array<'a>]| {
-        let t = &state[1] + 1;
-        let (rejected, values) = attempt(&stream.attempt(&t))?;
-        let mut next = vec![rejected, t];
-        next.extend(values);
-        Ok(next)
+        let [rejected, value] = attempt(&stream.attempt(&state[1]))?;
+        Ok(vec![rejected, &state[1] + 1, value])
     };
-    let mut state = try_while_loop(&condition, &body, &state, Some(ATTEMPTS - 2))?;
-    Ok(state.split_off(2))
+    let state = [expr::constant(Scalar::of(true)), word(0_u64), of];
+    Ok(try_while_loop(&condition, &body, &state, Some(ATTEMPTS - 1))?.swap_remove(2))
 }
 
 /// Uniform integers from `low` up to, but not including, `high`, of a dtype of integers.
@@ -107,10 +101,9 @@ fn offset_32<'a>(stream: &Stream<'a>, count: &Array<'a>) -> Result<Array<'a>> {
     let biased = word(1_u64 << 32).try_subtract(count)?.try_remainder(count)?;
     let attempt = |block: &Array<'a>| {
         let product = stream.low(block)?.bitwise_and(LOW) * count;
-        Ok((product.bitwise_and(LOW).less(&biased), vec![product]))
+        Ok([product.bitwise_and(LOW).less(&biased), product])
     };
-    let [product] = <[Array<'a>; 1]>::try_from(repeated(stream, &attempt)?).map_err(|_| lost())?;
-    Ok(product.bitwise_right_shift(32))
+    Ok(repeated(stream, word(0_u64), &attempt)?.bitwise_right_shift(32))
 }
 
 /// A uniform number below a count, where 0 stands for 2⁶⁴, from words 0 and 1 of the blocks.
@@ -119,9 +112,9 @@ fn offset_64<'a>(stream: &Stream<'a>, count: &Array<'a>) -> Result<Array<'a>> {
     let attempt = |block: &Array<'a>| {
         let bits = stream.low(block)?;
         let upper = choose(&count.equal(0), &bits, upper_product(&bits, count))?;
-        Ok(((&bits * count).less(&biased), vec![upper]))
+        Ok([(&bits * count).less(&biased), upper])
     };
-    repeated(stream, &attempt)?.pop().ok_or_else(lost)
+    repeated(stream, word(0_u64), &attempt)
 }
 
 /// The upper 64 bits of the product of two uint64, from the four products of their halves.
@@ -153,9 +146,9 @@ pub(super) fn gamma<'a>(stream: &Stream<'a>, a: &Array<'a>, of_logarithm: bool) 
         let square = product(&x.square(), &float(0.5))?;
         let most = square + &d - product(&d, &v)? + product(&d, &v.log())?;
         // The logarithm of a negative v is NaN, and the comparison false.
-        Ok((u.log().less(most).logical_not(), vec![v]))
+        Ok([u.log().less(most).logical_not(), v])
     };
-    let v = repeated(stream, &attempt)?.pop().ok_or_else(lost)?;
+    let v = repeated(stream, float(0.0), &attempt)?;
     let last = stream.attempt(&word(ATTEMPTS - 1));
     let u = open_of_64_bits(&stream.low(&last)?);
     let (variate, infinite) = if of_logarithm {
@@ -240,9 +233,9 @@ fn ptrs<'a>(stream: &Stream<'a>, mean: &Array<'a>) -> Result<Array<'a>> {
         let height = (&v * &inverse_alpha / (&a / us.square() + &b)).log();
         let is_inside = us.greater_equal(0.07).logical_and(v.less_equal(&v_r));
         let is_below = k.greater_equal(0.0).logical_and(height.less_equal(bound));
-        Ok((is_inside.logical_or(is_below).logical_not(), vec![k]))
+        Ok([is_inside.logical_or(is_below).logical_not(), k])
     };
-    repeated(stream, &attempt)?.pop().ok_or_else(lost)
+    repeated(stream, float(0.0), &attempt)
 }
 
 /// An attempt of a transformed rejection: an integer under a hat, and what decides whether it is accepted.
@@ -314,9 +307,9 @@ fn btrs<'a>(stream: &Stream<'a>, n: &Array<'a>, p: &Array<'a>) -> Result<Array<'
         let height = (&v * &alpha / (&a / us.square() + &b)).log();
         let is_inside = us.greater_equal(0.07).logical_and(v.less_equal(&v_r));
         let is_accepted = is_possible.logical_and(is_inside.logical_or(height.less_equal(bound)));
-        Ok((is_accepted.logical_not(), vec![k]))
+        Ok([is_accepted.logical_not(), k])
     };
-    repeated(stream, &attempt)?.pop().ok_or_else(lost)
+    repeated(stream, float(0.0), &attempt)
 }
 
 /// log(k!) for k ≥ 0, with an absolute error of some 10⁻¹² for small k: Stirling's series of (k + 8)!, less the logarithm of the
