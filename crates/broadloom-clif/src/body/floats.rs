@@ -37,6 +37,12 @@ impl Body {
         self.replaces_nan(node).then_some(node.args[2])
     }
 
+    /// The node of a value that replaces NaNs, if nothing but the outputs reads it.
+    pub fn replaced_for_outputs(&self, x: Var) -> Option<&Node> {
+        let is_read = || self.nodes.iter().any(|node| node.live && node.args().contains(&x));
+        Some(self.node(x)).filter(|node| self.replaces_nan(node) && !is_read())
+    }
+
     /// The value of a state that a step passes to the next one: the output, or what it is before its NaNs are replaced.
     pub fn passed(&self, state: usize) -> Var {
         let output = self.outputs[state];

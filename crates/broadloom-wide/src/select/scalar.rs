@@ -39,8 +39,12 @@ impl Lower<'_> {
                     types::I32 => encodings::MOV32,
                     other => return refuse(format!("uextend of {other}")),
                 };
-                let (def, x) = (self.reg(result), self.reg(args[0]));
-                self.put(op, VectorLength::L128, def, &[VOperand::Reg(x)]);
+                let def = self.reg(result);
+                let x = match self.sunk(args[0]) {
+                    Some(load) => VOperand::Mem(self.load_address(load)),
+                    None => VOperand::Reg(self.reg(args[0])),
+                };
+                self.put(op, VectorLength::L128, def, &[x]);
                 return Ok(());
             }
             Opcode::VhighBits => return self.high_bits(result, args[0]),
