@@ -154,6 +154,7 @@ pub(super) fn accepted(op: Op, dtype: DType, operands: &[Operand<'_>], mode: Pro
         DType::Bool if of_bools(op).is_some() => {
             error.with_help(format!("write astype(x, int8), or {BY_NUMPY}"))
         }
+        _ if op.dtypes() == [DType::UInt64] => error.with_help("write astype(x, uint64)"),
         DType::Bool => error.with_help("write astype(x, int8), or the dtype that you mean"),
         _ if op.dtypes() == [DType::Bool] => error.with_help(format!("write astype(x, bool), or {BY_NUMPY}")),
         _ => error.with_help(format!(

@@ -60,6 +60,12 @@ impl Meaning for Words {
             GeneratorCall::Eye { rows, cols, k, dtype } => format!("eye({rows}, {cols}, {k}, {dtype})"),
             GeneratorCall::Full { shape, value, dtype } => format!("full({shape:?}, {value:?}, {dtype:?})"),
             GeneratorCall::Indices { axis } => format!("indices({}, {axis})", args[0]),
+            GeneratorCall::Key { seed } => format!("key({seed})"),
+            GeneratorCall::Split { n } => format!("split({}, {n})", args[0]),
+            GeneratorCall::FoldIn => format!("fold_in({})", args.join(", ")),
+            GeneratorCall::Draw { draw, shape, dtype } => {
+                format!("{draw}({}, {shape:?}, {dtype:?})", args.join(", "))
+            }
         };
         Ok(words)
     }
@@ -157,6 +163,13 @@ fn options_are_understood() {
             "zeros(3) + ones((1, 3), dtype=int8)",
             "add(full([3], Literal(Int(0)), Some(Float64)), full([1, 3], Literal(Int(1)), Some(Int8)))",
         ),
+        ("normal(key(7), [2, 3], dtype=float32)", "normal(key(7), [2, 3], Some(Float32))"),
+        ("gamma(k, a + 1, 4)", "gamma(k, add(a, 1), [4], None)"),
+        (
+            "bernoulli(fold_in(split(k)[0], i), 0.5, shape=(3,))",
+            "bernoulli(fold_in(Index of split(k, 2), i), 0.5, [3], None)",
+        ),
+        ("split(k, n=4)", "split(k, 4)"),
         ("indices(a + b, axis=-1) - indices(x)", "subtract(indices(add(a, b), -1), indices(x, 0))"),
     ] {
         let got = evaluated(text).unwrap_or_else(|error| panic!("{text}: {error}"));

@@ -65,7 +65,7 @@ fn result(signature: &ModelSignature, (dtype, kind): (DType, usize), mode: Promo
     let is_floating = signature.takes == [false, false, true];
     let name = signature.name;
     let operand = match () {
-        () if signature.takes[kind] => dtype,
+        () if signature.takes_dtype(dtype.name()) => dtype,
         () if mode == Promotion::Strict => return None,
         () if name.starts_with("logical") => return Some(DType::Bool),
         () if kind == 0 && OF_BOOLS.iter().any(|row| row.0 == name) => {

@@ -42,9 +42,9 @@ fn rows(dtype: DType, operands: usize) -> Vec<Vec<u64>> {
 /// Every op of the oracle that takes integers, with every integer dtype.
 fn cases() -> Vec<(Op, DType)> {
     // `where` only moves integers, and is left out.
-    let takes = |op: &Op| *op != Op::Where && ModelSignature::of(op.name()).is_some_and(|of| of.takes[1]);
-    let integers = || DType::ALL.iter().copied().filter(|dtype| dtype.is_integer());
-    Op::ALL.iter().copied().filter(takes).flat_map(|op| integers().map(move |dtype| (op, dtype))).collect()
+    let all = Op::ALL.iter().filter(|op| **op != Op::Where && ModelSignature::of(op.name()).is_some());
+    let of = |&op: &Op| op.dtypes().iter().filter(|dtype| dtype.is_integer()).map(move |&dtype| (op, dtype));
+    all.flat_map(of).collect()
 }
 
 fn right(op: Op, dtype: DType, row: &[u64]) -> Value {

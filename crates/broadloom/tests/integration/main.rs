@@ -16,6 +16,7 @@ mod contraction;
 mod creation;
 mod differential;
 mod display;
+mod draws;
 mod dtype_rules;
 mod ergonomics;
 mod errors;

@@ -284,7 +284,28 @@ fn generated() -> impl Iterator<Item = NamedExpressions> {
         ("arange float32", "arange(-0.5, 104857.8, 0.1, dtype=float32)"),
         ("arange float64", "arange(-0.5, 104857.8, 0.1)"),
     ];
-    texts.into_iter().map(|(name, text)| {
-        NamedExpressions::new(name.to_owned(), move |_| Ok(vec![text::expression(text, &[])?]))
+    texts
+        .map(|(name, text)| (name.to_owned(), text.to_owned()))
+        .into_iter()
+        .chain(draws())
+        .map(|(name, text)| NamedExpressions::new(name, move |_| Ok(vec![text::expression(&text, &[])?])))
+}
+
+/// A text for each draw and each of its dtypes.
+fn draws() -> impl Iterator<Item = (String, String)> {
+    Draw::ALL.iter().flat_map(|&draw| {
+        let parameters = match draw {
+            Draw::Integers => "3, 103, ",
+            Draw::Bernoulli | Draw::Geometric => "0.3, ",
+            Draw::Beta => "0.7, 2.5, ",
+            Draw::Binomial => "100, where(indices(zeros(30011)) % 2 == 0, 0.05, 0.6), ",
+            Draw::Poisson => "where(indices(zeros(30011)) % 2 == 0, 4, 40.5), ",
+            _ if draw.operands() == 1 => "2.5, ",
+            _ => "",
+        };
+        draw.gives().dtypes().iter().map(move |dtype| {
+            let option = if *dtype == DType::Bool { String::new() } else { format!(", dtype={dtype}") };
+            (format!("{draw} {dtype}"), format!("{draw}(key(20111115), {parameters}[30011]{option})"))
+        })
     })
 }

@@ -1,0 +1,186 @@
+//! Random draws: the bits of the definition, on every executor, vector width and number of threads, and through every view.
+
+use broadloom::prelude::*;
+use broadloom::{Draw, DrawCall, DrawnDTypes, ErrorKind, Executor, Kernel, Options, random};
+
+use broadloom_testkit::{Runner, elements};
+
+/// Philox4x32-10 of a block, from the paper's definition.
+fn philox(key: [u32; 4], block: u64) -> [u32; 4] {
+    let mut words = [block as u32, (block >> 32) as u32, key[2], key[3]];
+    for round in 0..10_u32 {
+        let keys = [(key[0], 0x9E37_79B9_u32), (key[1], 0xBB67_AE85)]
+            .map(|(word, step)| word.wrapping_add(step.wrapping_mul(round)));
+        let products = [(words[0], 0xD251_1F53_u64), (words[2], 0xCD9E_8D57)]
+            .map(|(word, factor)| u64::from(word) * factor);
+        let [high, low] = [32, 0].map(|shift| products.map(|product| (product >> shift) as u32));
+        words = [high[1] ^ words[1] ^ keys[0], low[1], high[0] ^ words[3] ^ keys[1], low[0]];
+    }
+    words
+}
+
+fn word(key: [u32; 4], i: usize) -> u32 {
+    philox(key, i as u64 / 4)[i % 4]
+}
+
+/// The parameters of a draw, some of which differ from element to element.
+fn parameters(draw: Draw, n: usize) -> Vec<Array<'static>> {
+    let by_turns = |x: f64, y: f64| {
+        Array::from_vec((0..n).map(|i| if i % 3 == 0 { x } else { y }).collect::<Vec<f64>>())
+    };
+    match draw {
+        Draw::Integers => vec![Array::scalar(-3), Array::scalar(97)],
+        Draw::Beta => vec![Array::scalar(0.4), by_turns(2.5, 0.1)],
+        Draw::Binomial => vec![Array::scalar(50), by_turns(0.02, 0.7)],
+        Draw::Poisson => vec![by_turns(3.0, 33.3)],
+        Draw::Bernoulli | Draw::Geometric => vec![by_turns(0.2, 0.9)],
+        _ if draw.operands() == 1 => vec![by_turns(0.5, 4.0)],
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn every_draw_has_the_same_bits_on_every_executor_width_and_thread() -> Result<()> {
+    let key = random::fold_in(&random::key(77), 5)?;
+    for &draw in Draw::ALL {
+        for &dtype in draw.gives().dtypes() {
+            for n in [0, 1, 3, 1025, 20_011] {
+                let call = DrawCall::new(draw, &[n], Some(dtype))?;
+                let x = random::draw(&call, &key, &parameters(draw, n))?;
+                assert_eq!((x.dtype(), x.shape()), (dtype, &[n][..]), "{draw}");
+                let mut first: Option<Vec<u64>> = None;
+                for runner in Runner::all().chain([Runner::AUTO]) {
+                    for threads in [1, 3] {
+                        let options = Options { threads: Some(threads), ..runner.options() };
+                        let bits = elements::bits(&x.eval_with(&options)?)?;
+                        assert_eq!(
+                            first.get_or_insert_with(|| bits.clone()),
+                            &bits,
+                            "{draw} {dtype} {n} {runner:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn bits_and_children_are_blocks_of_the_key() -> Result<()> {
+    let words = [3, 0x9000_0001, 0x8000_0007, 5];
+    let key = Array::from_vec(words.to_vec());
+    let n = 1003;
+    let short: Vec<u32> = (0..n).map(|i| word(words, i)).collect();
+    assert_eq!(random::bits(&key, &[n], DType::UInt32)?.to_vec::<u32>()?, short);
+    let long = |i: usize| u64::from(word(words, 2 * i)) | u64::from(word(words, 2 * i + 1)) << 32;
+    let wanted: Vec<u64> = (0..n).map(long).collect();
+    assert_eq!(random::bits(&key, &[n], DType::UInt64)?.to_vec::<u64>()?, wanted);
+    let children: Vec<u32> = (0..7).flat_map(|j| philox(words, (1 << 63) + j)).collect();
+    assert_eq!(random::split(&key, 7)?.to_vec::<u32>()?, children);
+    let folded: Vec<u32> = [0, 9, u64::from(u32::MAX)]
+        .into_iter()
+        .flat_map(|d| philox(words, (1 << 63) + (1 << 32) + d))
+        .collect();
+    assert_eq!(random::fold_in(&key, Array::from([0, 9, -1]))?.to_vec::<u32>()?, folded);
+    // An array of keys draws what each key would.
+    let keys = random::split(&key, 3)?;
+    let of_all = random::normal(&keys, &[2, 5], DType::Float64)?;
+    assert_eq!(of_all.shape(), [3, 2, 5]);
+    for j in 0..3 {
+        let one = random::normal(&keys.index_axis(0, j)?, &[2, 5], DType::Float64)?;
+        assert_eq!(elements::bits(&of_all.index_axis(0, j)?.eval()?)?, elements::bits(&one.eval()?)?);
+    }
+    Ok(())
+}
+
+#[test]
+fn views_see_the_numbers_of_the_whole() -> Result<()> {
+    let x = random::gamma(&random::key(1), 1.5, &[30, 40, 7], DType::Float64)?;
+    let stored = x.eval()?;
+    type View = fn(&Array<'static>) -> Result<Array<'static>>;
+    let views: [View; 4] = [
+        |x| x.slice((3..20, .., 2)),
+        |x| x.permute_dims(&[2, 0, 1]),
+        |x| x.flip(1),
+        |x| x.reshape(&[-1, 8])?.slice((.., 1..)),
+    ];
+    for view in views {
+        assert_eq!(elements::bits(&view(&x)?.eval()?)?, elements::bits(&view(&stored)?.eval()?)?);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_kernel_takes_the_key_when_it_runs() -> Result<()> {
+    let text =
+        "key: uint32[4]; lam: float64[n]\nmean(poisson(fold_in(key, 3), 6, [1000]) / 1) + 0 * sum(lam)";
+    for executor in [Executor::Interp, Executor::Jit] {
+        let options = Options { executor, ..Options::default() };
+        let kernel = Kernel::parse(text, &options)?;
+        for seed in 0..3_u32 {
+            let key = [seed, 0, 0, 0];
+            let mut out = [0.0];
+            kernel.run(&[(&key).into(), (&[1.0, 2.0]).into()], [(&mut out).into()])?;
+            let child = random::fold_in(&random::key(seed.into()), 3)?;
+            let drawn = random::poisson(&child, 6, &[1000], DType::Int64)?.astype(DType::Float64);
+            assert_eq!(out[0], drawn.mean(())?.item::<f64>()?);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn contraction_changes_no_draw() -> Result<()> {
+    let contract = Options { contract: true, ..Options::default() };
+    for &draw in Draw::ALL.iter().filter(|draw| draw.gives() == DrawnDTypes::Reals) {
+        let call = DrawCall::new(draw, &[3001], None)?;
+        // What a user adds to a draw must not change it either.
+        let x = random::draw(&call, &random::key(3), &parameters(draw, 3001))?;
+        for x in [x.clone(), &x + 1.5] {
+            assert_eq!(elements::bits(&x.eval_with(&contract)?)?, elements::bits(&x.eval()?)?, "{draw}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_drawn_is_a_typed_error() {
+    let key = random::key(1);
+    let floats = Array::from([1.0, 2.0, 3.0, 4.0]);
+    let f64s = DType::Float64;
+    for (made, kind, words) in [
+        (
+            random::normal(&floats, &[2], f64s),
+            ErrorKind::DType,
+            "normal: the key is float64[4], not uint32[4]",
+        ),
+        (
+            random::normal(&key, &[1 << 24, 1 << 24], f64s),
+            ErrorKind::Limit,
+            "normal: [16777216,16777216] has 2^48 elements or more",
+        ),
+        (random::normal(&key, &[2], DType::Float16), ErrorKind::DType, "normal: does not give float16"),
+        (
+            random::gamma(&key, &floats, &[3], f64s),
+            ErrorKind::Shape,
+            "gamma: a is float64[4], the draw is [3]",
+        ),
+        (
+            random::integers(&key, 5, 5, &[3], DType::Int8),
+            ErrorKind::Literal,
+            "integers: no integer is between 5 and 5",
+        ),
+        (random::integers(&key, 0, 129, &[3], DType::Int8), ErrorKind::Literal, "128"),
+        (
+            random::integers(&key, 0.5, 3, &[3], DType::Int8),
+            ErrorKind::Literal,
+            "integers: the bound 0.5 is not an integer",
+        ),
+        (random::fold_in(&key, 0.5), ErrorKind::DType, "fold_in: the number is float64, not an integer"),
+    ] {
+        let error = made.unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(error.message().contains(words), "{error}");
+    }
+}
