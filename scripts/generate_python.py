@@ -259,7 +259,7 @@ def draws(table):
         operands = [x for x, word in words.items() if word["kind"] == "operand"]
         typed = [f"{x}: Array{'' if x == 'key' else ' | Number'}" for x in operands]
         typed.append("shape: int | Sequence[int]")
-        text = f"{row['doc']} Gives {row['gives']}."
+        text = f"{row['doc']} Gives {row['gives'].replace(', ', ' or ')}."
         if "dtype" in words:
             typed.append("dtype: DTypeLike | None = None")
             text = text.removesuffix(".") + f", by default {words['dtype']['default']}."

@@ -44,7 +44,7 @@ __all__ = [
 
 
 def bits(key: Array, shape: int | Sequence[int], dtype: DTypeLike | None = None) -> Array:
-    """Random bits. Gives uint32, uint64, by default uint32.
+    """Random bits. Gives uint32 or uint64, by default uint32.
 
     >>> bl.random.bits(bl.random.key(0), 4)
     Array([1713891541, 3781805453, 3159862348, 2600524760], dtype=uint32)
@@ -82,45 +82,45 @@ def bernoulli(key: Array, p: Array | Number, shape: int | Sequence[int]) -> Arra
 
 
 def normal(key: Array, shape: int | Sequence[int], dtype: DTypeLike | None = None) -> Array:
-    """The standard normal distribution: ndtri(p) if s, else -ndtri(p). Gives float32, float64, by default float64."""
+    """The standard normal distribution: ndtri(p) if s, else -ndtri(p). Gives float32 or float64, by default float64."""
     return drawn("normal", shape, dtype, key)
 
 
 def exponential(key: Array, shape: int | Sequence[int], dtype: DTypeLike | None = None) -> Array:
-    """The exponential distribution of mean 1: 0 - log(u). Gives float32, float64, by default float64."""
+    """The exponential distribution of mean 1: 0 - log(u). Gives float32 or float64, by default float64."""
     return drawn("exponential", shape, dtype, key)
 
 
 def laplace(key: Array, shape: int | Sequence[int], dtype: DTypeLike | None = None) -> Array:
-    """The Laplace distribution of scale 1: log(2p) if s, else 0 - log(2p). Gives float32, float64, by default float64.
-    """
+    """The Laplace distribution of scale 1: log(2p) if s, else 0 - log(2p). Gives float32 or float64, by default
+    float64."""
     return drawn("laplace", shape, dtype, key)
 
 
 def logistic(key: Array, shape: int | Sequence[int], dtype: DTypeLike | None = None) -> Array:
-    """The logistic distribution of scale 1: log(p) - log1p(-p) if s, else its negative. Gives float32, float64, by
+    """The logistic distribution of scale 1: log(p) - log1p(-p) if s, else its negative. Gives float32 or float64, by
     default float64."""
     return drawn("logistic", shape, dtype, key)
 
 
 def gumbel(key: Array, shape: int | Sequence[int], dtype: DTypeLike | None = None) -> Array:
-    """The Gumbel distribution: -log(E), with E = -log(p) if s, else -log1p(-p). Gives float32, float64, by default
+    """The Gumbel distribution: -log(E), with E = -log(p) if s, else -log1p(-p). Gives float32 or float64, by default
     float64."""
     return drawn("gumbel", shape, dtype, key)
 
 
 def cauchy(key: Array, shape: int | Sequence[int], dtype: DTypeLike | None = None) -> Array:
-    """The Cauchy distribution: -1/tan(πp) if s, else 1/tan(πp). Gives float32, float64, by default float64."""
+    """The Cauchy distribution: -1/tan(πp) if s, else 1/tan(πp). Gives float32 or float64, by default float64."""
     return drawn("cauchy", shape, dtype, key)
 
 
 def lognormal(key: Array, sigma: Array | Number, shape: int | Sequence[int], dtype: DTypeLike | None = None) -> Array:
-    """exp(sigma · x), x of the standard normal distribution. Gives float32, float64, by default float64."""
+    """exp(sigma · x), x of the standard normal distribution. Gives float32 or float64, by default float64."""
     return drawn("lognormal", shape, dtype, key, sigma)
 
 
 def gamma(key: Array, a: Array | Number, shape: int | Sequence[int], dtype: DTypeLike | None = None) -> Array:
-    """The gamma distribution of shape a and scale 1 (Marsaglia and Tsang, 2000). Gives float32, float64, by default
+    """The gamma distribution of shape a and scale 1 (Marsaglia and Tsang, 2000). Gives float32 or float64, by default
     float64."""
     return drawn("gamma", shape, dtype, key, a)
 
@@ -128,20 +128,20 @@ def gamma(key: Array, a: Array | Number, shape: int | Sequence[int], dtype: DTyp
 def beta(
     key: Array, a: Array | Number, b: Array | Number, shape: int | Sequence[int], dtype: DTypeLike | None = None
 ) -> Array:
-    """The beta distribution: x/(x + y), x and y of gamma distributions of shapes a and b. Gives float32, float64, by
+    """The beta distribution: x/(x + y), x and y of gamma distributions of shapes a and b. Gives float32 or float64, by
     default float64."""
     return drawn("beta", shape, dtype, key, a, b)
 
 
 def chisquare(key: Array, df: Array | Number, shape: int | Sequence[int], dtype: DTypeLike | None = None) -> Array:
-    """The χ² distribution of df degrees of freedom: 2x, x of a gamma distribution of shape df/2. Gives float32,
+    """The χ² distribution of df degrees of freedom: 2x, x of a gamma distribution of shape df/2. Gives float32 or
     float64, by default float64."""
     return drawn("chisquare", shape, dtype, key, df)
 
 
 def student_t(key: Array, df: Array | Number, shape: int | Sequence[int], dtype: DTypeLike | None = None) -> Array:
     """Student's t distribution of df degrees of freedom: a normal variate times sqrt(df/2 / x), x of a gamma
-    distribution of shape df/2. Gives float32, float64, by default float64."""
+    distribution of shape df/2. Gives float32 or float64, by default float64."""
     return drawn("student_t", shape, dtype, key, df)
 
 

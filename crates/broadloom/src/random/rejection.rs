@@ -317,7 +317,7 @@ fn btrs<'a>(stream: &Stream<'a>, n: &Array<'a>, p: &Array<'a>) -> Result<Array<'
 fn log_factorial<'a>(k: &Array<'a>) -> Result<Array<'a>> {
     let mut factors = k + 1.0;
     for i in 2..=8 {
-        factors = factors * (k + f64::from(i));
+        factors *= k + f64::from(i);
     }
     let x = k + 9.0;
     let square = x.square().reciprocal();

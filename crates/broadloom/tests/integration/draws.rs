@@ -29,7 +29,7 @@ fn parameters(draw: Draw, n: usize) -> Vec<Array<'static>> {
         Array::from_vec((0..n).map(|i| if i % 3 == 0 { x } else { y }).collect::<Vec<f64>>())
     };
     match draw {
-        Draw::Integers => vec![Array::scalar(-3), Array::scalar(97)],
+        Draw::Integers => vec![Array::scalar(3), Array::scalar(97)],
         Draw::Beta => vec![Array::scalar(0.4), by_turns(2.5, 0.1)],
         Draw::Binomial => vec![Array::scalar(50), by_turns(0.02, 0.7)],
         Draw::Poisson => vec![by_turns(3.0, 33.3)],

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
-use broadloom::{Accuracy, Array, DType, Op, text};
+use broadloom::{Accuracy, Array, DType, Draw, Op, text};
 use broadloom_core::graph::Semantics;
 use broadloom_testkit::reduction::{Function, Reduction};
 
