@@ -1,4 +1,29 @@
-//! The nearest float32 to √(x1² + x2²), exact ties included. docs/nearest.md contains the proof.
+//! The nearest float32 to √(x1² + x2²), exact ties included.
+//!
+//! # Proof
+//!
+//! Let x and y be float32, neither NaN nor infinite, v = √(x² + y²), and ○ the rounding of float64.
+//!
+//! 1. *x² and y² are exact in float64.* They have at most 48 bits, are 0 or at least 2^−298, and below 2^256.
+//! 2. *r = ○√○(x² + y²) is within 2^−51·r of v.* The sum is one fused operation on the exact y·y and x², which are positive: it
+//!    is off by a factor within 1 ± 2^−53, of which the root leaves 1 ± 2^−53.9; the root is rounded by another 1 ± 2^−53.
+//!    Nothing under- or overflows: a sum that is not 0 is from 2^−298 to 2^257.
+//! 3. *Outside of the slow path the result is the nearest.* The ends ○(r − 2^−51·r) and ○(r + 2^−51·r) differ from r by 2^−51·r
+//!    less at most 2^−53·r, which is more than |r − v|: v lies between them. Rounding to float32 keeps the order. Where both ends
+//!    round to one float32, v does too.
+//! 4. *The slow path compares v with the right middle.* A lane takes it only if a middle m of two adjacent float32 is within
+//!    2^−50.9·r of r, and takes as m the middle between the two float32 around r: the bits of r below float32's are replaced by
+//!    100…0. For a subnormal result the least normal number is added before and subtracted afterwards, both exactly, so that the
+//!    last place is 2^−149. Two middles are at least 2^−24·r apart, so m is the only one that can be between r and v.
+//! 5. *The comparison is exact.* m has at most 25 bits: m² has 50 and is exact. x² + y² is s + e exactly, by Knuth's sum of two
+//!    (s = ○(x² + y²)). s and m² differ by less than a factor 1 + 2^−49: s − m² is exact by Sterbenz's lemma. The sum of two
+//!    float64 (s − m²) + e, rounded, has the sign of the exact one, and is 0 only if that is: sums of float64 don't underflow to
+//!    0.
+//! 6. *So is the rounding.* v > m, v = m and v < m as x² + y² − m² is positive, 0 or negative. In the first and last case the
+//!    float64 next to m on that side is rounded to float32, which gives the float32 on that side of m; in the other m itself,
+//!    which is rounded to even. For m = 2^128 − 2^103, the middle between the greatest float32 and 2^128, that is an infinity, as
+//!    IEEE 754 has it.
+//! 7. An infinite operand gives infinity, also beside NaN, by selection; another NaN comes through the arithmetic as NaN.
 
 use crate::functions::compare::magnitude;
 use crate::functions::float64::Float64;
