@@ -855,6 +855,47 @@ bl_status bl_builder_vecdot(struct bl_builder handle,
                             ptrdiff_t axis,
                             struct bl_value *out);
 
+// Adds the key of a seed: its low word, its high word, and two zeros.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_key(struct bl_builder handle, uint64_t seed, struct bl_value *out);
+
+// Adds `n` independent keys made of a key, along a new axis before that of the words.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_split(struct bl_builder handle,
+                           struct bl_value key,
+                           size_t n,
+                           struct bl_value *out);
+
+// Adds a key made of a key and a number, or a key for each of an array of numbers, along a new last axis.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_fold_in(struct bl_builder handle,
+                             struct bl_value key,
+                             struct bl_value number,
+                             struct bl_value *out);
+
+// Adds a draw from a distribution, such as "normal" or "gamma"; docs/generated/ops.md lists them, with their dtypes. The `count`
+// `parameters` are the values on which the distribution depends, in the order of that list, and broadcast to the shape, which
+// has `rank` extents.
+//
+// # Safety
+// `name` is null or ends with a zero; `parameters` is null or valid for `count` reads, and `shape` for `rank`; `out` is null or
+// valid for a write.
+bl_status bl_builder_draw(struct bl_builder handle,
+                          const char *name,
+                          struct bl_value key,
+                          const struct bl_value *parameters,
+                          size_t count,
+                          const size_t *shape,
+                          size_t rank,
+                          bl_dtype dtype_code,
+                          struct bl_value *out);
+
 // Compiles a program in the text language (docs/language.md), with options or null for the defaults.
 //
 // `length` is the length of the text in bytes, or BL_NUL_TERMINATED. If the text is wrong, `bl_last_error_span` returns the

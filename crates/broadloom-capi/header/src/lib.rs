@@ -37,6 +37,7 @@ const SOURCES: &[&str] = &[
     "scans",
     "views",
     "reductions",
+    "random",
     "kernel",
     "memory",
     "call",
