@@ -342,6 +342,10 @@ pub mod loops {
     /// The maximum number of carried values of which two vectors are computed at once. Six take as long with one.
     pub const CARRIED_BY_TWO: usize = 5;
 
+    /// Loops whose iterations compute at least this many values beside the condition test it at the end of an iteration. Not
+    /// measured.
+    pub const LONG_ITERATION: usize = 32;
+
     /// Kernels of more vector instructions per element compute one vector at a time. A chain of eight `erfc` and `exp` still gains
     /// a tenth or more from two.
     pub const MOST_OF_LOOPS: u64 = 1024;

@@ -14,6 +14,7 @@
 
 use std::rc::Rc;
 
+use broadloom_ir::tuning::loops::LONG_ITERATION;
 use broadloom_ir::{DType, Result};
 use broadloom_math::record::Var;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -112,7 +113,9 @@ impl Emitter<'_> {
         let initial = Carried { values, counts };
         match &region.lockstep {
             Some(lockstep) => self.in_lockstep(region, lockstep, initial, sources),
-            None if region.is_nested() => self.by_lanes(region, initial, sources),
+            None if region.is_nested() || region.rest.len() < LONG_ITERATION => {
+                self.by_lanes(region, initial, sources)
+            }
             None => self.tested_at_end(region, initial, sources),
         }
     }
@@ -157,9 +160,10 @@ impl Emitter<'_> {
         Ok(next)
     }
 
-    /// Emits a loop whose lanes end in different iterations, with the condition tested before the loop and at the end of each
-    /// iteration, so that n iterations are computed where n are performed; if there are none, one is computed in vain. What an
-    /// iteration reads of the condition's values is passed to it. Returns the carried values after the loop.
+    /// Emits a loop of long iterations whose lanes end in different ones, with the condition tested before the loop and at the end
+    /// of each iteration. So n iterations are computed where n are performed, and not one more for the last test; only where there
+    /// are none, one is computed in vain. What an iteration reads of the condition's values, and the mask, is passed to it, which
+    /// costs some instructions. Returns the carried values after the loop.
     fn tested_at_end(
         &mut self,
         region: &Region,
@@ -174,6 +178,12 @@ impl Emitter<'_> {
         let counter = self.begin(region, sources);
         let (head, left, now, mut received) = self.enter(region, &initial, &counter, &passed);
         let holds = received.pop().unwrap_or(holds);
+        // A parameter of a block is any vector. A comparison makes it a mask again.
+        let v = &mut self.vectors;
+        let zero = v.constant_lanes(integer(holds.width.into()), 0);
+        let lanes = v.cast_lanes(v.layout.integer_vector(holds.width.into()), holds);
+        let holds =
+            lanes.zip(&zero, |x, zero| v.ins().icmp(IntCC::NotEqual, x, zero)).with_width(holds.width.into());
         self.forget(&region.condition);
         for (var, lanes) in shared.iter().zip(received) {
             self.scope.values[var.index()] = Some(lanes);

@@ -10,7 +10,7 @@ use crate::operand::IntoArray;
 
 /// The number of elements from which on the blocks of rejected attempts would be met again: an element's attempt t reads block
 /// i + 2⁴⁸·t.
-pub(super) const MAX_ELEMENTS: usize = 1 << 48;
+pub(super) const MAX_ELEMENTS: u64 = 1 << 48;
 
 /// The block from which on the children of keys are read.
 pub(super) const CHILDREN: u64 = 1 << 63;
@@ -40,7 +40,7 @@ impl<'a> Stream<'a> {
             return Err(Error::new(ErrorKind::DType, why).with_help(help));
         }
         let elements = shape.iter().try_fold(1_usize, |product, &n| product.checked_mul(n));
-        let elements = elements.filter(|&n| n < MAX_ELEMENTS).ok_or_else(|| {
+        let elements = elements.filter(|&n| (n as u64) < MAX_ELEMENTS).ok_or_else(|| {
             let extents: Vec<String> = shape.iter().map(usize::to_string).collect();
             let why = format!("{name}: [{}] has 2^48 elements or more", extents.join(","));
             Error::new(ErrorKind::Limit, why)
@@ -94,7 +94,7 @@ impl<'a> Stream<'a> {
 
     /// The block of each element's attempt number `t`, a 0-d or element-wise uint64.
     pub(super) fn attempt(&self, t: &Array<'a>) -> Array<'a> {
-        &self.number + t * MAX_ELEMENTS as u64
+        &self.number + t * MAX_ELEMENTS
     }
 
     /// A parameter of a distribution, converted to a dtype, for each element.
