@@ -23,6 +23,7 @@ from broadloom import _core
 from broadloom._array import Array
 from broadloom._generated import random as _generated
 from broadloom._generated.random import *
+from broadloom._operands import shape_of
 from broadloom._operators import handle_of, operand
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ def fold_in(key: Array, data: Array | int) -> Array:
     >>> bl.random.fold_in(bl.random.key(5), bl.asarray([1, 2, 3])).shape
     (3, 4)
     """
-    return Array._of(_core.random_fold_in(handle_of(key), operand(data)))
+    number = data % 2**32 if isinstance(data, int) else operand(data)
+    return Array._of(_core.random_fold_in(handle_of(key), number))
 
 
 class Generator:
@@ -92,8 +94,13 @@ class Generator:
 
     def _draw(self, name: str, size: Size, *parameters: Any, dtype: DTypeLike | None = None, of: Any = ()) -> Array:
         """A draw from the next key. `of` are the operands besides the parameters that have a part in the shape."""
+        shapes = [np.shape(x) for x in (*parameters, *of)]
         if size is None:
-            size = np.broadcast_shapes(*(np.shape(x) for x in (*parameters, *of)))
+            size = np.broadcast_shapes(*shapes)
+        else:
+            extents = shape_of(name, size)
+            if np.broadcast_shapes(extents, *shapes) != extents:
+                raise ValueError(f"{name}: the parameters do not broadcast to the size {extents}")
         options = {} if dtype is None else {"dtype": dtype}
         made: Array = getattr(_generated, name)(fold_in(self._root, next(self._calls)), *parameters, size, **options)
         return made
@@ -103,7 +110,7 @@ class Generator:
         return self._draw("uniform", size, dtype=dtype)
 
     def uniform(self, low: Array | Number = 0.0, high: Array | Number = 1.0, size: Size = None) -> Array:
-        """Uniform numbers in [low, high)."""
+        """Uniform numbers in [low, high), rounded, so that `high` may occur."""
         return low + (high - low) * self._draw("uniform", size, of=(low, high))
 
     def integers(
@@ -129,8 +136,7 @@ class Generator:
 
     def lognormal(self, mean: Array | Number = 0.0, sigma: Array | Number = 1.0, size: Size = None) -> Array:
         """The exponential of a normal variate of this mean and standard deviation."""
-        scale: Any = np.exp(mean)
-        made: Array = scale * self._draw("lognormal", size, sigma, of=(mean,))
+        made: Array = np.exp(mean + sigma * self._draw("normal", size, of=(mean, sigma)))
         return made
 
     def standard_exponential(self, size: Size = None, dtype: DTypeLike = np.float64) -> Array:

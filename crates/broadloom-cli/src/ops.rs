@@ -84,8 +84,8 @@ fn groups() -> [ListedGroup; 4] {
             heading: "Random numbers",
             words: "Element i is a function of the key and of i, and takes no memory; two draws of one key have the same bits. Each \
                     row has the map from bits: w is a word of 32 bits, b has the bits of the dtype (32, or 64 for float64), n is \
-                    their number, s is the top bit of b and r has the others, p = (r + ½)/2ⁿ and u = (b + ½)/2ⁿ, rounded to the \
-                    dtype. Arrays of keys draw for each key.",
+                    their number, s is the top bit of b and r has the others, p = (r + ½)/2ⁿ and u = (b + ½)/2ⁿ, where r and \
+                    b are rounded to the dtype, and then the sums. Arrays of keys draw for each key.",
             columns: &[],
             rows: of(language::BuiltIn::is_random),
         },

@@ -17,7 +17,8 @@ use crate::{DType, Error, ErrorKind, Result};
 /// - gives: a variant of [`DrawnDTypes`](crate::draws::DrawnDTypes)
 ///
 /// In the documentation, w is a word of 32 bits, b has the bits of the dtype (32, or 64 for float64), n is their number, s is the
-/// top bit of b and r has the others, p = (r + ½)/2ⁿ, which is at most ½, and u = (b + ½)/2ⁿ; p and u are rounded to the dtype.
+/// top bit of b and r has the others, p = (r + ½)/2ⁿ, which is at most ½, and u = (b + ½)/2ⁿ, where r and b are rounded to the
+/// dtype, and then the sums.
 #[macro_export]
 macro_rules! for_each_draw {
     ($callback:ident) => {

@@ -245,7 +245,8 @@ impl Sizes {
 /// instruction, and a CPU that looks some two hundred instructions ahead finds only a few independent instructions. If the
 /// computations for several vectors are interleaved, instruction by instruction, more instructions are independent. The
 /// thresholds were measured on the functions with AVX2 and AVX-512: four vectors are faster than two if the chain of dependent
-/// instructions is longer than [`LONG_CHAIN`]; for shorter chains, four vectors need too many registers. For 128 bits there is
+/// instructions is longer than [`LONG_CHAIN`]; for shorter chains, four vectors need too many registers. A body that is longer still is
+/// one vector, unless its latency is above half of its cost. For 128 bits there is
 /// one vector, since Cranelift's own back end would take too long to compile more.
 fn vectors(kernel: &Kernel, width: VectorWidth) -> u32 {
     if !kernel.loops.is_empty() {
@@ -261,7 +262,7 @@ fn vectors(kernel: &Kernel, width: VectorWidth) -> u32 {
                 2
             }
         }
-        0..=MOST_OF_A_CHAIN if width > VectorWidth::W128 && 2 * kernel.latency() > kernel.cost() => 4,
+        ..=MOST_OF_A_CHAIN if width > VectorWidth::W128 && 2 * kernel.latency() > kernel.cost() => 4,
         _ => 1,
     }
 }

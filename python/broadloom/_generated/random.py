@@ -3,8 +3,9 @@
 """Draws from distributions. `key` is a key of `broadloom.random`, or an array of keys along all axes but the last: the
 result then has a draw for each. Other arrays and numbers broadcast to the result. Each row has the map from bits: w is
 a word of 32 bits, b has the bits of the dtype (32, or 64 for float64), n is their number, s is the top bit of b and r
-has the others, p = (r + ½)/2ⁿ and u = (b + ½)/2ⁿ, rounded to the dtype. All functions raise TypeError for an array that
-is no key and for a dtype that the distribution does not have, and ValueError for shapes that do not broadcast.
+has the others, p = (r + ½)/2ⁿ and u = (b + ½)/2ⁿ, where r and b are rounded to the dtype, and then the sums. All
+functions raise TypeError for an array that is no key and for a dtype that the distribution does not have, and
+ValueError for shapes that do not broadcast.
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@
 //! the effects, of a scalar loop. If the condition depends on uniform values only, all lanes end together, and none is
 //! selected.
 //!
+//! Long iterations test the condition before the loop and at the end of each iteration instead.
+//!
 //! ```text
 //! before:  computes what no iteration changes, takes the iterations until the next pause
 //! loop:    tests the condition, computes the next values; counts down, and pauses at 0 in out-of-line code

@@ -99,9 +99,9 @@ pub(super) fn mapped<'a>(draw: Draw, stream: &Stream<'a>, dtype: DType) -> Resul
     })
 }
 
-/// The number of the first successful trial, int64.
+/// The number of the first successful trial, float64: −1 where the probability is invalid.
 pub(super) fn geometric<'a>(stream: &Stream<'a>, p: &Array<'a>) -> Result<Array<'a>> {
     let trials = (open(stream, DType::Float64)?.log() / (-p).log1p()).floor() + 1.0;
     let is_valid = p.greater_equal(0.0).logical_and(p.less_equal(1.0));
-    Ok(choose(&is_valid, trials, float(-1.0))?.astype(DType::Int64))
+    choose(&is_valid, trials, float(-1.0))
 }

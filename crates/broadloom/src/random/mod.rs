@@ -110,10 +110,13 @@ pub fn fold_in<'a>(key: &Array<'a>, number: impl IntoArray<'a>) -> Result<Array<
 /// the order of [`Draw::parameters`]. The result has the axes of `key` without the last, and then those of the shape.
 ///
 /// # Errors
-/// [`ErrorKind::Arity`] for a wrong number of parameters; [`ErrorKind::DType`] for an array that is no key; [`ErrorKind::Shape`] for
-/// parameters that do not broadcast to the shape; [`ErrorKind::Literal`] for an empty range of integers between numbers;
+/// [`ErrorKind::Arity`] for a wrong number of parameters; [`ErrorKind::DType`] for an array that is no key, bounds that are no
+/// integers, and a dtype that the distribution does not have; [`ErrorKind::Shape`] for parameters that do not broadcast to the shape,
+/// or whose extents are open; [`ErrorKind::Literal`] for an empty range of integers between numbers, and for bounds beyond the dtype;
 /// [`ErrorKind::Limit`] for 2⁴⁸ elements or more.
 pub fn draw<'a>(call: &DrawCall, key: &Array<'a>, parameters: &[Array<'a>]) -> Result<Array<'a>> {
+    // The fields of a call may have been set one by one.
+    let call = &DrawCall::new(call.draw, &call.shape, Some(call.dtype))?;
     let DrawCall { draw, dtype, .. } = *call;
     let name = draw.name();
     if parameters.len() != draw.operands() {
@@ -140,19 +143,19 @@ pub fn draw<'a>(call: &DrawCall, key: &Array<'a>, parameters: &[Array<'a>]) -> R
         Draw::Beta => {
             // The logarithms of both variates are far apart, or near each other, where the variates underflow.
             let logarithm = |at: usize| -> Result<Array<'a>> {
-                rejection::gamma(&Stream::new(name, &fold_in(key, at as u32)?, &call.shape)?, &of(at)?, true)
+                rejection::gamma(&Stream::new(name, &part(key, at as u64)?, &call.shape)?, &of(at)?, true)
             };
             ((logarithm(1)? - logarithm(0)?).exp() + 1.0).reciprocal()
         }
         Draw::ChiSquare => rejection::gamma(&stream, &(of(0)? * 0.5), false)? * 2.0,
         Draw::StudentT => {
-            let [first, second] = [0_u32, 1].map(|number| fold_in(key, number));
-            let normal =
-                maps::mapped(Draw::Normal, &Stream::new(name, &first?, &call.shape)?, DType::Float64)?;
+            let normal = Stream::new(name, &part(key, 0)?, &call.shape)?;
+            let normal = maps::mapped(Draw::Normal, &normal, DType::Float64)?;
             let half = of(0)? * 0.5;
-            let gamma = rejection::gamma(&Stream::new(name, &second?, &call.shape)?, &half, false)?;
-            let scale = choose(&half.equal(f64::INFINITY), float(1.0), (&half / gamma).sqrt())?;
-            normal * scale
+            // By logarithms, since the variate underflows where the result may be finite.
+            let gamma = rejection::gamma(&Stream::new(name, &part(key, 1)?, &call.shape)?, &half, true)?;
+            let scale = ((half.log() - gamma) * 0.5).exp();
+            normal * choose(&half.equal(f64::INFINITY), float(1.0), scale)?
         }
         Draw::Poisson => rejection::poisson(&stream, &of(0)?)?,
         Draw::Binomial => rejection::binomial(&stream, &of(0)?.floor(), &of(1)?)?,
@@ -160,6 +163,12 @@ pub fn draw<'a>(call: &DrawCall, key: &Array<'a>, parameters: &[Array<'a>]) -> R
         _ => maps::mapped(draw, &stream, dtype)?,
     };
     stream.filled(expr::uncontracted(&drawn.astype(dtype))?)
+}
+
+/// The key of one of the variates that a draw combines. Its block is beyond those of [`split`] and [`fold_in`].
+fn part<'a>(key: &Array<'a>, number: u64) -> Result<Array<'a>> {
+    let stream = Stream::new("part", key, &[4])?;
+    stream.words(&word(CHILDREN + (1 << 33) + number), &stream.number)
 }
 
 /// Generates a function from a row of the table of draws.

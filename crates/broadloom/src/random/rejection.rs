@@ -1,6 +1,6 @@
 //! The distributions that take an element's bits again until they fit: attempt t of element i reads block i + 2⁴⁸·t.
 
-use broadloom_core::{DType, Error, ErrorKind, Literal, Result, Scalar};
+use broadloom_core::{DType, Error, ErrorKind, Kind, Literal, Result, Scalar};
 
 use super::maps::{Tail, open_of_64_bits};
 use super::stream::{Stream, choose, float, word};
@@ -10,7 +10,7 @@ use crate::expr;
 use crate::weak::Number;
 use crate::while_loop::try_while_loop;
 
-/// The number of attempts, of which the last is never needed for a rejection: shapes below 1 read its block.
+/// The number of attempts. The last one is not used for rejection: its block has the uniform number of shapes below 1.
 const ATTEMPTS: u64 = 1 << 15;
 
 /// Repeats `attempt` for each element with the next block until it is accepted. An attempt returns whether it is rejected, and a
@@ -39,16 +39,16 @@ pub(super) fn integers<'a>(
     high: &Array<'a>,
     dtype: DType,
 ) -> Result<Array<'a>> {
-    const NAME: &str = "integers";
     let (low, count) = match (low.number(), high.number()) {
         (Some(low), Some(high)) => counted(low, high, dtype)?,
         _ => {
-            let low = stream.parameter(NAME, "low", low, dtype)?;
-            let high = stream.parameter(NAME, "high", high, dtype)?;
+            let [low, high] = [("low", low), ("high", high)].map(|(what, x)| bound(stream, what, x));
+            let (low, high) = (low?, high?);
+            let is_short = low.dtype().size() <= 4 && high.dtype() == low.dtype();
             let count = high.astype(DType::UInt64) - low.astype(DType::UInt64);
             // An empty range becomes one of a single integer.
-            let count = choose(&low.less(&high), count, word(1_u64))?;
-            (low, Count { of_32_bits: dtype.size() <= 4, words: count })
+            let words = choose(&is_less(&low, &high)?, count, word(1_u64))?;
+            (low, Count { of_32_bits: is_short, words })
         }
     };
     let offset = match count.of_32_bits {
@@ -56,11 +56,48 @@ pub(super) fn integers<'a>(
         false => {
             // The number of bits depends on the count, so that a draw of one count has the same bits whatever the dtype is.
             let is_short = count.words.try_subtract(1)?.less(1_u64 << 32);
-            let [short, long] = [offset_32(stream, &count.words)?, offset_64(stream, &count.words)?];
+            let of_short = choose(&is_short, &count.words, word(1_u64))?;
+            let [short, long] = [offset_32(stream, &of_short)?, offset_64(stream, &count.words)?];
             choose(&is_short, short, long)?
         }
     };
     Ok((low.astype(DType::UInt64) + offset).astype(dtype))
+}
+
+/// A bound of integers in its own dtype; a number becomes int64, or uint64 if that is too narrow.
+///
+/// Errors: a bound that is no integer, or whose shape does not broadcast to that of the draw.
+fn bound<'a>(stream: &Stream<'a>, what: &str, x: &Array<'a>) -> Result<Array<'a>> {
+    let x = match x.number() {
+        Some(number) => {
+            let literal = number.literal();
+            let fits = literal.to_dtype(DType::Int64).or_else(|_| literal.to_dtype(DType::UInt64));
+            match (literal, fits) {
+                (Literal::Int(_), Ok(value)) => expr::constant(value),
+                _ => {
+                    let why = format!("integers: the bound {literal} is not an integer of 64 bits");
+                    return Err(Error::new(ErrorKind::Literal, why));
+                }
+            }
+        }
+        None if x.dtype().is_integer() => x.clone(),
+        None => {
+            let why = format!("integers: {what} is {}{}, not integers", x.dtype(), x.all_dims());
+            return Err(Error::new(ErrorKind::DType, why));
+        }
+    };
+    stream.parameter("integers", what, &x, x.dtype())
+}
+
+/// Whether an integer is less than another, which may have the other signedness.
+fn is_less<'a>(x: &Array<'a>, y: &Array<'a>) -> Result<Array<'a>> {
+    let [x_is_negative, y_is_negative] = [x, y].map(|x| match x.dtype().kind() {
+        Kind::Signed => x.less(0),
+        _ => expr::constant(Scalar::of(false)),
+    });
+    // Of two integers of one sign, the order is that of their bits.
+    let by_bits = x.astype(DType::UInt64).less(y.astype(DType::UInt64));
+    choose(&x_is_negative.not_equal(&y_is_negative), x_is_negative, by_bits)
 }
 
 /// The number of integers of a range, where 0 stands for 2⁶⁴.
@@ -87,8 +124,11 @@ fn counted<'a>(low: Number, high: Number, dtype: DType) -> Result<(Array<'a>, Co
             format!("integers: no integer is between {low} and {high}"),
         ));
     }
-    for bound in [low, high - 1] {
-        Literal::Int(bound).to_dtype(dtype)?;
+    for (bound, last) in [(low, low), (high, high - 1)] {
+        Literal::Int(last).to_dtype(dtype).map_err(|_| {
+            let why = format!("integers: the bound {bound} is beyond {dtype}");
+            Error::new(ErrorKind::Literal, why)
+        })?;
     }
     let count = high - low;
     let words = word(count as u64);
@@ -108,10 +148,11 @@ fn offset_32<'a>(stream: &Stream<'a>, count: &Array<'a>) -> Result<Array<'a>> {
 
 /// A uniform number below a count, where 0 stands for 2⁶⁴, from words 0 and 1 of the blocks.
 fn offset_64<'a>(stream: &Stream<'a>, count: &Array<'a>) -> Result<Array<'a>> {
-    let biased = word(0_u64).try_subtract(count)?.try_remainder(count)?;
+    let is_full = count.equal(0);
+    let biased = word(0_u64).try_subtract(count)?.try_remainder(choose(&is_full, word(1_u64), count)?)?;
     let attempt = |block: &Array<'a>| {
         let bits = stream.low(block)?;
-        let upper = choose(&count.equal(0), &bits, upper_product(&bits, count))?;
+        let upper = choose(&is_full, &bits, upper_product(&bits, count))?;
         Ok([(&bits * count).less(&biased), upper])
     };
     repeated(stream, word(0_u64), &attempt)
@@ -162,7 +203,7 @@ pub(super) fn gamma<'a>(stream: &Stream<'a>, a: &Array<'a>, of_logarithm: bool) 
     choose(&is_valid, variate, other)
 }
 
-/// A variate of the Poisson distribution, int64: −1 where the mean is negative or NaN.
+/// A variate of the Poisson distribution, float64: −1 where the mean is negative or NaN.
 pub(super) fn poisson<'a>(stream: &Stream<'a>, mean: &Array<'a>) -> Result<Array<'a>> {
     let is_valid = mean.greater_equal(0.0);
     let is_small = mean.less(10.0);
@@ -177,7 +218,7 @@ pub(super) fn poisson<'a>(stream: &Stream<'a>, mean: &Array<'a>) -> Result<Array
     };
     let k = either(&is_small, mean, 10.0, &small, &large)?;
     let k = choose(&mean.equal(f64::INFINITY), mean, k)?;
-    Ok(choose(&is_valid, k, float(-1.0))?.astype(DType::Int64))
+    choose(&is_valid, k, float(-1.0))
 }
 
 /// The branch that is taken, if the number decides it; else both, each for the elements that take it.
@@ -207,12 +248,14 @@ fn inversion<'a>(
     next: &dyn Fn(&Array<'a>, &Array<'a>) -> Result<Array<'a>>,
 ) -> Result<Array<'a>> {
     let u = open_of_64_bits(&stream.low(&stream.number)?);
-    let condition = |state: &[Array<'a>]| Ok(state[2].less(&u));
+    // The rounded sum of all probabilities may stay below the number: it also ends where a term changes it no more.
+    let condition =
+        |state: &[Array<'a>]| Ok(state[2].less(&u).logical_and((&state[2] + &state[1]).not_equal(&state[2])));
     let body = |state: &[Array<'a>]| {
         let k = &state[0] + 1.0;
-        let term = next(&k, &state[1])?;
+        let term = expr::uncontracted(&next(&k, &state[1])?)?;
         let sum = &state[2] + &term;
-        Ok(vec![k, expr::uncontracted(&term)?, sum])
+        Ok(vec![k, term, sum])
     };
     let state = [float(0.0), first.clone(), first.clone()];
     Ok(try_while_loop(&condition, &body, &state, Some(MAX_TERMS))?.swap_remove(0))
@@ -262,9 +305,10 @@ impl<'a> Hat<'a> {
     }
 }
 
-/// A variate of the binomial distribution, int64: −1 where the number of trials or the probability is none.
+/// A variate of the binomial distribution, float64: −1 where the number of trials or the probability is invalid.
 pub(super) fn binomial<'a>(stream: &Stream<'a>, n: &Array<'a>, p: &Array<'a>) -> Result<Array<'a>> {
-    let is_valid = n.greater_equal(0.0).logical_and(p.greater_equal(0.0)).logical_and(p.less_equal(1.0));
+    let is_count = n.greater_equal(0.0).logical_and(n.less(f64::INFINITY));
+    let is_valid = is_count.logical_and(p.greater_equal(0.0)).logical_and(p.less_equal(1.0));
     // The less likely of both outcomes is counted.
     let is_swapped = p.greater(0.5);
     let q = choose(&is_valid, choose(&is_swapped, 1.0 - p, p)?, float(0.0))?;
@@ -283,7 +327,7 @@ pub(super) fn binomial<'a>(stream: &Stream<'a>, n: &Array<'a>, p: &Array<'a>) ->
     };
     let k = either(&is_small, &mean, 10.0, &small, &large)?.minimum(&n_valid);
     let k = choose(&is_swapped, &n_valid - &k, &k)?;
-    Ok(choose(&is_valid, k, float(-1.0))?.astype(DType::Int64))
+    choose(&is_valid, k, float(-1.0))
 }
 
 /// A variate of the binomial distribution where n·p is at least 10 and p at most ½, float64.

@@ -8,8 +8,7 @@ use crate::array::Array;
 use crate::expr;
 use crate::operand::IntoArray;
 
-/// The number of elements from which on the blocks of rejected attempts would be met again: an element's attempt t reads block
-/// i + 2⁴⁸·t.
+/// The number of elements from which on attempts of two elements would read one block: attempt t of element i reads i + 2⁴⁸·t.
 pub(super) const MAX_ELEMENTS: u64 = 1 << 48;
 
 /// The block from which on the children of keys are read.
@@ -85,7 +84,7 @@ impl<'a> Stream<'a> {
         self.words(&self.number.bitwise_right_shift(2), &self.number)
     }
 
-    /// The words of blocks with these numbers, of which only the lower two bits are used, as uint32.
+    /// Words of blocks, as uint32. The lower two bits of `word` select one of the four.
     pub(super) fn words(&self, block: &Array<'a>, word: &Array<'a>) -> Result<Array<'a>> {
         let half = choose(&word.bitwise_and(2).equal(0), self.low(block)?, self.high(block)?)?;
         let upper = half.bitwise_right_shift(32);
@@ -101,8 +100,8 @@ impl<'a> Stream<'a> {
     ///
     /// Errors: a shape that does not broadcast to that of the draw.
     pub(super) fn parameter(&self, name: &str, what: &str, x: &Array<'a>, dtype: DType) -> Result<Array<'a>> {
-        let x = x.astype(dtype);
-        if x.rank() > 0 && x.broadcast_to(&self.shape).is_err() {
+        let is_open = x.dims().is_some();
+        if is_open || x.rank() > 0 && x.broadcast_to(&self.shape).is_err() {
             let extents: Vec<String> = self.shape.iter().map(usize::to_string).collect();
             let why = format!(
                 "{name}: {what} is {}{}, the draw is [{}]",
@@ -112,7 +111,7 @@ impl<'a> Stream<'a> {
             );
             return Err(Error::new(ErrorKind::Shape, why));
         }
-        Ok(x)
+        Ok(x.astype(dtype))
     }
 
     /// An array broadcast to the shape of the draw, which an expression of 0-d arrays may lack.

@@ -1,7 +1,7 @@
 //! Random draws: the bits of the definition, on every executor, vector width and number of threads, and through every view.
 
 use broadloom::prelude::*;
-use broadloom::{Draw, DrawCall, DrawnDTypes, ErrorKind, Executor, Kernel, Options, random};
+use broadloom::{Dim, Draw, DrawCall, ErrorKind, Executor, IntDivision, Kernel, Literal, Options, random};
 
 use broadloom_testkit::{Runner, elements};
 
@@ -133,14 +133,62 @@ fn a_kernel_takes_the_key_when_it_runs() -> Result<()> {
 #[test]
 fn contraction_changes_no_draw() -> Result<()> {
     let contract = Options { contract: true, ..Options::default() };
-    for &draw in Draw::ALL.iter().filter(|draw| draw.gives() == DrawnDTypes::Reals) {
+    for &draw in Draw::ALL {
         let call = DrawCall::new(draw, &[3001], None)?;
         // What a user adds to a draw must not change it either.
         let x = random::draw(&call, &random::key(3), &parameters(draw, 3001))?;
-        for x in [x.clone(), &x + 1.5] {
+        let sum = if x.dtype() == DType::Bool { x.clone() } else { &x + 1 };
+        for x in [x, sum] {
             assert_eq!(elements::bits(&x.eval_with(&contract)?)?, elements::bits(&x.eval()?)?, "{draw}");
         }
     }
+    Ok(())
+}
+
+#[test]
+fn ranges_between_arrays_are_those_between_numbers() -> Result<()> {
+    let key = random::key(9);
+    let n = 5000;
+    for (low, high, dtype) in [
+        (0_i64, 1 << 40, DType::Int64),
+        (-5, 5, DType::Int64),
+        (i64::MIN, i64::MAX, DType::Int64),
+        (0, 256, DType::UInt8),
+        (-128, 128, DType::Int8),
+        (3, 4, DType::UInt64),
+    ] {
+        let wanted = random::integers(&key, Array::scalar(low), Array::scalar(high), &[n], dtype)?;
+        let [lows, highs] = [low, high].map(|x| Array::from_vec(vec![x; n]));
+        let wanted = elements::bits(&wanted.eval()?)?;
+        assert_eq!(elements::bits(&random::integers(&key, &lows, &highs, &[n], dtype)?.eval()?)?, wanted);
+        assert_eq!(elements::bits(&random::integers(&key, &lows, high, &[n], dtype)?.eval()?)?, wanted);
+    }
+    // All integers of 64 bits, also where a division by zero is an error.
+    let options = Options { int_division: IntDivision::Error, ..Options::default() };
+    let whole = random::integers(&key, 0, Array::scalar(Literal::Int(1 << 64)), &[n], DType::UInt64)?;
+    let words: Vec<u64> = whole.eval_with(&options)?.to_vec()?;
+    assert!(words.iter().any(|x| *x > 1 << 63) && words.iter().any(|x| *x < 1 << 62));
+    // Signed and unsigned bounds, and a range that is empty for some elements.
+    let lows = Array::from([-3_i8, 4, 7]);
+    let highs = Array::from([u64::MAX, 5, 7]);
+    let drawn: Vec<u64> = random::integers(&key, &lows, &highs, &[3], DType::UInt64)?.to_vec()?;
+    assert_eq!(drawn[1..], [4, 7]);
+    Ok(())
+}
+
+#[test]
+fn counts_saturate_and_invalid_parameters_are_marked() -> Result<()> {
+    let key = random::key(4);
+    let counts = |x: Result<Array<'static>>| x?.to_vec::<i8>();
+    assert_eq!(counts(random::poisson(&key, 3000, &[3], DType::Int8))?, [127; 3]);
+    assert_eq!(counts(random::poisson(&key, -0.5, &[3], DType::Int8))?, [-1; 3]);
+    assert_eq!(counts(random::binomial(&key, f64::INFINITY, 0.5, &[2], DType::Int8))?, [-1; 2]);
+    assert_eq!(counts(random::geometric(&key, 0, &[2], DType::Int8))?, [127; 2]);
+    assert_eq!(counts(random::geometric(&key, f64::NAN, &[2], DType::Int8))?, [-1; 2]);
+    // Small degrees of freedom give large values, few of which are beyond float64.
+    let t = random::student_t(&key, 0.02, &[10_000], DType::Float64)?;
+    let infinite = t.isinf().astype(DType::Int64).sum(())?.item::<i64>()?;
+    assert!(infinite < 100, "{infinite}");
     Ok(())
 }
 
@@ -171,11 +219,33 @@ fn what_cannot_be_drawn_is_a_typed_error() {
             ErrorKind::Literal,
             "integers: no integer is between 5 and 5",
         ),
-        (random::integers(&key, 0, 129, &[3], DType::Int8), ErrorKind::Literal, "128"),
+        (random::integers(&key, 0, 129, &[3], DType::Int8), ErrorKind::Literal, "integers: the bound 129 is beyond int8"),
         (
             random::integers(&key, 0.5, 3, &[3], DType::Int8),
             ErrorKind::Literal,
             "integers: the bound 0.5 is not an integer",
+        ),
+        (
+            random::integers(&key, &floats, 9, &[4], DType::Int64),
+            ErrorKind::DType,
+            "integers: low is float64[4], not integers",
+        ),
+        (
+            Array::input("p", f64s, &[Dim::Rest]).and_then(|p| random::bernoulli(&key, p, &[3])),
+            ErrorKind::Shape,
+            "bernoulli: p is float64[...], the draw is [3]",
+        ),
+        (
+            random::draw(
+                &DrawCall {
+                    dtype: DType::Bool,
+                    ..DrawCall::new(Draw::Uniform, &[2], None).expect("a dtype")
+                },
+                &key,
+                &[],
+            ),
+            ErrorKind::DType,
+            "uniform: does not give bool",
         ),
         (random::fold_in(&key, 0.5), ErrorKind::DType, "fold_in: the number is float64, not an integer"),
     ] {
