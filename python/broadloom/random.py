@@ -136,7 +136,9 @@ class Generator:
 
     def lognormal(self, mean: Array | Number = 0.0, sigma: Array | Number = 1.0, size: Size = None) -> Array:
         """The exponential of a normal variate of this mean and standard deviation."""
-        made: Array = np.exp(mean + sigma * self._draw("normal", size, of=(mean, sigma)))
+        # The sum is exponentiated, since the exponentials of its parts overflow earlier.
+        exp: Any = np.exp
+        made: Array = exp(mean + sigma * self._draw("normal", size, of=(mean, sigma)))
         return made
 
     def standard_exponential(self, size: Size = None, dtype: DTypeLike = np.float64) -> Array:

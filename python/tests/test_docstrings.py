@@ -16,7 +16,12 @@ MODULES = [
     *(module.name for module in pkgutil.walk_packages(bl.__path__, "broadloom.") if module.name != "broadloom._core"),
 ]
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [*sorted((DOCS / "python").glob("*.md")), DOCS / "loops.md", DOCS / "random.md", Path(__file__).parents[1] / "README.md"]
+PAGES = [
+    *sorted((DOCS / "python").glob("*.md")),
+    DOCS / "loops.md",
+    DOCS / "random.md",
+    Path(__file__).parents[1] / "README.md",
+]
 #: The packages that the examples of a module or package need in addition.
 NEEDS = {"broadloom.dask": "dask.array", "broadloom.onnx": "onnx", "broadloom.arrow": "pyarrow"}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -219,7 +219,11 @@ fn what_cannot_be_drawn_is_a_typed_error() {
             ErrorKind::Literal,
             "integers: no integer is between 5 and 5",
         ),
-        (random::integers(&key, 0, 129, &[3], DType::Int8), ErrorKind::Literal, "integers: the bound 129 is beyond int8"),
+        (
+            random::integers(&key, 0, 129, &[3], DType::Int8),
+            ErrorKind::Literal,
+            "integers: the bound 129 is beyond int8",
+        ),
         (
             random::integers(&key, 0.5, 3, &[3], DType::Int8),
             ErrorKind::Literal,
