@@ -192,7 +192,9 @@ impl Bound<'_> {
             }
             GeneratorName::Split => GeneratorCall::Split { n: self.integer("n")?.unwrap_or(2) },
             GeneratorName::FoldIn => GeneratorCall::FoldIn,
-            GeneratorName::Draw(draw) => GeneratorCall::Draw { draw, shape, dtype },
+            GeneratorName::Draw(draw) => {
+                GeneratorCall::Draw { draw, shape, dtype: dtype.unwrap_or(draw.gives().dtypes()[0]) }
+            }
         })
     }
 

@@ -79,8 +79,8 @@ pub enum GeneratorCall {
         draw: Draw,
         /// The extents for each key.
         shape: SmallVec<[isize; 4]>,
-        /// The dtype of the elements; `None` for that of the distribution.
-        dtype: Option<DType>,
+        /// The dtype of the elements.
+        dtype: DType,
     },
 }
 

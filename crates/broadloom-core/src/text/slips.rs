@@ -89,7 +89,7 @@ const FUNCTIONS: &[Slip] = &[
     (&["arctanh", "artanh"], Is("atanh")),
     (&["radians", "deg2rad"], Write("`x * 0.017453292519943295`")),
     (&["degrees", "rad2deg"], Write("`x * 57.29577951308232`")),
-    (&["gamma", "tgamma", "lgamma", "gammaln", "erfinv", "beta", "j0", "j1", "i0", "zeta"], SPECIAL),
+    (&["tgamma", "lgamma", "gammaln", "j0", "j1", "i0", "zeta"], SPECIAL),
     (&["sinc"], Write("`where(x == 0, 1.0, sin(x) / x)`, with `pi * x` for x to have NumPy's")),
     // Formulas that have a name elsewhere.
     (&["sigmoid", "logistic", "expit"], Write("`1 / (1 + exp(-x))`")),
@@ -339,6 +339,11 @@ const ARITIES: &[(&str, usize, &str)] = &[
     ("atan", 2, "of two arguments it is `atan2(x1, x2)`"),
     ("round", 2, "it rounds to integers; for two digits, write `round(x * 100) / 100`"),
     ("where", 1, "it chooses by element: `where(condition, a, b)`"),
+    (
+        "gamma",
+        1,
+        "it draws random numbers: `gamma(key(1), 2.5, [10])`; the function Γ is not among the functions",
+    ),
     ("reshape", 3, "the shape is one list: `reshape(x, [2, 3])`"),
     ("permute_dims", 1, "the axes are one list: `permute_dims(x, [1, 0])`"),
     ("broadcast_to", 3, "the shape is one list: `broadcast_to(x, [2, 3])`"),

@@ -50,7 +50,7 @@ pub(super) fn generate<'a>(call: &GeneratorCall, args: &[Array<'a>]) -> Result<A
         GeneratorCall::Draw { draw, shape, dtype } => {
             let shape = shape.iter().map(|&n| extent(draw.name(), n)).collect::<Result<Vec<usize>>>()?;
             let (key, parameters) = args.split_first().ok_or_else(internal)?;
-            random::draw(&DrawCall::new(*draw, &shape, *dtype)?, key, parameters)
+            random::draw(&DrawCall::new(*draw, &shape, Some(*dtype))?, key, parameters)
         }
     }
 }
