@@ -45,15 +45,17 @@ impl Region {
         (!self.varies[other.index()]).then_some(other)
     }
 
-    /// The values of the condition that the rest of an iteration reads.
-    pub fn read_of_condition(&self) -> Vec<Var> {
-        let mut is_read = vec![false; self.body.len()];
-        for &var in &self.rest {
+    /// Whether an iteration reads no value from which the condition is computed, other than those that it carries, and contains no
+    /// loop.
+    pub fn has_condition_apart(&self) -> bool {
+        let reads = |var: Var| {
             let node = self.body.node(var);
-            self.body.operands_of(node.code, node.args()).for_each(|arg| is_read[arg.index()] = true);
-        }
-        self.body.outputs()[1..].iter().for_each(|output| is_read[output.index()] = true);
-        self.condition.iter().copied().filter(|var| is_read[var.index()]).collect()
+            self.body.operands_of(node.code, node.args()).any(|arg| self.condition.contains(&arg))
+        };
+        let outputs = &self.body.outputs()[1..];
+        !self.is_nested()
+            && !self.rest.iter().any(|&var| reads(var))
+            && !outputs.iter().any(|output| self.condition.contains(output))
     }
 
     /// The size in bytes of the lanes that count the iterations of each element, if its carried integers need them.

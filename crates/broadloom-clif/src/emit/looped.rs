@@ -6,7 +6,7 @@
 //! the effects, of a scalar loop. If the condition depends on uniform values only, all lanes end together, and none is
 //! selected.
 //!
-//! Long iterations test the condition before the loop and at the end of each iteration instead.
+//! If iterations are long, the condition is tested before the loop and at the end of each iteration instead.
 //!
 //! ```text
 //! before:  computes what no iteration changes, takes the iterations until the next pause
@@ -37,8 +37,9 @@ struct Carried {
     counts: Option<Lanes>,
 }
 
-/// The arguments of a branch to the head of a loop. A value whose lanes are equal is passed as one vector.
-fn arguments(region: &Region, left: Value, carried: &Carried) -> Vec<BlockArg> {
+/// The arguments of a branch to the head of a loop: what the loop carries, and the mask of the lanes that go on, if the condition is
+/// tested before the branch. A value whose lanes are equal is passed as one vector.
+fn arguments(region: &Region, left: Value, carried: &Carried, mask: Option<Lanes>) -> Vec<BlockArg> {
     let mut arguments = vec![BlockArg::from(left)];
     let mut pass = |lanes: &Lanes, is_uniform: bool| {
         let count = if is_uniform { 1 } else { lanes.vectors().len() };
@@ -48,12 +49,8 @@ fn arguments(region: &Region, left: Value, carried: &Carried) -> Vec<BlockArg> {
         pass(lanes, region.is_uniform(i));
     }
     carried.counts.iter().for_each(|counts| pass(counts, region.lockstep.is_some()));
+    mask.iter().for_each(|mask| pass(mask, false));
     arguments
-}
-
-/// The arguments for what a test passes to an iteration.
-fn passed_arguments(passed: &[Lanes]) -> impl Iterator<Item = BlockArg> {
-    passed.iter().flat_map(|lanes| lanes.vectors()).map(|&x| BlockArg::from(x))
 }
 
 fn first_vector(x: Lanes) -> Lanes {
@@ -115,10 +112,10 @@ impl Emitter<'_> {
         let initial = Carried { values, counts };
         match &region.lockstep {
             Some(lockstep) => self.in_lockstep(region, lockstep, initial, sources),
-            None if region.is_nested() || region.rest.len() < LONG_ITERATION => {
-                self.by_lanes(region, initial, sources)
+            None if region.rest.len() >= LONG_ITERATION && region.has_condition_apart() => {
+                self.tested_at_end(region, initial, sources)
             }
-            None => self.tested_at_end(region, initial, sources),
+            None => self.by_lanes(region, initial, sources),
         }
     }
 
@@ -130,7 +127,7 @@ impl Emitter<'_> {
         sources: &Sources,
     ) -> Result<SmallVec<[Lanes; 4]>> {
         let counter = self.begin(region, sources);
-        let (head, left, now, _) = self.enter(region, &initial, &counter, &[]);
+        let (head, left, now, _) = self.enter(region, &initial, &counter, None);
         let outside = self.active;
         self.nodes(&region.condition, sources)?;
         let holds = self.holds(region, outside)?;
@@ -138,7 +135,7 @@ impl Emitter<'_> {
         self.nodes(&region.rest, sources)?;
         let next = self.advanced(region, &now)?;
         let (left, holds) = self.count(region, &counter, left, holds, sources);
-        self.repeat(region, head, left, &next, holds);
+        self.repeat(region, head, left, &next, holds, None);
         self.leave(region, &counter, left, sources);
         self.tallied(region, next)
     }
@@ -164,8 +161,8 @@ impl Emitter<'_> {
 
     /// Emits a loop of long iterations whose lanes end in different ones, with the condition tested before the loop and at the end
     /// of each iteration. So n iterations are computed where n are performed, and not one more for the last test; only where there
-    /// are none, one is computed in vain. What an iteration reads of the condition's values, and the mask, is passed to it, which
-    /// costs some instructions. Returns the carried values after the loop.
+    /// are none, one is computed whose values no lane takes. The mask goes from the test to the iteration, which reads nothing else
+    /// of the condition. Returns the carried values after the loop.
     fn tested_at_end(
         &mut self,
         region: &Region,
@@ -175,21 +172,9 @@ impl Emitter<'_> {
         let outside = self.active;
         self.nodes(&region.condition, sources)?;
         let holds = self.holds(region, outside)?;
-        let shared = region.read_of_condition();
-        let passed = self.passed(&shared, holds)?;
         let counter = self.begin(region, sources);
-        let (head, left, now, mut received) = self.enter(region, &initial, &counter, &passed);
-        let holds = received.pop().unwrap_or(holds);
-        // A parameter of a block is any vector. A comparison makes it a mask again.
-        let v = &mut self.vectors;
-        let zero = v.constant_lanes(integer(holds.width.into()), 0);
-        let lanes = v.cast_lanes(v.layout.integer_vector(holds.width.into()), holds);
-        let holds =
-            lanes.zip(&zero, |x, zero| v.ins().icmp(IntCC::NotEqual, x, zero)).with_width(holds.width.into());
-        self.forget(&region.condition);
-        for (var, lanes) in shared.iter().zip(received) {
-            self.scope.values[var.index()] = Some(lanes);
-        }
+        let (head, left, now, mask) = self.enter(region, &initial, &counter, Some(holds));
+        let holds = mask.unwrap_or(holds);
         self.active = Some(Active::new(holds));
         self.nodes(&region.rest, sources)?;
         let next = self.advanced(region, &now)?;
@@ -197,28 +182,13 @@ impl Emitter<'_> {
 
         // Only lanes that have performed the iteration are tested again.
         self.active = Some(Active::new(holds));
-        self.forget(&region.condition);
         next.values.iter().enumerate().for_each(|(i, &lanes)| self.scope.values[i] = Some(lanes));
         self.nodes(&region.condition, sources)?;
         let holds = self.holds(region, self.active)?;
-        let passed = self.passed(&shared, holds)?;
-        let mut again = arguments(region, left, &next);
-        again.extend(passed_arguments(&passed));
-        let v = &mut self.vectors;
-        let (any, after) = (v.any(holds), v.builder.create_block());
-        v.ins().brif(any, head, &again, after, &[]);
-        v.builder.switch_to_block(after);
+        self.repeat(region, head, left, &next, holds, Some(holds));
         self.active = outside;
         self.leave(region, &counter, left, sources);
         self.tallied(region, next)
-    }
-
-    /// The values that a test passes to the iteration: those of `shared`, and the mask of the lanes in which the condition holds.
-    fn passed(&mut self, shared: &[Var], holds: Lanes) -> Result<SmallVec<[Lanes; 4]>> {
-        let mut passed =
-            shared.iter().map(|&var| self.value(var)).collect::<Result<SmallVec<[Lanes; 4]>>>()?;
-        passed.push(holds);
-        Ok(passed)
     }
 
     /// Emits a loop whose lanes end in the same iteration, so that no lane has to keep its values while others go on. The
@@ -235,7 +205,7 @@ impl Emitter<'_> {
         self.nodes(&region.condition, sources)?;
         let holds = self.holds(region, outside)?;
         let counter = self.begin(region, sources);
-        let (head, left, now, _) = self.enter(region, &initial, &counter, &[]);
+        let (head, left, now, _) = self.enter(region, &initial, &counter, None);
         let mut begins = Active::new(holds);
         self.active = Some(begins);
         self.forget(&region.condition);
@@ -265,7 +235,7 @@ impl Emitter<'_> {
         let holds = begins.of(&mut self.vectors, goes_on);
         let holds = if outside.is_none() { first_vector(holds) } else { holds };
         let (left, holds) = self.count(region, &counter, left, holds, sources);
-        self.repeat(region, head, left, &next, holds);
+        self.repeat(region, head, left, &next, holds, None);
         self.leave(region, &counter, left, sources);
         for late in &lockstep.late {
             self.scope.values[late.next.index()] = Some(next.values[late.item]);
@@ -297,61 +267,53 @@ impl Emitter<'_> {
     }
 
     /// Begins the block of the iterations. Returns it with its parameters: the iterations until the next pause, what the loop
-    /// carries, and what is `passed` from the test of the condition.
+    /// carries, and the mask of the lanes that perform the iteration, if it is passed.
     fn enter(
         &mut self,
         region: &Region,
         initial: &Carried,
         counter: &Counter,
-        passed: &[Lanes],
-    ) -> (Block, Value, Carried, SmallVec<[Lanes; 4]>) {
+        mut mask: Option<Lanes>,
+    ) -> (Block, Value, Carried, Option<Lanes>) {
         let v = &mut self.vectors;
         let head = v.builder.create_block();
         let left = v.builder.append_block_param(head, types::I64);
-        let mut first = arguments(region, counter.first, initial);
-        first.extend(passed_arguments(passed));
+        let first = arguments(region, counter.first, initial, mask);
         let mut now = initial.clone();
-        self.receive(region, head, &mut now);
-        let v = &mut self.vectors;
-        let received = passed.iter().map(|lanes| {
+        let own = now.values.iter_mut().enumerate().filter(|(i, _)| !region.keeps(*i));
+        let own = own.map(|(i, lanes)| (lanes, region.is_uniform(i)));
+        let counts = now.counts.iter_mut().map(|x| (x, region.lockstep.is_some()));
+        for (lanes, is_uniform) in own.chain(counts).chain(mask.iter_mut().map(|mask| (mask, false))) {
             let ty = v.type_of(lanes.vectors()[0]);
+            let params = lanes.vectors().iter().enumerate().map(|(j, _)| j == 0 || !is_uniform);
+            let params: SmallVec<[Option<Value>; 8]> =
+                params.map(|is_own| is_own.then(|| v.builder.append_block_param(head, ty))).collect();
             let params: SmallVec<[Value; 8]> =
-                lanes.vectors().iter().map(|_| v.builder.append_block_param(head, ty)).collect();
-            Lanes::new(lanes.width.into(), params)
-        });
-        let received = received.collect();
+                params.iter().filter_map(|&param| param.or(params[0])).collect();
+            *lanes = Lanes::new(lanes.width.into(), params);
+        }
         v.ins().jump(head, &first);
         v.builder.switch_to_block(head);
         for (i, &lanes) in now.values.iter().enumerate() {
             self.scope.values[i] = Some(lanes);
         }
-        (head, left, now, received)
+        (head, left, now, mask)
     }
 
-    /// Makes what a loop carries parameters of a block, in the order of [`arguments`].
-    fn receive(&mut self, region: &Region, block: Block, carried: &mut Carried) {
-        let v = &mut self.vectors;
-        let own = carried.values.iter_mut().enumerate().filter(|(i, _)| !region.keeps(*i));
-        let own = own.map(|(i, lanes)| (lanes, region.is_uniform(i)));
-        for (lanes, is_uniform) in
-            own.chain(carried.counts.iter_mut().map(|x| (x, region.lockstep.is_some())))
-        {
-            let ty = v.type_of(lanes.vectors()[0]);
-            let params = lanes.vectors().iter().enumerate().map(|(j, _)| j == 0 || !is_uniform);
-            let params: SmallVec<[Option<Value>; 8]> =
-                params.map(|is_own| is_own.then(|| v.builder.append_block_param(block, ty))).collect();
-            let params: SmallVec<[Value; 8]> =
-                params.iter().filter_map(|&param| param.or(params[0])).collect();
-            *lanes = Lanes::new(lanes.width.into(), params);
-        }
-    }
-
-    /// Ends an iteration: branches back if any lane goes on.
-    fn repeat(&mut self, region: &Region, head: Block, left: Value, next: &Carried, holds: Lanes) {
+    /// Ends an iteration: branches back if any lane goes on, with its mask if that is known already.
+    fn repeat(
+        &mut self,
+        region: &Region,
+        head: Block,
+        left: Value,
+        next: &Carried,
+        holds: Lanes,
+        mask: Option<Lanes>,
+    ) {
         let v = &mut self.vectors;
         let any = v.any(holds);
         let after = v.builder.create_block();
-        v.ins().brif(any, head, &arguments(region, left, next), after, &[]);
+        v.ins().brif(any, head, &arguments(region, left, next, mask), after, &[]);
         v.builder.switch_to_block(after);
     }
 

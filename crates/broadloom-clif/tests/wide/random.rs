@@ -124,6 +124,10 @@ impl Maker {
                     let not = self.program.push(lane, Code::Unary("bnot", y));
                     Code::Binary("band", x, not)
                 }
+                3 if lane.bytes() == 8 && self.dice.below(2) == 0 => {
+                    let factors = [self.nearly_a_half(lane), self.nearly_a_half(lane)];
+                    Code::Binary("imul", factors[0], factors[1])
+                }
                 3 if lane.bytes() > 1 => Code::Binary("imul", self.earlier(lane), self.earlier(lane)),
                 4 => Code::Binary(
                     self.dice.pick(&["smin", "smax", "umin", "umax"]),
@@ -139,6 +143,24 @@ impl Maker {
             },
         };
         self.program.push(lane, code);
+    }
+
+    /// A value of 64 bits whose upper half is zero, or nearly so: the back end multiplies such halves by one instruction.
+    fn nearly_a_half(&mut self, lane: Lane) -> usize {
+        const HALF: u64 = u32::MAX as u64;
+        let constant = self.dice.pick(&[HALF, HALF << 1 | 1, HALF << 1, HALF - 1, 0xD251_1F53]);
+        match self.dice.below(4) {
+            0 => self.program.push(lane, Code::Constant(constant)),
+            1 => {
+                let (x, count) = (self.earlier(lane), self.dice.pick(&[31, 32, 33, 63]));
+                self.program.push(lane, Code::Shift("ushr", x, count))
+            }
+            order => {
+                let (x, mask) = (self.earlier(lane), self.program.push(lane, Code::Constant(constant)));
+                let (x, y) = if order == 2 { (x, mask) } else { (mask, x) };
+                self.program.push(lane, Code::Binary("band", x, y))
+            }
+        }
     }
 
     fn conversion(&mut self, from: Lane, lanes: &[Lane]) {

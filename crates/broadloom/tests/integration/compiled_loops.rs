@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use broadloom::prelude::*;
 use broadloom::{
-    ErrorKind, Executor, HostFunction, IntDivision, VectorWidth, fori_loop, try_while_loop, while_loop,
-    while_loop_counts,
+    ErrorKind, Executor, HostFunction, IntDivision, VectorWidth, cond, fori_loop, random, try_while_loop,
+    while_loop, while_loop_counts,
 };
 
 /// The options that compile for a vector width, on one thread.
@@ -52,6 +52,104 @@ fn floats(n: usize, from: f64, step: f64) -> Array<'static> {
 
 fn cast(n: usize, from: f64, step: f64, dtype: DType) -> Array<'static> {
     floats(n, from, step).astype(dtype)
+}
+
+/// A step of Newton's method for a cube root, with so many operations that the iteration counts as a long one.
+fn long_step<'a>(x: &Array<'a>, a: &Array<'a>) -> Array<'a> {
+    let mut next = x - (x * x * x - a) / (3.0 * x * x);
+    for i in 0..16 {
+        next = (next + f64::from(i)) - f64::from(i);
+    }
+    next
+}
+
+/// Iterations that are long test their condition at the end: elements without iterations, counts, limits, values that the condition and
+/// the iteration share, divisions that fail, and loops in branches.
+#[test]
+fn long_iterations() -> Result<()> {
+    agrees("roots", |n| {
+        let a = floats(n, 0.0, 1.75);
+        let start = [floats(n, -1.0, 0.5), Array::scalar(1.0), Array::scalar(0)];
+        let far = |[_, change, _]: &[Array<'static>; 3]| change.abs().greater(1e-9);
+        let step = |[x, _, k]: &[Array<'static>; 3]| {
+            let next = long_step(x, &a);
+            [next.clone(), next - x, where_((x * x).greater(&a), k + 3, k - 1)]
+        };
+        let ([x, _, k], steps) = while_loop_counts(far, step, start, 9)?;
+        Ok(vec![x, k, steps])
+    })?;
+    agrees("roots whose condition computes what the iteration reads", |n| {
+        let a = floats(n, 0.0, 1.75);
+        let far = |[x]: &[Array<'static>; 1]| (x * x * x - &a).abs().greater(1e-9);
+        let [x] = while_loop(far, |[x]| [long_step(x, &a)], [floats(n, -1.0, 0.5)], 9)?;
+        Ok(vec![x])
+    })?;
+    agrees("no iterations at first", |n| {
+        let x = floats(n, 0.0, 1.0);
+        let [y] = while_loop(|[x]| x.greater(80), |[x]| [long_step(x, x) * 0.5], [x], 20)?;
+        Ok(vec![y])
+    })?;
+    agrees("branches", |n| {
+        let x = floats(n, -20.0, 1.0);
+        let [y] = cond(&x.greater(0), || [long_step(&x, &x).log()], || [long_step(&x, &x).exp()])?;
+        Ok(vec![y])
+    })?;
+    // The condition divides by what is left, which some elements bring to 0 and beyond.
+    let failing = |n, least| -> Result<Array<'static>> {
+        let start = cast(n, 1.0, 1.0, DType::Int64);
+        let [left, sum] = while_loop(
+            |[left, _]| Array::scalar(7).floor_divide(left).greater(-100).logical_and(left.greater(least)),
+            |[left, sum]| [left - 1, long_integers(sum) + left],
+            [start, Array::scalar(0)],
+            500,
+        )?;
+        Ok(left + sum)
+    };
+    for (n, least) in [1, 7, 101].into_iter().flat_map(|n| [(n, 1), (n, -2)]) {
+        for int_division in [IntDivision::Zero, IntDivision::Error] {
+            let on = |options: Options| {
+                let made = failing(n, least)?.eval_with(&Options { int_division, ..options });
+                Ok::<_, Error>(made.map(|x| bytes(&[x])).map_err(|error| error.to_string()))
+            };
+            let expected = on(Options { executor: Executor::Interp, ..Options::default() })?;
+            assert_eq!(expected.is_err(), least < 0 && int_division == IntDivision::Error);
+            for width in VectorWidth::of_target().filter(|_| cfg!(feature = "jit")) {
+                assert_eq!(on(jit(width))?, expected, "{n} {least} {int_division:?} {width:?}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Sixteen operations of integers.
+fn long_integers<'a>(x: &Array<'a>) -> Array<'a> {
+    (0..16).fold(x.clone(), |sum, i| (sum * 3).bitwise_xor(i))
+}
+
+/// The code of loops has vectors of 256 bits where the target has them. A kernel that the wider back end refuses would run on 128 bits
+/// with the same bits, and only its time would show that.
+#[test]
+fn no_loop_is_refused_by_the_wider_back_end() -> Result<()> {
+    let widths: Vec<VectorWidth> = VectorWidth::of_target()
+        .filter(|&width| width > VectorWidth::W128 && cfg!(feature = "jit"))
+        .collect();
+    let n = 1001;
+    let (x, a) = (floats(n, -1.0, 0.5), floats(n, 0.0, 1.75));
+    let far = |[x]: &[Array<'static>; 1]| (x - &a).abs().greater(1e-9);
+    let [short] = while_loop(far, |[x]| [x * 0.75 + &a * 0.25], [x.clone()], 50)?;
+    let [long] = while_loop(far, |[x]| [long_step(x, &a)], [x], 50)?;
+    let drawn = random::gamma(&random::key(1), &a + 0.5, &[n], DType::Float64)?;
+    for (name, x) in [("short", short), ("long", long), ("gamma", drawn)] {
+        for options in widths.iter().map(|&width| jit(width)) {
+            x.eval_with(&options)?;
+            let words = x.explain_with(&options, false)?;
+            assert!(
+                words.contains("has vectors of ") && !words.contains("vectors of 128 bits"),
+                "{name}: {words}"
+            );
+        }
+    }
+    Ok(())
 }
 
 #[test]
