@@ -1,19 +1,10 @@
 /* Functions of the application in kernels that are built by calls and from texts, and views of values. */
-#include <broadloom.h>
+#include "checked.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Ends the program with the message of a status other than BL_OK. */
-static void ok(bl_status status, const char *what) {
-    if (status != BL_OK) {
-        fprintf(stderr, "%s: %s: %s\n", what, bl_status_name(status), bl_last_error());
-        exit(1);
-    }
-}
-#define OK(call) ok(call, #call)
 
 /* Ends the program with a message if the condition is false. */
 static void expect(int so, const char *what) {

@@ -1,27 +1,11 @@
 /* Loops of elements from C: the Mandelbrot set, by the builder and by a text, compared with a loop in C; and a scan along its
  * rows. */
-#include <broadloom.h>
+#include "checked.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { ROWS = 24, COLUMNS = 64, LIMIT = 100 };
-
-/* Ends the program with the message of a status other than BL_OK. */
-static void ok(bl_status status, const char *what) {
-    if (status != BL_OK) {
-        fprintf(stderr, "%s: %s: %s\n", what, bl_status_name(status), bl_last_error());
-        exit(1);
-    }
-}
-#define OK(call) ok(call, #call)
-
-static bl_value apply(bl_builder b, const char *function, bl_value x, bl_value y) {
-    bl_value out;
-    OK(bl_builder_apply(b, function, (bl_value[]){x, y}, 2, &out));
-    return out;
-}
 
 /* Counts the iterations of z = z*z + c that stay within the circle of radius 2: one call per operation. */
 static bl_kernel built(void) {

@@ -1,27 +1,11 @@
 /* Random numbers from C: π by counting points in a quarter of a circle, in one pass that stores no point. */
-#include <broadloom.h>
+#include "checked.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { POINTS = 1 << 20 };
-
-/* Ends the program with the message of a status other than BL_OK. */
-static void ok(bl_status status, const char *what) {
-    if (status != BL_OK) {
-        fprintf(stderr, "%s: %s: %s\n", what, bl_status_name(status), bl_last_error());
-        exit(1);
-    }
-}
-#define OK(call) ok(call, #call)
-
-static bl_value apply(bl_builder b, const char *function, bl_value x, bl_value y) {
-    bl_value out;
-    OK(bl_builder_apply(b, function, (bl_value[]){x, y}, 2, &out));
-    return out;
-}
 
 /* The share of the points of a key that are in the circle. The key is an input, so that one kernel serves every seed. */
 static bl_kernel share(void) {

@@ -1,20 +1,11 @@
 /* Reductions from C, for images of any size: the mean and the standard deviation of bands, the largest pixel, and a softmax. */
-#include <broadloom.h>
+#include "checked.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Ends the program with the message of a status other than BL_OK. */
-static void ok(bl_status status, const char *what) {
-    if (status != BL_OK) {
-        fprintf(stderr, "%s: %s: %s\n", what, bl_status_name(status), bl_last_error());
-        exit(1);
-    }
-}
-#define OK(call) ok(call, #call)
 
 /* Ends the program with a message if the condition is false. */
 static void expect(int so, const char *what) {

@@ -94,7 +94,7 @@ impl DrawnDTypes {
 }
 
 /// The key of a draw: four words of uint32 along the last axis.
-pub const KEY: Parameter = Parameter::operand("key");
+pub(crate) const KEY: Parameter = Parameter::operand("key");
 /// The extents of a draw.
 const SHAPE: Parameter = Parameter::required("shape", ParameterKind::Integers);
 

@@ -167,15 +167,21 @@ const fn reduction(function: ReductionFunction) -> BuiltIn {
     }
 }
 
-static REDUCTIONS: [BuiltIn; ReductionFunction::ALL.len()] = {
-    let mut rows = [reduction(ReductionFunction::ALL[0]); ReductionFunction::ALL.len()];
-    let mut at = 1;
-    while at < rows.len() {
-        rows[at] = reduction(ReductionFunction::ALL[at]);
-        at += 1;
-    }
-    rows
-};
+/// Makes the rows of a table the functions of a list.
+macro_rules! rows {
+    ($list:ident: $function:ident of $table:ident) => {
+        static $list: [BuiltIn; $table::ALL.len()] = {
+            let mut rows = [$function($table::ALL[0]); $table::ALL.len()];
+            let mut at = 1;
+            while at < rows.len() {
+                rows[at] = $function($table::ALL[at]);
+                at += 1;
+            }
+            rows
+        };
+    };
+}
+rows!(REDUCTIONS: reduction of ReductionFunction);
 
 macro_rules! generators {
     ($($name:tt $variant:ident ($($parameter:ident),*) => $gives:literal $doc:literal;)*) => {
@@ -225,15 +231,7 @@ const fn draw(draw: Draw) -> BuiltIn {
     }
 }
 
-static DRAWS: [BuiltIn; Draw::ALL.len()] = {
-    let mut rows = [draw(Draw::ALL[0]); Draw::ALL.len()];
-    let mut at = 1;
-    while at < rows.len() {
-        rows[at] = draw(Draw::ALL[at]);
-        at += 1;
-    }
-    rows
-};
+rows!(DRAWS: draw of Draw);
 
 /// All functions that take more than operands: the conversion, the changes of shape, the reductions, and those that
 /// generate arrays, among them the random draws.

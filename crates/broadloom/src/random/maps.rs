@@ -48,15 +48,14 @@ impl<'a> Tail<'a> {
         Tail { is_negative: bits.less(0), p: (rest + 0.5) * 0.5_f64.powi(64) }
     }
 
-    /// `x` with the sign of the element.
-    fn signed(&self, x: &Array<'a>) -> Result<Array<'a>> {
-        choose(&self.is_negative, -x, x)
+    /// The quantile of p of a symmetric distribution where the element is negative, otherwise that of 1 − p.
+    fn symmetric(&self, quantile: &Array<'a>) -> Result<Array<'a>> {
+        choose(&self.is_negative, quantile, -quantile)
     }
 
     /// A variate of the standard normal distribution.
     pub(super) fn normal(&self) -> Result<Array<'a>> {
-        let quantile = self.p.ndtri();
-        choose(&self.is_negative, &quantile, -&quantile)
+        self.symmetric(&self.p.ndtri())
     }
 }
 
@@ -84,17 +83,15 @@ pub(super) fn mapped<'a>(draw: Draw, stream: &Stream<'a>, dtype: DType) -> Resul
     Ok(match draw {
         Draw::Laplace => {
             let log = (p * 2.0).log();
+            // The difference, as for the exponential distribution.
             choose(&tail.is_negative, &log, 0.0 - &log)?
         }
-        Draw::Logistic => {
-            let logit = p.log() - (-p).log1p();
-            choose(&tail.is_negative, &logit, -&logit)?
-        }
+        Draw::Logistic => tail.symmetric(&(p.log() - (-p).log1p()))?,
         Draw::Gumbel => {
             let exponential = choose(&tail.is_negative, -p.log(), -(-p).log1p())?;
             -exponential.log()
         }
-        Draw::Cauchy => tail.signed(&(p * std::f64::consts::PI).tan().reciprocal())?,
+        Draw::Cauchy => tail.symmetric(&-(p * std::f64::consts::PI).tan().reciprocal())?,
         _ => tail.normal()?,
     })
 }

@@ -192,14 +192,14 @@ pub(super) fn gamma<'a>(stream: &Stream<'a>, a: &Array<'a>, of_logarithm: bool) 
     let v = repeated(stream, float(0.0), &attempt)?;
     let last = stream.attempt(&word(ATTEMPTS - 1));
     let u = open_of_64_bits(&stream.low(&last)?);
-    let (variate, infinite) = if of_logarithm {
+    let variate = if of_logarithm {
         let boost = choose(&is_small, u.log() / &valid, float(0.0))?;
-        ((&d * &v).log() + boost, float(f64::INFINITY))
+        (&d * &v).log() + boost
     } else {
         let boost = choose(&is_small, u.pow(valid.reciprocal()), float(1.0))?;
-        (product(&product(&d, &v)?, &boost)?, float(f64::INFINITY))
+        product(&product(&d, &v)?, &boost)?
     };
-    let other = choose(&a.equal(f64::INFINITY), infinite, float(f64::NAN))?;
+    let other = choose(&a.equal(f64::INFINITY), float(f64::INFINITY), float(f64::NAN))?;
     choose(&is_valid, variate, other)
 }
 
@@ -240,7 +240,7 @@ fn either<'a>(
 /// The number of terms after which an inversion ends. The means are below 10, and the sum of so many terms is 1.
 const MAX_TERMS: u64 = 200;
 
-/// The least k for which the sum of the first k + 1 probabilities is at least a uniform number. `first` is the probability of 0, and
+/// The smallest k for which the sum of the first k + 1 probabilities is at least a uniform number. `first` is the probability of 0, and
 /// `next` returns that of k from k and the one before.
 fn inversion<'a>(
     stream: &Stream<'a>,
