@@ -114,9 +114,9 @@ def cond(
 
     The functions return an array or a number, or the same tree of tuples, lists and dicts of them. The results are those
     of `where`, with the same dtypes; they have the shape to which the predicate and the arrays used in the functions
-    broadcast. Errors occur for exactly the elements that take the branch, and an expensive branch is skipped where no
-    element of a vector takes it. Reductions and views in the functions are computed for all
-    elements.
+    broadcast. Errors occur for exactly the elements that take the branch. The interpreter skips an expensive branch where
+    no element of a tile takes it; machine code computes it for all elements. Reductions and views in the functions are
+    computed for all elements.
 
     Raises TypeError or ValueError for a predicate that is not bool, and for results that differ in structure or have no
     common dtype or shape.

@@ -245,9 +245,9 @@ impl Sizes {
 /// instruction, and a CPU that looks some two hundred instructions ahead finds only a few independent instructions. If the
 /// computations for several vectors are interleaved, instruction by instruction, more instructions are independent. The
 /// thresholds were measured on the functions with AVX2 and AVX-512: four vectors are faster than two if the chain of dependent
-/// instructions is longer than [`LONG_CHAIN`]; for shorter chains, four vectors need too many registers. A body that is longer still is
-/// one vector, unless its latency is above half of its cost. For 128 bits there is
-/// one vector, since Cranelift's own back end would take too long to compile more.
+/// instructions is longer than [`LONG_CHAIN`]; for shorter chains, four vectors need too many registers. For a body whose cost is above
+/// [`MOST_UNROLLED`] there is one vector, unless its latency is above half of its cost. For 128 bits there is one vector, since
+/// Cranelift's own back end would take too long to compile more.
 fn vectors(kernel: &Kernel, width: VectorWidth) -> u32 {
     if !kernel.loops.is_empty() {
         return looped_vectors(kernel, width);

@@ -342,8 +342,8 @@ pub mod loops {
     /// The maximum number of carried values of which two vectors are computed at once. Six take as long with one.
     pub const CARRIED_BY_TWO: usize = 5;
 
-    /// Loops whose iterations compute at least this many values beside the condition test it at the end of an iteration. Not
-    /// measured.
+    /// Loops whose iterations compute at least this many values beside the condition test it at the end of an iteration. Measured on
+    /// draws by rejection, of 80 to 440 values (Golden Cove): 0.57 to 0.85 of the time. The number itself was not measured.
     pub const LONG_ITERATION: usize = 32;
 
     /// Kernels of more vector instructions per element compute one vector at a time. A chain of eight `erfc` and `exp` still gains
