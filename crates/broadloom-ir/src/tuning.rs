@@ -267,7 +267,8 @@ pub mod code {
     pub const MOST_UNROLLED: u64 = 256;
 
     /// Bodies of at most this cost are compiled to compute four vectors per iteration if their latency is above half of their cost.
-    /// Measured on normal variates of float64 with 512 bits, whose cost is 334 and latency 280: 7 ns per element instead of 10.
+    /// Measured on sums of normal variates with 512 bits (Golden Cove): 8.9 ns per element instead of 13.4 for float64, whose cost is 334
+    /// and latency 280, and 6.2 instead of 9.6 for float32.
     pub const MOST_OF_A_CHAIN: u64 = 1000;
 
     /// For sums and products whose body has a cost in this range, the code tests once per iteration whether any result is a NaN,
