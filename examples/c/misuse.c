@@ -286,7 +286,7 @@ static void reductions(void) {
     WANT(BL_NULL, bl_builder_draw(b, NULL, key, NULL, 0, shape, 2, BL_DTYPE_FLOAT64, &out), "name of the draw is null");
     WANT(BL_NULL, bl_builder_draw(b, "normal", key, NULL, 0, NULL, 2, BL_DTYPE_FLOAT64, &out), "extents is null");
     WANT(BL_DTYPE, bl_builder_draw(b, "normal", key, NULL, 0, shape, 2, BL_DTYPE_FLOAT16, &out), "does not give float16");
-    WANT(BL_ARITY, bl_builder_draw(b, "gamma", key, NULL, 0, shape, 2, BL_DTYPE_FLOAT64, &out), "takes 1 parameters, not 0");
+    WANT(BL_ARITY, bl_builder_draw(b, "gamma", key, NULL, 0, shape, 2, BL_DTYPE_FLOAT64, &out), "takes 1 parameter, not 0");
     WANT(BL_SHAPE, bl_builder_draw(b, "gamma", key, &open, 1, shape, 2, BL_DTYPE_FLOAT64, &out), "the draw is [2,3]");
     OK(bl_builder_draw(b, "normal", key, NULL, 0, shape, 2, BL_DTYPE_FLOAT64, &out));
     OK(bl_builder_release(b));

@@ -123,8 +123,8 @@ class Generator:
     ) -> Array:
         """Uniform integers from `low` to `high`, which is excluded unless `endpoint` is true; from 0 to `low` if `high` is
         None."""
-        least, bound = (0, low) if high is None else (low, high)
-        return self._draw("integers", size, least, bound + 1 if endpoint else bound, dtype=dtype)
+        first, bound = (0, low) if high is None else (low, high)
+        return self._draw("integers", size, first, bound + 1 if endpoint else bound, dtype=dtype)
 
     def standard_normal(self, size: Size = None, dtype: DTypeLike = np.float64) -> Array:
         """The standard normal distribution."""

@@ -36,7 +36,7 @@ struct RawOutput {
     /// The value of an element after NaNs are replaced.
     replaced: Var,
     dtype: DType,
-    /// The least [magnitude](magnitude_shift) of an element that is stored again: the least one of a NaN until the first NaN, and then
+    /// The minimum [magnitude](magnitude_shift) of an element that is stored again: that of a NaN until the first NaN, and then
     /// 0, so that all later elements take the same branch.
     ///
     /// PERF: with a branch that depends on each element alone, a step of 7 cycles takes 1.4 times as long if a tenth of the elements
@@ -49,8 +49,8 @@ fn magnitude_shift(dtype: DType) -> u32 {
     65 - 8 * dtype.size() as u32
 }
 
-/// The least magnitude of a NaN.
-fn least_nan(dtype: DType) -> u64 {
+/// The minimum magnitude of a NaN.
+fn minimum_nan(dtype: DType) -> u64 {
     let infinity = match dtype {
         DType::Float32 => u64::from(f32::INFINITY.to_bits()),
         _ => f64::INFINITY.to_bits(),
@@ -170,7 +170,7 @@ impl Emitter<'_> {
                 continue;
             };
             let v = &mut self.vectors;
-            first.push(v.ins().iconst(types::I64, least_nan(node.dtype) as i64).into());
+            first.push(v.ins().iconst(types::I64, minimum_nan(node.dtype) as i64).into());
             let bound = v.builder.append_block_param(row, types::I64);
             raw.push(RawOutput { output, replaced, dtype: node.dtype, bound });
         }

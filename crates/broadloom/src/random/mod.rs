@@ -31,6 +31,7 @@ mod stream;
 
 use broadloom_core::draws::{Draw, DrawCall};
 use broadloom_core::{DType, Error, ErrorKind, Result};
+use broadloom_ir::figures::counted;
 
 use crate::array::Array;
 use crate::expr;
@@ -120,11 +121,11 @@ pub fn draw<'a>(call: &DrawCall, key: &Array<'a>, parameters: &[Array<'a>]) -> R
     let DrawCall { draw, dtype, .. } = *call;
     let name = draw.name();
     if parameters.len() != draw.operands() {
-        let (takes, given) = (draw.operands(), parameters.len());
-        return Err(Error::new(ErrorKind::Arity, format!("{name} takes {takes} parameters, not {given}")));
+        let (takes, given) = (counted(draw.operands() as u64, "parameter"), parameters.len());
+        return Err(Error::new(ErrorKind::Arity, format!("{name} takes {takes}, not {given}")));
     }
     let stream = Stream::new(name, key, &call.shape)?;
-    let of = |at: usize| {
+    let parameter = |at: usize| {
         // The parameters follow the key.
         let what = draw.parameters()[at + 1].name;
         stream.parameter(name, what, &parameters[at], DType::Float64)
@@ -134,32 +135,36 @@ pub fn draw<'a>(call: &DrawCall, key: &Array<'a>, parameters: &[Array<'a>]) -> R
         Draw::Bits => stream.bits32()?,
         Draw::Uniform | Draw::UniformOpen => maps::uniform(&stream, dtype, draw == Draw::UniformOpen)?,
         Draw::Integers => rejection::integers(&stream, &parameters[0], &parameters[1], dtype)?,
-        Draw::Bernoulli => (stream.bits32()?.astype(DType::Float64) * 0.5_f64.powi(32)).less(of(0)?),
+        Draw::Bernoulli => (stream.bits32()?.astype(DType::Float64) * 0.5_f64.powi(32)).less(parameter(0)?),
         Draw::LogNormal => {
-            let sigma = of(0)?.astype(dtype);
+            let sigma = parameter(0)?.astype(dtype);
             (sigma * maps::mapped(Draw::Normal, &stream, dtype)?).exp()
         }
-        Draw::Gamma => rejection::gamma(&stream, &of(0)?, false)?,
+        Draw::Gamma => rejection::gamma(&stream, &parameter(0)?, false)?,
         Draw::Beta => {
             // The logarithms of both variates are far apart, or near each other, where the variates underflow.
             let logarithm = |at: usize| -> Result<Array<'a>> {
-                rejection::gamma(&Stream::new(name, &part(key, at as u64)?, &call.shape)?, &of(at)?, true)
+                rejection::gamma(
+                    &Stream::new(name, &part(key, at as u64)?, &call.shape)?,
+                    &parameter(at)?,
+                    true,
+                )
             };
             ((logarithm(1)? - logarithm(0)?).exp() + 1.0).reciprocal()
         }
-        Draw::ChiSquare => rejection::gamma(&stream, &(of(0)? * 0.5), false)? * 2.0,
+        Draw::ChiSquare => rejection::gamma(&stream, &(parameter(0)? * 0.5), false)? * 2.0,
         Draw::StudentT => {
             let normal = Stream::new(name, &part(key, 0)?, &call.shape)?;
             let normal = maps::mapped(Draw::Normal, &normal, DType::Float64)?;
-            let half = of(0)? * 0.5;
+            let half = parameter(0)? * 0.5;
             // By logarithms, since the variate underflows where the result may be finite.
             let gamma = rejection::gamma(&Stream::new(name, &part(key, 1)?, &call.shape)?, &half, true)?;
             let scale = ((half.log() - gamma) * 0.5).exp();
             normal * choose(&half.equal(f64::INFINITY), float(1.0), scale)?
         }
-        Draw::Poisson => rejection::poisson(&stream, &of(0)?)?,
-        Draw::Binomial => rejection::binomial(&stream, &of(0)?.floor(), &of(1)?)?,
-        Draw::Geometric => maps::geometric(&stream, &of(0)?)?,
+        Draw::Poisson => rejection::poisson(&stream, &parameter(0)?)?,
+        Draw::Binomial => rejection::binomial(&stream, &parameter(0)?.floor(), &parameter(1)?)?,
+        Draw::Geometric => maps::geometric(&stream, &parameter(0)?)?,
         _ => maps::mapped(draw, &stream, dtype)?,
     };
     stream.filled(expr::uncontracted(&drawn.astype(dtype))?)

@@ -14,10 +14,10 @@ use crate::while_loop::try_while_loop;
 const ATTEMPTS: u64 = 1 << 15;
 
 /// Repeats `attempt` for each element with the next block until it is accepted. An attempt returns whether it is rejected, and a
-/// value of the dtype of `of`.
+/// value of the dtype of `unused`, the value before the first attempt.
 fn repeated<'a>(
     stream: &Stream<'a>,
-    of: Array<'a>,
+    unused: Array<'a>,
     attempt: &dyn Fn(&Array<'a>) -> Result<[Array<'a>; 2]>,
 ) -> Result<Array<'a>> {
     let condition = |state: &[Array<'a>]| Ok(state[0].clone());
@@ -25,7 +25,7 @@ fn repeated<'a>(
         let [rejected, value] = attempt(&stream.attempt(&state[1]))?;
         Ok(vec![rejected, &state[1] + 1, value])
     };
-    let state = [expr::constant(Scalar::of(true)), word(0_u64), of];
+    let state = [expr::constant(Scalar::of(true)), word(0_u64), unused];
     Ok(try_while_loop(&condition, &body, &state, Some(ATTEMPTS - 1))?.swap_remove(2))
 }
 
@@ -221,15 +221,15 @@ pub(super) fn poisson<'a>(stream: &Stream<'a>, mean: &Array<'a>) -> Result<Array
     choose(&is_valid, k, float(-1.0))
 }
 
-/// The branch that is taken, if the number decides it; else both, each for the elements that take it.
+/// The branch that is taken, if `mean` is a number, which decides it; else both, each for the elements that take it.
 fn either<'a>(
     is_small: &Array<'a>,
-    of: &Array<'a>,
+    mean: &Array<'a>,
     bound: f64,
     small: &dyn Fn() -> Result<Vec<Array<'a>>>,
     large: &dyn Fn() -> Result<Vec<Array<'a>>>,
 ) -> Result<Array<'a>> {
-    let mut values = match of.leaf() {
+    let mut values = match mean.leaf() {
         Some(Leaf::Const(x)) if f64::from_bits(x.bits) < bound => small()?,
         Some(Leaf::Const(_)) => large()?,
         _ => try_cond(is_small, small, large)?,
