@@ -14,6 +14,7 @@ __all__ = [
     "CancelledError",
     "DTypeError",
     "DivisionError",
+    "RangeError",
     "Error",
     "FileError",
     "HostError",
@@ -82,6 +83,10 @@ class NoValuesError(LayoutError):
 
 class DivisionError(ZeroDivisionError, Error):
     """An integer division by zero under `int_division="error"`."""
+
+
+class RangeError(IndexError, Error):
+    """An index outside of its axis."""
 
 
 class LimitError(MemoryError, Error):

@@ -28,6 +28,7 @@ fn class_of(kind: ErrorKind) -> &'static str {
         ErrorKind::Name => "UnknownNameError",
         ErrorKind::Syntax => "TextError",
         ErrorKind::ZeroDivision => "DivisionError",
+        ErrorKind::Index => "RangeError",
         ErrorKind::Limit => "LimitError",
         ErrorKind::Memory => "LayoutError",
         ErrorKind::Host => "HostError",

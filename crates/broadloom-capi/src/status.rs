@@ -63,12 +63,14 @@ pub enum bl_status {
     BL_HOST = 19,
     /// The run took longer than `max_time`; the outputs are unspecified.
     BL_TIME_LIMIT = 20,
+    /// An index is outside of its axis; the outputs are unspecified.
+    BL_INDEX = 21,
 }
 use bl_status::*;
 
 impl bl_status {
     /// Every status.
-    pub const ALL: [bl_status; 21] = [
+    pub const ALL: [bl_status; 22] = [
         BL_OK,
         BL_NULL,
         BL_MISALIGNED,
@@ -90,6 +92,7 @@ impl bl_status {
         BL_INTERNAL,
         BL_HOST,
         BL_TIME_LIMIT,
+        BL_INDEX,
     ];
 
     fn name(self) -> &'static CStr {
@@ -115,6 +118,7 @@ impl bl_status {
             BL_INTERNAL => c"internal error",
             BL_HOST => c"host function failed",
             BL_TIME_LIMIT => c"time limit exceeded",
+            BL_INDEX => c"index out of range",
         }
     }
 }
@@ -160,6 +164,7 @@ impl From<Error> for CallFailure {
             ErrorKind::Arity => BL_ARITY,
             ErrorKind::Syntax => BL_SYNTAX,
             ErrorKind::ZeroDivision => BL_ZERO_DIVISION,
+            ErrorKind::Index => BL_INDEX,
             ErrorKind::Limit => BL_LIMIT,
             ErrorKind::Memory => BL_MEMORY,
             ErrorKind::Host => BL_HOST,

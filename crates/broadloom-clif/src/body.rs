@@ -43,6 +43,12 @@ pub enum Code {
     Loop(usize),
     /// The carried value with this index after the loop that is the first operand.
     Item(usize),
+    /// The number of elements of the table with this index, uint64.
+    Elements(usize),
+    /// Sets the byte of this fault site if a lane of the operand, a mask, is set. Has no value.
+    CheckPosition(i32),
+    /// The elements of the table with this index at the positions that are the operand. They are inside of the table, or 0.
+    Gather(usize),
 }
 
 /// A value of the body.
@@ -74,9 +80,9 @@ impl Node {
     pub fn args(&self) -> &[Var] {
         let count = match self.code {
             // The operands of a loop are in its region, and an item reads what its loop has returned.
-            Code::Input(_) | Code::Param(_) | Code::Loop(_) | Code::Item(_) => 0,
+            Code::Input(_) | Code::Param(_) | Code::Loop(_) | Code::Item(_) | Code::Elements(_) => 0,
             Code::Host(_) => self.args.iter().position(|arg| *arg == NONE).unwrap_or(4),
-            Code::CheckDivisor(_) => 1,
+            Code::CheckDivisor(_) | Code::CheckPosition(_) | Code::Gather(_) => 1,
             Code::Primitive(primitive) => primitive.operands(),
             Code::Minimum | Code::Maximum | Code::Unordered => 2,
         };
@@ -166,7 +172,7 @@ pub struct Body {
     outputs: Vec<Var>,
     /// The regions of the loops.
     loops: Vec<Rc<Region>>,
-    /// The values that have effects (tests of divisors, and loops), each with the value of the kernel that it belongs to.
+    /// The values that have effects (tests of divisors and positions, and loops), each with the value of the kernel that it belongs to.
     effects: Vec<(Var, ValueId)>,
     /// The live values of each loop level: computed once per call, once per row, and for each element.
     levels: [Vec<Var>; 3],
@@ -280,6 +286,7 @@ impl Body {
         is_needed: impl Fn(ValueId) -> bool,
     ) -> Result<Vec<Var>> {
         let mut values: Vec<Var> = Vec::with_capacity(kernel.values());
+        let mut gather_site = kernel.first_gather_site() as i32;
         for id in (0..kernel.values() as u32).map(ValueId) {
             let value = match kernel.definition(id) {
                 Definition::Input(i) => {
@@ -294,6 +301,11 @@ impl Body {
                         kernel::Code::Loop(number) => {
                             let of = kernel.loops.get(number as usize).ok_or_else(undefined)?;
                             self.looped(of, &values, site, id)?
+                        }
+                        kernel::Code::Gather { table, dtype } => {
+                            let position = *values.get(inst.args[0].index()).ok_or_else(undefined)?;
+                            gather_site += 1;
+                            self.gather(table as usize, dtype, position, gather_site - 1)
                         }
                         _ => {
                             let effects = self.nodes.len();
@@ -376,9 +388,30 @@ impl Body {
                 let code = Code::Item(item as usize);
                 Ok(self.append(code, dtype, [args[0], NONE, NONE, NONE], dtype.size() as u8, Depth::Element))
             }
-            // Loops are added by `values`.
-            kernel::Code::Loop(_) => Err(undefined()),
+            // Loops and gathers are added by `values`.
+            kernel::Code::Loop(_) | kernel::Code::Gather { .. } => Err(undefined()),
         }
+    }
+
+    /// Adds the elements of a table at positions, with the check of the positions. No position outside of the table is read.
+    fn gather(&mut self, table: usize, dtype: DType, position: Var, site: i32) -> Var {
+        let none = Var(0);
+        let count = self.define(Code::Elements(table), DType::UInt64, [none; 4], 8);
+        // A negative position is a large one.
+        let outside = Inst {
+            primitive: Primitive::Cmp(Cmp::Ge),
+            dtype: DType::UInt64,
+            args: [position, count, none, none],
+        };
+        let outside = self.push(outside);
+        // As a division, a gather is checked at the loop level of its result.
+        let level = self.level_of(&[position]);
+        self.append(Code::CheckPosition(site), DType::UInt64, [outside, none, none, none], 0, level);
+        let zero = self.splat(DType::Int64, 0);
+        let inside =
+            Inst { primitive: Primitive::Select, dtype: DType::Int64, args: [outside, zero, position, none] };
+        let inside = self.push(inside);
+        self.append(Code::Gather(table), dtype, [inside, none, none, none], dtype.size() as u8, level)
     }
 
     /// Inlines a recording with these operands. Returns the value of its result.
@@ -567,7 +600,12 @@ impl Body {
         }
         for i in (0..self.nodes.len()).rev() {
             let node = self.nodes[i];
-            if node.live || matches!(node.code, Code::CheckDivisor(_) | Code::Host(_) | Code::Loop(_)) {
+            if node.live
+                || matches!(
+                    node.code,
+                    Code::CheckDivisor(_) | Code::CheckPosition(_) | Code::Host(_) | Code::Loop(_)
+                )
+            {
                 self.nodes[i].live = true;
                 node.args().iter().for_each(|arg| self.nodes[arg.index()].live = true);
                 if let Code::Loop(number) = node.code {
@@ -636,6 +674,9 @@ impl fmt::Display for Body {
                     Code::Param(i) => write!(f, "  {var:?}: {dtype} = param {i}")?,
                     Code::Host(i) => write!(f, "  {var:?}: {dtype} = host.{i}")?,
                     Code::CheckDivisor(site) => write!(f, "  check_divisor.{site}")?,
+                    Code::CheckPosition(site) => write!(f, "  check_position.{site}")?,
+                    Code::Elements(table) => write!(f, "  {var:?}: {dtype} = elements of table {table}")?,
+                    Code::Gather(table) => write!(f, "  {var:?}: {dtype} = gather.{table}")?,
                     Code::Loop(number) => {
                         write!(f, "{}", self.loops[number].listing(var))?;
                         continue;

@@ -94,6 +94,9 @@ pub struct Compiled {
     /// Whether the elements of an input are [reversed or every second element in memory](Access::is_stepped).
     pub(crate) reads_steps: bool,
     pub(crate) params: usize,
+    /// The dtypes of the tables. Code with tables takes the address of a list of their addresses and sizes, after the parameters and
+    /// the address of the loops' state.
+    pub(crate) tables: Vec<DType>,
     /// Whether the code has loops of elements: it takes the address of their state after the parameters.
     pub(crate) has_loops: bool,
     pub(crate) fault_sites: usize,

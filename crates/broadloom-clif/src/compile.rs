@@ -149,6 +149,7 @@ impl Compiler {
             reads_steps: access.iter().any(|access| access.is_stepped()),
             access,
             params: kernel.params.len(),
+            tables: kernel.tables.clone(),
             has_loops: !kernel.loops.is_empty(),
             fault_sites: kernel.fault_sites().count(),
             _registrations: registrations,

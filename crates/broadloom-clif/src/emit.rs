@@ -61,6 +61,9 @@ const LONG_ROW: i64 = 8;
 /// The size in bytes of an operand's entry in the argument array: a pointer and a row stride.
 const OPERAND: i32 = 16;
 
+/// The size in bytes of a table's entry in the list of tables: a pointer and the number of elements.
+const TABLE: i32 = 16;
+
 /// One of the two functions of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
@@ -176,6 +179,8 @@ struct Sources {
     faults: Value,
     /// The address of the state of loops; the one of the parameters if the kernel has no loops.
     context: Value,
+    /// The address of the tables' addresses and sizes; the one of the parameters if the kernel has no tables.
+    tables: Value,
     /// The address of each operand's first element in the current row, inputs first.
     pointers: Vec<Value>,
 }
@@ -226,7 +231,12 @@ impl Emitter<'_> {
             let at = 8 * self.kernel.params.len() as i32;
             context = v.ins().load(types::I64, MemFlagsData::trusted(), params, at);
         }
-        let sources = Sources { params, faults, context, pointers: Vec::new() };
+        let mut tables = params;
+        if !self.kernel.tables.is_empty() {
+            let before = self.kernel.params.len() + usize::from(!self.kernel.loops.is_empty());
+            tables = v.ins().load(types::I64, MemFlagsData::trusted(), params, 8 * before as i32);
+        }
+        let sources = Sources { params, faults, context, tables, pointers: Vec::new() };
         self.level(Depth::Call, &sources, None)?;
         if self.plan.states > 0 {
             return self.steps(operands, rows, sources);
@@ -493,6 +503,20 @@ impl Emitter<'_> {
                 self.slow_paths.note(v, mask, left, sources.faults, site);
                 args[0]
             }
+            (Code::Elements(table), _) => {
+                let at = TABLE * table as i32 + 8;
+                let count = v.ins().load(types::I64, MemFlagsData::trusted(), sources.tables, at);
+                v.splat_scalar(types::I64, count)
+            }
+            (Code::CheckPosition(site), block) => {
+                let left = block.and_then(|block| block.left());
+                self.slow_paths.note(v, args[0], left, sources.faults, site);
+                args[0]
+            }
+            (Code::Gather(table), _) => {
+                let frame = if v.layout.is_wide() { Some(self.slow_paths.frame(v)) } else { None };
+                gather::emit(v, dtype, &args[0], sources.tables, TABLE * table as i32, frame)
+            }
             (Code::Primitive(Primitive::SlowPath(function)), _) => {
                 let [mask, a, b, fast] = *args;
                 let mask = self.active.as_mut().map_or(mask, |active| active.of(v, mask));
@@ -568,6 +592,7 @@ fn undefined() -> Error {
     Error::new(ErrorKind::Internal, "a kernel that does not verify reached the emitter")
 }
 
+mod gather;
 mod looped;
 mod steps;
 #[cfg(test)]

@@ -40,6 +40,7 @@ fn keeps_order(node: &Node, narrow: u8, width: VectorWidth) -> bool {
         Code::Input(_) => node.lane == narrow,
         Code::Param(_) | Code::Minimum | Code::Maximum | Code::Unordered => true,
         Code::Host(_) | Code::CheckDivisor(_) | Code::Loop(_) | Code::Item(_) => false,
+        Code::Elements(_) | Code::CheckPosition(_) | Code::Gather(_) => false,
         Code::Primitive(primitive) => match primitive {
             Primitive::SlowPath(_)
             | Primitive::FloatResize(_)

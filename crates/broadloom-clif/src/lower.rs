@@ -31,6 +31,8 @@ pub fn node(v: &mut Vectors<'_>, node: &Node, args: &[Lanes; 4]) -> Lanes {
         Code::Input(_) | Code::Param(_) | Code::Host(_) | Code::CheckDivisor(_) => *a,
         // Loops have control flow, and are emitted elsewhere.
         Code::Loop(_) | Code::Item(_) => *a,
+        // Gathers read memory, and are emitted elsewhere.
+        Code::Elements(_) | Code::CheckPosition(_) | Code::Gather(_) => *a,
     }
 }
 

@@ -7,7 +7,7 @@ use broadloom_ir::code_plan::Tail;
 use broadloom_ir::loop_plan::AccessClass;
 use broadloom_ir::{CodePlan, Error, ErrorKind, Result, VectorWidth};
 use broadloom_mem::{
-    Access, AliasPolicy, Block, ExecutableKernel, KernelRun, Operands, RawBlock, RowOperand,
+    Access, AliasPolicy, Block, ExecutableKernel, KernelRun, Operands, RawBlock, RowOperand, Table,
 };
 use smallvec::SmallVec;
 
@@ -20,16 +20,28 @@ impl ExecutableKernel for Compiled {
     fn run(&self, block: &mut Block<'_>, run: &mut KernelRun<'_>) -> Result<()> {
         let inputs = self.inputs.iter().zip(&self.access).map(|(d, &a)| (d.size(), a));
         let matches = block.matches(inputs, self.outputs.iter().map(|d| d.size()));
-        if !matches || run.params.len() < self.params || run.faults.len() < self.fault_sites {
+        let has_tables = run.tables.iter().map(Table::item).eq(self.tables.iter().map(|dtype| dtype.size()));
+        if !matches || !has_tables || run.params.len() < self.params || run.faults.len() < self.fault_sites {
             return Err(mismatch());
         }
-        if !self.has_loops {
+        if !self.has_loops && self.tables.is_empty() {
             return self.run_with(block, run.params, run.faults);
+        }
+        let mut params: SmallVec<[u64; 8]> = SmallVec::from_slice(&run.params[..self.params]);
+        let tables: SmallVec<[[u64; 2]; 4]> = run
+            .tables
+            .iter()
+            .map(|table| [table.bytes().as_ptr().expose_provenance() as u64, table.elements() as u64])
+            .collect();
+        let listed = (!tables.is_empty()).then(|| tables.as_ptr().expose_provenance() as u64);
+        if !self.has_loops {
+            params.extend(listed);
+            return self.run_with(block, &params, run.faults);
         }
         let absent = || Error::new(ErrorKind::Internal, "a kernel with loops, run without what they need");
         let mut context = LoopContext::new(run.loops.ok_or_else(absent)?, self.plan.pace);
-        let mut params: SmallVec<[u64; 8]> = SmallVec::from_slice(&run.params[..self.params]);
         params.push((&raw mut context).expose_provenance() as u64);
+        params.extend(listed);
         let done = self.run_with(block, &params, run.faults);
         done.and(context.finish())
     }
@@ -59,8 +71,9 @@ impl ExecutableKernel for Compiled {
 }
 
 impl Compiled {
-    /// Runs the code on a block whose operands match. `params` has the kernel's parameters; for code with loops, the
-    /// address of their state follows, which is valid during the call and used by nothing else.
+    /// Runs the code on a block whose operands match. `params` has the kernel's parameters. For code with loops, the
+    /// address of their state follows, which is valid during the call and used by nothing else; for code with tables, the
+    /// address of a list of their addresses and numbers of elements.
     #[inline]
     fn run_with(&self, block: &mut Block<'_>, params: &[u64], faults: &mut [u8]) -> Result<()> {
         // Non-temporal stores are used only if no output is also an input, and no output is copied to another place afterwards.

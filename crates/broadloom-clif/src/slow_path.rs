@@ -83,7 +83,7 @@ impl SlowPaths {
     }
 
     /// The address of a frame with space for the lanes of four values.
-    fn frame(&mut self, v: &mut Vectors<'_>) -> Value {
+    pub fn frame(&mut self, v: &mut Vectors<'_>) -> Value {
         let slot = *self.frame.get_or_insert_with(|| {
             let bytes = 4 * MAX_VECTORS as u32 * v.layout.width.bytes();
             v.frame(bytes)

@@ -55,6 +55,7 @@ pub(crate) fn name(kernel: &Kernel) -> String {
             Code::Host(_) => "host",
             Code::Loop(_) => "while",
             Code::Item { .. } => continue,
+            Code::Gather { .. } => "gather",
         };
         if !ops.contains(&op) && ops.len() < OPS {
             ops.push(op);

@@ -79,6 +79,7 @@ fn run<const N: usize>(
     let (mut faults, mut memory) = ([], WorkingMemory::default());
     let mut run = KernelRun {
         params: &[],
+        tables: &[],
         faults: &mut faults,
         stores: Stores::Cached,
         memory: &mut memory,

@@ -57,6 +57,12 @@ fn host_functions_among_ops() {
 }
 
 #[test]
+fn elements_of_tables() {
+    let compiler = compiler();
+    widths(&compiler).chain(streaming(&compiler)).for_each(suite::elements_of_tables);
+}
+
+#[test]
 fn any_byte_but_0_is_true() {
     widths(&compiler()).for_each(suite::any_byte_but_0_is_true);
 }

@@ -100,7 +100,8 @@ pub struct Node {
     pub dtype: DType,
     /// The node's shape.
     pub shape: Shape,
-    /// Whether evaluating the node itself may fail because of a division by zero, or of a loop that does not end.
+    /// Whether evaluating the node itself may fail because of a division by zero, of a loop that does not end, or of a position
+    /// outside of a table.
     pub faults: bool,
 }
 
@@ -293,6 +294,9 @@ impl Graph {
                 infer::index(&self.operand(*arg), (*axis).into())?;
                 (DType::Int64, self.node(*arg).shape.clone())
             }
+            NodeKind::Gather { table, positions } => {
+                (self.node(*table).dtype, self.node(*positions).shape.clone())
+            }
         };
         self.insert(kind, dtype, shape)
     }
@@ -389,6 +393,7 @@ impl Graph {
             | NodeKind::Host { .. }
             | NodeKind::Reduce { .. }
             | NodeKind::Scan { .. }
+            | NodeKind::Gather { .. }
             | NodeKind::Loop(_) => {}
             NodeKind::Recurrence(of) => self.add_states(of)?,
         }
@@ -453,6 +458,7 @@ impl Graph {
                 let is_checked = self.semantics.int_division == IntDivision::Error;
                 of.step.is_numbered || is_checked && of.step.divides()
             }
+            NodeKind::Gather { .. } => true,
             _ => false,
         };
         let faults = own || kind.operands().any(|&arg| self.node(arg).faults);

@@ -189,6 +189,14 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
     /// A value of a recurrence: a state after the last step along an axis, or an output of all steps. The nodes of one
     /// recurrence have equal steps and operands, and are computed together.
     Recurrence(Box<RecurrenceNode<A, F>>),
+    /// The elements of a node, the table, at the positions that are the elements of another one. A position outside of the table
+    /// makes the evaluation fail. The result has the dtype of the table and the shape of the positions.
+    Gather {
+        /// The node whose elements are read.
+        table: A,
+        /// The position of each element of the result: an index, int64, into the elements of the table in row-major order.
+        positions: A,
+    },
     /// The index of each element along an axis, as int64, for operands of symbolic extents. Graphs have generated
     /// numbers instead.
     Index {
@@ -446,6 +454,7 @@ impl Region {
                 | NodeKind::Scan { .. }
                 | NodeKind::Count { .. }
                 | NodeKind::Recurrence(_)
+                | NodeKind::Gather { .. }
                 | NodeKind::Index { .. } => None,
             });
         }
@@ -549,6 +558,7 @@ impl<A, L, F> NodeKind<A, L, F> {
             NodeKind::Scan { arg, before, .. } => {
                 [Some(arg), before.as_ref().map(|before| &before.totals), None]
             }
+            NodeKind::Gather { table, positions } => [Some(table), Some(positions), None],
         };
         operands.into_iter().flatten().chain(more)
     }
@@ -566,6 +576,7 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::Count { .. }
             | NodeKind::Index { .. } => 1,
             NodeKind::Scan { before, .. } => 1 + usize::from(before.is_some()),
+            NodeKind::Gather { .. } => 2,
             NodeKind::Loop(of) => of.args.len(),
             NodeKind::Recurrence(of) => of.args.len(),
         }
@@ -588,6 +599,11 @@ impl<A, L, F> NodeKind<A, L, F> {
             NodeKind::Scan { arg, before, .. } => match i {
                 0 => Some(arg),
                 1 => before.as_ref().map(|before| &before.totals),
+                _ => None,
+            },
+            NodeKind::Gather { table, positions } => match i {
+                0 => Some(table),
+                1 => Some(positions),
                 _ => None,
             },
             NodeKind::Loop(of) => of.args.get(i),
@@ -616,6 +632,7 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::Count { arg, .. }
             | NodeKind::Index { arg, .. } => [Some(arg), None, None],
             NodeKind::Scan { arg, before, .. } => [Some(arg), before.map(|before| before.totals), None],
+            NodeKind::Gather { table, positions } => [Some(table), Some(positions), None],
         };
         operands.into_iter().flatten().chain(more)
     }
@@ -660,6 +677,9 @@ impl<A, L, F> NodeKind<A, L, F> {
             }
             NodeKind::Count { arg, axes, to } => NodeKind::Count { arg: operand(arg)?, axes: *axes, to: *to },
             NodeKind::Index { arg, axis } => NodeKind::Index { arg: operand(arg)?, axis: *axis },
+            NodeKind::Gather { table, positions } => {
+                NodeKind::Gather { table: operand(table)?, positions: operand(positions)? }
+            }
             NodeKind::Loop(of) => NodeKind::Loop(Box::new(LoopNode {
                 region: of.region.clone(),
                 functions: of.functions.iter().map(function).collect(),
@@ -688,6 +708,21 @@ impl<A, L, F> NodeKind<A, L, F> {
                 | NodeKind::Cast { .. }
                 | NodeKind::Loop(_)
         )
+    }
+
+    /// The node whose elements are read as a table, if the node is a gather.
+    pub fn table(&self) -> Option<&A> {
+        match self {
+            NodeKind::Gather { table, .. } => Some(table),
+            _ => None,
+        }
+    }
+
+    /// The operands that are read at the index of each element, after broadcasting and views: all but a
+    /// [table](NodeKind::table).
+    pub fn aligned(&self) -> impl Iterator<Item = &A> + Clone {
+        let table = self.table().is_some();
+        self.operands().enumerate().filter(move |(i, _)| *i > 0 || !table).map(|(_, arg)| arg)
     }
 
     /// Whether the node computes elements. Leaves and views do not.

@@ -143,6 +143,7 @@ impl Hash for Structure<'_> {
                     state.write_u64(axes.mask());
                     10 << 8 | *to as u64
                 }
+                NodeKind::Gather { .. } => 16 << 8,
                 NodeKind::Index { axis, .. } => 12 << 8 | u64::from(*axis),
                 NodeKind::Loop(of) => {
                     of.hash(state);

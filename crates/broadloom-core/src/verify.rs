@@ -121,6 +121,12 @@ fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
             }
             expect(shape == node.shape && arg.dtype == node.dtype, "scan of another type")
         }
+        NodeKind::Gather { table, positions } => {
+            let positions = graph.node(*positions);
+            expect(positions.dtype == DType::Int64, "positions of another dtype than int64")?;
+            let same = graph.node(*table).dtype == node.dtype && positions.shape == node.shape;
+            expect(same, "a gather of another type")
+        }
         NodeKind::Count { .. } => Err("a count that is no constant yet".to_owned()),
         NodeKind::DynamicView { .. } => Err("a view of extents that are not known".to_owned()),
         NodeKind::Index { .. } => Err("an index that is no leaf yet".to_owned()),

@@ -96,11 +96,15 @@ impl KernelCompiler<'_> {
                 Access::Contiguous | Access::Reversed | Access::EverySecond => self.scratch.leave(i),
             }
         }
-        let mut fault_sites = 0;
+        let (mut fault_sites, mut gather_site) = (0, kernel.first_gather_site());
         for ((i, inst), selected) in kernel.body.iter().enumerate().zip(selected) {
             let checked = kernel.checks_division && inst.code.faults();
-            let check = checked.then(|| (fault_sites, inst.code.operand(1).size()));
+            let mut check = checked.then(|| (fault_sites, inst.code.operand(1).size()));
             fault_sites += usize::from(checked);
+            if let Code::Gather { .. } = inst.code {
+                check = Some((gather_site, 0));
+                gather_site += 1;
+            }
             if let Code::Loop(number) = inst.code {
                 let of = &kernel.loops[number as usize];
                 self.looped(i, of, fault_sites)?;
@@ -136,7 +140,8 @@ impl KernelCompiler<'_> {
             bytes: layout.bytes + area,
             loops,
             area: layout.bytes,
-            fault_sites,
+            fault_sites: gather_site,
+            tables: kernel.tables.clone(),
         })
     }
 
@@ -186,9 +191,7 @@ impl KernelCompiler<'_> {
         Ok(())
     }
 
-    /// Adds the step that computes instruction `i`. If the instruction is a division that is checked for
-    /// division by zero, `check` is the index of its fault byte (which is set if a divisor is zero) and the size in bytes of the
-    /// divisor's elements.
+    /// Adds the step that computes instruction `i`, with its [check](TileStep::check).
     fn step(&mut self, i: usize, selected: Selected, check: Option<(usize, usize)>) {
         let kernel = self.kernel;
         let id = kernel.value(i);

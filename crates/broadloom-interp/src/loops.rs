@@ -52,8 +52,8 @@ pub fn defined_loop(code: Code, nan: NanBits) -> Result<TileLoop> {
         }),
         Code::Cast(from, to) => Ok(op::dispatch_cast(from, to, Pick)),
         Code::Host(_) => Err(Error::new(ErrorKind::Internal, "a host function has no loop")),
-        Code::Loop(_) | Code::Item { .. } => {
-            Err(Error::new(ErrorKind::Internal, "a loop of the kernel has no tile loop"))
+        Code::Loop(_) | Code::Item { .. } | Code::Gather { .. } => {
+            Err(Error::new(ErrorKind::Internal, "a loop of the kernel or a gather has no tile loop"))
         }
     }
 }

@@ -39,6 +39,8 @@ pub(crate) enum Work {
     Host(HostFunction),
     /// The loop of the kernel with this index in [`Program::loops`], which has its own operands and results.
     While(usize),
+    /// Reads elements of the table with this index at the positions that are the operand.
+    Gather(usize),
 }
 
 /// A step of a program: one loop over a tile or, at the outer loop levels, over a single element.
@@ -52,7 +54,8 @@ pub(crate) struct TileStep {
     /// The size in bytes of an element of the result.
     pub size: usize,
     /// If the step is a division that is checked for division by zero: the index of its fault byte, which is
-    /// set if a divisor is zero, and the size in bytes of the divisor's elements.
+    /// set if a divisor is zero, and the size in bytes of the divisor's elements. If it is a gather: the index of its fault byte,
+    /// which is set if a position is outside of the table, and 0.
     pub check: Option<(usize, usize)>,
 }
 
@@ -120,6 +123,8 @@ pub struct Program {
     pub(crate) arch: Arch,
     pub(crate) inputs: Vec<(DType, Access)>,
     pub(crate) outputs: Vec<DType>,
+    /// The dtypes of the tables.
+    pub(crate) tables: Vec<DType>,
     /// The steps of each loop level, indexed by [`Depth`](broadloom_ir::kernel::Depth).
     pub(crate) levels: [Level; 3],
     /// For each parameter, its byte offset in the working memory.

@@ -9,8 +9,8 @@ use broadloom_ir::kernel::Depth;
 use broadloom_ir::{DType, Error, ErrorKind, Result, VectorWidth};
 use broadloom_math::Elem;
 use broadloom_mem::{
-    Access, AliasPolicy, Block, ExecutableKernel, Inputs, KernelRun, LoopRun, Outputs, Stores, Stream, typed,
-    typed_mut,
+    Access, AliasPolicy, Block, ExecutableKernel, Inputs, KernelRun, LoopRun, Outputs, Stores, Stream, Table,
+    typed, typed_mut,
 };
 use pulp::Arch;
 
@@ -29,6 +29,7 @@ const AHEAD: usize = 512;
 /// The state of a program's run on a block.
 struct BlockRun<'p> {
     program: &'p Program,
+    tables: &'p [Table<'p>],
     faults: &'p mut [u8],
     memory: &'p mut [u8],
     /// The properties of the run that the program's loops need.
@@ -39,20 +40,23 @@ struct BlockRun<'p> {
 
 impl ExecutableKernel for Program {
     fn run(&self, block: &mut Block<'_>, run: &mut KernelRun<'_>) -> Result<()> {
-        let KernelRun { params, faults, stores, memory, loops } = run;
+        let KernelRun { params, tables, faults, stores, memory, loops } = run;
         let matches = block.level() == 0
             && block.matches(
                 self.inputs.iter().map(|&(d, a)| (d.size(), a)),
                 self.outputs.iter().map(|d| d.size()),
             );
-        if !matches || params.len() < self.param_slots.len() || faults.len() < self.fault_sites {
+        let has_tables = tables.iter().map(Table::item).eq(self.tables.iter().map(|dtype| dtype.size()));
+        if !matches || !has_tables || params.len() < self.param_slots.len() || faults.len() < self.fault_sites
+        {
             return Err(Error::new(ErrorKind::Internal, "the operands do not match the program"));
         }
         let memory = memory.fit(self.bytes)?;
         for (&slot, bits) in self.param_slots.iter().zip(*params) {
             memory[slot..slot + 8].copy_from_slice(&bits.to_le_bytes());
         }
-        let mut run = BlockRun { program: self, faults, memory, loops: *loops, stopped: None };
+        let (loops, stopped) = (*loops, None);
+        let mut run = BlockRun { program: self, tables, faults, memory, loops, stopped };
         let streamed = match stores {
             Stores::Streaming => run.streamed(block),
             Stores::Cached => false,
@@ -88,7 +92,8 @@ impl Program {
         faults: &mut [u8],
         loops: &LoopRun<'_>,
     ) -> Result<()> {
-        let mut run = BlockRun { program: self, faults, memory, loops: Some(loops), stopped: None };
+        let (loops, stopped) = (Some(loops), None);
+        let mut run = BlockRun { program: self, tables: &[], faults, memory, loops, stopped };
         run.uniform(Depth::Call, n);
         run.row(inputs, &mut RowTarget::Tiles(outputs), n);
         run.stopped.map_or(Ok(()), Err)
@@ -246,23 +251,31 @@ impl BlockRun<'_> {
         for (arg, &operand) in args.iter_mut().zip(&step.args[..step.operands]) {
             *arg = columns.operand(operand, before, after, skipped);
         }
-        if let Some((site, size)) = step.check
-            && any_zero(args[1], size)
-        {
-            self.faults[site] = 1;
-        }
+        let mut fails = match (step.check, &step.work) {
+            (Some((_, size)), Work::Loop(_)) => any_zero(args[1], size),
+            _ => false,
+        };
+        let mut run = |out: &mut [u8]| match step.work {
+            Work::Gather(number) => {
+                fails = !gathered(&self.tables[number], args[0], out, self.program.tables[number])
+            }
+            _ => step.run(arch, &args, out),
+        };
         match (step.out, sink) {
             (Destination::Output(output), RowTarget::Rows(outputs)) => {
-                step.run(arch, &args, columns.output(outputs, output, step.size));
+                run(columns.output(outputs, output, step.size));
             }
             (Destination::Output(output), RowTarget::Tiles(tiles)) => {
-                step.run(arch, &args, columns.part(tiles[output], step.size));
+                run(columns.part(tiles[output], step.size));
             }
             (Destination::Output(output), RowTarget::Stream(stream, row)) => {
-                step.run(arch, &args, tile);
+                run(tile);
                 stream.copy(output, *row, columns.start * step.size, tile);
             }
-            _ => step.run(arch, &args, tile),
+            _ => run(tile),
+        }
+        if let (Some((site, _)), true) = (step.check, fails) {
+            self.faults[site] = 1;
         }
     }
 
@@ -303,8 +316,8 @@ impl TileStep {
         match &self.work {
             Work::Loop(run) => run(arch, args, out),
             Work::Host(function) => function.call(&args[..self.operands], out),
-            // Loops have their own operands, and do not come here.
-            Work::While(_) => {}
+            // Loops have their own operands, and gathers a table; they do not come here.
+            Work::While(_) | Work::Gather(_) => {}
         }
     }
 }
@@ -378,6 +391,45 @@ impl Fill {
             tile.fill(element);
         }
     }
+}
+
+/// Copies the elements at these positions of a table, and returns whether all positions are inside. The element at a position that
+/// is not is 0. Bools are normalised to 0 or 1.
+fn gathered(table: &Table<'_>, positions: &[u8], out: &mut [u8], dtype: DType) -> bool {
+    match table.item() {
+        1 => {
+            gathered_as::<u8>(
+                table,
+                positions,
+                out,
+                |x| if dtype == DType::Bool { u8::from(x != 0) } else { x },
+            )
+        }
+        2 => gathered_as::<u16>(table, positions, out, |x| x),
+        4 => gathered_as::<u32>(table, positions, out, |x| x),
+        _ => gathered_as::<u64>(table, positions, out, |x| x),
+    }
+}
+
+fn gathered_as<T: Elem<Store = T> + Default>(
+    table: &Table<'_>,
+    positions: &[u8],
+    out: &mut [u8],
+    map: impl Fn(T) -> T,
+) -> bool {
+    let (Some(table), Some(positions), Some(out)) =
+        (typed::<T>(table.bytes()), typed::<u64>(positions), typed_mut::<T>(out))
+    else {
+        return false;
+    };
+    let mut are_inside = true;
+    for (out, &position) in out.iter_mut().zip(positions) {
+        // A negative position is a large one.
+        let element = usize::try_from(position).ok().and_then(|position| table.get(position));
+        are_inside &= element.is_some();
+        *out = element.map_or_else(T::default, |&element| map(element));
+    }
+    are_inside
 }
 
 /// Copies the elements of a value to an output. Bools are normalised to 0 or 1, since an input may contain any byte.

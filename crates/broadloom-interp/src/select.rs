@@ -89,7 +89,7 @@ pub(crate) fn loops(
                 selection.selected.push(None);
                 continue;
             }
-            Code::Apply { .. } | Code::Cast(..) | Code::Host(_) => {}
+            Code::Apply { .. } | Code::Cast(..) | Code::Host(_) | Code::Gather { .. } => {}
         }
         let selected = match closes[i] {
             Some(inner) => selection.selected[inner].take(),
@@ -148,6 +148,9 @@ impl Selection<'_> {
                 return Err(Error::new(ErrorKind::Internal, why));
             };
             return Ok(selected(Work::Host(function.clone()), false));
+        }
+        if let Code::Gather { table, .. } = inst.code {
+            return Ok(selected(Work::Gather(table as usize), false));
         }
         let per_element = !self.is_uniform(self.kernel.value(i));
         if let (Code::Apply { op, dtype, .. }, &[a, b], true) = (inst.code, inst.args(), per_element)

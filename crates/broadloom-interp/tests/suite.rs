@@ -47,6 +47,11 @@ fn host_functions_among_ops() {
 }
 
 #[test]
+fn elements_of_tables() {
+    WAYS.into_iter().for_each(suite::elements_of_tables);
+}
+
+#[test]
 fn any_byte_but_0_is_true() {
     WAYS.into_iter().for_each(suite::any_byte_but_0_is_true);
 }

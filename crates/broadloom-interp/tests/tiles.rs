@@ -54,7 +54,7 @@ impl Out {
 
 /// Computes a block of a kernel without parameters.
 fn run(program: &Program, stores: Stores, block: &mut Block<'_>, memory: &mut WorkingMemory) {
-    let mut run = KernelRun { params: &[], faults: &mut [], stores, memory, loops: None };
+    let mut run = KernelRun { params: &[], tables: &[], faults: &mut [], stores, memory, loops: None };
     program.run(block, &mut run).expect("matches");
 }
 

@@ -28,6 +28,8 @@ pub enum ErrorKind {
     Syntax,
     /// A division by zero under the integer option `error`.
     ZeroDivision,
+    /// An index outside of its axis.
+    Index,
     /// A limit was exceeded, or an allocation failed.
     Limit,
     /// Memory that is too short, misaligned, or overlapping.

@@ -53,6 +53,13 @@ pub enum Code {
         /// The dtype of the value.
         dtype: DType,
     },
+    /// The element of a table at the position that is the operand, an int64. A position outside of the table makes the run fail.
+    Gather {
+        /// The index of the table in [`Kernel::tables`](crate::Kernel::tables).
+        table: u32,
+        /// The dtype of the table's elements.
+        dtype: DType,
+    },
 }
 
 /// The callee of a host function call.
@@ -85,7 +92,7 @@ impl Code {
     pub fn operands(self) -> usize {
         match self {
             Code::Apply { op, .. } => op.operands(),
-            Code::Cast(..) | Code::Item { .. } => 1,
+            Code::Cast(..) | Code::Item { .. } | Code::Gather { .. } => 1,
             Code::Host(callee) => callee.signature.operands().len(),
             Code::Loop(_) => 0,
         }
@@ -98,7 +105,7 @@ impl Code {
             Code::Cast(_, to) => Some(to),
             Code::Host(callee) => Some(callee.signature.result()),
             Code::Loop(_) => None,
-            Code::Item { dtype, .. } => Some(dtype),
+            Code::Item { dtype, .. } | Code::Gather { dtype, .. } => Some(dtype),
         }
     }
 
@@ -111,6 +118,7 @@ impl Code {
             Code::Apply { op: Op::Where, .. } if i == 0 => DType::Bool,
             Code::Apply { dtype, .. } | Code::Cast(dtype, _) => dtype,
             Code::Host(callee) => callee.signature.operands()[i],
+            Code::Gather { .. } => DType::Int64,
             Code::Loop(_) | Code::Item { .. } => panic!("{self:?} has no operand of a dtype of its own"),
         }
     }
@@ -129,17 +137,18 @@ impl Code {
             }
             Code::Cast(from, to) => from.is_float() && to.is_float() && from != to,
             Code::Host(callee) => callee.signature.result().is_float(),
-            // The values that a body returns are canonical already, if their bits are read.
-            Code::Loop(_) | Code::Item { .. } => false,
+            // The values that a body returns are canonical already, if their bits are read, and so are elements in memory.
+            Code::Loop(_) | Code::Item { .. } | Code::Gather { .. } => false,
         }
     }
 
-    /// The primitives of the operation; `None` for a host function, a loop and its values, and for an op that doesn't take the dtype.
+    /// The primitives of the operation; `None` for a host function, a loop and its values, a gather, and for an op that doesn't take
+    /// the dtype.
     pub fn recording(self) -> Option<&'static Recording> {
         match self {
             Code::Apply { op, accuracy, dtype } => recording::of(op, accuracy, dtype),
             Code::Cast(from, to) => Some(recording::of_cast(from, to)),
-            Code::Host(_) | Code::Loop(_) | Code::Item { .. } => None,
+            Code::Host(_) | Code::Loop(_) | Code::Item { .. } | Code::Gather { .. } => None,
         }
     }
 
@@ -148,6 +157,7 @@ impl Code {
     pub fn cost(self) -> u32 {
         match self {
             Code::Host(callee) => callee.signature.cost(),
+            Code::Gather { .. } => GATHER,
             code => code.recording().map_or(0, Recording::cost),
         }
     }
@@ -155,7 +165,10 @@ impl Code {
     /// The approximate latency in machine code, in cycles, counted from the [recording] of the op's primitives; 0 for host
     /// functions, whose latency is unknown.
     pub fn latency(self) -> u32 {
-        self.recording().map_or(0, Recording::latency)
+        match self {
+            Code::Gather { .. } => LOAD,
+            code => code.recording().map_or(0, Recording::latency),
+        }
     }
 
     /// The approximate number of vector instructions per element in machine code.
@@ -170,6 +183,12 @@ impl Code {
 
 /// The approximate number of vector instructions per element with which machine code calls a host function.
 const CALL: u32 = 8;
+
+/// The approximate number of vector instructions per element of a gather, whose elements are loaded one by one.
+const GATHER: u32 = 8;
+
+/// The approximate latency in cycles of a gather from the second-level cache.
+const LOAD: u32 = 24;
 
 /// One instruction. The ids of results follow the ids of the inputs and parameters, in the order of the instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

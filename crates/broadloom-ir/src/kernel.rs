@@ -156,6 +156,9 @@ pub struct Kernel {
     /// For each parameter, whether it is known to be a divisor with a [short reciprocal](crate::Scalar::has_short_reciprocal).
     /// The list may be shorter than `params`; nothing is known about the parameters after its end.
     pub short_reciprocals: Vec<bool>,
+    /// The dtypes of the tables: arrays of which [`Code::Gather`] reads elements at computed positions. A table is the same for the
+    /// whole index space.
+    pub tables: Vec<DType>,
     /// The host functions called by the body.
     pub functions: Vec<HostDeclaration>,
     /// The loops of the body.
@@ -263,11 +266,29 @@ impl Kernel {
         self.outputs.iter().map(|output| self.dtype(output.value))
     }
 
-    /// The instructions that can make the run fail because of a division by zero, in order: the index in the body, and the op.
-    /// Empty unless [`Kernel::checks_division`] is set. Divisions in the body of a loop have the index of the loop.
-    pub fn fault_sites(&self) -> impl Iterator<Item = (usize, Op)> {
-        let sites = if self.checks_division { self.divisions() } else { Vec::new() };
-        sites.into_iter()
+    /// The instructions that can make the run fail, each as its index in the body and its fault: first the divisions, unless their
+    /// result is 0 ([`Kernel::checks_division`]), then the gathers. Divisions in the body of a loop have the index of the loop.
+    pub fn fault_sites(&self) -> impl Iterator<Item = (usize, Fault)> {
+        let divisions = if self.checks_division { self.divisions() } else { Vec::new() };
+        let divisions = divisions.into_iter().map(|(inst, op)| (inst, Fault::Division(op)));
+        divisions.chain(self.gathers().map(|inst| (inst, Fault::Index)))
+    }
+
+    /// The index of each gather in the body.
+    pub fn gathers(&self) -> impl Iterator<Item = usize> {
+        let insts = self.body.iter().enumerate();
+        insts.filter(|(_, inst)| matches!(inst.code, Code::Gather { .. })).map(|(i, _)| i)
+    }
+
+    /// The index among the [fault sites](Kernel::fault_sites) of the first gather.
+    pub fn first_gather_site(&self) -> usize {
+        if self.checks_division { self.divisions().len() } else { 0 }
+    }
+
+    /// The index of a table of this dtype that is added to the kernel.
+    pub fn table(&mut self, dtype: DType) -> u32 {
+        self.tables.push(dtype);
+        self.tables.len() as u32 - 1
     }
 
     /// The instructions that can divide by zero, whether that is an error or not, each as its index in the body and its op.
@@ -406,6 +427,9 @@ impl Kernel {
                 Code::Item { item, dtype } => {
                     [u32::MAX as usize - 2, item as usize, dtype as usize].into_iter().for_each(&mut word);
                 }
+                Code::Gather { table, dtype } => {
+                    [u32::MAX as usize - 3, table as usize, dtype as usize].into_iter().for_each(&mut word);
+                }
             }
             inst.args.iter().for_each(|a| word(a.index()));
         }
@@ -423,6 +447,15 @@ impl Kernel {
         let digest = Sha256::digest(&bytes);
         digest.iter().take(16).fold(0, |hash, &byte| hash << 8 | u128::from(byte))
     }
+}
+
+/// Why an instruction can make a run fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// This op divides an integer by zero.
+    Division(Op),
+    /// A position is outside of a table.
+    Index,
 }
 
 /// Prints the value with its reduction or scan, if any: `v3`, `sum(v3)`.
@@ -458,14 +491,15 @@ pub enum Definition {
     Inst(usize),
 }
 
-/// Prints the kernel: a line with its hash, inputs and parameters, a line for each instruction, and a line with the outputs. The
+/// Prints the kernel: a line with its hash, inputs, parameters and tables, a line for each instruction, and a line with the outputs. The
 /// body of a loop is indented.
 impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "kernel {:032x} (", self.content_hash())?;
         let inputs = self.inputs.iter().enumerate().map(|(i, d)| format!("{:?}: {d}", self.input(i)));
         let params = self.params.iter().enumerate().map(|(i, d)| format!("{:?}: scalar {d}", self.param(i)));
-        let heads: Vec<String> = inputs.chain(params).collect();
+        let tables = self.tables.iter().enumerate().map(|(i, d)| format!("t{i}: table {d}"));
+        let heads: Vec<String> = inputs.chain(params).chain(tables).collect();
         writeln!(f, "{}){}", heads.join(", "), if self.checks_division { " checks division" } else { "" })?;
         self.write_body(f, "  ")?;
         writeln!(f, "  return {}", listed(&self.outputs))
@@ -493,6 +527,7 @@ impl Kernel {
                 },
                 Code::Loop(number) => self.loops[number as usize].write(f, &args, indent)?,
                 Code::Item { item, dtype } => writeln!(f, "item.{dtype} {args}, {item}")?,
+                Code::Gather { table, dtype } => writeln!(f, "gather.{dtype} t{table}, {args}")?,
             }
         }
         Ok(())

@@ -2,6 +2,7 @@
 //!
 //! - each operand is an input, a parameter or the result of an earlier instruction
 //! - the operands of an instruction have the dtypes that its code takes, and the op takes that dtype
+//! - a gather reads one of the kernel's tables, by its dtype
 //! - a call refers to one of the kernel's functions and has the signature of that function
 //! - a loop has an operand of the right dtype for each input of its body; its body returns a bool condition and values of the
 //!   dtypes that it carries; only items read it, each another one; loops contain each other at most [`MAX_NESTING`] times
@@ -63,7 +64,10 @@ fn nested(kernel: &Kernel, depth: usize) -> Result<()> {
                 dtypes.push(Some(dtype));
                 continue;
             }
-            Code::Apply { .. } | Code::Cast(..) | Code::Host(_) => {}
+            Code::Gather { table, dtype } if kernel.tables.get(table as usize) != Some(&dtype) => {
+                return fail("there is no such table");
+            }
+            Code::Apply { .. } | Code::Cast(..) | Code::Host(_) | Code::Gather { .. } => {}
         }
         for (j, arg) in inst.args().iter().enumerate() {
             match dtypes.get(arg.index()) {
@@ -107,7 +111,11 @@ fn looped(of: &KernelLoop) -> std::result::Result<(), &'static str> {
     if carried == 0 || carried > inputs {
         return Err("a loop that carries nothing, or more than its body takes");
     }
-    if !body.params.is_empty() || body.checks_division || body.outputs.iter().any(|o| o.sink != Sink::Store) {
+    if !body.params.is_empty()
+        || !body.tables.is_empty()
+        || body.checks_division
+        || body.outputs.iter().any(|o| o.sink != Sink::Store)
+    {
         return Err("a body with the properties of a kernel");
     }
     if body.outputs.iter().any(|output| output.value.index() >= body.values()) {

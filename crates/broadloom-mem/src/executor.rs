@@ -14,6 +14,7 @@ use crate::block::Block;
 use crate::buffer::{AllocError, Buffer};
 use crate::host::HostFunction;
 use crate::stream::Stores;
+use crate::table::Table;
 use crate::walk::AliasPolicy;
 
 /// An executor, which prepares kernels for execution.
@@ -63,12 +64,12 @@ pub trait ExecutableKernel: Send + Sync + UnwindSafe + RefUnwindSafe {
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] if the block does not have the types, the access classes and the [level](Block::level) that the
-    /// kernel was prepared for, or there are too few parameters or fault bytes; in these cases nothing is read or written.
+    /// kernel was prepared for, or there are too few parameters, tables or fault bytes; in these cases nothing is read or written.
     /// [`ErrorKind::Limit`] if an allocation fails; the errors of [`LoopRun::go_on`].
     fn run(&self, block: &mut Block<'_>, run: &mut KernelRun<'_>) -> Result<()>;
 
-    /// Computes a block as [`ExecutableKernel::run`] does, with regular stores and with working memory that is allocated for this
-    /// call.
+    /// Computes a block of a kernel without tables as [`ExecutableKernel::run`] does, with regular stores and with working memory
+    /// that is allocated for this call.
     ///
     /// # Errors
     /// The errors of [`ExecutableKernel::run`]; [`ErrorKind::Limit`] for an element that repeats a loop without a limit
@@ -77,7 +78,8 @@ pub trait ExecutableKernel: Send + Sync + UnwindSafe + RefUnwindSafe {
         let (mut memory, endless) = (WorkingMemory::default(), AtomicU64::new(u64::MAX));
         let loops = LoopRun { max_iterations: MAX_ITERATIONS, go_on: &|| Ok(()), endless: &endless };
         let stores = Stores::Cached;
-        self.run(block, &mut KernelRun { params, faults, stores, memory: &mut memory, loops: Some(&loops) })?;
+        let memory = &mut memory;
+        self.run(block, &mut KernelRun { params, tables: &[], faults, stores, memory, loops: Some(&loops) })?;
         loops.check()
     }
 
@@ -108,7 +110,9 @@ pub trait ExecutableKernel: Send + Sync + UnwindSafe + RefUnwindSafe {
 pub struct KernelRun<'r> {
     /// The bits of the kernel's parameters, which are scalars given at each run.
     pub params: &'r [u64],
-    /// One byte for each operation of the kernel that may divide by zero, in program order. It is set to 1 when that happens.
+    /// The kernel's tables.
+    pub tables: &'r [Table<'r>],
+    /// One byte for each [fault site](broadloom_ir::Kernel::fault_sites) of the kernel. It is set to 1 when the fault happens.
     pub faults: &'r mut [u8],
     /// The kind of stores for outputs, for executors to which it was not passed when the kernel was prepared.
     pub stores: Stores,

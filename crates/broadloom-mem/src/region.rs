@@ -125,6 +125,19 @@ impl<'a> Region<'a> {
         Some(unsafe { std::slice::from_raw_parts(self.start.add(range.start), range.len()) })
     }
 
+    /// The bytes of `count` contiguous elements of `item` bytes, the first of which is at the byte offset `start`. `None` if an element
+    /// is not inside the region, or in a gap of it.
+    ///
+    /// No nest that writes to these bytes may run while the slice is in use, as for [`Region::elements`].
+    pub fn contiguous(&self, item: usize, start: usize, count: usize) -> Option<&'a [u8]> {
+        let len = count.checked_mul(item)?;
+        let whole = Region { elements: None, ..*self };
+        if self.has_gaps() && count > 0 {
+            self.view(item, start, &[count], &[item as isize]).ok()?;
+        }
+        whole.elements(start..start.checked_add(len)?)
+    }
+
     /// Whether the region has gaps between its elements, whose bytes may not be read.
     #[inline]
     pub fn has_gaps(&self) -> bool {

@@ -4,6 +4,7 @@
 //! instruction leaves unspecified is made canonical before it is stored, as in every kernel produced by rewriting. A difference
 //! causes a panic that states the op, the operands and both results.
 
+mod gathers;
 mod host;
 mod integers;
 
@@ -20,6 +21,7 @@ use broadloom_mem::{
 
 use crate::{edge_cases, one_of};
 
+pub use gathers::elements_of_tables;
 pub use host::{host_functions_among_ops, host_functions_of_every_dtype};
 pub use integers::{conversions_next_to_the_middle, quotients_next_to_integers, shifts_by_every_count};
 
@@ -64,7 +66,8 @@ impl Prepared {
     /// Runs the kernel on a block.
     fn run(&mut self, block: &mut Block<'_>) {
         let Prepared { kernel, stores, memory } = self;
-        let mut run = KernelRun { params: &[], faults: &mut [], stores: *stores, memory, loops: None };
+        let (params, tables, stores) = (&[], &[], *stores);
+        let mut run = KernelRun { params, tables, faults: &mut [], stores, memory, loops: None };
         kernel.run(block, &mut run).expect("a block of the kernel");
     }
 }
@@ -170,7 +173,9 @@ fn expected(code: Code, args: &[Scalar]) -> Scalar {
     match code {
         Code::Apply { op, accuracy, .. } => fold::apply_at(op, accuracy, args).expect("defined"),
         Code::Cast(_, to) => fold::cast(args[0], to),
-        Code::Host(_) | Code::Loop(_) | Code::Item { .. } => panic!("{code:?} has no scalar instance"),
+        Code::Host(_) | Code::Loop(_) | Code::Item { .. } | Code::Gather { .. } => {
+            panic!("{code:?} has no scalar instance")
+        }
     }
 }
 

@@ -202,6 +202,13 @@ pub(crate) fn scan<'a>(scan: Scan, arg: &Array<'a>, axis: usize, initial: bool) 
     Ok(Array::with_dims(kind, dtype, shape, dims.map(Arc::new)))
 }
 
+/// The elements of an array at these positions in its row-major order, as int64. The result has the shape of the positions.
+pub(crate) fn gather<'a>(table: &Array<'a>, positions: &Array<'a>) -> Result<Array<'a>> {
+    let (table, positions) = (typed(table)?, typed(positions)?);
+    let (dtype, shape, dims) = (table.0.dtype, positions.0.shape.clone(), positions.0.dims.clone());
+    Ok(Array::with_dims(Kind::Gather { table, positions }, dtype, shape, dims))
+}
+
 /// The number of elements along axes, as a 0-d array of this dtype; a constant if the extents are known.
 pub(crate) fn count<'a>(arg: &Array<'a>, axes: Axes, to: DType) -> Array<'a> {
     if arg.0.dims.is_none() {

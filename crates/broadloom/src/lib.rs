@@ -201,6 +201,7 @@ mod reductions;
 mod scan;
 mod stamp;
 mod storage;
+mod take;
 pub mod text;
 mod views;
 mod weak;
@@ -243,6 +244,7 @@ pub use reduce::{Combine, reduce, try_reduce};
 pub use reductions::Over;
 pub use scan::{Along, ScanStep, scan, try_scan};
 pub use storage::Element;
+pub use take::IndexMode;
 pub use weak::Number;
 pub use while_loop::{try_while_loop, while_loop, while_loop_counts};
 

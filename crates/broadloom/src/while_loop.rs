@@ -610,6 +610,7 @@ fn function(kind: &Kind<'_>) -> String {
         Kind::View { view, .. } => view.to_string(),
         Kind::Count { .. } => "count".to_owned(),
         Kind::Index { .. } => "indices".to_owned(),
+        Kind::Gather { .. } => "take".to_owned(),
         Kind::DynamicView { .. } => "a view".to_owned(),
         // The others are element-wise.
         Kind::Leaf(_) | Kind::Apply { .. } | Kind::Host { .. } | Kind::Cast { .. } | Kind::Loop(_) => {

@@ -86,6 +86,7 @@ struct Builder<'a> {
     done: Done<'a>,
     inputs: Vec<(Origin, Arc<Layout>)>,
     input_of: FxHashMap<(Origin, Arc<Layout>), u32>,
+    tables: Vec<(Origin, Arc<Layout>)>,
     params: Vec<ParamSource>,
     callees: FxHashMap<HostDeclaration, u32>,
     kernel: Kernel,
@@ -181,6 +182,7 @@ impl<'a> Builder<'a> {
             done: Done::new(straight),
             inputs: Vec::new(),
             input_of: FxHashMap::default(),
+            tables: Vec::new(),
             params: Vec::new(),
             callees: FxHashMap::default(),
             kernel: Kernel::default(),
@@ -220,6 +222,18 @@ impl<'a> Builder<'a> {
         self.inputs.push((origin, Arc::new(layout)));
         self.kernel.inputs.push(self.graph.node(of).dtype);
         Early::Input(number)
+    }
+
+    /// The number of the table with the elements of a node, which are in memory.
+    fn table(&mut self, of: NodeId) -> u32 {
+        let memory = whole(self.graph, of, self.cuts);
+        match self.tables.iter().position(|known| *known == memory) {
+            Some(known) => known as u32,
+            None => {
+                self.tables.push(memory);
+                self.kernel.table(self.graph.node(of).dtype)
+            }
+        }
     }
 
     /// The chain through which an operand of a recurrence is read that has another shape than the index space.
@@ -352,7 +366,7 @@ impl<'a> Builder<'a> {
             return smallvec![(*arg, self.extend(*arg, (**view).clone(), chain))];
         }
         node.kind
-            .operands()
+            .aligned()
             .map(|&arg| {
                 let shape = &graph.node(arg).shape;
                 let same = *shape == node.shape;
@@ -408,10 +422,13 @@ impl<'a> Builder<'a> {
         }
         let first = self.value(operands[0].0, operands[0].1);
         let dtype = |id: NodeId| graph.node(id).dtype;
-        let Some(code) = code::of(&node.kind, dtype, |function| self.place(function)) else {
+        let Some(mut code) = code::of(&node.kind, dtype, |function| self.place(function)) else {
             self.done.insert(id, chain, first);
             return;
         };
+        if let (Code::Gather { table, .. }, Some(&of)) = (&mut code, node.kind.table()) {
+            *table = self.table(of);
+        }
         let mut args = [first; 3];
         for (slot, &(arg, chain)) in args.iter_mut().zip(&operands) {
             *slot = self.value(arg, chain);
@@ -490,6 +507,7 @@ impl<'a> Builder<'a> {
             kernel: self.kernel,
             shape: self.shape,
             inputs: self.inputs,
+            tables: self.tables,
             params: self.params,
             outputs: members.iter().map(|member| member.target).collect(),
             axes: Axes::NONE,

@@ -24,6 +24,8 @@ pub fn of<L>(
         | NodeKind::Count { .. }
         | NodeKind::Recurrence(_)
         | NodeKind::Index { .. } => None,
+        // The table has no number yet.
+        NodeKind::Gather { table, .. } => Some(Code::Gather { table: 0, dtype: dtype(*table) }),
         NodeKind::Apply { op, accuracy, args } => {
             Some(Code::Apply { op: *op, accuracy: *accuracy, dtype: dtype(*args.last()?) })
         }

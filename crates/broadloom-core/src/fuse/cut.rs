@@ -66,7 +66,7 @@ fn reads_through_views(graph: &Graph, id: NodeId) -> bool {
         let shape = &graph.node(*arg).shape;
         shape.rank() > 0 && *shape != node.shape
     };
-    matches!(node.kind, NodeKind::View { .. }) || node.kind.operands().any(differs)
+    matches!(node.kind, NodeKind::View { .. }) || node.kind.aligned().any(differs)
 }
 
 /// Cuts nodes that would be computed for many chains of views, or that are read through long chains. Readers come after
@@ -94,7 +94,12 @@ fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) 
         }
         let combines = matches!(node.kind, NodeKind::Reduce { .. } | NodeKind::Scan { .. });
         let steps = matches!(node.kind, NodeKind::Recurrence(_));
-        for &arg in node.kind.operands() {
+        if let Some(table) = node.kind.table()
+            && !of[table.index()].contains(&STRAIGHT)
+        {
+            of[table.index()].push(STRAIGHT);
+        }
+        for &arg in node.kind.aligned() {
             let shape = &graph.node(arg).shape;
             // No view changes the element of a 0-d operand.
             let view = match &node.kind {
@@ -147,10 +152,17 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
             cut_operands(graph, of, leaves, cuts);
             Leaves { flat: true, layout: None, total: 0 }
         }
-        NodeKind::Apply { .. } | NodeKind::Host { .. } | NodeKind::Cast { .. } | NodeKind::Loop(_) => {
+        NodeKind::Apply { .. }
+        | NodeKind::Host { .. }
+        | NodeKind::Cast { .. }
+        | NodeKind::Loop(_)
+        | NodeKind::Gather { .. } => {
+            if let Some(&table) = node.kind.table() {
+                cut_table(graph, table, cuts);
+            }
             let mut flat = true;
             let mut total = cost::of_node(graph, node);
-            for &arg in node.kind.operands() {
+            for &arg in node.kind.aligned() {
                 let (shape, below) = (&graph.node(arg).shape, &leaves[arg.index()]);
                 if loses_elements(graph, arg, &node.shape) {
                     cut_for_faults(graph, arg, cuts, log);
@@ -210,6 +222,17 @@ fn cut_operands(
         if is_computed && is_apart || node.faults && space.elements() == 0 {
             cuts.insert(arg);
         }
+    }
+}
+
+/// Cuts a table that is not contiguous memory already.
+fn cut_table(graph: &Graph, table: NodeId, cuts: &mut Cuts) {
+    let is_memory = match &graph.node(table).kind {
+        NodeKind::Leaf(Leaf::Input { layout, .. }) => layout.is_contiguous(),
+        _ => false,
+    };
+    if !is_memory {
+        cuts.insert(table);
     }
 }
 

@@ -24,6 +24,7 @@ pub struct Draft {
     pub kernel: Kernel,
     pub shape: Shape,
     pub inputs: Vec<(Origin, Arc<Layout>)>,
+    pub tables: Vec<(Origin, Arc<Layout>)>,
     pub params: Vec<ParamSource>,
     pub outputs: Vec<DraftTarget>,
     /// The axes along which elements are reduced or scanned.

@@ -84,6 +84,8 @@ pub struct Stage {
     /// One view for each input of the kernel. If the stage continues a longer scan, another view follows: the totals of
     /// the blocks before the stage's elements.
     pub inputs: Vec<InputView>,
+    /// The memory of each table of the kernel, whose layouts are contiguous.
+    pub tables: Vec<InputView>,
     /// The source of each parameter of the kernel.
     pub params: Vec<ParamSource>,
     /// The destination of each output of the kernel.
@@ -269,6 +271,9 @@ impl fmt::Display for Plan {
             for (j, input) in stage.inputs.iter().enumerate() {
                 let (name, _) = stage.read(j);
                 writeln!(f, "  {name} reads {}, {}", input.source, describe(&input.layout))?;
+            }
+            for (j, table) in stage.tables.iter().enumerate() {
+                writeln!(f, "  t{j} is {} of {}", table.source, table.layout.shape)?;
             }
             for (j, target) in stage.outputs.iter().enumerate() {
                 writeln!(f, "  {} is written to {target}", stage.written(j))?;

@@ -25,16 +25,17 @@ pub type Placed = FxHashMap<NodeId, u32>;
 /// Adds the draft's stages to the plan.
 pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
     let combined: Vec<NodeId> = if log.keeps() { draft.combined().collect() } else { Vec::new() };
-    let mut inputs = Vec::with_capacity(draft.inputs.len());
-    for (leaf, layout) in draft.inputs {
+    let view = |(leaf, layout)| {
         let source = match leaf {
             Origin::Slot(s) => Source::Slot(s),
             Origin::Index => Source::Index,
             // Cut nodes are added in the order of their ids, so the temporary exists before a kernel reads it.
             Origin::Node(id) => Source::Temp(placed[&id]),
         };
-        inputs.push(InputView { source, layout });
-    }
+        InputView { source, layout }
+    };
+    let inputs = draft.inputs.into_iter().map(view).collect();
+    let tables = draft.tables.into_iter().map(view).collect();
     let outputs: Vec<Target> = draft
         .outputs
         .iter()
@@ -56,7 +57,7 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
         .collect();
     let Draft { kernel, shape, params, axes, beginning, recurrence, .. } = draft;
     let kernel = Arc::new(kernel);
-    let mut whole = Stage { kernel, shape, inputs, params, outputs, axes, beginning, recurrence };
+    let mut whole = Stage { kernel, shape, inputs, tables, params, outputs, axes, beginning, recurrence };
     // A step is never cut, since its states are carried from its end to its beginning.
     if whole.recurrence.is_some()
         || whole.kernel.body.iter().map(|inst| cost::of_inst(&whole.kernel, inst.code)).sum::<usize>()
@@ -103,6 +104,7 @@ fn stored(plan: &mut Plan, whole: &mut Stage) -> Stage {
         kernel: Arc::new(kernel),
         shape: whole.shape.clone(),
         inputs: temps.iter().map(read).chain(totals).collect(),
+        tables: Vec::new(),
         params: Vec::new(),
         outputs,
         axes: std::mem::take(&mut whole.axes),
@@ -238,6 +240,7 @@ impl Piece<'_> {
             kernel: Arc::new(Kernel::default()),
             shape: whole.shape.clone(),
             inputs: Vec::new(),
+            tables: Vec::new(),
             params: Vec::new(),
             outputs: Vec::new(),
             axes: Axes::NONE,
@@ -275,6 +278,10 @@ impl Piece<'_> {
                     }
                     kernel.loops.push(KernelLoop { args: places.by_ref().collect(), ..of.clone() });
                     Code::Loop(kernel.loops.len() as u32 - 1)
+                }
+                Code::Gather { table, dtype } => {
+                    self.stage.tables.push(self.whole.tables[table as usize].clone());
+                    Code::Gather { table: kernel.table(dtype), dtype }
                 }
                 code => code,
             };

@@ -175,7 +175,8 @@ fn last_read(graph: &Graph, cuts: &Cuts, levels: &[u32], group: &Group) -> Optio
             continue;
         }
         let is_view = matches!(node.kind, NodeKind::View { .. });
-        let below = node.kind.operands().map(|&arg| {
+        pending.extend(node.kind.table().map(|&table| (table, false)));
+        let below = node.kind.aligned().map(|&arg| {
             let same = graph.node(arg).shape == node.shape;
             (arg, is_straight && same && !is_view)
         });

@@ -64,6 +64,8 @@ impl Marks {
                     }
                 }
                 NodeKind::View { arg, .. } if is_read => reads(arg),
+                // The table is stored, and its elements are moved.
+                NodeKind::Gather { table, .. } => reads(table),
                 NodeKind::Host { args, .. } => args.iter().for_each(reads),
                 NodeKind::Loop(_) | NodeKind::Recurrence(_) => {
                     let (region, args, item) = match kind {
@@ -122,6 +124,7 @@ impl Marks {
                 | NodeKind::Scan { .. }
                 | NodeKind::Count { .. }
                 | NodeKind::Index { .. } => false,
+                NodeKind::Gather { .. } => false,
                 // A region makes the values that it computes canonical; the initial state is moved.
                 NodeKind::Loop(_) | NodeKind::Recurrence(_) => false,
                 NodeKind::Leaf(_) | NodeKind::View { .. } | NodeKind::DynamicView { .. } => false,
@@ -189,6 +192,7 @@ pub(super) fn canonical(graph: &mut Graph, id: NodeId) -> Result<NodeId> {
         }
         NodeKind::Leaf(_)
         | NodeKind::Host { .. }
+        | NodeKind::Gather { .. }
         | NodeKind::Loop(_)
         | NodeKind::Recurrence(_)
         | NodeKind::View { .. }

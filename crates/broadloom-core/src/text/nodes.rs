@@ -59,6 +59,10 @@ pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
             format!("{scan}({first}, axis={axis}{initial}{before})")
         }
         NodeKind::Count { axes, to, .. } => format!("count({first}, axis={axes}, dtype={to})"),
+        NodeKind::Gather { .. } => {
+            let positions = operands.get(1).map_or("", AsRef::as_ref);
+            format!("gather({first}, {positions})")
+        }
         NodeKind::Index { axis, .. } => format!("{INDICES}({first}, axis={axis})"),
         NodeKind::Loop(of) => {
             let functions: Vec<T> = of.functions.iter().map(function).collect();

@@ -76,12 +76,14 @@ impl<'a> Nodes<'a> {
     }
 
     fn push(&mut self, array: &Array<'a>, operands: SmallVec<[u32; 3]>) {
-        for &operand in &operands {
+        for (i, &operand) in operands.iter().enumerate() {
             let below = &self.list[operand as usize];
+            let is_table = i == 0 && array.0.kind.table().is_some();
             let (is_computed, is_view) =
                 (below.0.kind.is_computed(), matches!(array.0.kind, Kind::View { .. }));
             // An operand of a view or a broadcast may be computed into a temporary, and a reshape may copy it to another one.
-            let before = is_computed && (is_view || combines(below) || below.0.shape != array.0.shape);
+            let before =
+                is_computed && (is_view || is_table || combines(below) || below.0.shape != array.0.shape);
             let copied = matches!(&array.0.kind, Kind::View { view, .. } if view.merges_axes(&below.0.shape));
             if below.rank() > 0 {
                 let stored = &mut self.stored[operand as usize];
@@ -322,6 +324,7 @@ impl<'a> Nodes<'a> {
                 Kind::Apply { op, args, .. } => args.last().is_some_and(|divisor| op.faults(divisor.dtype())),
                 Kind::Loop(of) => of.region.is_numbered || of.region.divides(),
                 Kind::Recurrence(of) => of.step.is_numbered || of.step.divides(),
+                Kind::Gather { .. } => true,
                 _ => false,
             };
             let is_slice =
@@ -443,6 +446,8 @@ fn operand_window(array: &Array<'_>, (i, operand): (usize, &Array<'_>), window: 
             return Ok(needed);
         }
         Kind::Recurrence(of) => return Ok(stepped(of, array.shape(), (i, operand), window)),
+        // Any element of the table may be read.
+        Kind::Gather { .. } if i == 0 => return Ok(Window::whole(operand.shape())),
         _ => return Ok(unbroadcast(operand.shape(), array.shape(), window)),
     };
     Ok(match &**view {

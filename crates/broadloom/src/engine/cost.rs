@@ -116,6 +116,7 @@ impl Estimate {
                 }
                 Code::Apply { .. } | Code::Cast(..) => code.operand(code.operands() - 1),
                 Code::Loop(_) | Code::Item { .. } => return,
+                Code::Gather { dtype, .. } => dtype,
             };
             let (cost, width) = (f64::from(code.cost()), operand.size());
             let half = match code {

@@ -13,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
+use broadloom_ir::kernel::Fault;
 use broadloom_ir::loop_plan::LoopPlan;
 use broadloom_ir::tuning::reductions::TILE_BYTES;
 use broadloom_mem::{
@@ -25,6 +26,7 @@ use crate::engine::choice::State;
 use crate::engine::loops::Loops;
 use crate::engine::options::Options;
 use crate::engine::outcome::{Outcome, failing};
+use crate::engine::plan_run::Arguments;
 use crate::engine::prepared::PreparedStage;
 use crate::engine::runtime::{Accesses, Executable, Request};
 use crate::engine::space::ShortReduction;
@@ -46,7 +48,7 @@ impl PreparedStage {
         &self,
         request: &Request<'_>,
         operands: &mut Operands<'_>,
-        params: &[u64],
+        arguments: Arguments<'_>,
         watch: Option<&Watch<'_>>,
     ) -> Result<()> {
         if watch.is_none() && !operands.may_overlap() {
@@ -55,20 +57,20 @@ impl PreparedStage {
             }
             match (self.direct(request), &self.loops) {
                 (Some(code), Ok(Loops::Store(plan))) if plan.is_linear() && operands.are_apart() => {
-                    return self.run_direct(request, params, &mut WorkingMemory::default(), |run| {
+                    return self.run_direct(request, arguments, &mut WorkingMemory::default(), |run| {
                         operands.with_all(plan, |block| code.run(block, run)).map_err(|e| memory(&e))?
                     });
                 }
                 (Some(code), Ok(Loops::Store(plan))) => {
                     // PERF: the nest is bound in place, since moving it would take as long as a short call's work.
                     return match &mut Nest::bind(plan, operands) {
-                        Ok(nest) => self.walk_direct(request, nest, &**code, params),
+                        Ok(nest) => self.walk_direct(request, nest, &**code, arguments),
                         Err(e) => Err(memory(e)),
                     };
                 }
                 (Some(code), Ok(Loops::Reduce(space))) if operands.are_apart() => {
                     return with_workspace(|Workspace { memory, tiles, .. }| {
-                        self.run_direct(request, params, memory, |run| {
+                        self.run_direct(request, arguments, memory, |run| {
                             self.reduce_directly(&**code, space, operands, tiles, run)
                         })
                     });
@@ -76,7 +78,7 @@ impl PreparedStage {
                 _ => {}
             }
         }
-        self.run_chosen(request, operands, params, watch)
+        self.run_chosen(request, operands, arguments, watch)
     }
 
     /// Runs the stage's machine code over a nest, on this thread.
@@ -85,10 +87,10 @@ impl PreparedStage {
         request: &Request<'_>,
         nest: &mut Nest<'_>,
         code: &dyn ExecutableKernel,
-        params: &[u64],
+        arguments: Arguments<'_>,
     ) -> Result<()> {
         with_workspace(|Workspace { scratch, memory, .. }| {
-            self.run_direct(request, params, memory, |run| {
+            self.run_direct(request, arguments, memory, |run| {
                 let parts = nest.split(1, code.policy());
                 { parts }.try_for_each(|part| run_blocks(part, code, self.can_fail, scratch, run))
             })
@@ -101,7 +103,7 @@ impl PreparedStage {
     fn run_direct(
         &self,
         request: &Request<'_>,
-        params: &[u64],
+        Arguments { params, tables }: Arguments<'_>,
         memory: &mut WorkingMemory,
         code: impl FnOnce(&mut KernelRun<'_>) -> Result<()>,
     ) -> Result<()> {
@@ -112,7 +114,8 @@ impl PreparedStage {
             faults.resize(self.sites, 0);
         }
         // Kernels with loops are not run directly.
-        let mut run = KernelRun { params, faults: &mut faults, stores: Stores::Cached, memory, loops: None };
+        let (faults_of, stores) = (&mut faults[..], Stores::Cached);
+        let mut run = KernelRun { params, tables, faults: faults_of, stores, memory, loops: None };
         let run = || code(&mut run);
         let done = if self.can_fail { failing(run) } else { run() };
         if let Some(since) = since {
@@ -129,7 +132,7 @@ impl PreparedStage {
         &self,
         request: &Request<'_>,
         operands: &mut Operands<'_>,
-        params: &[u64],
+        arguments: Arguments<'_>,
         watch: Option<&Watch<'_>>,
     ) -> Result<()> {
         // The choice and the compiler compute with floats, which requires the default environment.
@@ -147,7 +150,7 @@ impl PreparedStage {
             _ => self.accesses_in(loops)?,
         };
         let outcome = Outcome::new(self.sites, self.can_fail, watch);
-        let run = self.begin(request, access, params, outcome)?;
+        let run = self.begin(request, access, arguments, outcome)?;
         let threads = match loops {
             Loops::Store(_) => workers::threads_of_loop(request.options, run.time as u64, self.traffic),
             Loops::Reduce(_) | Loops::Scan(_) | Loops::Steps(_) => {
@@ -164,7 +167,7 @@ impl PreparedStage {
         &'r self,
         request: &Request<'r>,
         access: Option<Accesses>,
-        params: &'r [u64],
+        arguments: Arguments<'r>,
         outcome: Outcome<'r>,
     ) -> Result<StageRun<'r>> {
         let (mut chosen, mut took) = (None, None);
@@ -178,15 +181,16 @@ impl PreparedStage {
         }
         time += self.loops.as_ref().map_or(0.0, Loops::time_to_combine);
         let others = Mutex::default();
-        Ok(StageRun { prepared: self, request: *request, params, chosen, others, outcome, time, took })
+        Ok(StageRun { prepared: self, request: *request, arguments, chosen, others, outcome, time, took })
     }
 
-    /// Returns an error if there was a division by zero. The error names the first op that divided by zero, in the kernel's
-    /// order.
+    /// Returns an error if there was a fault. The error names the first division by zero, in the kernel's order, or else the first
+    /// gather from outside of its table.
     pub(super) fn check(&self, faults: impl Iterator<Item = bool>) -> Result<()> {
         let met = faults.zip(self.stage.kernel.fault_sites()).find(|(met, _)| *met);
         match met {
-            Some((_, (_, op))) => {
+            Some((_, (_, Fault::Index))) => Err(outside()),
+            Some((_, (_, Fault::Division(op)))) => {
                 Err(Error::new(ErrorKind::ZeroDivision, format!("{op}: integer division by zero"))
                     .with_help("the option int_division = Zero gives 0 instead"))
             }
@@ -195,11 +199,17 @@ impl PreparedStage {
     }
 }
 
+/// The error for an index outside of its axis.
+fn outside() -> Error {
+    Error::new(ErrorKind::Index, "take: an index is out of range")
+        .with_help("mode=\"clip\" takes the nearest element, mode=\"wrap\" counts on from the other end")
+}
+
 /// A run of a stage by an executor that was chosen once, over all of its elements or over the rows of one block after another.
 pub(crate) struct StageRun<'r> {
     pub prepared: &'r PreparedStage,
     request: Request<'r>,
-    pub params: &'r [u64],
+    pub arguments: Arguments<'r>,
     /// The prepared kernel and its accesses; `None` if no executor was chosen.
     chosen: Option<(Executable, Accesses)>,
     /// Interpreter programs for other accesses of inputs, prepared when they are needed. Machine code is not compiled for other
@@ -287,7 +297,7 @@ impl StageRun<'_> {
 
     /// Runs the remaining parts one after another, under the default floating-point environment.
     fn work(&self, kernel: &dyn ExecutableKernel, parts: &SharedParts<'_>) {
-        let StageRun { prepared, params, outcome, .. } = self;
+        let StageRun { prepared, arguments: Arguments { params, tables }, outcome, .. } = self;
         while !outcome.has_stopped()
             && let Some(part) = parts.take()
         {
@@ -297,7 +307,7 @@ impl StageRun<'_> {
                     let stores = prepared.traffic.stores();
                     let go_on = || outcome.go_on_looping();
                     let loops = Some(&outcome.loops(self.request.options, &go_on));
-                    let mut run = KernelRun { params, faults: &mut faults, stores, memory, loops };
+                    let mut run = KernelRun { params, tables, faults: &mut faults, stores, memory, loops };
                     let done = run_blocks(part, kernel, prepared.can_fail, scratch, &mut run);
                     outcome.note_faults(&faults);
                     done

@@ -17,7 +17,7 @@ use crate::engine::cache::Cache;
 use crate::engine::loops::Loops;
 use crate::engine::memory::{Temporaries, Written, written};
 use crate::engine::options::Executor;
-use crate::engine::plan_run::{PlanRun, region};
+use crate::engine::plan_run::{Arguments, PlanRun, Tables, region, tables};
 use crate::engine::prepared::PreparedStage;
 use crate::engine::reduce::{Blocks, Folding};
 use crate::engine::row_blocks::{Apart, RowBlocks, Step};
@@ -155,6 +155,7 @@ impl ExecutionPlan {
                 kernel: Arc::new(Kernel::copy(*dtype)),
                 shape: shape.clone(),
                 inputs: vec![InputView { source: Source::Temp(temp), layout }],
+                tables: Vec::new(),
                 params: Vec::new(),
                 outputs: vec![target],
                 axes: broadloom_ir::Axes::NONE,
@@ -176,10 +177,10 @@ impl ExecutionPlan {
         { alone }.any(|stage| writes(&self.stages[stage].stage))
     }
 
-    /// The stage of a plan that has one stage and no temporaries, if the stage's outputs are the roots in order.
+    /// The stage of a plan that has one stage, and neither temporaries nor tables, if the stage's outputs are the roots in order.
     pub(crate) fn single_stage(&self) -> Option<&PreparedStage> {
         match &self.stages[..] {
-            [prepared] if self.temps.is_empty() => {
+            [prepared] if self.temps.is_empty() && prepared.stage.tables.is_empty() => {
                 let roots = (0..self.roots.len() as u32).map(Target::Root);
                 prepared.stage.outputs.iter().copied().eq(roots).then_some(prepared)
             }
@@ -259,8 +260,10 @@ impl ExecutionPlan {
                     run.stage(prepared, operands, &mut temps)?;
                     continue;
                 };
-                let mut inputs = of_inputs(&prepared.stage, &operands.parts().0, &temps);
-                let blocks = prepared.fold(run, &mut inputs, so_far.count(), width(root))?;
+                let slots = operands.parts().0;
+                let mut inputs = of_inputs(&prepared.stage, &slots, &temps);
+                let tables = tables(&prepared.stage, &slots, &temps)?;
+                let blocks = prepared.fold(run, &mut inputs, &tables, so_far.count(), width(root))?;
                 for (output, blocks) in blocks.into_iter().enumerate() {
                     let root = places.iter().position(|place| *place == (i, output));
                     root.map(|root| made[root].replace(blocks));
@@ -313,8 +316,11 @@ impl ExecutionPlan {
         let [Step::Stage(stage)] = &self.steps[..] else { return Ok(true) };
         let prepared = &self.stages[*stage];
         let Ok(Loops::Store(plan)) = &prepared.loops else { return Ok(true) };
+        if !prepared.stage.tables.is_empty() {
+            return Ok(true);
+        }
         let (temps, mut written) = (Temporaries::new(run.pool, 0), Written::new());
-        let mut operands = of_stage(&prepared.stage, operands, &temps, &mut written)?;
+        let (mut operands, _) = of_stage(&prepared.stage, operands, &temps, &mut written)?;
         match Nest::bind(plan, &mut operands) {
             Ok(_) => Ok(false),
             Err(NestError::Overlap { .. }) => Ok(true),
@@ -333,9 +339,11 @@ impl PlanRun<'_> {
     ) -> Result<()> {
         let params = self.params(&prepared.stage);
         let mut written = temps.make(&prepared.stage)?;
-        let mut of_stage = of_stage(&prepared.stage, operands, temps, &mut written)?;
-        prepared.run(&self.request, &mut of_stage, &params, self.watch)?;
-        drop(of_stage);
+        {
+            let (mut of_stage, tables) = of_stage(&prepared.stage, operands, temps, &mut written)?;
+            let arguments = Arguments { params: &params, tables: &tables };
+            prepared.run(&self.request, &mut of_stage, arguments, self.watch)?;
+        }
         temps.keep(written);
         Ok(())
     }
@@ -348,16 +356,17 @@ fn of_inputs<'m>(stage: &Stage, slots: &[Region<'m>], temps: &'m Temporaries<'_>
     of_stage
 }
 
-/// The inputs and outputs of a stage, taken from the operands of a plan and from temporaries.
+/// The inputs and outputs of a stage, and its tables, taken from the operands of a plan and from temporaries.
 fn of_stage<'m>(
     stage: &Stage,
     operands: &'m mut Operands<'_>,
     temps: &'m Temporaries<'_>,
     made: &'m mut Written,
-) -> Result<Operands<'m>> {
+) -> Result<(Operands<'m>, Tables<'m>)> {
     let missing = || Error::new(ErrorKind::Internal, "an output that a stage writes is missing");
     let (slots, roots) = operands.parts();
     let mut of_stage = of_inputs(stage, &slots, temps);
+    let tables = tables(stage, &slots, temps)?;
     let mut roots: SmallVec<[Option<RegionMut<'m>>; 2]> = roots.into_iter().map(Some).collect();
     let mut made = made.iter_mut();
     for target in &stage.outputs {
@@ -366,14 +375,15 @@ fn of_stage<'m>(
             Target::Temp(_) => written(&mut made.next().ok_or_else(missing)?.1)?,
         });
     }
-    Ok(of_stage)
+    Ok((of_stage, tables))
 }
 
 /// For each temporary, the last step that reads it.
 fn last_reads(plan: &fuse::Plan, steps: &[Step]) -> Vec<usize> {
     let mut last = vec![0; plan.temps.len()];
     for (i, step) in steps.iter().enumerate() {
-        for input in step.stages().flat_map(|stage| &plan.stages[stage].inputs) {
+        let stages = step.stages().map(|stage| &plan.stages[stage]);
+        for input in stages.flat_map(|stage| stage.inputs.iter().chain(&stage.tables)) {
             if let Source::Temp(t) = input.source {
                 last[t as usize] = i;
             }

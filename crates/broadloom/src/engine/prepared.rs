@@ -46,7 +46,7 @@ pub(crate) struct PreparedStage {
     pub traffic: Traffic,
     /// The number of elements that a thread computes between two checks for cancellation.
     pub pause: usize,
-    /// The number of divisions that the kernel checks for a zero divisor.
+    /// The number of the kernel's fault sites.
     pub sites: usize,
     /// Whether a host function that the kernel calls can fail.
     pub can_fail: bool,
@@ -117,7 +117,7 @@ impl PreparedStage {
             cost: stage.kernel.length() as usize,
             pause: cost::pause(&stage.kernel),
             traffic,
-            sites: if stage.kernel.checks_division { stage.kernel.fault_sites().count() } else { 0 },
+            sites: stage.kernel.fault_sites().count(),
             fused: VectorWidth::ALL.map(|width| cost::fused(&estimate, width, elements)),
             kept: Mutex::default(),
             is_direct: stage.kernel.loops.is_empty()

@@ -9,6 +9,7 @@ use broadloom_mem::{
 };
 
 use crate::engine::execute::{StageRun, memory, walk};
+use crate::engine::plan_run::Arguments;
 use crate::engine::recurrence::{Recurrence, Unit};
 use crate::engine::runtime::Executable;
 
@@ -31,8 +32,9 @@ impl<D> UnitRun<'_, D> {
     ) -> R {
         let go_on = || self.run.outcome.go_on_looping();
         let loops = self.run.outcome.loops(self.run.options(), &go_on);
-        let (params, stores, loops) = (self.run.params, Stores::Cached, Some(&loops));
-        body(&self.kernel, &mut KernelRun { params, faults, stores, memory, loops })
+        let Arguments { params, tables } = self.run.arguments;
+        let (stores, loops) = (Stores::Cached, Some(&loops));
+        body(&self.kernel, &mut KernelRun { params, tables, faults, stores, memory, loops })
     }
 
     /// Visits the blocks of a plan over some inputs, from the first element of a unit at a step.

@@ -414,6 +414,7 @@ fn label(kind: &NodeKind) -> String {
         NodeKind::Cast { .. } => "astype".to_owned(),
         NodeKind::Count { .. } => "count".to_owned(),
         NodeKind::Index { .. } => "indices".to_owned(),
+        NodeKind::Gather { .. } => "gather".to_owned(),
         NodeKind::Loop(of) => format!("{WHILE}, value {}", of.item),
         NodeKind::Recurrence(of) => format!("{} along axis {}, value {}", of.function(), of.axis, of.item),
         // Not reached: `what` handles leaves before, and a dynamic view is resolved when it is added to a graph.

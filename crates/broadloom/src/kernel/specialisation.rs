@@ -155,7 +155,12 @@ impl Specialisation {
             direct.read(inputs, &mut operands);
             slices.iter_mut().for_each(|(_, bytes)| operands.write((&mut **bytes).into()));
             if !operands.may_overlap() {
-                return prepared.run(&Engine::global().request(options), &mut operands, &direct.params, None);
+                return prepared.run(
+                    &Engine::global().request(options),
+                    &mut operands,
+                    (&direct.params).into(),
+                    None,
+                );
             }
         }
         let mut operands = Operands::default();
@@ -229,7 +234,12 @@ impl Specialisation {
             direct.read(inputs, &mut operands);
             written.iter_mut().for_each(|memory| operands.write(memory.reborrow()));
             if !operands.may_overlap() {
-                return prepared.run(&Engine::global().request(options), &mut operands, &direct.params, None);
+                return prepared.run(
+                    &Engine::global().request(options),
+                    &mut operands,
+                    (&direct.params).into(),
+                    None,
+                );
             }
         }
         let mut operands = Operands::default();

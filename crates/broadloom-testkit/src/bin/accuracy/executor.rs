@@ -165,8 +165,14 @@ impl Executor {
             let views: Vec<View<'_>> = self.inputs.iter().map(ExecutorColumn::view).collect();
             let mut nest = Nest::new(&[n], &views, [self.output.view_mut()]).expect("columns of one length");
             let (prepared, memory) = (&self.prepared, &mut self.memory);
-            let mut run =
-                KernelRun { params: &[], faults: &mut [], stores: Stores::Cached, memory, loops: None };
+            let mut run = KernelRun {
+                params: &[],
+                tables: &[],
+                faults: &mut [],
+                stores: Stores::Cached,
+                memory,
+                loops: None,
+            };
             let done = nest.run(AliasPolicy::Copy, &mut self.scratch, &mut |block| {
                 prepared.run(block, &mut run).expect("a block of the kernel");
                 ControlFlow::Continue(())

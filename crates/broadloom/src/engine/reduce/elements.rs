@@ -19,6 +19,7 @@ use smallvec::SmallVec;
 use super::take::{Reductions, Results, Take};
 use crate::engine::execute::{StageRun, Tiles, Workspace, make_tiles, memory, walk, with_workspace};
 use crate::engine::outcome::Pace;
+use crate::engine::plan_run::Arguments;
 use crate::engine::runtime::{Accesses, Executable};
 use crate::engine::space::{Cells, Form, Space, Unit};
 
@@ -140,8 +141,9 @@ impl<'f> Elements<'f> {
         with_workspace(|Workspace { scratch, memory, tiles }| {
             let go_on = || fold.run.outcome.go_on_looping();
             let loops = fold.run.outcome.loops(fold.run.options(), &go_on);
-            let (params, stores, loops) = (fold.run.params, Stores::Cached, Some(&loops));
-            let run = KernelRun { params, faults, stores, memory, loops };
+            let Arguments { params, tables } = fold.run.arguments;
+            let (stores, loops) = (Stores::Cached, Some(&loops));
+            let run = KernelRun { params, tables, faults, stores, memory, loops };
             let (kernel, first) = (kernel.as_ref(), cells.first);
             BoxRun { fold, kernel, level, run, tiles, pace, first, stored, stored_from }
                 .walk(&mut nest, scratch, take)

@@ -5,7 +5,7 @@
 //! belong to the same blocks. An evaluation that fails leaves the folding unchanged.
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
-use broadloom_mem::{FloatEnv, Operands};
+use broadloom_mem::{FloatEnv, Operands, Table};
 use broadloom_reduce::Partial;
 use smallvec::SmallVec;
 
@@ -13,7 +13,7 @@ use super::elements::Fold;
 use super::{no_reduction, overlaps, parts};
 use crate::engine::loops::Loops;
 use crate::engine::outcome::Outcome;
-use crate::engine::plan_run::PlanRun;
+use crate::engine::plan_run::{Arguments, PlanRun};
 use crate::engine::prepared::PreparedStage;
 use crate::engine::space::Form;
 use crate::engine::workers;
@@ -88,6 +88,7 @@ impl PreparedStage {
         &self,
         run: &PlanRun<'_>,
         operands: &mut Operands<'_>,
+        tables: &[Table<'_>],
         start: u64,
         width: Option<usize>,
     ) -> Result<Vec<Blocks>> {
@@ -106,7 +107,7 @@ impl PreparedStage {
         let space = loops.space().ok_or_else(no_reduction)?;
         let (access, params) = (self.accesses_in(&loops)?, run.params(&self.stage));
         let outcome = Outcome::new(self.sites, self.can_fail, run.watch);
-        let stage_run = self.begin(&run.request, access, &params, outcome)?;
+        let stage_run = self.begin(&run.request, access, Arguments { params: &params, tables }, outcome)?;
         let (inputs, _) = operands.slices().ok_or_else(overlaps)?;
         let mut blocks = Vec::new();
         for first in (0..space.results).step_by(row) {

@@ -185,6 +185,13 @@ impl<'p> Draft<'p> {
                     Some(When::Before) | None => {}
                 }
             }
+            for table in &stage.tables {
+                // Elements of all rows are read of a table.
+                let Source::Temp(temp) = table.source else { continue };
+                if matches!(draft.written[temp as usize], Some(When::Member | When::After)) {
+                    when = When::After;
+                }
+            }
             for target in &stage.outputs {
                 if let Target::Temp(temp) = target {
                     draft.written[*temp as usize] = Some(when);
@@ -272,7 +279,8 @@ impl<'p> Draft<'p> {
         let members: Vec<usize> = self.all(When::Member).collect();
         let others = || self.plan.stages.iter().enumerate().filter(|(number, _)| !members.contains(number));
         let read_later = |temp: u32| {
-            others().flat_map(|(_, stage)| &stage.inputs).any(|input| input.source == Source::Temp(temp))
+            let read = others().flat_map(|(_, stage)| stage.inputs.iter().chain(&stage.tables));
+            { read }.any(|input| input.source == Source::Temp(temp))
         };
         let targets = self.members().flat_map(|stage| stage.outputs.iter().copied());
         let blocks =

@@ -24,7 +24,7 @@ use crate::engine::execute::{StageRun, memory};
 use crate::engine::loops::Loops;
 use crate::engine::memory::{self, Temporaries, Written};
 use crate::engine::outcome::Outcome;
-use crate::engine::plan_run::{Params, PlanRun, region};
+use crate::engine::plan_run::{Arguments, Params, PlanRun, Tables, region, tables};
 use crate::engine::prepared::PreparedStage;
 use crate::engine::stored::contiguous;
 use crate::engine::workers;
@@ -238,6 +238,8 @@ impl RowBlocks {
         let params: Vec<Params> =
             self.members.iter().map(|member| run.params(&stages[member.stage].stage)).collect();
         let (slots, roots) = operands.parts();
+        let read = self.members.iter().map(|member| tables(&stages[member.stage].stage, &slots, temps));
+        let read: Vec<Tables<'_>> = read.collect::<Result<_>>()?;
         let mut inputs = Vec::with_capacity(self.members.len());
         for member in &self.members {
             let given = |origin: &Origin| match *origin {
@@ -248,11 +250,11 @@ impl RowBlocks {
         }
         let shares = self.shares(roots, &mut written)?;
         let (mut members, mut time) = (Vec::with_capacity(self.members.len()), 0.0);
-        for (member, params) in self.members.iter().zip(&params) {
+        for ((member, params), tables) in self.members.iter().zip(&params).zip(&read) {
             let prepared = &stages[member.stage];
             let access = prepared.accesses_in(member.parts[0].loops()?)?;
             let outcome = Outcome::new(prepared.sites, false, run.watch).uncounted();
-            members.push(prepared.begin(&run.request, access, params, outcome)?);
+            members.push(prepared.begin(&run.request, access, Arguments { params, tables }, outcome)?);
             time += members.last().map_or(0.0, |member| member.time);
         }
         let outcome = Outcome::new(0, false, run.watch);
@@ -260,7 +262,8 @@ impl RowBlocks {
         let all = BlockRun { blocks: self, run, members, inputs, outcome };
         all.share(threads, &shares)?;
         all.members.iter().try_for_each(StageRun::end)?;
-        drop((all, shares, slots));
+        drop((all, shares));
+        drop((read, slots));
         temps.keep(written);
         Ok(())
     }
