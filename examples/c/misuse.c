@@ -289,8 +289,42 @@ static void reductions(void) {
     WANT(BL_ARITY, bl_builder_draw(b, "gamma", key, NULL, 0, shape, 2, BL_DTYPE_FLOAT64, &out), "takes 1 parameter, not 0");
     WANT(BL_SHAPE, bl_builder_draw(b, "gamma", key, &open, 1, shape, 2, BL_DTYPE_FLOAT64, &out), "the draw is [2,3]");
     OK(bl_builder_draw(b, "normal", key, NULL, 0, shape, 2, BL_DTYPE_FLOAT64, &out));
+    WANT(BL_DTYPE, bl_builder_take(b, open, x, 0, &out), "indices are integers");
+    WANT(BL_SHAPE, bl_builder_take(b, open, key, 1, &out), "axis 1 is out of range");
+    WANT(BL_SHAPE, bl_builder_take_along_axis(b, x, key, 0, &out), "the indices have 1 axes");
+    WANT(BL_NULL, bl_builder_gather(b, open, NULL, 1, 0, &out), "indices is null");
+    WANT(BL_SHAPE, bl_builder_gather(b, open, &key, 0, 0, &out), "0 indices");
+    WANT(BL_HANDLE, bl_builder_take(b, open, (bl_value){0}, 0, &out), "another builder");
+    OK(bl_builder_gather(b, open, &key, 1, 0, &out));
     OK(bl_builder_release(b));
     WANT(BL_HANDLE, bl_builder_reduce(b, BL_REDUCE_SUM, x, NULL, 0, 0, &out), "was released");
+}
+
+/* Elements of a table that is an input, at indices that are another one. */
+static void indices(void) {
+    static const bl_dim n[] = {{"n", 0}}, m[] = {{"m", 0}};
+    bl_builder b;
+    bl_kernel kernel;
+    bl_value table, at, taken;
+    OK(bl_builder_new(NULL, &b));
+    OK(bl_builder_input(b, "table", BL_DTYPE_FLOAT32, n, 1, &table));
+    OK(bl_builder_input(b, "at", BL_DTYPE_INT16, m, 1, &at));
+    OK(bl_builder_take(b, table, at, 0, &taken));
+    OK(bl_builder_output(b, "taken", taken));
+    OK(bl_builder_compile(b, &kernel));
+    OK(bl_builder_release(b));
+    const float values[4] = {1, 2, 4, 8};
+    int16_t places[3] = {3, -4, 1};
+    float out[3] = {0};
+    const size_t four = 4, three = 3;
+    const bl_view in[2] = {{.data = (void *)(uintptr_t)values, .dtype = BL_DTYPE_FLOAT32, .rank = 1, .shape = &four},
+                           {.data = places, .dtype = BL_DTYPE_INT16, .rank = 1, .shape = &three}};
+    const bl_view to = {.data = out, .dtype = BL_DTYPE_FLOAT32, .rank = 1, .shape = &three};
+    OK(bl_kernel_run(kernel, in, 2, &to, 1, NULL));
+    if (out[0] != 8 || out[1] != 1 || out[2] != 2) failures++, printf("line %d: other elements\n", __LINE__);
+    places[1] = 4;
+    WANT(BL_INDEX, bl_kernel_run(kernel, in, 2, &to, 1, NULL), "index 4 is out of range for 4 elements, at [1]");
+    OK(bl_kernel_release(kernel));
 }
 
 static int destroyed;
@@ -599,6 +633,7 @@ int main(void) {
     scans();
     views();
     reductions();
+    indices();
     functions();
     refusing();
     texts();

@@ -31,8 +31,9 @@ from broadloom._tracebacks import shorten
 from broadloom._tracing import TracerError
 
 if TYPE_CHECKING:
-    from broadloom import _loops, _notebook, _through_numpy, _vectorize, arrow, fft, linalg, random
+    from broadloom import _gathers, _loops, _notebook, _through_numpy, _vectorize, arrow, fft, linalg, random
     from broadloom import dask as dask
+    from broadloom._gathers import *
     from broadloom._generated.numpy_names import *
     from broadloom._jit import jit
     from broadloom._loops import *
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
     __all__ += _loops.__all__
     __all__ += _notebook.__all__
     __all__ += _through_numpy.__all__
+    __all__ += _gathers.__all__
     __all__ += _vectorize.__all__
 
 # Modules that are imported on first use, since they are slow to import and most programs need few of them.
@@ -130,9 +132,9 @@ _LATER = {
         "broadloom._notebook": "Explanation explain show_versions",
         "broadloom._pandas": "jit",
         "broadloom._through_numpy": (
-            "argsort matmul nonzero searchsorted sort take take_along_axis tensordot "
-            "unique_all unique_counts unique_inverse unique_values"
+            "argsort matmul nonzero searchsorted sort tensordot unique_all unique_counts unique_inverse unique_values"
         ),
+        "broadloom._gathers": "take take_along_axis",
         "broadloom._vectorize": "vectorize",
         "broadloom.arrow": "from_arrow",
     }.items()

@@ -1,7 +1,7 @@
 """Reading and assigning elements: `x[key]` and `x[key] = value`.
 
-A key of ints, slices, `...` and None selects a view, which is lazy. A key that contains arrays selects elements by the
-arrays' values, and is passed to NumPy with everything evaluated. Assignment gives the array another expression or other
+A key of ints, slices, `...` and None selects a view, which is lazy. A key that contains arrays of ints selects elements,
+lazily too (`_gathers`). A key that contains masks is passed to NumPy with everything evaluated. Assignment gives the array another expression or other
 memory: arrays built from it before keep the elements that it had then. Assignment to a view also sets the elements of
 the arrays that the view was taken from.
 """
@@ -19,6 +19,7 @@ from broadloom import _core, _options
 from broadloom._array import Array, Steps
 from broadloom._buffer import array_over, new_buffer, put, region, taken, written
 from broadloom._core import Handle
+from broadloom._gathers import selected
 from broadloom._operands import as_array
 from broadloom._registry import registered
 from broadloom._tracing import known, need_extent, refuse
@@ -43,9 +44,9 @@ def getitem(array: Array, key: Any, /) -> Array:
     in Python.
 
     A mask, which is an array of bools, selects the elements where it is true. Its shape must be equal to the leading
-    extents of the array, whose axes become one axis. Arrays of ints select the elements at these indices; several of
-    them broadcast. With such keys, the array and the key are evaluated, and NumPy computes the result, by its own rules
-    where the standard leaves a choice.
+    extents of the array, whose axes become one axis. With a mask, the array and the key are evaluated, and NumPy
+    computes the result. Arrays of ints select the elements at these indices, by NumPy's rules: several of them
+    broadcast. The result is lazy, and an index that is out of range is an error when it is evaluated.
 
     Raises IndexError for an index that is out of range, for more indices than axes, for a second `...`, for a mask of
     another shape, and for a key of another type.
@@ -65,12 +66,15 @@ def getitem(array: Array, key: Any, /) -> Array:
         shape = handle.shape
         if shape and shape[0] is not None:
             return array._taken(Array._of(handle.slice([_in_range(key, shape[0], 0)])), key)
+    found = selected(array, key)
+    if found is not None:
+        return found
     if handle.is_symbolic:
         _refuse_arrays(key)
     items = _items(key)
     if any(isinstance(item, np.ndarray) for item in items):
         if handle.is_symbolic:
-            refuse("an array as an index", advice=_INSTEAD)
+            refuse("a mask as an index", advice=_INSTEAD)
         return array_over(np.asarray(array)[items], array)
     view = _view(handle, items)
     return array._taken(Array._of(handle, origin) if view is handle else Array._of(view), items)
@@ -289,7 +293,7 @@ def _refuse_arrays(key: Any) -> None:
     """Raises TracerError if a key contains a traced array, since the number of elements would depend on its values."""
     for one in key if isinstance(key, tuple) else (key,):
         if isinstance(one, Array) and one._handle.is_symbolic:
-            refuse("an array as an index", advice=_INSTEAD)
+            refuse("a mask as an index", advice=_INSTEAD)
 
 
 def _computed(value: Value, dtype: np.dtype[Any]) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from broadloom import _joining, _manipulation, _reductions
+from broadloom import _gathers, _joining, _manipulation, _reductions
 from broadloom._array import Array
 from broadloom._core import Handle
 from broadloom._numpy_functions import FUNCTIONS
@@ -213,11 +213,14 @@ def _repeat(a: Any, repeats: Any, axis: int | None = None) -> Handle:
 
 
 @lazy(np.take)
-def _take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> Handle:
-    if not isinstance(indices, int | np.integer) or isinstance(indices, bool) or mode != "raise":
-        raise Unsupported
+def _take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: _gathers.Mode = "raise") -> Handle:
     x, axis = along_axis(array(a), axis)
-    return x.slice([*[slice(None)] * axis, int(indices)])
+    if isinstance(indices, int | np.integer) and not isinstance(indices, bool) and mode == "raise":
+        return x.slice([*[slice(None)] * axis, int(indices)])
+    if mode not in ("raise", "clip", "wrap") or isinstance(indices, bool):
+        raise Unsupported
+    taken: Array = _gathers.take(Array._of(x), indices, axis=axis, mode=mode)
+    return taken._operand()
 
 
 @lazy(np.diff)

@@ -26,8 +26,6 @@ __all__: list[str] = [
     "nonzero",
     "searchsorted",
     "sort",
-    "take",
-    "take_along_axis",
     "tensordot",
     "unique_all",
     "unique_counts",
@@ -229,43 +227,6 @@ def unique_values(x: Array, /) -> Array:
     Array([1, 3], dtype=int64)
     """
     return array_over(np.unique(values_of(x), equal_nan=False), x)
-
-
-def take(x: Array, indices: Array, /, axis: int | None = None) -> Array:
-    """The elements at indices along an axis, or in row-major order without one; negative indices count from the end. Evaluates
-    its operands and is computed by NumPy.
-
-    `indices` are integers. Their axes replace the axis in the result.
-
-    Raises IndexError for an index that is out of range, ValueError if there is no such axis, TypeError for indices that are not
-    integers.
-
-    >>> bl.take(bl.asarray([[1, 2, 3], [4, 5, 6]]), bl.asarray([2, 0]), axis=1)
-    Array([[3, 1],
-           [6, 4]], dtype=int64)
-    """
-    values, numbers = values_of(x), _integers("take", indices)
-    at = None if axis is None else one_axis("take", axis, values.ndim)
-    return array_over(np.take(values, numbers, axis=at), x)
-
-
-def take_along_axis(x: Array, indices: Array, /, axis: int = -1) -> Array:
-    """The elements at indices along an axis. Each position on the other axes has its own indices. Along the other axes,
-    `x` and `indices` broadcast. Negative indices count from the end. Evaluates its operands and is computed by NumPy.
-
-    Raises IndexError for an index that is out of range, ValueError if there is no such axis or if the ranks differ,
-    TypeError for indices that are not integers.
-
-    >>> x = bl.asarray([[3, 1, 2], [5, 6, 4]])
-    >>> bl.take_along_axis(x, bl.argsort(x))
-    Array([[1, 2, 3],
-           [4, 5, 6]], dtype=int64)
-    """
-    values, numbers = values_of(x), _integers("take_along_axis", indices)
-    if values.ndim != numbers.ndim:
-        raise ValueError(f"take_along_axis: x has rank {values.ndim}, the indices {numbers.ndim}")
-    axis = one_axis("take_along_axis", axis, values.ndim)
-    return array_over(np.take_along_axis(values, numbers, axis=axis), x)
 
 
 @registered("matmul")

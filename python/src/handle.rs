@@ -37,7 +37,7 @@ pub struct Handle {
 
 impl Handle {
     /// The handle as an operand.
-    fn operand(&self) -> HandleOperand {
+    pub fn operand(&self) -> HandleOperand {
         let Handle { array, depth, origin, by_numpy } = self.clone();
         HandleOperand { array, origin, depth, by_numpy, is_number: false, is_huge: false }
     }

@@ -26,6 +26,7 @@ mod random;
 mod run;
 mod table;
 mod tables;
+mod take;
 mod trace;
 
 use pyo3::prelude::*;
@@ -65,6 +66,8 @@ mod _core {
     use super::random::{draw, random_fold_in, random_key, random_split};
     #[pymodule_export]
     use super::tables::{draws, functions, reductions};
+    #[pymodule_export]
+    use super::take::{gather, take, take_along_axis};
     #[pymodule_export]
     use super::trace::{abandon_trace, begin_trace, capture, end_trace};
 }

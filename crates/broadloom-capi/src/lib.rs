@@ -34,6 +34,7 @@ mod reductions;
 mod scans;
 mod status;
 mod table;
+mod takes;
 mod version;
 mod views;
 
@@ -51,5 +52,6 @@ pub use random::*;
 pub use reductions::*;
 pub use scans::*;
 pub use status::*;
+pub use takes::*;
 pub use version::*;
 pub use views::*;

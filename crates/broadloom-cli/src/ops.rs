@@ -59,7 +59,7 @@ fn rows() -> Vec<ListedFunction> {
 }
 
 /// The groups of functions that take other arguments than operands.
-fn groups() -> [ListedGroup; 4] {
+fn groups() -> [ListedGroup; 5] {
     let of = |is_one: fn(&language::BuiltIn) -> bool| {
         language::built_ins().filter(|function| is_one(function)).map(row).collect()
     };
@@ -90,6 +90,13 @@ fn groups() -> [ListedGroup; 4] {
             rows: of(language::BuiltIn::is_random),
         },
         ListedGroup {
+            heading: "Elements at computed indices",
+            words: "Indices are integers, which the expression may compute. A negative one counts from the end; any other one out \
+                    of range is an error, which names the first.",
+            columns: &[],
+            rows: of(language::BuiltIn::is_take),
+        },
+        ListedGroup {
             heading: "Views",
             words: "They move no element. Axes, extents and indices are numbers in the text.",
             columns: &[],
@@ -99,7 +106,10 @@ fn groups() -> [ListedGroup; 4] {
 }
 
 fn is_view(function: &language::BuiltIn) -> bool {
-    !function.is_reduction() && !function.is_generator() && function.name != language::ASTYPE
+    !function.is_reduction()
+        && !function.is_generator()
+        && !function.is_take()
+        && function.name != language::ASTYPE
 }
 
 /// The row of a function that takes other arguments than operands.

@@ -24,6 +24,7 @@ impl<'m> Table<'m> {
     /// ```
     pub fn new(bytes: &'m [u8], item: usize) -> Option<Table<'m>> {
         let fits = match item {
+            1 | 2 | 4 | 8 if bytes.is_empty() => true,
             1 => true,
             2 => typed::<u16>(bytes).is_some(),
             4 => typed::<u32>(bytes).is_some(),

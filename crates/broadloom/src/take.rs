@@ -122,8 +122,8 @@ impl<'a> Array<'a> {
         )
     }
 
-    /// The elements at the tuples of indices of the first axes: the indices broadcast with each other, and their axes take the
-    /// place of the first axes, one for each array of indices. This is `x[i, j]` of NumPy.
+    /// The elements at the tuples of indices of adjacent axes, beginning with `axis`: one array of indices for each of these axes.
+    /// The indices broadcast with each other, and their axes take the place of the axes. With axis 0 this is `x[i, j]` of NumPy.
     ///
     /// # Errors
     /// The errors of [`Array::take`]; [`ErrorKind::Shape`] for no indices, more of them than axes, or indices that do not
@@ -134,17 +134,21 @@ impl<'a> Array<'a> {
     ///
     /// let x = Array::from([[1, 2, 3], [4, 5, 6]]);
     /// let (i, j) = (Array::from([0, 1, 1]), Array::from([2, 0, -1]));
-    /// assert_eq!(x.gather(&[i, j])?.to_vec::<i32>()?, [3, 4, 6]);
+    /// assert_eq!(x.gather(&[i, j], 0)?.to_vec::<i32>()?, [3, 4, 6]);
     /// # Ok::<(), Error>(())
     /// ```
-    pub fn gather(&self, indices: &[Array<'a>]) -> Result<Array<'a>> {
+    pub fn gather(&self, indices: &[Array<'a>], axis: isize) -> Result<Array<'a>> {
         let x = expr::typed(self)?;
-        if indices.is_empty() || indices.len() > x.rank() {
+        let first = x.axis("gather", axis)?;
+        if indices.is_empty() || indices.len() > x.rank() - first {
             let (n, of) = (indices.len(), x.all_dims());
-            let why = format!("gather: {n} indices for {of}, which has {} axes", x.rank());
+            let why = format!(
+                "gather: {n} indices for {of} from axis {first} on, where it has {}",
+                x.rank() - first
+            );
             return Err(Error::new(ErrorKind::Shape, why));
         }
-        Taken { function: "gather", mode: IndexMode::Raise, first: 0 }.of(&x, indices, false)
+        Taken { function: "gather", mode: IndexMode::Raise, first }.of(&x, indices, false)
     }
 }
 
@@ -237,7 +241,12 @@ impl Taken {
             return Err(Error::new(ErrorKind::DType, why).with_help(advice));
         }
         let index = match dtype {
-            // Larger ones would become negative.
+            // Otherwise, larger ones would become negative.
+            DType::UInt64 if self.mode == IndexMode::Wrap => {
+                let least = expr::constant(Scalar::of(1u64));
+                let extent = expr::cast(extent.clone(), DType::UInt64);
+                binary(Op::Remainder, index, binary(Op::Maximum, extent, least)?)?
+            }
             DType::UInt64 => binary(Op::Minimum, index, expr::constant(Scalar::of(i64::MAX as u64)))?,
             _ => index,
         };

@@ -36,6 +36,7 @@ const SOURCES: &[&str] = &[
     "loops",
     "scans",
     "views",
+    "takes",
     "reductions",
     "random",
     "kernel",

@@ -12,7 +12,7 @@ use super::ast::{Ast, AstId, AstKind, AstNode};
 use super::call::{Call, Element, GeneratorCall};
 use super::error::TextError;
 use super::number::brief;
-use super::parameters::{Action, BuiltIn, GeneratorName, ViewName};
+use super::parameters::{Action, BuiltIn, GeneratorName, TakeName, ViewName};
 use super::slips;
 use super::suggestions::nearest;
 use crate::parameter::{Parameter, ParameterKind};
@@ -124,6 +124,10 @@ impl Bound<'_> {
                 self.dtype("dtype")?.map(Call::Astype).ok_or_else(|| error(self.name, "no dtype is given"))
             }
             Action::View(name) => self.view(name),
+            Action::Take(name) => {
+                let default = if name == TakeName::Take { 0 } else { -1 };
+                Ok(Call::Take { name, axis: self.integer("axis")?.unwrap_or(default) })
+            }
             Action::Reduction(function) => self.reduction(function).map(Call::Reduction),
             Action::Generator(name) => self.generator(name).map(Call::Generator),
         }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::parameters::ViewName;
+use super::parameters::{TakeName, ViewName};
 use crate::draws::Draw;
 use crate::reductions::ReductionCall;
 use crate::{DType, Literal, Scalar};
@@ -103,6 +103,10 @@ pub(super) enum Call {
         list: Range<u32>,
         axis: isize,
         index: isize,
+    },
+    Take {
+        name: TakeName,
+        axis: isize,
     },
     Reduction(ReductionCall),
     Generator(GeneratorCall),

@@ -14,7 +14,7 @@ use super::call::{Call, GeneratorCall};
 use super::error::{TextError, limit};
 use super::module::{Input, Module};
 use super::number::brief;
-use super::parameters::ViewName;
+use super::parameters::{TakeName, ViewName};
 use super::slips;
 use super::source::{Constant, Def, Function, Reference, Source};
 use super::suggestions::nearest;
@@ -115,6 +115,15 @@ pub trait Meaning {
     /// # Errors
     /// If the reduction does not take these operands, or they do not have these axes.
     fn reduce(&mut self, call: &ReductionCall, args: &[Self::Value]) -> Result<Self::Value>;
+
+    /// Takes elements of the first operand at the indices that are the second one.
+    ///
+    /// # Errors
+    /// If the indices are no integers, or the axis does not exist. By default, a meaning takes no elements.
+    fn take(&mut self, name: TakeName, args: &[Self::Value], axis: isize) -> Result<Self::Value> {
+        let _ = (name, args, axis);
+        Err(crate::Error::new(ErrorKind::Syntax, "no elements are taken here"))
+    }
 
     /// Constructs an array whose elements are generated from their indices. `args` has one value if the call takes an
     /// operand, whose shape the result then has, and is empty otherwise.
@@ -518,6 +527,9 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
                     ViewName::IndexAxis => View::IndexAxis(*axis, *index),
                 };
                 self.on_one(ast, node, at, |meaning, x| meaning.view(x, view))
+            }
+            Call::Take { name, axis } => {
+                self.on_all(ast, node, at, |meaning, args| meaning.take(*name, args, *axis))
             }
             Call::Reduction(call) => self.on_all(ast, node, at, |meaning, args| meaning.reduce(call, args)),
             Call::Generator(call) => self.on_all(ast, node, at, |meaning, args| meaning.generate(call, args)),

@@ -49,6 +49,6 @@ pub use module::{Input, Module, Output};
 pub use number::brief;
 pub use operator::symbol;
 pub use options::ParseOptions;
-pub use parameters::{ASTYPE, BuiltIn, built_ins};
+pub use parameters::{ASTYPE, BuiltIn, TakeName, built_ins};
 pub use parse::parse;
 pub use suggestions::nearest;

@@ -1,5 +1,5 @@
-//! The functions of the language that take more than operands: the conversion, the changes of shape, those that generate
-//! arrays, and the [reductions](crate::reductions), which have a table of their own.
+//! The functions of the language that take more than operands: the conversion, the changes of shape, those that take elements
+//! at computed indices, those that generate arrays, and the [reductions](crate::reductions), which have a table of their own.
 //!
 //! The resolver, its messages, the lists of functions and the documentation are generated from the rows.
 
@@ -17,6 +17,15 @@ pub(super) enum ViewName {
     Squeeze,
     Flip,
     IndexAxis,
+}
+
+/// A function that takes elements at computed indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakeName {
+    /// `take`: the axes of the indices take the place of the axis.
+    Take,
+    /// `take_along_axis`: each position on the other axes has its own indices.
+    TakeAlongAxis,
 }
 
 /// A function that generates elements from their indices.
@@ -40,6 +49,7 @@ pub(super) enum GeneratorName {
 pub(super) enum Action {
     Astype,
     View(ViewName),
+    Take(TakeName),
     Reduction(ReductionFunction),
     Generator(GeneratorName),
 }
@@ -71,7 +81,7 @@ impl BuiltIn {
     pub fn reduction(&self) -> Option<ReductionFunction> {
         match self.action {
             Action::Reduction(function) => Some(function),
-            Action::Astype | Action::View(_) | Action::Generator(_) => None,
+            Action::Astype | Action::View(_) | Action::Take(_) | Action::Generator(_) => None,
         }
     }
 
@@ -83,6 +93,11 @@ impl BuiltIn {
     /// Whether the function generates an array, either without an operand or from the indices of an operand's elements.
     pub fn is_generator(&self) -> bool {
         matches!(self.action, Action::Generator(_))
+    }
+
+    /// Whether the function takes elements at computed indices.
+    pub fn is_take(&self) -> bool {
+        matches!(self.action, Action::Take(_))
     }
 
     /// Whether the function makes keys of random numbers, or draws from one.
@@ -111,6 +126,8 @@ const VALUE: Parameter = Parameter::required("fill_value", ParameterKind::Elemen
 const SEED: Parameter = Parameter::required("seed", ParameterKind::Number);
 const NUMBER: Parameter = Parameter::operand("number");
 const COUNT: Parameter = Parameter::optional("n", ParameterKind::Integer, "2").by_place();
+const AT: Parameter = Parameter::operand("indices");
+const LAST_AXIS: Parameter = Parameter::optional("axis", ParameterKind::Integer, "-1").by_place();
 const FIRST_AXIS: Parameter = Parameter::optional("axis", ParameterKind::Integer, "0").by_place();
 
 /// The name of the conversion function.
@@ -154,6 +171,26 @@ views! {
     "flip" Flip ("axis" Integer) "x with the elements along an axis in reverse.";
     "index_axis" IndexAxis ("axis" Integer, "index" Integer) "The elements at one index of an axis, without the axis.";
 }
+
+/// The functions that take elements at computed indices.
+static TAKES: [BuiltIn; 2] = [
+    BuiltIn {
+        name: "take",
+        parameters: &[X, AT, FIRST_AXIS],
+        takes: "bool, integer, float",
+        gives: "the same",
+        doc: "The elements of x at indices of an axis, whose place the axes of the indices take.",
+        action: Action::Take(TakeName::Take),
+    },
+    BuiltIn {
+        name: "take_along_axis",
+        parameters: &[X, AT, LAST_AXIS],
+        takes: "bool, integer, float",
+        gives: "the same",
+        doc: "The elements of x at indices along an axis. The other axes of x and of the indices broadcast.",
+        action: Action::Take(TakeName::TakeAlongAxis),
+    },
+];
 
 /// A function of the table of reductions, as the language has it.
 const fn reduction(function: ReductionFunction) -> BuiltIn {
@@ -233,8 +270,8 @@ const fn draw(draw: Draw) -> BuiltIn {
 
 rows!(DRAWS: draw of Draw);
 
-/// All functions that take more than operands: the conversion, the changes of shape, the reductions, and those that
-/// generate arrays, among them the random draws.
+/// All functions that take more than operands: the conversion, the changes of shape, those that take elements, the reductions,
+/// and those that generate arrays, among them the random draws.
 ///
 /// ```
 /// use broadloom_core::text::built_ins;
@@ -243,5 +280,5 @@ rows!(DRAWS: draw of Draw);
 /// assert_eq!(sum.as_deref(), Some("x, axis=…, dtype=…, keepdims=false"));
 /// ```
 pub fn built_ins() -> impl Iterator<Item = &'static BuiltIn> {
-    [&CONVERSION].into_iter().chain(VIEWS).chain(&REDUCTIONS).chain(GENERATORS).chain(&DRAWS)
+    [&CONVERSION].into_iter().chain(VIEWS).chain(&TAKES).chain(&REDUCTIONS).chain(GENERATORS).chain(&DRAWS)
 }

@@ -25,6 +25,7 @@ use smallvec::SmallVec;
 use crate::engine::choice::State;
 use crate::engine::loops::Loops;
 use crate::engine::options::Options;
+use crate::engine::out_of_range::unnamed;
 use crate::engine::outcome::{Outcome, failing};
 use crate::engine::plan_run::Arguments;
 use crate::engine::prepared::PreparedStage;
@@ -189,7 +190,7 @@ impl PreparedStage {
     pub(super) fn check(&self, faults: impl Iterator<Item = bool>) -> Result<()> {
         let met = faults.zip(self.stage.kernel.fault_sites()).find(|(met, _)| *met);
         match met {
-            Some((_, (_, Fault::Index))) => Err(outside()),
+            Some((_, (_, Fault::Index))) => Err(unnamed()),
             Some((_, (_, Fault::Division(op)))) => {
                 Err(Error::new(ErrorKind::ZeroDivision, format!("{op}: integer division by zero"))
                     .with_help("the option int_division = Zero gives 0 instead"))
@@ -197,12 +198,6 @@ impl PreparedStage {
             None => Ok(()),
         }
     }
-}
-
-/// The error for an index outside of its axis.
-fn outside() -> Error {
-    Error::new(ErrorKind::Index, "take: an index is out of range")
-        .with_help("mode=\"clip\" takes the nearest element, mode=\"wrap\" counts on from the other end")
 }
 
 /// A run of a stage by an executor that was chosen once, over all of its elements or over the rows of one block after another.

@@ -339,10 +339,21 @@ impl PlanRun<'_> {
     ) -> Result<()> {
         let params = self.params(&prepared.stage);
         let mut written = temps.make(&prepared.stage)?;
-        {
+        let is_out_of_range = {
             let (mut of_stage, tables) = of_stage(&prepared.stage, operands, temps, &mut written)?;
             let arguments = Arguments { params: &params, tables: &tables };
-            prepared.run(&self.request, &mut of_stage, arguments, self.watch)?;
+            match prepared.run(&self.request, &mut of_stage, arguments, self.watch) {
+                // What was computed in place can't be searched.
+                Err(error) if error.kind() == ErrorKind::Index && !of_stage.may_overlap() => true,
+                done => done.map(|()| false)?,
+            }
+        };
+        if is_out_of_range {
+            let slots = operands.parts().0;
+            let tables = tables(&prepared.stage, &slots, temps)?;
+            let mut inputs = of_inputs(&prepared.stage, &slots, temps);
+            let arguments = Arguments { params: &params, tables: &tables };
+            return Err(prepared.out_of_range(&self.request, &mut inputs, arguments));
         }
         temps.keep(written);
         Ok(())

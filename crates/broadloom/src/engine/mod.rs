@@ -18,6 +18,7 @@ mod lock;
 mod loops;
 mod memory;
 mod options;
+mod out_of_range;
 mod outcome;
 mod plan_run;
 mod prepared;

@@ -11,7 +11,8 @@ use broadloom_core::indices::Indices;
 use broadloom_core::node::StepOrder;
 use broadloom_core::reductions::ReductionCall;
 use broadloom_core::text::{
-    GeneratorCall, Input, Item, LoopCall, LoopKind, LoopPart, LoopRun, Meaning, ScanAxis, View, brief,
+    GeneratorCall, Input, Item, LoopCall, LoopKind, LoopPart, LoopRun, Meaning, ScanAxis, TakeName, View,
+    brief,
 };
 use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Literal, Op, Result, Scalar};
 use broadloom_math::Elem;
@@ -167,6 +168,14 @@ impl<'a> Meaning for Arrays<'_, 'a> {
 
     fn reduce(&mut self, call: &ReductionCall, args: &[Array<'a>]) -> Result<Array<'a>> {
         Array::reduce(call, args)
+    }
+
+    fn take(&mut self, name: TakeName, args: &[Array<'a>], axis: isize) -> Result<Array<'a>> {
+        match (name, args) {
+            (TakeName::Take, [x, indices]) => x.take(indices, axis),
+            (TakeName::TakeAlongAxis, [x, indices]) => x.take_along_axis(indices, axis),
+            _ => Err(Error::new(ErrorKind::Internal, "the text was resolved wrongly")),
+        }
     }
 
     fn generate(&mut self, call: &GeneratorCall, args: &[Array<'a>]) -> Result<Array<'a>> {

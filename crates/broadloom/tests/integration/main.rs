@@ -65,6 +65,7 @@ mod small_domains;
 mod soak;
 mod spec_cases;
 mod symbolic;
+mod take;
 mod threads;
 mod transcendental;
 mod vector_width;

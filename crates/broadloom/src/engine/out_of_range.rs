@@ -1,0 +1,160 @@
+//! Finds the first index that is out of range, for the error of a stage that has met one.
+//!
+//! Executors note only that a position is outside of its table. The positions are then computed once more, in C order and by the
+//! interpreter, until the first that is outside. This costs nothing while no index is out of range, and every executor and number
+//! of threads names the same one.
+
+use broadloom_core::fuse::Stage;
+use broadloom_core::{Error, ErrorKind, Result, Shape};
+use broadloom_interp::Interpreter;
+use broadloom_ir::kernel::Code;
+use broadloom_ir::{Kernel, Purpose};
+use broadloom_mem::{
+    AliasPolicy, Block, Buffer, ExecutableKernel, FloatEnv, KernelExecutor, KernelRun, Nest, Operands,
+    Stores, typed,
+};
+
+use crate::engine::execute::{Workspace, memory, walk, with_workspace};
+use crate::engine::plan_run::Arguments;
+use crate::engine::prepared::PreparedStage;
+use crate::engine::runtime::{Accesses, Request};
+use crate::engine::stored::in_order;
+
+/// The number of positions that are computed at a time.
+const SOME: usize = 1024;
+
+/// A position outside of a table.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Outside {
+    /// The number of the element in the stage's index space, in C order.
+    element: usize,
+    /// The number of the table.
+    table: u32,
+    position: i64,
+}
+
+impl PreparedStage {
+    /// The error of a stage that has read a position outside of a table. It names the first one, unless the stage is a step, or
+    /// the run has overwritten what it was computed from.
+    pub(super) fn out_of_range(
+        &self,
+        request: &Request<'_>,
+        inputs: &mut Operands<'_>,
+        arguments: Arguments<'_>,
+    ) -> Error {
+        let _ieee = FloatEnv::ieee();
+        match self.first_outside(request, inputs, arguments) {
+            Ok(Some(outside)) => named(&self.stage, outside),
+            Ok(None) | Err(_) => unnamed(),
+        }
+    }
+
+    fn first_outside(
+        &self,
+        request: &Request<'_>,
+        inputs: &mut Operands<'_>,
+        arguments: Arguments<'_>,
+    ) -> Result<Option<Outside>> {
+        let kernel = &self.stage.kernel;
+        if self.stage.recurrence.is_some() {
+            return Ok(None);
+        }
+        let plan = in_order(&self.stage).map_err(|e| memory(&e))?;
+        let mut first: Option<Outside> = None;
+        for inst in kernel.gathers() {
+            let Code::Gather { table, .. } = kernel.body[inst].code else { continue };
+            let positions = Kernel { outputs: vec![kernel.body[inst].args[0].into()], ..(**kernel).clone() };
+            let mut nest = Nest::bind(&plan, inputs).map_err(|e| memory(&e))?;
+            let access: Accesses = nest.accesses().collect();
+            let program =
+                Interpreter.prepare(&positions, &self.functions, &access, request.width, Purpose::Store)?;
+            let mut search = Search { program: &*program, arguments, table, sites: self.sites, found: None };
+            let mut parts = nest.split(1, AliasPolicy::Copy);
+            let done = with_workspace(|Workspace { scratch, memory, .. }| {
+                parts.try_for_each(|part| walk(part, false, scratch, |block| search.block(block, memory)))
+            });
+            if search.found.is_none() {
+                done?;
+            }
+            first = first.into_iter().chain(search.found).min();
+        }
+        Ok(first)
+    }
+}
+
+/// The search for the first position of a gather that is outside.
+struct Search<'s> {
+    program: &'s dyn ExecutableKernel,
+    arguments: Arguments<'s>,
+    table: u32,
+    sites: usize,
+    found: Option<Outside>,
+}
+
+impl Search<'_> {
+    /// Searches a block. Once a position is found, this fails, which ends the walk.
+    fn block(&mut self, block: &mut Block<'_>, memory: &mut broadloom_mem::WorkingMemory) -> Result<()> {
+        let Arguments { params, tables } = self.arguments;
+        let elements = tables.get(self.table as usize).map_or(0, |table| table.elements()) as i64;
+        let mut buffer = Buffer::zeroed(8 * SOME).map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))?;
+        for row in 0..block.rows() {
+            for start in (0..block.cols()).step_by(SOME) {
+                let cols = start..block.cols().min(start + SOME);
+                let (count, first) = (cols.len(), block.first_of(row) + start);
+                let bytes = buffer.as_bytes_mut().unwrap_or_default();
+                let (faults, stores) = (&mut vec![0; self.sites][..], Stores::Cached);
+                block.with_outputs(row..row + 1, cols, 0, [(&mut *bytes, 8)].into_iter(), |block| {
+                    let mut run = KernelRun { params, tables, faults, stores, memory, loops: None };
+                    self.program.run(block, &mut run)
+                })?;
+                let positions = typed::<i64>(&bytes[..8 * count]).unwrap_or_default();
+                if let Some(col) = positions.iter().position(|position| !(0..elements).contains(position)) {
+                    let (table, position) = (self.table, positions[col]);
+                    self.found = Some(Outside { element: first + col, table, position });
+                    return Err(unnamed());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The error for an index out of range that can't be named.
+pub(super) fn unnamed() -> Error {
+    advised("take: an index is out of range".to_owned())
+}
+
+fn advised(why: String) -> Error {
+    Error::new(ErrorKind::Index, why)
+        .with_help("mode=\"clip\" takes the nearest element, mode=\"wrap\" counts on from the other end")
+}
+
+/// The error that names an index by its place and, for a table of one axis, its value: positions of such a table are indices, to
+/// which the number of elements was added if they are negative.
+fn named(stage: &Stage, Outside { element, table, position }: Outside) -> Error {
+    let place = place(&stage.shape, element);
+    let of = &stage.tables[table as usize].layout.shape;
+    let elements = of.elements() as i64;
+    advised(match (of.rank(), elements) {
+        (_, 0) => format!("take: an element at {place} of {of}, which has none"),
+        (1, _) if position == i64::MAX => {
+            format!("take: an index is out of range for {elements} elements, at {place}")
+        }
+        (1, _) => {
+            let index = if position < 0 { position.wrapping_sub(elements) } else { position };
+            format!("take: index {index} is out of range for {elements} elements, at {place}")
+        }
+        _ => format!("take: an index is out of range for {of}, at {place}"),
+    })
+}
+
+/// The index of an element in each axis of a shape.
+fn place(shape: &Shape, mut element: usize) -> String {
+    let mut index: Vec<String> = Vec::with_capacity(shape.rank());
+    for &extent in shape.iter().rev() {
+        index.push((element % extent.max(1)).to_string());
+        element /= extent.max(1);
+    }
+    index.reverse();
+    format!("[{}]", index.join(","))
+}

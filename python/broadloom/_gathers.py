@@ -1,0 +1,191 @@
+"""Elements at computed indices: `take`, `take_along_axis`, and keys that contain arrays of integers.
+
+They are expressions: the indices are computed in the loop that uses the elements, and nothing is evaluated before its values
+are needed. An index out of range is an error of the evaluation; where a few indices are known already, it is an error at once.
+"""
+
+from __future__ import annotations
+
+from operator import index
+from types import EllipsisType
+from typing import Any, Literal
+
+import numpy as np
+
+from broadloom import _core
+from broadloom._array import Array
+from broadloom._core import Handle
+from broadloom._errors import RangeError
+from broadloom._operands import as_array, one_axis
+from broadloom._operators import handle_of
+from broadloom._signatures import take_numpys_arguments
+
+__all__: list[str] = ["take", "take_along_axis"]
+
+Mode = Literal["raise", "clip", "wrap"]
+
+#: At most so many known indices are checked before the evaluation.
+FEW = 4096
+
+#: The items of a key that select a view.
+Basic = int | slice | EllipsisType | None
+
+
+def take(x: Array, indices: Array, /, axis: int | None = None, *, mode: Mode = "raise") -> Array:
+    """The elements at indices along an axis, or in row-major order without one. Lazy.
+
+    `indices` are integers of any dtype and shape; their axes replace the axis in the result. With the mode "raise" negative
+    indices count from the end, and any other index out of range is an error. With "clip" they are taken to the first or
+    last index, with "wrap" modulo the extent.
+
+    Evaluating the result raises RangeError, which is an IndexError, for an index that is out of range, and in every mode if
+    elements are taken of an axis that has none. Raises ValueError if there is no such axis, TypeError for indices that are
+    not integers.
+
+    >>> bl.take(bl.asarray([[1, 2, 3], [4, 5, 6]]), bl.asarray([2, 0]), axis=1)
+    Array([[3, 1],
+           [6, 4]], dtype=int64)
+    >>> bl.take(bl.asarray([10, 20, 30]), bl.asarray([-1, 5]), mode="clip")
+    Array([10, 30], dtype=int64)
+    """
+    table, numbers = handle_of(x), _integers("take", indices)
+    if axis is None:
+        table, axis = table.reshape([-1]), 0
+    axis = one_axis("take", axis, table.ndim)
+    if mode == "raise":
+        _check("take", numbers, table, axis)
+    return Array._of(_core.take(table, numbers, axis, mode))
+
+
+def take_along_axis(x: Array, indices: Array, /, axis: int = -1) -> Array:
+    """The elements at indices along an axis. Each position on the other axes has its own indices. Along the other axes,
+    `x` and `indices` broadcast. Negative indices count from the end. Lazy.
+
+    Evaluating the result raises RangeError, which is an IndexError, for an index that is out of range. Raises ValueError if
+    there is no such axis or if the ranks differ, TypeError for indices that are not integers.
+
+    >>> x = bl.asarray([[3, 1, 2], [5, 6, 4]])
+    >>> bl.take_along_axis(x, bl.argsort(x))
+    Array([[1, 2, 3],
+           [4, 5, 6]], dtype=int64)
+    """
+    table, numbers = handle_of(x), _integers("take_along_axis", indices)
+    if table.ndim != numbers.ndim:
+        raise ValueError(f"take_along_axis: x has rank {table.ndim}, the indices {numbers.ndim}")
+    axis = one_axis("take_along_axis", axis, table.ndim)
+    _check("take_along_axis", numbers, table, axis)
+    return Array._of(_core.take_along_axis(table, numbers, axis))
+
+
+def selected(array: Array, key: Any) -> Array | None:
+    """The elements at a key that contains arrays of integers, by NumPy's rules; None if it contains none, or a mask."""
+    given = key if isinstance(key, tuple) else (key,)
+    parts = [_part(part) for part in given]
+    if not any(isinstance(part, Array) for part in parts) or any(_is_mask(part) for part in parts):
+        return None
+    handle = array._handle
+    parts = _complete(parts, handle.ndim)
+    # Beside arrays, an int is an array too.
+    positions = [i for i, part in enumerate(parts) if isinstance(part, (Array, int))]
+    is_adjacent = positions == list(range(positions[0], positions[-1] + 1))
+    basic = [slice(None) if i in positions else part for i, part in enumerate(parts)]
+    axes = [i for i, part in enumerate(parts) if i in positions]
+    view = _of_slices(handle, basic)
+    numbers = [
+        handle_of(as_array(np.asarray(part)) if isinstance(part, int) else part) for part in _at(parts, positions)
+    ]
+    if not is_adjacent:
+        others = [axis for axis in range(view.ndim) if axis not in axes]
+        view, axes = view.permute_dims([*axes, *others]), list(range(len(axes)))
+    for axis, one in zip(axes, numbers, strict=True):
+        _check("getitem", one, view, axis)
+    return Array._of(_core.gather(view, numbers, axes[0]))
+
+
+def _at(parts: list[Any], positions: list[int]) -> list[Any]:
+    return [parts[i] for i in positions]
+
+
+def _part(part: Any) -> Array | Basic:
+    """An item of a key: arrays of one or more axes, and lists, as arrays."""
+    if isinstance(part, Array):
+        return part if part.ndim > 0 or part.dtype == np.bool_ or part._handle.is_symbolic else int(part)
+    if isinstance(part, list):
+        part = np.asarray(part) if part else np.empty(0, np.intp)
+    if isinstance(part, (np.ndarray, np.bool_, bool)):
+        values = np.asarray(part)
+        if values.dtype.kind not in "biu":
+            raise IndexError(f"an array of {values.dtype} is no key: arrays of ints and of bools are")
+        return as_array(values) if values.ndim or values.dtype.kind == "b" else int(values)
+    if part is None or part is Ellipsis or isinstance(part, slice):
+        return part
+    try:
+        return index(part)
+    except TypeError:
+        kind = type(part).__name__
+        raise IndexError(f"a key is an int, a slice, `...`, None, or an array of ints or bools, not {kind}") from None
+
+
+def _is_mask(part: Any) -> bool:
+    return isinstance(part, Array) and part.dtype == np.bool_
+
+
+def _complete(parts: list[Any], rank: int) -> list[Any]:
+    """The items of a key without `...`, one for each axis, and None for each new one."""
+    dots = [i for i, part in enumerate(parts) if part is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("a key has one `...` at most")
+    indexed = sum(part is not None and part is not Ellipsis for part in parts)
+    if indexed > rank:
+        raise IndexError(f"{indexed} indices are too many for an array of rank {rank}")
+    place = dots[0] if dots else len(parts)
+    return [*parts[:place], *[slice(None)] * (rank - indexed), *parts[place + 1 :]]
+
+
+def _of_slices(handle: Handle, parts: list[Any]) -> Handle:
+    """The view that slices select, with a new axis for each None."""
+    ranges = [part for part in parts if part is not None]
+    for axis, part in enumerate(ranges):
+        if part.step == 0:
+            raise ValueError("slice step cannot be zero")
+        extent = handle.shape[axis]
+        ranges[axis] = part if extent is None else _clipped(part, extent)
+    if any(part != slice(None) for part in ranges):
+        handle = handle.slice(ranges)
+    for axis, part in enumerate(parts):
+        if part is None:
+            handle = handle.expand_dims(axis)
+    return handle
+
+
+def _clipped(part: slice, extent: int) -> slice:
+    start, stop, step = part.indices(extent)
+    count = len(range(start, stop, step))
+    if count == 0:
+        return slice(0, 0)
+    return slice(start, stop if stop >= 0 else None, step)
+
+
+def _integers(name: str, indices: Any) -> Handle:
+    """The handle of indices; TypeError if they are not integers."""
+    handle = handle_of(as_array(np.asarray(indices)) if isinstance(indices, (list, tuple, int)) else indices)
+    if handle.dtype.kind not in "iu":
+        raise TypeError(f"{name}: the indices are {handle.dtype}, not integers")
+    return handle
+
+
+def _check(name: str, indices: Handle, table: Handle, axis: int) -> None:
+    """Raises RangeError for an index out of range, if the indices are few and known."""
+    extent: int | None = table.shape[axis]
+    if extent is None or not indices.is_evaluated or indices.is_symbolic or not 0 < (indices.size or 0) <= FEW:
+        return
+    values = indices.to_numpy()
+    wrong = (values < -extent) | (values >= extent)
+    if wrong.any():
+        first = values.reshape(-1)[int(np.argmax(wrong))]
+        error = RangeError(f"{name}: index {first} is out of range for axis {axis}, which has {extent} elements")
+        error.operation, error.axis = name, axis
+        raise error
+
+
+take_numpys_arguments(globals(), __all__)
