@@ -84,10 +84,11 @@ def selected(array: Array, key: Any) -> Array | None:
     if not any(isinstance(part, Array) for part in parts) or any(_is_mask(part) for part in parts):
         return None
     handle = array._handle
-    parts = _complete(parts, handle.ndim)
-    # Beside arrays, an int is an array too.
-    positions = [i for i, part in enumerate(parts) if isinstance(part, (Array, int))]
+    # Beside arrays, an int is an array too. A `...` separates arrays even if it stands for no axis.
+    positions = _positions(parts)
     is_adjacent = positions == list(range(positions[0], positions[-1] + 1))
+    parts = _complete(parts, handle.ndim)
+    positions = _positions(parts)
     basic = [slice(None) if i in positions else part for i, part in enumerate(parts)]
     axes = [i for i, part in enumerate(parts) if i in positions]
     view = _of_slices(handle, basic)
@@ -100,6 +101,10 @@ def selected(array: Array, key: Any) -> Array | None:
     for axis, one in zip(axes, numbers, strict=True):
         _check("getitem", one, view, axis)
     return Array._of(_core.gather(view, numbers, axes[0]))
+
+
+def _positions(parts: list[Any]) -> list[int]:
+    return [i for i, part in enumerate(parts) if isinstance(part, (Array, int))]
 
 
 def _at(parts: list[Any], positions: list[int]) -> list[Any]:
@@ -168,7 +173,9 @@ def _clipped(part: slice, extent: int) -> slice:
 
 def _integers(name: str, indices: Any) -> Handle:
     """The handle of indices; TypeError if they are not integers."""
-    handle = handle_of(as_array(np.asarray(indices)) if isinstance(indices, (list, tuple, int)) else indices)
+    if isinstance(indices, (list, tuple, int)):
+        indices = as_array(np.empty(0, np.intp) if indices in ([], ()) else np.asarray(indices))
+    handle = handle_of(indices)
     if handle.dtype.kind not in "iu":
         raise TypeError(f"{name}: the indices are {handle.dtype}, not integers")
     return handle

@@ -125,7 +125,7 @@ impl Bound<'_> {
             }
             Action::View(name) => self.view(name),
             Action::Take(name) => {
-                let default = if name == TakeName::Take { 0 } else { -1 };
+                let default = if name == TakeName::TakeAlongAxis { -1 } else { 0 };
                 Ok(Call::Take { name, axis: self.integer("axis")?.unwrap_or(default) })
             }
             Action::Reduction(function) => self.reduction(function).map(Call::Reduction),

@@ -234,7 +234,9 @@ impl Parser<'_> {
         error.with(match () {
             () if none => Some(format!("to add an axis, write `expand_dims({operand}, 0)`")),
             () if compares => Some(format!("to choose by element, write `where({inside}, {operand}, 0)`")),
-            () if names => Some("an index is a number: nothing is indexed by an array".into()),
+            () if names => {
+                Some("an index is a number; `take(x, i)` has the elements at an array of indices".into())
+            }
             () => None,
         })
     }

@@ -7,7 +7,7 @@ use broadloom_ir::HostDeclaration;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::parameters::{ARANGE, INDICES};
+use super::parameters::{ARANGE, ELEMENTS_AT, INDICES};
 use super::print;
 use crate::graph::{Graph, Leaf, Node};
 use crate::layout::Layout;
@@ -61,7 +61,7 @@ pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
         NodeKind::Count { axes, to, .. } => format!("count({first}, axis={axes}, dtype={to})"),
         NodeKind::Gather { .. } => {
             let positions = operands.get(1).map_or("", AsRef::as_ref);
-            format!("gather({first}, {positions})")
+            format!("{ELEMENTS_AT}({first}, {positions})")
         }
         NodeKind::Index { axis, .. } => format!("{INDICES}({first}, axis={axis})"),
         NodeKind::Loop(of) => {

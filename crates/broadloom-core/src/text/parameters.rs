@@ -26,6 +26,8 @@ pub enum TakeName {
     Take,
     /// `take_along_axis`: each position on the other axes has its own indices.
     TakeAlongAxis,
+    /// `elements_at`: the indices are positions in row-major order, which are not counted from the end.
+    ElementsAt,
 }
 
 /// A function that generates elements from their indices.
@@ -136,6 +138,9 @@ pub const ASTYPE: &str = "astype";
 /// The name of the function that generates the numbers of a range.
 pub(super) const ARANGE: &str = "arange";
 
+/// The name of the function that takes elements at positions.
+pub(super) const ELEMENTS_AT: &str = "elements_at";
+
 /// The name of the function that returns the indices along an axis.
 pub(super) const INDICES: &str = "indices";
 
@@ -173,7 +178,7 @@ views! {
 }
 
 /// The functions that take elements at computed indices.
-static TAKES: [BuiltIn; 2] = [
+static TAKES: [BuiltIn; 3] = [
     BuiltIn {
         name: "take",
         parameters: &[X, AT, FIRST_AXIS],
@@ -189,6 +194,14 @@ static TAKES: [BuiltIn; 2] = [
         gives: "the same",
         doc: "The elements of x at indices along an axis. The other axes of x and of the indices broadcast.",
         action: Action::Take(TakeName::TakeAlongAxis),
+    },
+    BuiltIn {
+        name: ELEMENTS_AT,
+        parameters: &[X, Parameter::operand("positions")],
+        takes: "bool, integer, float",
+        gives: "the same",
+        doc: "The elements of x at positions, int64, in row-major order. A negative position is out of range.",
+        action: Action::Take(TakeName::ElementsAt),
     },
 ];
 

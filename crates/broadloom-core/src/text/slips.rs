@@ -127,7 +127,9 @@ const FUNCTIONS: &[Slip] = &[
         &["tile", "repeat"],
         Missing("elements are not repeated: `broadcast_to` adds axes, and widens those of extent 1"),
     ),
-    (&["take", "gather", "slice"], Write("`x[1:5]`, with numbers; nothing is indexed by an array")),
+    (&["gather", "index_select", "lookup"], Is("take")),
+    (&["gather_along_axis", "take_along_dim"], Is("take_along_axis")),
+    (&["slice"], Write("`x[1:5]`, with numbers")),
     (&["roll", "rot90", "pad", "diff"], Write("`x[1:] - x[:-1]` and the like: views of one array")),
     (&["len", "shape", "size", "ndim", "numel"], SHAPES),
     (

@@ -233,7 +233,12 @@ const ERRORS: &[(&str, &str, &str, &str)] = &[
     ("f(x, [1 2])", "2", "expected `,` or `]` after an integer", ""),
     ("f(x, [n])", "n", "found the name `n`, expected an integer", ""),
     ("x[]", "]", "found `]`, expected an index", ""),
-    ("x[i]", "i", "found the name `i`, expected an index", "nothing is indexed by an array"),
+    (
+        "x[i]",
+        "i",
+        "found the name `i`, expected an index",
+        "`take(x, i)` has the elements at an array of indices",
+    ),
     ("x[1:2:3:4]", ":", "found `:`, expected `,` or `]` after an index", ""),
     ("x[::0]", ":", "a step of 0", ""),
     ("x[..., ...]", "[", "a second `...`", ""),

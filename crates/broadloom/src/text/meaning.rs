@@ -174,6 +174,13 @@ impl<'a> Meaning for Arrays<'_, 'a> {
         match (name, args) {
             (TakeName::Take, [x, indices]) => x.take(indices, axis),
             (TakeName::TakeAlongAxis, [x, indices]) => x.take_along_axis(indices, axis),
+            (TakeName::ElementsAt, [x, positions]) if positions.dtype() == DType::Int64 => {
+                expr::gather(x, positions)
+            }
+            (TakeName::ElementsAt, [_, positions]) => {
+                let why = format!("elements_at: positions are int64, not {}", positions.dtype());
+                Err(Error::new(ErrorKind::DType, why).with_help("write `astype(…, int64)`"))
+            }
             _ => Err(Error::new(ErrorKind::Internal, "the text was resolved wrongly")),
         }
     }

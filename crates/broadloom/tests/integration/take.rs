@@ -1,6 +1,7 @@
 //! Elements at computed indices: results, errors, and the stages that read or feed them.
 
 use broadloom::prelude::*;
+use broadloom::text::{Program, print};
 use broadloom::{Chunks, Executor, IndexMode, Kernel, Range, VectorWidth, while_loop};
 
 /// The options of the interpreter, and of machine code of every width if there is a compiler, on one thread and on three.
@@ -355,5 +356,38 @@ fn the_first_index_out_of_range_is_named() -> Result<()> {
     let mut out = vec![0_i64; 4];
     let memory = std::slice::from_mut(&mut out[0]);
     assert!(table.take(&Array::from_vec(vec![60_i64]), 0)?.eval_into(memory).is_err());
+    Ok(())
+}
+
+/// A text takes elements, and the text of a kernel is read back as the same kernel.
+#[test]
+fn texts_take_elements() -> Result<()> {
+    let (x, i) = (Array::from([[1, 2, 3], [4, 5, 6]]), Array::from_vec(vec![2_i64, 0, -1]));
+    let bound = [("x", x), ("i", i)];
+    let options = Options::default();
+    for (text, wanted) in [
+        ("take(x, i, axis=1) + 1", &[4, 2, 4, 7, 5, 7][..]),
+        ("take(x, i % 2)", &[1, 2, 3, 1, 2, 3, 4, 5, 6]),
+        ("take_along_axis(x, expand_dims(i[:2], 1) - 2)", &[1, 5]),
+        ("elements_at(x, i * i)", &[5, 1, 2]),
+    ] {
+        let built = Program::parse(text)?.build(&bound)?.remove(0).1;
+        each(&built, wanted, text)?;
+        let x = Array::input("x", DType::Int32, &[2.into(), 3.into()])?;
+        let i = Array::input("i", DType::Int64, &[3.into()])?;
+        let lazy = Program::parse(text)?.build(&[("x", x.clone()), ("i", i.clone())])?.remove(0).1;
+        let printed = print(&[("y", &lazy)])?;
+        let read = Program::parse(&printed)?.kernel(&options)?;
+        assert_eq!(read.id(), Kernel::named(&[("y", &lazy)], &[&x, &i], &options)?.id(), "{printed}");
+    }
+    let failing = Program::parse("elements_at(x, i)")?.build(&bound)?.remove(0).1;
+    assert_eq!(failing.eval().unwrap_err().kind(), ErrorKind::Index);
+    assert!(Program::parse("elements_at(x, astype(i, int32))")?.build(&bound).is_err());
+    let x = Array::input("x", DType::Float32, &["n".into()])?;
+    let i = Array::input("i", DType::Int32, &["m".into()])?;
+    let y = x.take(&i, 0)?;
+    let text = print(&[("y", &y)])?;
+    let read = Program::parse(&text)?.kernel(&options)?;
+    assert_eq!(read.id(), Kernel::named(&[("y", &y)], &[&x, &i], &options)?.id(), "{text}");
     Ok(())
 }
