@@ -1,7 +1,7 @@
 """Elements at computed indices: `take`, `take_along_axis`, and keys that contain arrays of integers.
 
 They are expressions: the indices are computed in the loop that uses the elements, and nothing is evaluated before its values
-are needed. An index out of range is an error of the evaluation; where a few indices are known already, it is an error at once.
+are needed. An index out of range is an error of the evaluation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import numpy as np
 from broadloom import _core
 from broadloom._array import Array
 from broadloom._core import Handle
-from broadloom._errors import RangeError
 from broadloom._operands import as_array, one_axis
 from broadloom._operators import handle_of
 from broadloom._signatures import take_numpys_arguments
@@ -23,9 +22,6 @@ from broadloom._signatures import take_numpys_arguments
 __all__: list[str] = ["take", "take_along_axis"]
 
 Mode = Literal["raise", "clip", "wrap"]
-
-#: At most so many known indices are checked before the evaluation.
-FEW = 4096
 
 #: The items of a key that select a view.
 Basic = int | slice | EllipsisType | None
@@ -52,8 +48,6 @@ def take(x: Array, indices: Array, /, axis: int | None = None, *, mode: Mode = "
     if axis is None:
         table, axis = table.reshape([-1]), 0
     axis = one_axis("take", axis, table.ndim)
-    if mode == "raise":
-        _check("take", numbers, table, axis)
     return Array._of(_core.take(table, numbers, axis, mode))
 
 
@@ -73,7 +67,6 @@ def take_along_axis(x: Array, indices: Array, /, axis: int = -1) -> Array:
     if table.ndim != numbers.ndim:
         raise ValueError(f"take_along_axis: x has rank {table.ndim}, the indices {numbers.ndim}")
     axis = one_axis("take_along_axis", axis, table.ndim)
-    _check("take_along_axis", numbers, table, axis)
     return Array._of(_core.take_along_axis(table, numbers, axis))
 
 
@@ -98,8 +91,6 @@ def selected(array: Array, key: Any) -> Array | None:
     if not is_adjacent:
         others = [axis for axis in range(view.ndim) if axis not in axes]
         view, axes = view.permute_dims([*axes, *others]), list(range(len(axes)))
-    for axis, one in zip(axes, numbers, strict=True):
-        _check("getitem", one, view, axis)
     return Array._of(_core.gather(view, numbers, axes[0]))
 
 
@@ -179,20 +170,6 @@ def _integers(name: str, indices: Any) -> Handle:
     if handle.dtype.kind not in "iu":
         raise TypeError(f"{name}: the indices are {handle.dtype}, not integers")
     return handle
-
-
-def _check(name: str, indices: Handle, table: Handle, axis: int) -> None:
-    """Raises RangeError for an index out of range, if the indices are few and known."""
-    extent: int | None = table.shape[axis]
-    if extent is None or not indices.is_evaluated or indices.is_symbolic or not 0 < (indices.size or 0) <= FEW:
-        return
-    values = indices.to_numpy()
-    wrong = (values < -extent) | (values >= extent)
-    if wrong.any():
-        first = values.reshape(-1)[int(np.argmax(wrong))]
-        error = RangeError(f"{name}: index {first} is out of range for axis {axis}, which has {extent} elements")
-        error.operation, error.axis = name, axis
-        raise error
 
 
 take_numpys_arguments(globals(), __all__)

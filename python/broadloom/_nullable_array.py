@@ -266,7 +266,7 @@ class NullableArray(NullableMethods):
         return NullableArray._of(made.values, _nullable.united(made._masks, (known[selected],)))
 
     def take(self, indices: Array | NullableArray) -> NullableArray:
-        """The elements at indices; null where an index is null. IndexError for an index that is out of range."""
+        """The elements at indices; null where an index is null. An index out of range is an error of the evaluation."""
         given = NullableArray(indices)
         if given.dtype.kind not in "iu":
             raise TypeError(f"take: the indices are {given.dtype}, not integers")

@@ -57,6 +57,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_draws",
         "_dtypes",
         "_elementwise",
+        "_gathers",
         "_generated.elementwise",
         "_generated.fft",
         "_generated.linalg",

@@ -138,7 +138,7 @@ def test_arrays_of_ints_broadcast_together(dtype: Any) -> None:
     assert np.array_equal(np.asarray(x[rows, columns]), CUBE[rows, columns])
     assert np.array_equal(np.asarray(x[[1, 0]]), CUBE[[1, 0]])
     with pytest.raises(IndexError):
-        x[bl.asarray(np.array([2], dtype))]
+        np.asarray(x[bl.asarray(np.array([2], dtype))])
 
 
 # Setting.

@@ -40,7 +40,7 @@ READERS: dict[str, Callable[[bl.Array], Any]] = {
     "deepcopy": copy.deepcopy,
     "asarray with a copy": lambda x: bl.asarray(x, copy=True).tolist(),
     "pickle": pickle.dumps,
-    "a selection": lambda x: x[bl.asarray([0, 1])],
+    "a selection": lambda x: x[bl.asarray([0, 1])].tolist(),
     "setting an element": lambda x: x.__setitem__(0, 3.0),
     "setting elements of another": lambda x: bl.zeros((9,)).__setitem__(slice(1, None), x),
     "concat": lambda x: bl.concat([x, x]),
