@@ -53,8 +53,8 @@ pub(crate) enum POperand {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PAddress {
     pub(crate) base: PBase,
-    /// The number of the general register that is the index, and log2 of its scale.
-    pub(crate) index: Option<(u8, u8)>,
+    /// The index register, and log2 of its scale. For a gather it is a vector of 64-bit indices.
+    pub(crate) index: Option<(PReg, u8)>,
     pub(crate) offset: i32,
     /// Whether a scalar is read and broadcast to all lanes (an embedded broadcast).
     pub(crate) broadcast: bool,

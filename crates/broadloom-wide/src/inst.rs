@@ -70,7 +70,7 @@ pub(crate) struct TailAccess {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct VAddress {
     pub(crate) base: VBase,
-    /// The index register, and log2 of its scale.
+    /// The index register, and log2 of its scale. For a gather it is a vector of 64-bit indices.
     pub(crate) index: Option<(VReg, u8)>,
     pub(crate) offset: i32,
     pub(crate) tail: Option<TailAccess>,

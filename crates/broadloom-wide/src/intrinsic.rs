@@ -89,6 +89,9 @@ intrinsics! {
     /// min(left, N) lanes of the result are the elements at the address, or none if left ≤ 0; the other lanes
     /// are 0.
     LoadPart,
+    /// `(i64, i64 xN) -> T xN`, lanes of 32 or 64 bits: the elements at these positions, counted from the address that is the
+    /// first argument. All positions have to be valid.
+    Gather,
     /// `(T xN, i64, i64)`: a masked store. The arguments are a vector, an address and a count `left`; the
     /// first min(left, N) lanes are stored.
     StorePart,
@@ -137,7 +140,7 @@ impl Intrinsic {
 
     /// Whether the intrinsic has no effect but its result, so that GVN and DCE apply to it.
     pub fn is_pure(self) -> bool {
-        !self.is_store() && self != LoadPart
+        !self.is_store() && self != LoadPart && self != Gather
     }
 
     /// Whether the intrinsic writes memory.

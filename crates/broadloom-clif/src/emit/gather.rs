@@ -8,9 +8,11 @@ use smallvec::SmallVec;
 use crate::memory::{of_memory, splat_of_memory};
 use crate::value::{Lanes, MAX_VECTORS, scalar_of};
 use crate::vectors::{Vectors, element_flags};
+use broadloom_wide::Intrinsic;
 
 /// Emits loads of the elements at these positions. Each position is inside of the table, or 0. The table's address and number of
-/// elements are at the byte offset `at` of `tables`. Wide vectors have a `frame`, with space for the lanes of several values.
+/// elements are at the byte offset `at` of `tables`. Wide vectors have a `frame`, with space for the lanes of several values, through
+/// which elements of 8 or 16 bits go, since no instruction gathers them.
 pub fn emit(
     v: &mut Vectors<'_>,
     dtype: DType,
@@ -39,6 +41,9 @@ pub fn emit(
         let lanes = v.by_lane(&[*positions], ty, |v, position| element(v, position[0]));
         return of_memory(v, dtype, lanes);
     };
+    if size >= 4 && !v.uniform {
+        return v.converted(*positions, scalar, |v, at, ty| v.call(Intrinsic::Gather, &[start, at], ty));
+    }
     v.store_to_frame(frame, 0, positions);
     if v.uniform {
         let position = v.ins().load(types::I64, element_flags(), frame, 0);

@@ -290,7 +290,7 @@ impl Allocator<'_> {
             VBase::StackSlots => PBase::StackSlots,
         };
         let index = match address.index {
-            Some((reg, shift)) => Some((self.register(reg)?.number, shift)),
+            Some((reg, shift)) => Some((self.register(reg)?, shift)),
             None => None,
         };
         Ok(PAddress { index, tail: address.tail, ..PAddress::at(base, address.offset) })

@@ -131,9 +131,7 @@ impl OperationCheck<'_> {
         }
         match (want.index, got.index) {
             (None, None) => Ok(()),
-            (Some((reg, want)), Some((number, got))) if want == got => {
-                self.register(reg, PReg::general(number))
-            }
+            (Some((reg, want)), Some((register, got))) if want == got => self.register(reg, register),
             _ => Err(AllocationMistake::Mismatch("index")),
         }
     }

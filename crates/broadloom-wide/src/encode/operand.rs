@@ -37,7 +37,7 @@ pub(super) fn lower(inst: &PInst, frame: &Frame, avx512: bool, at: usize) -> Res
                     pool = Some((bits, bytes));
                 }
                 instruction.set_op_kind(position, OpKind::Memory);
-                address(&mut instruction, memory, frame, at);
+                address(&mut instruction, memory, frame, at, inst.length);
             }
         }
     }
@@ -51,7 +51,8 @@ pub(super) fn lower(inst: &PInst, frame: &Frame, avx512: bool, at: usize) -> Res
     Ok(Lowered { instruction, pool })
 }
 
-fn address(instruction: &mut Instruction, memory: PAddress, frame: &Frame, at: usize) {
+/// Sets the address of a memory operand. An index that is a vector has the length of the operation.
+fn address(instruction: &mut Instruction, memory: PAddress, frame: &Frame, at: usize, length: VectorLength) {
     let (base, offset) = match memory.base {
         PBase::Reg(register) => (Register::RAX + u32::from(register), memory.offset),
         PBase::StackSlots => (Register::RSP, frame.stack_slots() + memory.offset),
@@ -62,7 +63,7 @@ fn address(instruction: &mut Instruction, memory: PAddress, frame: &Frame, at: u
     };
     instruction.set_memory_base(base);
     if let Some((index, shift)) = memory.index {
-        instruction.set_memory_index(Register::RAX + u32::from(index));
+        instruction.set_memory_index(named(index, length, 8));
         instruction.set_memory_index_scale(1 << shift);
     }
     if base == Register::RIP {

@@ -674,6 +674,11 @@ encodings! {
     KORTESTD = plain(avx512: VEX_Kortestd_kr_kr);
     KNOTQ = plain(avx512: VEX_Knotq_kr_kr);
     KORTESTQ = plain(avx512: VEX_Kortestq_kr_kr);
+    GATHERQPS = plain(vex: VEX_Vgatherqps_xmm_vm64x_xmm, VEX_Vgatherqps_xmm_vm64y_xmm;
+        evex: EVEX_Vgatherqps_xmm_k1_vm64x, EVEX_Vgatherqps_xmm_k1_vm64y, EVEX_Vgatherqps_ymm_k1_vm64z)
+        .narrow_result(1).narrow_source(1);
+    GATHERQPD = plain(vex: VEX_Vgatherqpd_xmm_vm64x_xmm, VEX_Vgatherqpd_ymm_vm64y_ymm;
+        evex: EVEX_Vgatherqpd_xmm_k1_vm64x, EVEX_Vgatherqpd_ymm_k1_vm64y, EVEX_Vgatherqpd_zmm_k1_vm64z);
     KMOVB = plain(avx512: VEX_Kmovb_kr_km8);
     KMOVW = plain(avx512: VEX_Kmovw_kr_km16);
     KMOVD = plain(avx512: VEX_Kmovd_kr_km32);

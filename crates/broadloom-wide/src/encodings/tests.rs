@@ -35,8 +35,9 @@ fn codes_of_a_row_differ_in_length_and_prefix_only() {
             let is_evex = avx512 && has_evex || !has_vex;
             assert_eq!(text.starts_with("EVEX_"), is_evex, "{name}: {text}");
             // The widest register in the code's name has the operation's vector length. (The names of
-            // conversions also contain shorter registers.)
-            let widest = ['z', 'y', 'x'].into_iter().find(|l| text.contains(&format!("_{l}mm")));
+            // conversions and gathers also contain shorter registers; the indices of a gather are the widest.)
+            let names = |l: &char| text.contains(&format!("_{l}mm")) || text.contains(&format!("_vm64{l}"));
+            let widest = ['z', 'y', 'x'].into_iter().find(names);
             assert_eq!(widest, Some(['x', 'y', 'z'][length as usize]), "{name}: {text}");
             let broadcast = if is_evex { encoding.broadcast } else { 0 };
             assert_eq!(text.contains("b32"), broadcast == 4, "{name}: {text}");

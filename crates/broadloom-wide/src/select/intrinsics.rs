@@ -30,6 +30,7 @@ impl Lower<'_> {
         }
         match intrinsic {
             Intrinsic::LoadPart => self.load(inst, result),
+            Intrinsic::Gather => self.gather(result, args),
             Intrinsic::Broadcast => self.splat(result, args[0]),
             Intrinsic::Piece(index) => self.extract(result, args[0], index.into()),
             Intrinsic::Concat => self.concat(result, args),

@@ -113,6 +113,35 @@ impl Lower<'_> {
         def
     }
 
+    /// Selects a gather. The instruction clears its mask, so each gather has a mask of its own; lanes outside of the mask, of which
+    /// there are none, would be those of a vector that the result overwrites.
+    pub(super) fn gather(&mut self, result: Value, args: &[Value]) -> Result<(), Unsupported> {
+        let (ty, positions) = (self.clif.ty(result), self.clif.ty(args[1]));
+        let (op, shift) = match ty.lane_bits() {
+            32 => (encodings::GATHERQPS, 2),
+            64 => (encodings::GATHERQPD, 3),
+            _ => return refuse("a gather of narrow lanes"),
+        };
+        let (base, index) = (self.reg(args[0]), self.reg(args[1]));
+        let (def, length) = (self.reg(result), length(positions));
+        let from = VOperand::Mem(VAddress {
+            base: VBase::Reg(base),
+            index: Some((index, shift)),
+            offset: 0,
+            tail: None,
+        });
+        let zero = VOperand::Reg(self.vregs.constant(0));
+        if self.clif.level == Level::Avx512 {
+            let (mask, ones) = (self.vregs.fresh(RegClass::Mask), self.vregs.constant(u64::MAX));
+            self.put(encodings::PMOVB2M, VectorLength::L512, mask, &[VOperand::Reg(ones)]);
+            self.push(VInst::new(op, length, Some(def), &[zero, from]).tied().merging(mask));
+        } else {
+            let ones = self.make(encodings::PCMPEQD, length, &[zero, zero]);
+            self.push(VInst::new(op, length, Some(def), &[zero, from, VOperand::Reg(ones)]).tied());
+        }
+        Ok(())
+    }
+
     fn load_op(&self, ty: Type) -> Encoding {
         let evex = self.clif.level == Level::Avx512;
         match ty.bytes() {
