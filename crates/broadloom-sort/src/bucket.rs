@@ -1,6 +1,7 @@
 //! Sorts items that fit a second-level cache: a stable radix sort by as many leading bits as tell most keys apart, and an insertion
 //! sort of what remains.
 
+use crate::chain::{Bucket, Interval};
 use crate::item::Layout;
 
 /// Up to this many items are sorted by comparisons.
@@ -10,97 +11,90 @@ const DIGIT: u32 = 11;
 /// The maximum number of digits.
 const DIGITS: usize = 3;
 /// The number of bits by which the sorted prefix exceeds what numbers the items. At 2, an item in four has an equal prefix.
-const SLACK: u32 = 2;
+const SLACK: u32 = 4;
 /// The number of moves per item after which an insertion sort is given up.
 const PATIENCE: usize = 8;
 /// The maximum number of items whose keys are told apart by the digits.
 pub(crate) const MOST: usize = 1 << (DIGIT * DIGITS as u32 - SLACK - 1);
 
-/// An interval of keys: the first one, and the number of bits of a distance from it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Interval {
-    pub(crate) start: u64,
-    pub(crate) width: u32,
-}
-
-impl Interval {
-    /// The interval from the minimum to the maximum of the keys.
-    fn of<L: Layout>(items: &[L::Item]) -> Interval {
-        let (mut low, mut high) = (u64::MAX, 0);
-        for &item in items {
-            low = low.min(L::key(item));
-            high = high.max(L::key(item));
-        }
-        Interval { start: low, width: u64::BITS - high.saturating_sub(low).leading_zeros() }
-    }
-}
-
 /// Memory that is reused from bucket to bucket.
 pub(crate) struct Scratch<L: Layout> {
-    items: Vec<L::Item>,
+    items: [Vec<L::Item>; 2],
     counts: Box<[[u32; 1 << DIGIT]; DIGITS]>,
 }
 
 impl<L: Layout> Default for Scratch<L> {
     fn default() -> Self {
-        Scratch { items: Vec::new(), counts: Box::new([[0; 1 << DIGIT]; DIGITS]) }
+        Scratch { items: Default::default(), counts: Box::new([[0; 1 << DIGIT]; DIGITS]) }
     }
 }
 
 impl<L: Layout> Scratch<L> {
-    /// Sorts the items, whose keys are in the interval if one is given. Returns them where they are: in place, or in the scratch.
-    pub(crate) fn sort<'s>(
-        &'s mut self,
-        items: &'s mut [L::Item],
-        interval: Option<Interval>,
-    ) -> &'s mut [L::Item] {
-        let n = items.len();
-        if n <= FEW || n > MOST {
-            items.sort_unstable();
-            return items;
-        }
-        if items.is_sorted_by_key(|&item| L::key(item)) {
-            return items;
-        }
-        let Interval { start, width } = interval.unwrap_or_else(|| Interval::of::<L>(items));
+    /// The items of the bucket, sorted.
+    pub(crate) fn sort(&mut self, bucket: &Bucket<'_, L>) -> &mut [L::Item] {
+        let n = bucket.len;
+        let known = bucket.interval.filter(|interval| n > FEW && interval.width > 0);
+        let Interval { start, width } = match known {
+            Some(interval) => interval,
+            None => {
+                let items = &mut self.items[0];
+                items.clear();
+                bucket.slices().for_each(|slice| items.extend_from_slice(slice));
+                let sorted = items.is_sorted_by_key(|&item| L::key(item));
+                if !sorted && (n <= FEW || n > MOST) {
+                    items.sort_unstable();
+                }
+                if sorted || n <= FEW || n > MOST {
+                    return &mut self.items[0];
+                }
+                Interval::of::<L>(items)
+            }
+        };
         let prefix = width.min(usize::BITS - n.leading_zeros() + SLACK);
         let digits = prefix.div_ceil(DIGIT) as usize;
         let digit = prefix.div_ceil(digits as u32);
-        let prefix = (digit * digits as u32).min(width);
-        let rest = width - prefix;
-        if self.items.len() < n {
-            self.items.resize(n, L::Item::default());
-        }
+        let rest = width - (digit * digits as u32).min(width);
 
         let size = 1 << digit;
+        let mask = size - 1;
         let counts = &mut self.counts[..digits];
         counts.iter_mut().for_each(|counts| counts[..size].fill(0));
-        let mask = size - 1;
-        for &item in items.iter() {
+        for &item in bucket.slices().flatten() {
             let mut prefix = (L::key(item) - start) >> rest;
             for counts in counts.iter_mut() {
-                counts[prefix as usize & mask & (counts.len() - 1)] += 1;
+                counts[prefix as usize & mask & ((1 << DIGIT) - 1)] += 1;
                 prefix >>= digit;
             }
         }
-        let (mut from, mut to) = (items, &mut self.items[..n]);
-        for (i, next) in counts.iter_mut().enumerate() {
+        let [to, other] = &mut self.items;
+        for items in [&mut *to, &mut *other] {
+            if items.len() < n {
+                items.resize(n, L::Item::default());
+            }
+        }
+        let (mut to, mut other) = (&mut to[..n], &mut other[..n]);
+        for (i, places) in counts.iter_mut().enumerate() {
             let mut sum = 0;
-            for next in &mut next[..size] {
-                sum += std::mem::replace(next, sum);
+            for place in &mut places[..size] {
+                sum += std::mem::replace(place, sum);
             }
             let shift = rest + digit * i as u32;
-            for &item in from.iter() {
-                let next = &mut next[((L::key(item) - start) >> shift) as usize & mask & ((1 << DIGIT) - 1)];
-                to[*next as usize] = item;
-                *next += 1;
+            let mut place = |item| {
+                let place =
+                    &mut places[((L::key(item) - start) >> shift) as usize & mask & ((1 << DIGIT) - 1)];
+                to[std::mem::replace(place, *place + 1) as usize] = item;
+            };
+            if i == 0 {
+                bucket.slices().for_each(|items| items.iter().for_each(|&item| place(item)));
+            } else {
+                other.iter().for_each(|&item| place(item));
             }
-            (from, to) = (to, from);
+            (to, other) = (other, to);
         }
         if rest > 0 {
-            insert::<L>(from);
+            insert::<L>(other);
         }
-        from
+        other
     }
 }
 

@@ -111,3 +111,10 @@ const fn negative_zero<T: Elem>() -> u64 {
 const fn first_nan<T: Elem>() -> u64 {
     2 * (sign::<T>() - nans::<T>())
 }
+
+/// The key of an element among values that are compared by `<`, where all NaNs are one value.
+#[inline(always)]
+pub(crate) fn rank<T: Elem>(element: T::Store) -> u64 {
+    let key = key_of_value::<T>(element);
+    if T::DTYPE.is_float() { key.min(first_nan::<T>()) } else { key }
+}

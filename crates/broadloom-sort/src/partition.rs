@@ -1,10 +1,11 @@
 //! Moves the elements of a row into buckets of increasing keys, in the order of the row.
 //!
 //! A sample of the keys decides how many leading bits of a key number its bucket, so that buckets are about equally long
-//! wherever keys are dense: float64 drawn from [0, 1) have half of their keys in one of a thousand exponents. Each thread moves the elements of one
-//! range of the row, and has of each bucket a slice of its own.
+//! wherever keys are dense: half of the float64 drawn from [0, 1) have one exponent of a thousand. A bucket is a
+//! chain of short blocks, which buckets take from memory in order. The blocks that are being filled are therefore close together,
+//! and neither caches nor pages are missed as they are if each bucket is one range of memory.
 
-use crate::bucket::Interval;
+use crate::chain::{Block, Buckets, Interval};
 use crate::item::Layout;
 use crate::workers::{Stopped, Workers, for_each};
 
@@ -12,6 +13,8 @@ use crate::workers::{Stopped, Workers, for_each};
 const CELLS: u32 = 10;
 /// The number of keys in a sample.
 const SAMPLE: usize = 1 << 12;
+/// The number of items in a block.
+const BLOCK: usize = 256;
 /// Between this many elements, a thread asks whether it goes on.
 const BETWEEN: usize = 1 << 18;
 
@@ -23,7 +26,7 @@ struct Cell {
 }
 
 /// The division of keys into buckets. The first bucket is that of keys below the sample's, and the last one that of keys above.
-pub(crate) struct Division {
+struct Division {
     low: u64,
     span: u64,
     shift: u32,
@@ -34,29 +37,24 @@ pub(crate) struct Division {
 impl Division {
     /// A division into about this many buckets, and up to 2^[`CELLS`] more that are usually empty.
     fn new(keys: impl Fn(usize) -> u64, len: usize, buckets: usize) -> Division {
-        let mut sample: Vec<u64> = (0..SAMPLE as u64).map(|i| keys(place(i, len))).collect();
+        let sample: Vec<u64> = (0..SAMPLE as u64).map(|i| keys(place(i, len))).collect();
         let (low, high) =
             sample.iter().fold((u64::MAX, 0), |(low, high), &key| (key.min(low), key.max(high)));
         let span = high - low;
         let width = u64::BITS - span.leading_zeros();
         let shift = width.saturating_sub(CELLS);
         let mut counts = [0_usize; 1 << CELLS];
-        sample.iter_mut().for_each(|key| counts[((*key - low) >> shift) as usize] += 1);
+        sample.iter().for_each(|key| counts[((key - low) >> shift) as usize] += 1);
         let mut cells = [Cell::default(); 1 << CELLS];
         let mut intervals = vec![None];
-        for (i, (cell, count)) in cells.iter_mut().zip(counts).enumerate().take((span >> shift) as usize + 1)
-        {
+        let used = (span >> shift) as usize + 1;
+        for (i, (cell, count)) in cells.iter_mut().zip(counts).enumerate().take(used) {
             let bits = (count * buckets / SAMPLE).max(1).ilog2().min(shift);
-            *cell = Cell {
-                shift: shift - bits,
-                offset: (intervals.len() as u32).wrapping_sub((i as u32) << bits),
-            };
+            let width = shift - bits;
+            *cell = Cell { shift: width, offset: (intervals.len() as u32).wrapping_sub((i as u32) << bits) };
             let start = low + ((i as u64) << shift);
-            intervals.extend(
-                (0..1_u64 << bits).map(|j| {
-                    Some(Interval { start: start.wrapping_add(j << cell.shift), width: cell.shift })
-                }),
-            );
+            let starts = (0..1_u64 << bits).map(|j| start.wrapping_add(j << width));
+            intervals.extend(starts.map(|start| Some(Interval { start, width })));
         }
         intervals.push(None);
         Division { low, span, shift, cells, intervals }
@@ -82,14 +80,22 @@ fn place(i: u64, len: usize) -> usize {
     ((z ^ (z >> 31)) % len as u64) as usize
 }
 
-/// The elements of a row, as items in buckets.
-pub(crate) struct Buckets<'m, L: Layout> {
-    pub(crate) items: &'m mut [L::Item],
-    /// The number of items of each bucket, and the interval of their keys if it is known.
-    pub(crate) buckets: Vec<(usize, Option<Interval>)>,
+/// The blocks that one thread has filled.
+#[derive(Default)]
+struct Filled {
+    /// The bucket of each block, in the order of memory.
+    owners: Vec<u32>,
+    /// The number of items that are missing in the last block of each bucket.
+    missing: Vec<usize>,
 }
 
-/// Divides a row into about this many buckets.
+/// The number of items that [`partition`] needs.
+pub(crate) fn items_needed(len: usize, buckets: usize, threads: usize) -> usize {
+    // Each range ends in a part of a block for each bucket.
+    len + threads * BLOCK * (buckets + (1 << CELLS) + 3)
+}
+
+/// Divides a row into about this many buckets, on this many threads. `items` has as many as [`items_needed`] says.
 pub(crate) fn partition<'m, L: Layout, S: Copy + Sync>(
     row: &[S],
     items: &'m mut [L::Item],
@@ -100,58 +106,74 @@ pub(crate) fn partition<'m, L: Layout, S: Copy + Sync>(
 ) -> Result<Buckets<'m, L>, Stopped> {
     let division = Division::new(|i| L::key(item(i, row[i])), row.len(), buckets);
     let buckets = division.intervals.len();
-    let stride = row.len().div_ceil(threads).clamp(1, u32::MAX as usize);
-    let mut counts: Vec<Vec<u32>> = vec![Vec::new(); row.len().div_ceil(stride)];
-
-    let units = row.chunks(stride).zip(&mut counts);
+    let stride = row.len().div_ceil(threads).max(1);
+    let region = (items.len() / threads / BLOCK).max(1) * BLOCK;
+    let mut filled: Vec<Filled> = row.chunks(stride).map(|_| Filled::default()).collect();
+    let units = row.chunks(stride).zip(items.chunks_mut(region)).zip(&mut filled).enumerate();
     for_each(
         workers,
         threads,
         units,
         || (),
-        |(), (part, counts)| {
-            *counts = vec![0; buckets];
-            for part in part.chunks(BETWEEN) {
-                workers.go_on()?;
-                for &element in part {
-                    counts[division.bucket(L::key(item(0, element)))] += 1;
-                }
-            }
-            Ok(())
-        },
-    )?;
-
-    let mut slices: Vec<Vec<std::slice::IterMut<'_, L::Item>>> =
-        counts.iter().map(|_| Vec::with_capacity(buckets)).collect();
-    let mut rest = &mut *items;
-    for bucket in 0..buckets {
-        for (counts, slices) in counts.iter().zip(&mut slices) {
-            let (slice, others) = std::mem::take(&mut rest).split_at_mut(counts[bucket] as usize);
-            slices.push(slice.iter_mut());
-            rest = others;
-        }
-    }
-    let units = row.chunks(stride).enumerate().zip(slices);
-    for_each(
-        workers,
-        threads,
-        units,
-        || (),
-        |(), ((i, part), mut slices)| {
-            for (j, part) in part.chunks(BETWEEN).enumerate() {
+        |(), (i, ((range, items), filled))| {
+            let mut free = items.chunks_exact_mut(BLOCK);
+            let mut places: Vec<std::slice::IterMut<'_, L::Item>> = Vec::new();
+            places.resize_with(buckets, Default::default);
+            for (j, part) in range.chunks(BETWEEN).enumerate() {
                 workers.go_on()?;
                 let first = i * stride + j * BETWEEN;
                 for (j, &element) in part.iter().enumerate() {
                     let item = item(first + j, element);
-                    if let Some(place) = slices[division.bucket(L::key(item))].next() {
-                        *place = item;
+                    let bucket = division.bucket(L::key(item));
+                    match places[bucket].next() {
+                        Some(place) => *place = item,
+                        None => {
+                            let mut block = free.next().expect("a block for each bucket").iter_mut();
+                            block.next().into_iter().for_each(|place| *place = item);
+                            places[bucket] = block;
+                            filled.owners.push(bucket as u32);
+                        }
                     }
                 }
             }
+            filled.missing = places.into_iter().map(|places| places.len()).collect();
             Ok(())
         },
     )?;
+    Ok(chains(items, region, &filled, division.intervals))
+}
 
-    let lens = (0..buckets).map(|bucket| counts.iter().map(|counts| counts[bucket] as usize).sum());
-    Ok(Buckets { buckets: lens.zip(division.intervals).collect(), items })
+/// Chains the blocks of each bucket, by a counting sort of the blocks.
+fn chains<'m, L: Layout>(
+    items: &'m [L::Item],
+    region: usize,
+    filled: &[Filled],
+    intervals: Vec<Option<Interval>>,
+) -> Buckets<'m, L> {
+    let mut ends = vec![0; intervals.len()];
+    for &owner in filled.iter().flat_map(|filled| &filled.owners) {
+        ends[owner as usize] += 1;
+    }
+    let mut sum = 0;
+    for end in &mut ends {
+        sum += std::mem::replace(end, sum);
+    }
+    let mut blocks = vec![Block::default(); sum];
+    let mut lens = vec![0; intervals.len()];
+    for (i, filled) in filled.iter().enumerate() {
+        for (j, &owner) in filled.owners.iter().enumerate() {
+            let owner = owner as usize;
+            blocks[ends[owner]] = Block { start: i * region + j * BLOCK, len: BLOCK };
+            ends[owner] += 1;
+            lens[owner] += BLOCK;
+        }
+        for ((&missing, &end), len) in filled.missing.iter().zip(&ends).zip(&mut lens) {
+            if missing > 0 {
+                blocks[end - 1].len -= missing;
+                *len -= missing;
+            }
+        }
+    }
+    let buckets = ends.into_iter().zip(lens).zip(intervals);
+    Buckets { items, blocks, buckets: buckets.map(|((end, len), interval)| (end, len, interval)).collect() }
 }

@@ -2,11 +2,12 @@
 
 use broadloom_math::Elem;
 
-use crate::bucket::{Interval, Scratch};
+use crate::bucket::Scratch;
+use crate::chain::{Block, Bucket, Buckets};
 use crate::counting;
 use crate::item::{Layout, Long, LongIndexed, Memory, Short, ShortIndexed};
 use crate::order::{Direction, element, key};
-use crate::partition::{Buckets, partition};
+use crate::partition::{items_needed, partition};
 use crate::workers::{Alone, Stopped, Workers, for_each};
 
 /// Rows of more elements are divided into buckets, which threads share.
@@ -71,7 +72,7 @@ fn sort_as<T: Elem, L: Layout>(
                 continue;
             }
             let buckets = divide::<L, _>(row, item, memory, workers)?;
-            finish::<L, _>(buckets, row, emit, workers)?;
+            finish::<L, _>(&buckets, row, emit, workers)?;
         }
         return Ok(());
     }
@@ -143,7 +144,7 @@ fn argsort_as<T: Elem, L: Layout>(
                 continue;
             }
             let buckets = divide::<L, _>(row, item, memory, workers)?;
-            finish::<L, _>(buckets, indices, emit, workers)?;
+            finish::<L, _>(&buckets, indices, emit, workers)?;
         }
         return Ok(());
     }
@@ -180,7 +181,7 @@ impl<L: Layout> Rows<L> {
     fn sort<S: Copy>(&mut self, row: &[S], item: impl Fn(usize, S) -> L::Item) -> &mut [L::Item] {
         self.items.clear();
         self.items.extend(row.iter().enumerate().map(|(i, &element)| item(i, element)));
-        self.scratch.sort(&mut self.items, None)
+        self.scratch.sort(&Bucket::of(&self.items, &mut Block::default()))
     }
 }
 
@@ -191,75 +192,77 @@ fn divide<'m, L: Layout, S: Copy + Sync>(
     memory: &'m mut Memory,
     workers: &dyn Workers,
 ) -> Result<Buckets<'m, L>, Stopped> {
-    let buckets = (row.len() / BUCKET).next_power_of_two().min(MOST_BUCKETS);
-    partition::<L, S>(row, memory.items::<L>(row.len()), item, buckets, workers.threads(), workers)
+    let (buckets, threads) = (bucket_count(row.len()), workers.threads());
+    let items = memory.items::<L>(items_needed(row.len(), buckets, threads));
+    partition(row, items, item, buckets, threads, workers)
+}
+
+/// The number of buckets of a row.
+fn bucket_count(len: usize) -> usize {
+    (len / BUCKET).next_power_of_two().min(MOST_BUCKETS)
 }
 
 /// Sorts buckets, and writes what `emit` makes of their items.
 fn finish<L: Layout, O: Send>(
-    buckets: Buckets<'_, L>,
+    buckets: &Buckets<'_, L>,
     out: &mut [O],
     emit: impl Fn(L::Item) -> O + Sync,
     workers: &dyn Workers,
 ) -> Result<(), Stopped> {
-    let (mut items, mut lens, mut out) = (buckets.items, &buckets.buckets[..], out);
+    let (mut buckets, mut out) = (buckets.iter(), out);
     let units = std::iter::from_fn(move || {
-        let (mut taken, mut len) = (0, 0);
-        while len < UNIT && taken < lens.len() {
-            len += lens[taken].0;
-            taken += 1;
+        let (mut unit, mut len) = (Vec::new(), 0);
+        while len < UNIT {
+            let Some(bucket) = buckets.next() else { break };
+            len += bucket.len;
+            unit.push(bucket);
         }
-        let (unit, unit_items, unit_out);
-        (unit, lens) = lens.split_at(taken);
-        (unit_items, items) = std::mem::take(&mut items).split_at_mut(len);
+        let unit_out;
         (unit_out, out) = std::mem::take(&mut out).split_at_mut(len);
-        (taken > 0).then_some((unit, unit_items, unit_out))
+        (!unit.is_empty()).then_some((unit, unit_out))
     });
-    for_each(
-        workers,
-        workers.threads(),
-        units,
-        Scratch::<L>::default,
-        |scratch, (unit, mut items, mut out)| {
-            for &(len, interval) in unit {
-                let (bucket, bucket_out);
-                (bucket, items) = std::mem::take(&mut items).split_at_mut(len);
-                (bucket_out, out) = std::mem::take(&mut out).split_at_mut(len);
-                let sorted = sort_bucket(bucket, interval, scratch, DEPTH, workers)?;
-                bucket_out.iter_mut().zip(sorted).for_each(|(to, &mut item)| *to = emit(item));
+    for_each(workers, workers.threads(), units, Scratch::<L>::default, |scratch, (unit, out)| {
+        let mut out = out.iter_mut();
+        for bucket in &unit {
+            if bucket.len > DENSE && bucket.interval.is_none_or(|interval| interval.width > 0) {
+                let sorted = sort_dense(bucket, scratch, DEPTH, workers)?;
+                out.by_ref().zip(sorted).for_each(|(to, item)| *to = emit(item));
+            } else if bucket.len > 0 {
+                let sorted = scratch.sort(bucket);
+                sorted.iter().zip(out.by_ref()).for_each(|(&item, to)| *to = emit(item));
             }
-            Ok(())
-        },
-    )
+        }
+        Ok(())
+    })
 }
 
-/// Sorts a bucket, in place or into the scratch. A bucket with too many items is divided again, since keys that the sample missed
-/// may be dense in it.
-fn sort_bucket<'s, L: Layout>(
-    items: &'s mut [L::Item],
-    interval: Option<Interval>,
-    scratch: &'s mut Scratch<L>,
+/// Sorts a bucket with too many items by dividing it again, since keys that the sample missed may be dense in it.
+fn sort_dense<L: Layout>(
+    bucket: &Bucket<'_, L>,
+    scratch: &mut Scratch<L>,
     depth: u32,
     workers: &dyn Workers,
-) -> Result<&'s mut [L::Item], Stopped> {
-    let dense = items.len() > DENSE && interval.is_none_or(|interval| interval.width > 0);
-    if !dense || items.is_sorted_by_key(|&item| L::key(item)) {
-        return Ok(scratch.sort(items, interval));
+) -> Result<Vec<L::Item>, Stopped> {
+    workers.go_on()?;
+    let mut items: Vec<L::Item> = Vec::with_capacity(bucket.len);
+    bucket.slices().for_each(|slice| items.extend_from_slice(slice));
+    if items.is_sorted_by_key(|&item| L::key(item)) {
+        return Ok(items);
     }
     if depth == 0 {
         items.sort_unstable();
         return Ok(items);
     }
-    workers.go_on()?;
-    let count = (items.len() / BUCKET).next_power_of_two().min(MOST_BUCKETS);
-    let mut moved = vec![L::Item::default(); items.len()];
-    let buckets = partition::<L, L::Item>(items, &mut moved, |_, item| item, count, 1, &Alone)?;
-    let (mut from, mut to) = (buckets.items, &mut items[..]);
-    for &(len, interval) in &buckets.buckets {
-        let (bucket, bucket_to);
-        (bucket, from) = std::mem::take(&mut from).split_at_mut(len);
-        (bucket_to, to) = std::mem::take(&mut to).split_at_mut(len);
-        bucket_to.copy_from_slice(sort_bucket(bucket, interval, scratch, depth - 1, workers)?);
+    let count = bucket_count(items.len());
+    let mut moved = vec![L::Item::default(); items_needed(items.len(), count, 1)];
+    let buckets = partition::<L, _>(&items, &mut moved, |_, item| item, count, 1, &Alone)?;
+    let mut sorted = Vec::with_capacity(items.len());
+    for bucket in buckets.iter() {
+        if bucket.len > DENSE && bucket.interval.is_none_or(|interval| interval.width > 0) {
+            sorted.extend(sort_dense(&bucket, scratch, depth - 1, workers)?);
+        } else if bucket.len > 0 {
+            sorted.extend_from_slice(scratch.sort(&bucket));
+        }
     }
-    Ok(items)
+    Ok(sorted)
 }
