@@ -11,6 +11,7 @@ pub(crate) struct Interval {
 
 impl Interval {
     /// The interval from the minimum to the maximum of the keys.
+    #[inline(always)]
     pub(crate) fn of<L: Layout>(items: &[L::Item]) -> Interval {
         let (mut low, mut high) = (u64::MAX, 0);
         for &item in items {
@@ -40,7 +41,7 @@ impl<'b, L: Layout> Bucket<'b, L> {
     }
 
     /// The slices that the bucket consists of.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn slices(&self) -> impl Iterator<Item = &'b [L::Item]> + use<'b, L> {
         let items = self.items;
         self.blocks.iter().map(move |block| &items[block.start..][..block.len])

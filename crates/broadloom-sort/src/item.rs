@@ -2,8 +2,8 @@
 
 use std::fmt::Debug;
 
-/// How a key, and perhaps an index, is laid out in memory. Items are plain integers, since the allocator has zeros of those for
-/// nothing.
+/// How a key, and perhaps an index, is laid out in memory. Items are integers and pairs of them, since
+/// the allocator has zeros of those for nothing.
 pub(crate) trait Layout: 'static {
     /// An item. Its own order is that of keys, and of indices among equal keys.
     type Item: Copy + Ord + Default + Debug + Send + Sync;
@@ -25,7 +25,7 @@ pub(crate) trait Layout: 'static {
 pub struct Memory {
     short: Vec<u32>,
     long: Vec<u64>,
-    indexed: Vec<[u64; 2]>,
+    indexed: Vec<(u64, u64)>,
 }
 
 impl Memory {
@@ -123,24 +123,24 @@ impl Layout for ShortIndexed {
 }
 
 impl Layout for LongIndexed {
-    type Item = [u64; 2];
+    type Item = (u64, u64);
 
     #[inline(always)]
-    fn key(item: [u64; 2]) -> u64 {
-        item[0]
+    fn key(item: (u64, u64)) -> u64 {
+        item.0
     }
 
     #[inline(always)]
-    fn item(key: u64, index: usize) -> [u64; 2] {
-        [key, index as u64]
+    fn item(key: u64, index: usize) -> (u64, u64) {
+        (key, index as u64)
     }
 
     #[inline(always)]
-    fn index(item: [u64; 2]) -> usize {
-        item[1] as usize
+    fn index(item: (u64, u64)) -> usize {
+        item.1 as usize
     }
 
-    fn memory(memory: &mut Memory) -> &mut Vec<[u64; 2]> {
+    fn memory(memory: &mut Memory) -> &mut Vec<(u64, u64)> {
         &mut memory.indexed
     }
 }

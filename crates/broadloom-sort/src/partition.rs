@@ -5,6 +5,10 @@
 //! chain of short blocks, which buckets take from memory in order. The blocks that are being filled are therefore close together,
 //! and neither caches nor pages are missed as they are if each bucket is one range of memory.
 
+use std::slice;
+
+use pulp::Arch;
+
 use crate::chain::{Block, Buckets, Interval};
 use crate::item::Layout;
 use crate::workers::{Stopped, Workers, for_each};
@@ -89,6 +93,49 @@ struct Filled {
     missing: Vec<usize>,
 }
 
+/// The blocks that one thread is filling.
+struct Filling<'m, L: Layout> {
+    /// The places that remain in the last block of each bucket.
+    places: Vec<slice::IterMut<'m, L::Item>>,
+    /// The blocks that have no bucket.
+    free: slice::ChunksExactMut<'m, L::Item>,
+    owners: Vec<u32>,
+}
+
+impl<'m, L: Layout> Filling<'m, L> {
+    fn new(items: &'m mut [L::Item], buckets: usize) -> Self {
+        let mut places = Vec::new();
+        places.resize_with(buckets, Default::default);
+        Filling { places, free: items.chunks_exact_mut(BLOCK), owners: Vec::new() }
+    }
+
+    /// Adds the items of elements to their buckets.
+    #[inline(always)]
+    fn add<S: Copy>(&mut self, division: &Division, elements: &[S], item: impl Fn(usize, S) -> L::Item) {
+        for (i, &element) in elements.iter().enumerate() {
+            let item = item(i, element);
+            let bucket = division.bucket(L::key(item));
+            match self.places[bucket].next() {
+                Some(place) => *place = item,
+                None => self.add_to_new_block(bucket, item),
+            }
+        }
+    }
+
+    #[cold]
+    fn add_to_new_block(&mut self, bucket: usize, item: L::Item) {
+        let mut block = self.free.next().expect("a block for each bucket").iter_mut();
+        block.next().into_iter().for_each(|place| *place = item);
+        self.places[bucket] = block;
+        self.owners.push(bucket as u32);
+    }
+
+    fn finish(self) -> Filled {
+        let missing = self.places.into_iter().map(|places| places.len()).collect();
+        Filled { owners: self.owners, missing }
+    }
+}
+
 /// The number of items that [`partition`] needs.
 pub(crate) fn items_needed(len: usize, buckets: usize, threads: usize) -> usize {
     // Each range ends in a part of a block for each bucket.
@@ -116,27 +163,16 @@ pub(crate) fn partition<'m, L: Layout, S: Copy + Sync>(
         units,
         || (),
         |(), (i, ((range, items), filled))| {
-            let mut free = items.chunks_exact_mut(BLOCK);
-            let mut places: Vec<std::slice::IterMut<'_, L::Item>> = Vec::new();
-            places.resize_with(buckets, Default::default);
+            let mut filling = Filling::<L>::new(items, buckets);
             for (j, part) in range.chunks(BETWEEN).enumerate() {
                 workers.go_on()?;
                 let first = i * stride + j * BETWEEN;
-                for (j, &element) in part.iter().enumerate() {
-                    let item = item(first + j, element);
-                    let bucket = division.bucket(L::key(item));
-                    match places[bucket].next() {
-                        Some(place) => *place = item,
-                        None => {
-                            let mut block = free.next().expect("a block for each bucket").iter_mut();
-                            block.next().into_iter().for_each(|place| *place = item);
-                            places[bucket] = block;
-                            filled.owners.push(bucket as u32);
-                        }
-                    }
-                }
+                Arch::new().dispatch(
+                    #[inline(always)]
+                    || filling.add(&division, part, |j, element| item(first + j, element)),
+                );
             }
-            filled.missing = places.into_iter().map(|places| places.len()).collect();
+            *filled = filling.finish();
             Ok(())
         },
     )?;

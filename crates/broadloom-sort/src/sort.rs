@@ -1,6 +1,7 @@
 //! Sorts rows, by their elements or as indices.
 
 use broadloom_math::Elem;
+use pulp::{Arch, NullaryFnOnce};
 
 use crate::bucket::Scratch;
 use crate::chain::{Block, Bucket, Buckets};
@@ -222,18 +223,37 @@ fn finish<L: Layout, O: Send>(
         (!unit.is_empty()).then_some((unit, unit_out))
     });
     for_each(workers, workers.threads(), units, Scratch::<L>::default, |scratch, (unit, out)| {
-        let mut out = out.iter_mut();
+        let mut rest = out;
         for bucket in &unit {
+            let out;
+            (out, rest) = std::mem::take(&mut rest).split_at_mut(bucket.len);
             if bucket.len > DENSE && bucket.interval.is_none_or(|interval| interval.width > 0) {
                 let sorted = sort_dense(bucket, scratch, DEPTH, workers)?;
-                out.by_ref().zip(sorted).for_each(|(to, item)| *to = emit(item));
+                out.iter_mut().zip(sorted).for_each(|(to, item)| *to = emit(item));
             } else if bucket.len > 0 {
-                let sorted = scratch.sort(bucket);
-                sorted.iter().zip(out.by_ref()).for_each(|(&item, to)| *to = emit(item));
+                Arch::new().dispatch(SortInto { scratch, bucket, out, emit: &emit });
             }
         }
         Ok(())
     })
+}
+
+/// Sorts a bucket, and writes what `emit` makes of its items.
+struct SortInto<'s, L: Layout, O, E> {
+    scratch: &'s mut Scratch<L>,
+    bucket: &'s Bucket<'s, L>,
+    out: &'s mut [O],
+    emit: &'s E,
+}
+
+impl<L: Layout, O, E: Fn(L::Item) -> O> NullaryFnOnce for SortInto<'_, L, O, E> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let sorted = self.scratch.sort(self.bucket);
+        self.out.iter_mut().zip(sorted).for_each(|(to, &mut item)| *to = (self.emit)(item));
+    }
 }
 
 /// Sorts a bucket with too many items by dividing it again, since keys that the sample missed may be dense in it.
