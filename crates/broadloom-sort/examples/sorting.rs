@@ -3,7 +3,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use broadloom_sort::{Alone, Direction, Memory, Stopped, Workers, argsort, sort};
+use broadloom_sort::{
+    Alone, Direction, Memory, Side, Stopped, Workers, argsort, searchsorted, sort, topk, unique,
+};
 
 /// Threads that are started for each part of the work.
 struct Threads(usize);
@@ -101,6 +103,27 @@ fn main() -> Result<(), Stopped> {
         time(&format!("argsort float64 {name}"), |workers| {
             let start = Instant::now();
             argsort::<f64>(values, n, Direction::Ascending, &mut indices, &mut memory, workers)?;
+            Ok(start.elapsed().as_secs_f64())
+        })?;
+    }
+    let tenth = n / 10;
+    let mut sorted = uniform[..tenth].to_vec();
+    sort::<f64>(&mut sorted, tenth, Direction::Ascending, &mut memory, &Alone)?;
+    time("searchsorted float64, a tenth", |workers| {
+        let start = Instant::now();
+        searchsorted::<f64>(&sorted, &uniform[n - tenth..], Side::Left, &mut indices[n - tenth..], workers)?;
+        Ok(start.elapsed().as_secs_f64())
+    })?;
+    time("topk float64, 100", |workers| {
+        let (mut out, mut indices) = ([0.0; 100], [0; 100]);
+        let start = Instant::now();
+        topk::<f64>(&uniform, n, 100, Direction::Descending, (&mut out, &mut indices), workers)?;
+        Ok(start.elapsed().as_secs_f64())
+    })?;
+    for (name, values) in [("uniform", &uniform), ("ten values", &few)] {
+        time(&format!("unique float64 {name}"), |workers| {
+            let start = Instant::now();
+            black_box(unique::<f64>(values, &mut memory, workers)?);
             Ok(start.elapsed().as_secs_f64())
         })?;
     }

@@ -10,7 +10,8 @@ const FEW: usize = 64;
 const DIGIT: u32 = 11;
 /// The maximum number of digits.
 const DIGITS: usize = 3;
-/// The number of bits by which the sorted prefix exceeds what numbers the items. At 2, an item in four has an equal prefix.
+/// The number of bits by which the sorted prefix exceeds what numbers the items, so that of evenly spread keys at most one in 16 has
+/// the prefix of another.
 const SLACK: u32 = 4;
 /// The number of moves per item after which an insertion sort is given up.
 const PATIENCE: usize = 8;
@@ -52,32 +53,16 @@ impl<L: Layout> Scratch<L> {
             }
         };
         let prefix = width.min(usize::BITS - n.leading_zeros() + SLACK);
+        // Two digits may hold all bits, and then nothing is left to be inserted.
+        let prefix = if width <= 2 * DIGIT && n >= 1 << DIGIT { width } else { prefix };
         let digits = prefix.div_ceil(DIGIT) as usize;
         let digit = prefix.div_ceil(digits as u32);
         let rest = width - (digit * digits as u32).min(width);
 
-        let size = 1 << digit;
-        let mask = size - 1;
+        let (size, mask) = (1 << digit, (1 << digit) - 1);
         let counts = &mut self.counts[..digits];
         counts.iter_mut().for_each(|counts| counts[..size].fill(0));
-        // PERF: two digits are by far the most frequent, and take half as long without an inner loop.
-        if let [low, high] = counts {
-            for items in bucket.slices() {
-                for &item in items {
-                    let prefix = (L::key(item) - start) >> rest;
-                    low[prefix as usize & mask & ((1 << DIGIT) - 1)] += 1;
-                    high[(prefix >> digit) as usize & ((1 << DIGIT) - 1)] += 1;
-                }
-            }
-        } else {
-            for &item in bucket.slices().flatten() {
-                let mut prefix = (L::key(item) - start) >> rest;
-                for counts in counts.iter_mut() {
-                    counts[prefix as usize & mask & ((1 << DIGIT) - 1)] += 1;
-                    prefix >>= digit;
-                }
-            }
-        }
+        count(bucket, |item| (L::key(item) - start) >> rest, digit, counts);
         let [to, other] = &mut self.items;
         for items in [&mut *to, &mut *other] {
             if items.len() < n {
@@ -105,6 +90,35 @@ impl<L: Layout> Scratch<L> {
             insert::<L>(other);
         }
         other
+    }
+}
+
+/// Counts each value of each digit of the prefixes.
+#[inline(always)]
+fn count<L: Layout>(
+    bucket: &Bucket<'_, L>,
+    prefix: impl Fn(L::Item) -> u64,
+    digit: u32,
+    counts: &mut [[u32; 1 << DIGIT]],
+) {
+    let mask = (1 << digit) - 1;
+    for items in bucket.slices() {
+        // PERF: two digits are by far the most frequent, and take half as long without an inner loop.
+        if let [low, high] = counts {
+            for &item in items {
+                let prefix = prefix(item) as usize;
+                low[prefix & mask & ((1 << DIGIT) - 1)] += 1;
+                high[prefix >> digit & ((1 << DIGIT) - 1)] += 1;
+            }
+        } else {
+            for &item in items {
+                let mut prefix = prefix(item) as usize;
+                for counts in counts.iter_mut() {
+                    counts[prefix & mask & ((1 << DIGIT) - 1)] += 1;
+                    prefix >>= digit;
+                }
+            }
+        }
     }
 }
 

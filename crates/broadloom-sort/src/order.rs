@@ -112,9 +112,16 @@ const fn first_nan<T: Elem>() -> u64 {
     2 * (sign::<T>() - nans::<T>())
 }
 
-/// The key of an element among values that are compared by `<`, where all NaNs are one value.
+/// The first and the last key of the elements that are equal to this one if values are compared by `<`, where −0 equals +0 and all
+/// NaNs are one value.
 #[inline(always)]
-pub(crate) fn rank<T: Elem>(element: T::Store) -> u64 {
+pub(crate) fn keys_of_equals<T: Elem>(element: T::Store) -> (u64, u64) {
     let key = key_of_value::<T>(element);
-    if T::DTYPE.is_float() { key.min(first_nan::<T>()) } else { key }
+    if is_nan::<T>(key) {
+        (first_nan::<T>(), mask::<T>())
+    } else if T::DTYPE.is_float() && key == negative_zero::<T>() + 1 {
+        (key - 1, key)
+    } else {
+        (key, key)
+    }
 }

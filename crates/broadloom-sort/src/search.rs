@@ -15,8 +15,9 @@
 //! and all NaNs are equal to each other and greater than everything else.
 
 use broadloom_math::Elem;
+use pulp::{Arch, NullaryFnOnce};
 
-use crate::order::rank;
+use crate::order::{key, keys_of_equals};
 use crate::workers::{Stopped, Workers, for_each};
 
 /// The side of equal elements on which a search ends.
@@ -73,22 +74,39 @@ pub fn searchsorted<T: Elem>(
         |(), (queries, places)| {
             let (together, last) = queries.as_chunks::<TOGETHER>();
             let (places, last_places) = places.as_chunks_mut::<TOGETHER>();
-            for (queries, places) in together.iter().zip(places) {
-                *places = search::<T, TOGETHER>(sorted, queries, side);
-            }
-            for (&query, place) in last.iter().zip(last_places) {
-                [*place] = search::<T, 1>(sorted, &[query], side);
-            }
+            let (last, _) = last.as_chunks::<1>();
+            let (last_places, _) = last_places.as_chunks_mut::<1>();
+            Arch::new().dispatch(Search::<T, TOGETHER> { sorted, queries: together, places, side });
+            Search::<T, 1> { sorted, queries: last, places: last_places, side }.call();
             Ok(())
         },
     )
 }
 
-fn search<T: Elem, const N: usize>(sorted: &[T::Store], queries: &[T::Store; N], side: Side) -> [i64; N] {
-    let ranks = queries.map(rank::<T>);
-    match side {
-        Side::Left => bisect(sorted, |element, i| rank::<T>(element) < ranks[i]),
-        Side::Right => bisect(sorted, |element, i| rank::<T>(element) <= ranks[i]),
+/// Searches for several queries in turns.
+struct Search<'s, T: Elem, const N: usize> {
+    sorted: &'s [T::Store],
+    queries: &'s [[T::Store; N]],
+    places: &'s mut [[i64; N]],
+    side: Side,
+}
+
+impl<T: Elem, const N: usize> NullaryFnOnce for Search<'_, T, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        for (queries, places) in self.queries.iter().zip(self.places) {
+            let equals = queries.map(keys_of_equals::<T>);
+            *places = match self.side {
+                Side::Left => bisect(self.sorted, equals.map(|(first, _)| first), |element, first| {
+                    key::<T>(element) < first
+                }),
+                Side::Right => bisect(self.sorted, equals.map(|(_, last)| last), |element, last| {
+                    key::<T>(element) <= last
+                }),
+            };
+        }
     }
 }
 
@@ -97,25 +115,29 @@ fn search<T: Elem, const N: usize>(sorted: &[T::Store], queries: &[T::Store; N],
 /// An interval of `len` elements is followed by one of `len / 2` or `(len - 1) / 2` elements. All intervals are therefore empty
 /// after as many steps, or all but for one more step.
 #[inline(always)]
-fn bisect<S: Copy, const N: usize>(sorted: &[S], before: impl Fn(S, usize) -> bool) -> [i64; N] {
+fn bisect<S: Copy, const N: usize>(
+    sorted: &[S],
+    queries: [u64; N],
+    before: impl Fn(S, u64) -> bool,
+) -> [i64; N] {
     let (mut low, mut len) = ([0; N], [sorted.len(); N]);
+    let step = |low: &mut usize, len: &mut usize, query: u64| {
+        let half = *len / 2;
+        // PERF: a choice would become a branch, which is mispredicted every other time.
+        let is_before = usize::from(before(sorted[*low + half], query));
+        *low += (half + 1) & is_before.wrapping_neg();
+        *len = half - (is_before & !*len & 1);
+    };
     let mut least = sorted.len();
     while least > 0 {
-        for i in 0..N {
-            let half = len[i] / 2;
-            let after = low[i] + half + 1;
-            let is_before = before(sorted[after - 1], i);
-            low[i] = if is_before { after } else { low[i] };
-            len[i] = if is_before { len[i] - half - 1 } else { half };
+        for ((low, len), query) in low.iter_mut().zip(&mut len).zip(queries) {
+            step(low, len, query);
         }
         least = (least - 1) / 2;
     }
-    for i in 0..N {
-        while len[i] > 0 {
-            let half = len[i] / 2;
-            let is_before = before(sorted[low[i] + half], i);
-            low[i] += if is_before { half + 1 } else { 0 };
-            len[i] = if is_before { len[i] - half - 1 } else { half };
+    for ((low, len), query) in low.iter_mut().zip(&mut len).zip(queries) {
+        while *len > 0 {
+            step(low, len, query);
         }
     }
     low.map(|low| low as i64)
