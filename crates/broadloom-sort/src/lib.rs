@@ -22,13 +22,14 @@
 //!
 //! | sort | values | with indices |
 //! | --- | --- | --- |
+//! | this crate | 157 ms | 299 ms |
 //! | `std`, unstable | 485 ms | 814 ms |
 //! | `glidesort` 0.1 | 631 ms | – |
 //! | `rdst` 0.20 | 544 ms | not stable |
 //! | `voracious_radix_sort` 1.2 | 750 ms | not stable on several threads |
 //! | `radsort` 0.1 | 1035 ms | 1428 ms |
 //!
-//! Those with threads take them from rayon's pool, and not from the caller.
+//! int32 take 110 ms, and NumPy with AVX-512 76 ms. Libraries with threads take them from rayon's pool, and not from the caller.
 //!
 //! # Threads
 //!

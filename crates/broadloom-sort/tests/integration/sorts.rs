@@ -118,6 +118,7 @@ fn the_order_of_float64() {
         nan(0x7fff_ffff_ffff_ffff),
         nan(0xfff0_0000_0000_0001),
         nan(0xfff8_0000_0000_0000),
+        nan(0xfff8_0000_0000_0007),
         nan(0xffff_ffff_ffff_ffff),
     ];
     let mut row: Vec<f64> = order.iter().cycle().skip(5).take(order.len()).copied().collect();
