@@ -21,6 +21,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("broadloom-clif", &["broadloom-ir", "broadloom-math", "broadloom-mem", "broadloom-wide"]),
     // Reductions take tiles, whichever executor computes them.
     ("broadloom-reduce", &["broadloom-ir", "broadloom-math", "broadloom-mem"]),
+    // Sorts take memory, whoever computed it.
+    ("broadloom-sort", &["broadloom-math"]),
     ("broadloom-wide", &[]),
     (
         "broadloom",

@@ -1,0 +1,89 @@
+//! The threads that sort, which belong to the caller.
+//!
+//! Work is divided into units, which the threads take one by one from a queue; it is complete also if the calling thread takes
+//! all of them. No result depends on the number of threads or on who takes a unit.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// The work was stopped before it was complete. The contents of its outputs are unspecified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped;
+
+impl std::fmt::Display for Stopped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("stopped before the work was complete")
+    }
+}
+
+impl std::error::Error for Stopped {}
+
+/// Threads that a caller lends, and its wish to stop.
+pub trait Workers: Sync {
+    /// The number of threads that may share work, including the calling one.
+    fn threads(&self) -> usize;
+
+    /// Calls `work` on the calling thread, and concurrently on at most `threads` - 1 others. Returns after all calls have
+    /// returned.
+    ///
+    /// # Errors
+    ///
+    /// A thread was lost, so that the work may be incomplete.
+    fn share(&self, threads: usize, work: &(dyn Fn() + Sync)) -> Result<(), Stopped>;
+
+    /// Whether the work goes on. It is called before each unit, which takes some milliseconds at most, by the thread that runs it.
+    ///
+    /// # Errors
+    ///
+    /// The work is to be stopped.
+    fn go_on(&self) -> Result<(), Stopped>;
+}
+
+/// The calling thread alone, which never stops.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Alone;
+
+impl Workers for Alone {
+    fn threads(&self) -> usize {
+        1
+    }
+
+    fn share(&self, _: usize, work: &(dyn Fn() + Sync)) -> Result<(), Stopped> {
+        work();
+        Ok(())
+    }
+
+    fn go_on(&self) -> Result<(), Stopped> {
+        Ok(())
+    }
+}
+
+/// Runs `run` for each unit, on up to `threads` threads. Each thread makes a state of its own.
+pub(crate) fn for_each<U: Send, S>(
+    workers: &dyn Workers,
+    threads: usize,
+    units: impl Iterator<Item = U> + Send,
+    state: impl Fn() -> S + Sync,
+    run: impl Fn(&mut S, U) -> Result<(), Stopped> + Sync,
+) -> Result<(), Stopped> {
+    if threads <= 1 {
+        let mut state = state();
+        for unit in units {
+            workers.go_on()?;
+            run(&mut state, unit)?;
+        }
+        return Ok(());
+    }
+    let (units, stopped) = (Mutex::new(units), AtomicBool::new(false));
+    workers.share(threads, &|| {
+        let mut own = None;
+        while !stopped.load(Ordering::Relaxed) {
+            let Some(unit) = units.lock().unwrap_or_else(PoisonError::into_inner).next() else { break };
+            let done = workers.go_on().and_then(|()| run(own.get_or_insert_with(&state), unit));
+            if done.is_err() {
+                stopped.store(true, Ordering::Relaxed);
+            }
+        }
+    })?;
+    if stopped.into_inner() { Err(Stopped) } else { Ok(()) }
+}
