@@ -37,10 +37,10 @@ def array_over(values: Any, *operands: Any) -> Array:
     """An array over a buffer, or over the result of a NumPy function, which may be a NumPy scalar. It uses NumPy's
     promotion if one of the operands does."""
     view = np.asarray(values).view(np.ndarray)
-    return Array._of(_like(Handle.from_numpy(view), *operands), view)
+    return Array._of(of_rule(Handle.from_numpy(view), *operands), view)
 
 
-def _like(handle: Handle, *operands: Any) -> Handle:
+def of_rule(handle: Handle, *operands: Any) -> Handle:
     """The handle, with NumPy's promotion if one of the operands that it was computed from uses that."""
     handles = (x._handle if isinstance(x, Array) else x for x in operands)
     has_rule = any(isinstance(x, Handle) and x.by_numpy for x in handles)
@@ -51,7 +51,7 @@ def put(array: Array, buffer: Buffer, old: Handle, version: int) -> bool:
     """Makes a buffer the memory of an array, as an assignment, unless the array has another handle or version by now.
     Returns whether it did."""
     view = buffer.view(np.ndarray)
-    handle = _like(Handle.from_numpy(view), old)
+    handle = of_rule(Handle.from_numpy(view), old)
     with changing:
         if array._handle is not old or array._version != version:
             return False
@@ -85,7 +85,7 @@ def taken(array: Array) -> tuple[Buffer, Handle] | None:
             return None
         buffer, seen = view.base, weakref.ref(view)
         fresh = buffer.view(np.ndarray)
-        own = _like(Handle.from_numpy(fresh), handle)
+        own = of_rule(Handle.from_numpy(fresh), handle)
         if array._handle is not handle:
             return None
         # A handle derived from the old one keeps the old view alive, and so does an array that `numpy.asarray` returned.

@@ -1,5 +1,5 @@
 """Sorting, searching, sets, selection and matrix products: functions of the Array API standard that evaluate their
-operands and pass them to NumPy.
+operands. The engine sorts and searches; the others pass them to NumPy.
 
 Where NumPy differs from the standard, the standard is followed. Results are in memory of their own.
 """
@@ -12,9 +12,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from broadloom import _options
+from broadloom import _core, _options
 from broadloom._array import Array
-from broadloom._buffer import array_over
+from broadloom._buffer import array_over, of_rule
+from broadloom._core import Handle
 from broadloom._errors import ShapeError
 from broadloom._operands import as_array, one_axis, promoted
 from broadloom._registry import registered
@@ -92,52 +93,43 @@ def values_of(x: Array) -> np.ndarray:
 
 
 def sort(x: Array, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Array:
-    """The elements along an axis in ascending or descending order. Evaluates its operand and is computed by NumPy.
+    """The elements along an axis in ascending or descending order. Evaluates its operand.
 
-    NaN counts as greater than all numbers. A stable sort keeps equal elements, such as -0 and 0, in their original
-    order, also if the order is descending.
+    -0 comes before 0, and NaN after all numbers; the descending order is the reverse. Whether a sort is stable makes no
+    difference.
 
     Raises an error that is an IndexError and a ValueError if there is no such axis.
 
     >>> bl.sort(bl.asarray([2, 3, 1]), descending=True)
     Array([3, 2, 1], dtype=int64)
     """
-    return array_over(_in_order("sort", np.sort, x, axis, descending, stable)[0], x)
+    values = values_of(x)
+    at = one_axis("sort", axis, values.ndim)
+    return Array._of(of_rule(_core.sort(Handle.from_numpy(values), at, descending), x))
 
 
 def argsort(x: Array, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Array:
-    """The indices, as int64, that sort the elements along an axis as `sort` does. Evaluates its operand and is
-    computed by NumPy.
+    """The indices, as int64, that sort the elements along an axis as `sort` does; equal elements keep their order.
+    Evaluates its operand.
 
     Raises an error that is an IndexError and a ValueError if there is no such axis.
 
     >>> bl.argsort(bl.asarray([1, 2, 1, 2]), descending=True)
     Array([1, 3, 0, 2], dtype=int64)
     """
-    made, extent = _in_order("argsort", np.argsort, x, axis, descending, stable)
-    return array_over(_indices(extent - 1 - made if descending else made), x)
-
-
-def _in_order(
-    name: str, function: Callable[..., np.ndarray], x: Array, axis: int, descending: bool, stable: bool
-) -> tuple[np.ndarray, int]:
-    """The result of a function that sorts along an axis, and the extent of the axis. For a stable descending order, the
-    reversed array is sorted, and the result reversed."""
     values = values_of(x)
-    axis = one_axis(name, axis, values.ndim)
-    if not descending:
-        return function(values, axis=axis, stable=stable), values.shape[axis]
-    return np.flip(function(np.flip(values, axis), axis=axis, stable=stable), axis), values.shape[axis]
+    at = one_axis("argsort", axis, values.ndim)
+    return Array._of(of_rule(_core.argsort(Handle.from_numpy(values), at, descending), x))
 
 
 def searchsorted(
     x1: Array, x2: Array, /, side: Literal["left", "right"] = "left", sorter: Array | None = None
 ) -> Array:
     """For each element of `x2`, the index in `x1`, as int64, before which it is inserted to keep the order: the
-    first such index, or the last with `side="right"`. Evaluates its operands and is computed by NumPy.
+    first such index, or the last with `side="right"`. Evaluates its operands.
 
     `x1`, of one axis, is in ascending order, or `sorter` contains the indices that put it in that order. The result has
-    the shape of `x2`.
+    the shape of `x2`. -0 and 0 are equal, and NaN comes after all numbers.
 
     Raises ValueError for an `x1` or a sorter of another rank, and for another `side`; TypeError for a sorter that does
     not consist of integers.
@@ -145,12 +137,19 @@ def searchsorted(
     >>> bl.searchsorted(bl.asarray([1.0, 2.0, 3.0]), bl.asarray([2.0, 9.0]), side="right")
     Array([2, 3], dtype=int64)
     """
-    sorted_values = values_of(x1)
-    if sorted_values.ndim != 1:
-        raise ValueError(f"searchsorted: x1 has one axis, this one has {sorted_values.ndim}")
-    order = None if sorter is None else _integers("searchsorted", sorter)
-    found = np.searchsorted(sorted_values, values_of(x2), side=side, sorter=order)
-    return array_over(_indices(np.asarray(found)), x1, x2)
+    ordered, queries = values_of(x1), values_of(x2)
+    if ordered.ndim != 1:
+        raise ValueError(f"searchsorted: x1 has one axis, this one has {ordered.ndim}")
+    if side not in ("left", "right"):
+        raise ValueError(f"searchsorted: `side` is {side!r}, expected 'left' or 'right'")
+    if sorter is not None:
+        order = _integers("searchsorted", sorter)
+        if order.shape != ordered.shape:
+            raise ValueError(f"searchsorted: the sorter has the shape {order.shape}, x1 {ordered.shape}")
+        ordered = ordered[order]
+    dtype = np.result_type(ordered, queries)
+    one, other = (Handle.from_numpy(values.astype(dtype, copy=False)) for values in (ordered, queries))
+    return Array._of(of_rule(_core.searchsorted(one, other, side == "right"), x1, x2))
 
 
 def nonzero(x: Array, /) -> tuple[Array, ...]:

@@ -63,6 +63,13 @@ impl Handle {
         Ok(Handle { array: make(&arrays)?, depth, origin, by_numpy })
     }
 
+    /// The array, whose values can be computed.
+    pub fn computable(&self, py: Python<'_>) -> PyResult<Array<'static>> {
+        self.check_values(py)?;
+        self.check_lenders(py)?;
+        self.array()
+    }
+
     /// A handle of values in broadloom's own memory, with a promotion rule.
     pub fn evaluated_to(array: Array<'static>, by_numpy: bool) -> Handle {
         Handle { by_numpy, ..Handle::new(array, HandleOrigin::Memory(None)) }

@@ -24,6 +24,7 @@ mod options;
 mod origin;
 mod random;
 mod run;
+mod sorts;
 mod table;
 mod tables;
 mod take;
@@ -64,6 +65,8 @@ mod _core {
     };
     #[pymodule_export]
     use super::random::{draw, random_fold_in, random_key, random_split};
+    #[pymodule_export]
+    use super::sorts::{argsort, searchsorted, sort};
     #[pymodule_export]
     use super::tables::{draws, functions, reductions};
     #[pymodule_export]

@@ -234,7 +234,7 @@ impl<'e> Evaluation<'e> {
     }
 
     /// Calls `run` with the engine, the options and the control.
-    fn prepared<R>(&self, run: impl FnOnce(&Engine, &Options, Option<&Control<'_>>) -> R) -> R {
+    pub(crate) fn prepared<R>(&self, run: impl FnOnce(&Engine, &Options, Option<&Control<'_>>) -> R) -> R {
         let engine = self.engine.unwrap_or_else(|| Engine::global());
         match self.options {
             Some(options) => run(engine, options, self.control),

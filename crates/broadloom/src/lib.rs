@@ -199,6 +199,7 @@ mod range;
 mod reduce;
 mod reductions;
 mod scan;
+mod sorts;
 mod stamp;
 mod storage;
 mod take;

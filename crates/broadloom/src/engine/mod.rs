@@ -33,7 +33,7 @@ mod stored;
 mod trial;
 mod unit_run;
 mod watch;
-mod workers;
+pub(crate) mod workers;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -67,7 +67,7 @@ pub(crate) use reduce::{Folding, ScanBlocks};
 pub(crate) use runtime::Request;
 use runtime::Runtime;
 pub use watch::{Control, Progress};
-pub(crate) use watch::{Watch, is_long};
+pub(crate) use watch::{Watch, Work, is_long};
 
 /// Evaluates expressions, with caches of plans and compiled kernels, a pool of result buffers, and limits for all of them.
 ///

@@ -63,6 +63,7 @@ mod scans_in_chunks;
 mod scans_written;
 mod small_domains;
 mod soak;
+mod sorts;
 mod spec_cases;
 mod symbolic;
 mod take;
