@@ -293,6 +293,7 @@ impl Graph {
                 infer::index(&self.operand(*arg), (*axis).into())?;
                 (DType::Int64, self.node(*arg).shape.clone())
             }
+            NodeKind::Words { to, len, .. } => (*to, Shape::new(&[*len])?),
         };
         self.insert(kind, dtype, shape)
     }
@@ -389,6 +390,7 @@ impl Graph {
             | NodeKind::Host { .. }
             | NodeKind::Reduce { .. }
             | NodeKind::Scan { .. }
+            | NodeKind::Words { .. }
             | NodeKind::Loop(_) => {}
             NodeKind::Recurrence(of) => self.add_states(of)?,
         }

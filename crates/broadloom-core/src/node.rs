@@ -197,6 +197,16 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
         /// The axis of the indices.
         axis: u8,
     },
+    /// The first words of the random stream of a key, which loops generate where they read them: element i is word i of the
+    /// stream as uint32, or words 2i, the low half, and 2i + 1 as uint64.
+    Words {
+        /// The key: four uint32 along a single axis.
+        key: A,
+        /// The dtype of the elements, uint32 or uint64.
+        to: DType,
+        /// The number of elements.
+        len: usize,
+    },
 }
 
 /// A value that a loop carries, after the loop.
@@ -446,7 +456,8 @@ impl Region {
                 | NodeKind::Scan { .. }
                 | NodeKind::Count { .. }
                 | NodeKind::Recurrence(_)
-                | NodeKind::Index { .. } => None,
+                | NodeKind::Index { .. }
+                | NodeKind::Words { .. } => None,
             });
         }
         dtypes
@@ -545,7 +556,8 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::DynamicView { arg, .. }
             | NodeKind::Reduce { arg, .. }
             | NodeKind::Count { arg, .. }
-            | NodeKind::Index { arg, .. } => [Some(arg), None, None],
+            | NodeKind::Index { arg, .. }
+            | NodeKind::Words { key: arg, .. } => [Some(arg), None, None],
             NodeKind::Scan { arg, before, .. } => {
                 [Some(arg), before.as_ref().map(|before| &before.totals), None]
             }
@@ -564,7 +576,8 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::DynamicView { .. }
             | NodeKind::Reduce { .. }
             | NodeKind::Count { .. }
-            | NodeKind::Index { .. } => 1,
+            | NodeKind::Index { .. }
+            | NodeKind::Words { .. } => 1,
             NodeKind::Scan { before, .. } => 1 + usize::from(before.is_some()),
             NodeKind::Loop(of) => of.args.len(),
             NodeKind::Recurrence(of) => of.args.len(),
@@ -584,7 +597,8 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::DynamicView { arg, .. }
             | NodeKind::Reduce { arg, .. }
             | NodeKind::Count { arg, .. }
-            | NodeKind::Index { arg, .. } => (i == 0).then_some(arg),
+            | NodeKind::Index { arg, .. }
+            | NodeKind::Words { key: arg, .. } => (i == 0).then_some(arg),
             NodeKind::Scan { arg, before, .. } => match i {
                 0 => Some(arg),
                 1 => before.as_ref().map(|before| &before.totals),
@@ -614,7 +628,8 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::DynamicView { arg, .. }
             | NodeKind::Reduce { arg, .. }
             | NodeKind::Count { arg, .. }
-            | NodeKind::Index { arg, .. } => [Some(arg), None, None],
+            | NodeKind::Index { arg, .. }
+            | NodeKind::Words { key: arg, .. } => [Some(arg), None, None],
             NodeKind::Scan { arg, before, .. } => [Some(arg), before.map(|before| before.totals), None],
         };
         operands.into_iter().flatten().chain(more)
@@ -660,6 +675,7 @@ impl<A, L, F> NodeKind<A, L, F> {
             }
             NodeKind::Count { arg, axes, to } => NodeKind::Count { arg: operand(arg)?, axes: *axes, to: *to },
             NodeKind::Index { arg, axis } => NodeKind::Index { arg: operand(arg)?, axis: *axis },
+            NodeKind::Words { key, to, len } => NodeKind::Words { key: operand(key)?, to: *to, len: *len },
             NodeKind::Loop(of) => NodeKind::Loop(Box::new(LoopNode {
                 region: of.region.clone(),
                 functions: of.functions.iter().map(function).collect(),

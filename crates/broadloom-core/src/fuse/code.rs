@@ -23,7 +23,8 @@ pub fn of<L>(
         | NodeKind::Scan { .. }
         | NodeKind::Count { .. }
         | NodeKind::Recurrence(_)
-        | NodeKind::Index { .. } => None,
+        | NodeKind::Index { .. }
+        | NodeKind::Words { .. } => None,
         NodeKind::Apply { op, accuracy, args } => {
             Some(Code::Apply { op: *op, accuracy: *accuracy, dtype: dtype(*args.last()?) })
         }

@@ -62,6 +62,7 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
             // If all extents are known, there is no `Count` node.
             NodeKind::Count { .. } => return Err(unknown("count")),
             NodeKind::Index { .. } => return Err(unknown("index")),
+            NodeKind::Words { .. } => return Err(unknown("words of a random stream")),
             NodeKind::DynamicView { .. } => return Err(unknown("a view of open extents")),
             NodeKind::Recurrence(_) => return Err(unknown("scan")),
             NodeKind::Loop(of) => {

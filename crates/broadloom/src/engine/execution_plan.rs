@@ -374,7 +374,7 @@ fn last_reads(plan: &fuse::Plan, steps: &[Step]) -> Vec<usize> {
     let mut last = vec![0; plan.temps.len()];
     for (i, step) in steps.iter().enumerate() {
         for input in step.stages().flat_map(|stage| &plan.stages[stage].inputs) {
-            if let Source::Temp(t) = input.source {
+            if let Some(t) = input.source.temp() {
                 last[t as usize] = i;
             }
         }

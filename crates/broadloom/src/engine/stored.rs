@@ -1,6 +1,6 @@
 //! Plans the loops that store the elements of a stage.
 
-use broadloom_core::fuse::{Source, Stage};
+use broadloom_core::fuse::Stage;
 use broadloom_core::{DType, Layout};
 use broadloom_ir::loop_plan::{LoopPlan, LoopPlanError, OperandLayout};
 use smallvec::SmallVec;
@@ -19,12 +19,11 @@ pub(crate) fn stored(stage: &Stage, outputs: &[Layout]) -> std::result::Result<L
         let (offset, strides) = in_bytes.ok_or(LoopPlanError::OutOfReach { operand })?;
         operands.push((dtype, offset, strides));
     }
-    let is_generated = |operand: usize| stage.inputs.get(operand).is_some_and(|i| i.source == Source::Index);
     let layouts = operands.iter().enumerate().map(|(operand, (dtype, offset, strides))| OperandLayout {
         item: dtype.size(),
         offset: *offset,
         strides,
-        is_generated: is_generated(operand),
+        generated: stage.inputs.get(operand).and_then(|input| input.source.generated()),
     });
     LoopPlan::new(&stage.shape, stage.kernel.inputs.len(), layouts, LoopPlan::MIN_ROW)
 }
