@@ -297,6 +297,7 @@ impl Graph {
             NodeKind::Gather { table, positions } => {
                 (self.node(*table).dtype, self.node(*positions).shape.clone())
             }
+            NodeKind::Words { to, len, .. } => (*to, Shape::new(&[*len])?),
         };
         self.insert(kind, dtype, shape)
     }
@@ -394,6 +395,7 @@ impl Graph {
             | NodeKind::Reduce { .. }
             | NodeKind::Scan { .. }
             | NodeKind::Gather { .. }
+            | NodeKind::Words { .. }
             | NodeKind::Loop(_) => {}
             NodeKind::Recurrence(of) => self.add_states(of)?,
         }

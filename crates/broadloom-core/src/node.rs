@@ -205,6 +205,16 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
         /// The axis of the indices.
         axis: u8,
     },
+    /// The first words of the random stream of a key, which loops generate where they read them: element i is word i of the
+    /// stream as uint32, or words 2i, the low half, and 2i + 1 as uint64.
+    Words {
+        /// The key: four uint32 along a single axis.
+        key: A,
+        /// The dtype of the elements, uint32 or uint64.
+        to: DType,
+        /// The number of elements.
+        len: usize,
+    },
 }
 
 /// A value that a loop carries, after the loop.
@@ -454,8 +464,9 @@ impl Region {
                 | NodeKind::Scan { .. }
                 | NodeKind::Count { .. }
                 | NodeKind::Recurrence(_)
+                | NodeKind::Index { .. }
                 | NodeKind::Gather { .. }
-                | NodeKind::Index { .. } => None,
+                | NodeKind::Words { .. } => None,
             });
         }
         dtypes
@@ -554,7 +565,8 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::DynamicView { arg, .. }
             | NodeKind::Reduce { arg, .. }
             | NodeKind::Count { arg, .. }
-            | NodeKind::Index { arg, .. } => [Some(arg), None, None],
+            | NodeKind::Index { arg, .. }
+            | NodeKind::Words { key: arg, .. } => [Some(arg), None, None],
             NodeKind::Scan { arg, before, .. } => {
                 [Some(arg), before.as_ref().map(|before| &before.totals), None]
             }
@@ -574,7 +586,8 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::DynamicView { .. }
             | NodeKind::Reduce { .. }
             | NodeKind::Count { .. }
-            | NodeKind::Index { .. } => 1,
+            | NodeKind::Index { .. }
+            | NodeKind::Words { .. } => 1,
             NodeKind::Scan { before, .. } => 1 + usize::from(before.is_some()),
             NodeKind::Gather { .. } => 2,
             NodeKind::Loop(of) => of.args.len(),
@@ -595,7 +608,8 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::DynamicView { arg, .. }
             | NodeKind::Reduce { arg, .. }
             | NodeKind::Count { arg, .. }
-            | NodeKind::Index { arg, .. } => (i == 0).then_some(arg),
+            | NodeKind::Index { arg, .. }
+            | NodeKind::Words { key: arg, .. } => (i == 0).then_some(arg),
             NodeKind::Scan { arg, before, .. } => match i {
                 0 => Some(arg),
                 1 => before.as_ref().map(|before| &before.totals),
@@ -630,7 +644,8 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::DynamicView { arg, .. }
             | NodeKind::Reduce { arg, .. }
             | NodeKind::Count { arg, .. }
-            | NodeKind::Index { arg, .. } => [Some(arg), None, None],
+            | NodeKind::Index { arg, .. }
+            | NodeKind::Words { key: arg, .. } => [Some(arg), None, None],
             NodeKind::Scan { arg, before, .. } => [Some(arg), before.map(|before| before.totals), None],
             NodeKind::Gather { table, positions } => [Some(table), Some(positions), None],
         };
@@ -680,6 +695,7 @@ impl<A, L, F> NodeKind<A, L, F> {
             NodeKind::Gather { table, positions } => {
                 NodeKind::Gather { table: operand(table)?, positions: operand(positions)? }
             }
+            NodeKind::Words { key, to, len } => NodeKind::Words { key: operand(key)?, to: *to, len: *len },
             NodeKind::Loop(of) => NodeKind::Loop(Box::new(LoopNode {
                 region: of.region.clone(),
                 functions: of.functions.iter().map(function).collect(),

@@ -143,8 +143,12 @@ impl Hash for Structure<'_> {
                     state.write_u64(axes.mask());
                     10 << 8 | *to as u64
                 }
-                NodeKind::Gather { .. } => 16 << 8,
+                NodeKind::Gather { .. } => 17 << 8,
                 NodeKind::Index { axis, .. } => 12 << 8 | u64::from(*axis),
+                NodeKind::Words { to, len, .. } => {
+                    state.write_usize(*len);
+                    16 << 8 | *to as u64
+                }
                 NodeKind::Loop(of) => {
                     of.hash(state);
                     14 << 8
@@ -440,6 +444,9 @@ mod tests {
             vec![x.clone(), NodeKind::Count { arg, axes: first(), to: DType::Int64 }],
             vec![x.clone(), NodeKind::Index { arg, axis: 0 }],
             vec![x.clone(), NodeKind::Index { arg, axis: 1 }],
+            vec![x.clone(), NodeKind::Words { key: arg, to: DType::UInt32, len: 6 }],
+            vec![x.clone(), NodeKind::Words { key: arg, to: DType::UInt64, len: 6 }],
+            vec![x.clone(), NodeKind::Words { key: arg, to: DType::UInt32, len: 7 }],
             vec![x.clone(), host(&g, 0)],
             vec![x.clone(), host(&f("other"), 0)],
             vec![x.clone(), looped(Some(9), 0, &[0])],

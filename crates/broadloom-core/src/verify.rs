@@ -12,6 +12,7 @@
 //! - a view applies to its operand's shape and results in the node's shape
 //! - a reduction or scan accepts the dtype of its operand; the node has the dtype of its result, and a shape that
 //!   follows from the axes
+//! - the key of a random stream is four uint32; its words are uint32 or uint64, as many as their node says
 //! - there are no `Count` or `Index` nodes: a graph has constants and generated numbers instead
 
 use crate::error::{Error, ErrorKind, Result};
@@ -126,6 +127,12 @@ fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
             expect(positions.dtype == DType::Int64, "positions of another dtype than int64")?;
             let same = graph.node(*table).dtype == node.dtype && positions.shape == node.shape;
             expect(same, "a gather of another type")
+        }
+        NodeKind::Words { key, to, len } => {
+            let of = graph.node(*key);
+            expect(of.dtype == DType::UInt32 && of.shape[..] == [4], "a key of another type")?;
+            let is_word = matches!(to, DType::UInt32 | DType::UInt64);
+            expect(is_word && node.dtype == *to && node.shape[..] == [*len], "words of another type")
         }
         NodeKind::Count { .. } => Err("a count that is no constant yet".to_owned()),
         NodeKind::DynamicView { .. } => Err("a view of extents that are not known".to_owned()),

@@ -2,9 +2,10 @@
 //!
 //! The plan contains the offsets of each operand relative to the start of its memory; binding checks that every element is
 //! inside the memory. Unless operands are known not to overlap, each input is compared with each output. Binding fails if they
-//! overlap, except if they are the same memory element for element. Generated inputs have no memory and overlap nothing.
+//! overlap, except if they are the same memory element for element. Generated numbers have no memory and overlap nothing; words of
+//! a random stream have that of their key, which no output may overlap.
 
-use broadloom_ir::loop_plan::{LoopPlan, OperandLayout};
+use broadloom_ir::loop_plan::{Generated, LoopPlan, OperandLayout};
 use smallvec::SmallVec;
 
 use crate::error::NestError;
@@ -45,10 +46,14 @@ pub(crate) fn operands(plan: &LoopPlan, operands: &Operands<'_>) -> Result<Bound
 fn bind(plan: &LoopPlan, operand: usize, memory: &Memory<'_>) -> Option<BoundOperand> {
     let (planned, from) = (&plan.operands()[operand], memory.from);
     let start = planned.start().checked_add(from)?;
-    if planned.is_generated() {
-        // A generated operand has no memory, so its region has to be empty.
-        return (memory.len == 0)
-            .then(|| BoundOperand::new(std::ptr::null_mut::<u8>().wrapping_offset(start), planned));
+    if let Some(generated) = planned.generated() {
+        let first = std::ptr::null_mut::<u8>().wrapping_offset(start);
+        let fits = match generated {
+            Generated::Numbers => memory.len == 0,
+            // The four words of a key are at the start of the memory, without gaps between them.
+            Generated::Words => memory.len >= generated.memory() && memory.elements.is_none(),
+        };
+        return fits.then(|| BoundOperand::new(first, planned).with_key(memory.start));
     }
     let ptr = memory.start.wrapping_offset(start);
     let (low, high) = planned.reach();
@@ -84,14 +89,19 @@ fn find_aliases(plan: &LoopPlan, bound: &mut Bound) -> Result<(), NestError> {
         let (address, item) = (bound[operand].ptr.addr(), bound[operand].item());
         Place { address, item, shape: &extents, strides: plan.strides(operand) }
     };
+    // The addresses of the memory that an operand reads or writes: of its elements, or of the key that they are generated from.
+    let reach = |operand: usize, bound: &Bound| {
+        let planned = &plan.operands()[operand];
+        if let Some(generated) = planned.generated() {
+            let key = bound[operand].key.addr() as isize;
+            return (key, key + generated.memory() as isize);
+        }
+        let zero = bound[operand].ptr.addr() as isize - planned.start();
+        (zero + planned.reach().0, zero + planned.reach().1)
+    };
     // Whether the address ranges of two operands overlap.
     let near = |a: usize, b: usize, bound: &Bound| {
-        let reach = |operand: usize| {
-            let planned = &plan.operands()[operand];
-            let zero = bound[operand].ptr.addr() as isize - planned.start();
-            (zero + planned.reach().0, zero + planned.reach().1)
-        };
-        let (a, b) = (reach(a), reach(b));
+        let (a, b) = (reach(a, bound), reach(b, bound));
         a.0 < b.1 && b.0 < a.1
     };
     for b in inputs..bound.len() {
@@ -101,8 +111,13 @@ fn find_aliases(plan: &LoopPlan, bound: &mut Bound) -> Result<(), NestError> {
             return Err(NestError::OutputsOverlap { first: a - inputs, second });
         }
         for input in 0..inputs {
-            if bound[input].is_generated() || !near(input, b, bound) {
+            if !near(input, b, bound) {
                 continue;
+            }
+            match bound[input].generated() {
+                Some(Generated::Words) => return Err(NestError::Overlap { input, output: second }),
+                Some(Generated::Numbers) => continue,
+                None => {}
             }
             let (read, written) = (place(input, bound), place(b, bound));
             if read.same(written) {
@@ -141,7 +156,8 @@ pub(crate) fn views<'a>(
         let low = if is_generated || reach.0 == reach.1 { 0 } else { reach.0 };
         let offset =
             if reach.0 == reach.1 && !is_generated { 0 } else { ptr.addr().wrapping_sub(low) as isize };
-        planned.push(OperandLayout { item, offset, strides: &layout.strides, is_generated });
+        let generated = is_generated.then_some(Generated::Numbers);
+        planned.push(OperandLayout { item, offset, strides: &layout.strides, generated });
     }
     let plan = LoopPlan::new(extents, inputs.len(), planned, LoopPlan::MIN_ROW)
         .map_err(|error| NestError::of(error, inputs.len()))?;

@@ -61,6 +61,7 @@ mod tile;
 mod transpose;
 mod view;
 mod walk;
+mod words;
 
 pub use ahead::{AHEAD, PAGE, ask_ahead, ask_so_far_ahead};
 pub use block::{Block, Inputs, Operand, Outputs, RawBlock, RawOperand};

@@ -7,7 +7,8 @@
 
 use std::ops::Range;
 
-use crate::generate::generate;
+use crate::generate::{generate, generate_at};
+use crate::operand::BoundOperand;
 use crate::overlap::Dims;
 use crate::pack::{gather, scatter};
 use crate::tile::{Item, Strided, Tile};
@@ -81,7 +82,7 @@ impl Linear {
         tile: *mut u8,
     ) {
         // SAFETY: `copy` with `Pack` has this function's contract, and gets its arguments.
-        unsafe { self.copy::<T, Pack>(table, base, range, tile) }
+        unsafe { self.copy::<T, _>(&Pack, table, base, range, tile) }
     }
 
     /// Writes `tile` to the elements `range` of the operand at `base`.
@@ -96,16 +97,27 @@ impl Linear {
         tile: *mut u8,
     ) {
         // SAFETY: `copy` with `Unpack` has this function's contract, and gets its arguments.
-        unsafe { self.copy::<T, Unpack>(table, base, range, tile) }
+        unsafe { self.copy::<T, _>(&Unpack, table, base, range, tile) }
     }
 
-    /// Fills `tile` with the elements `range` of a generated operand, the first of which has the address `base`.
+    /// Fills `tile` with the elements `range` of a generated operand.
     ///
     /// # Safety
     /// The contract of [`generate`]; `table` must be the one that [`Linear::new`] has filled.
-    pub(crate) unsafe fn generate(&self, table: &[isize], base: *mut u8, range: Range<usize>, tile: *mut u8) {
+    pub(crate) unsafe fn generate(
+        &self,
+        table: &[isize],
+        operand: &BoundOperand,
+        range: Range<usize>,
+        tile: *mut u8,
+    ) {
         // SAFETY: `copy` with `Generate` has this function's contract, and gets its arguments.
-        unsafe { self.copy::<u64, Generate>(table, base, range, tile) }
+        unsafe {
+            match operand.item() {
+                4 => self.copy::<u32, _>(&Generate(operand), table, operand.ptr, range, tile),
+                _ => self.copy::<u64, _>(&Generate(operand), table, operand.ptr, range, tile),
+            }
+        }
     }
 
     /// Moves elements between strided memory and a tile, or generates them, depending on `M`.
@@ -114,6 +126,7 @@ impl Linear {
     /// The contract of [`Linear::pack`], [`Linear::unpack`] or [`Linear::generate`], depending on `M`.
     unsafe fn copy<T: Item, M: Move>(
         &self,
+        way: &M,
         table: &[isize],
         base: *mut u8,
         range: Range<usize>,
@@ -146,11 +159,13 @@ impl Linear {
             // the elements that were copied before.
             unsafe {
                 match offsets {
-                    Some(offsets) => by_table::<T, M>(ptr, row_stride, &offsets[at..at + cols], to, rows),
+                    Some(offsets) => {
+                        by_table::<T, M>(way, ptr, row_stride, &offsets[at..at + cols], to, rows)
+                    }
                     None => {
                         let ptr = ptr.wrapping_offset(at as isize * self.stride);
                         let block = Strided { ptr, row_stride, col_stride: self.stride };
-                        M::block::<T>(block, place, rows, cols);
+                        way.block::<T>(block, place, rows, cols);
                     }
                 }
                 to = to.add(rows * cols * size_of::<T>());
@@ -179,31 +194,43 @@ trait Move {
     ///
     /// # Safety
     /// The contract of [`gather`], [`scatter`] or [`generate`].
-    unsafe fn block<T: Item>(of: Strided, tile: Tile, rows: usize, cols: usize);
+    unsafe fn block<T: Item>(&self, of: Strided, tile: Tile, rows: usize, cols: usize);
 
     /// Moves one element.
     ///
     /// # Safety
     /// The contract of [`Move::block`] for a block of one element.
-    unsafe fn element<T: Item>(of: *mut T, in_tile: *mut T);
+    unsafe fn element<T: Item>(&self, of: *mut T, in_tile: *mut T);
+
+    /// Moves the elements at these offsets in bytes to or from contiguous ones in the tile.
+    ///
+    /// # Safety
+    /// The contract of [`Move::block`] for these elements.
+    #[inline(always)]
+    unsafe fn row<T: Item>(&self, of: *mut u8, offsets: &[isize], tile: *mut T) {
+        for (i, &offset) in offsets.iter().enumerate() {
+            // SAFETY: this function has the contract of `element` for each of them.
+            unsafe { self.element(of.wrapping_offset(offset).cast::<T>(), tile.add(i)) }
+        }
+    }
 }
 
 /// Copies from memory to the tile.
 struct Pack;
 /// Copies from the tile to memory.
 struct Unpack;
-/// Fills the tile with generated elements, which are computed from their addresses.
-struct Generate;
+/// Fills the tile with elements of a generated operand, which are computed from their addresses.
+struct Generate<'o>(&'o BoundOperand);
 
 impl Move for Pack {
     #[inline(always)]
-    unsafe fn block<T: Item>(of: Strided, tile: Tile, rows: usize, cols: usize) {
+    unsafe fn block<T: Item>(&self, of: Strided, tile: Tile, rows: usize, cols: usize) {
         // SAFETY: this function has the contract of `gather`.
         unsafe { gather::<T>(of, tile, rows, cols) }
     }
 
     #[inline(always)]
-    unsafe fn element<T: Item>(of: *mut T, in_tile: *mut T) {
+    unsafe fn element<T: Item>(&self, of: *mut T, in_tile: *mut T) {
         // SAFETY: this function has the contract of `gather` for one element.
         unsafe { in_tile.write(of.read()) }
     }
@@ -211,29 +238,36 @@ impl Move for Pack {
 
 impl Move for Unpack {
     #[inline(always)]
-    unsafe fn block<T: Item>(of: Strided, tile: Tile, rows: usize, cols: usize) {
+    unsafe fn block<T: Item>(&self, of: Strided, tile: Tile, rows: usize, cols: usize) {
         // SAFETY: this function has the contract of `scatter`.
         unsafe { scatter::<T>(tile, of, rows, cols) }
     }
 
     #[inline(always)]
-    unsafe fn element<T: Item>(of: *mut T, in_tile: *mut T) {
+    unsafe fn element<T: Item>(&self, of: *mut T, in_tile: *mut T) {
         // SAFETY: this function has the contract of `scatter` for one element.
         unsafe { of.write(in_tile.read()) }
     }
 }
 
-impl Move for Generate {
+impl Move for Generate<'_> {
     #[inline(always)]
-    unsafe fn block<T: Item>(of: Strided, tile: Tile, rows: usize, cols: usize) {
+    unsafe fn block<T: Item>(&self, of: Strided, tile: Tile, rows: usize, cols: usize) {
         // SAFETY: this function has the contract of `generate`.
-        unsafe { generate(of, tile, rows, cols) }
+        unsafe { generate(self.0, of, tile, rows, cols) }
     }
 
     #[inline(always)]
-    unsafe fn element<T: Item>(of: *mut T, in_tile: *mut T) {
+    unsafe fn element<T: Item>(&self, of: *mut T, in_tile: *mut T) {
+        let of = Strided { ptr: of.cast(), row_stride: 0, col_stride: 0 };
         // SAFETY: this function has the contract of `generate` for one element.
-        unsafe { in_tile.cast::<i64>().write(of.addr() as i64 / 8) }
+        unsafe { generate(self.0, of, Tile { ptr: in_tile.cast(), pitch: 0 }, 1, 1) }
+    }
+
+    #[inline(always)]
+    unsafe fn row<T: Item>(&self, of: *mut u8, offsets: &[isize], tile: *mut T) {
+        // SAFETY: this function has the contract of `generate_at`.
+        unsafe { generate_at(self.0, of, offsets, tile.cast()) }
     }
 }
 
@@ -242,6 +276,7 @@ impl Move for Generate {
 /// # Safety
 /// The contract of [`Move::block`] for these elements.
 unsafe fn by_table<T: Item, M: Move>(
+    way: &M,
     ptr: *mut u8,
     row_stride: isize,
     offsets: &[isize],
@@ -251,15 +286,12 @@ unsafe fn by_table<T: Item, M: Move>(
     let mut to = tile.cast::<T>();
     for r in 0..rows as isize {
         let row = ptr.wrapping_offset(r * row_stride);
-        for &offset in offsets {
-            let element = row.wrapping_offset(offset).cast::<T>();
-            // SAFETY: `offsets` are the offsets of a row of the operand, which has at least `rows` rows from `ptr` on, so the
-            // element belongs to the operand; the tile has room for `rows * offsets.len()` elements, over which `to` advances
-            // one by one.
-            unsafe {
-                M::element(element, to);
-                to = to.add(1);
-            }
+        // SAFETY: `offsets` are the offsets of a row of the operand, which has at least `rows` rows from `ptr` on, so the
+        // elements belong to the operand; the tile has room for `rows * offsets.len()` elements, over which `to` advances row by
+        // row.
+        unsafe {
+            way.row(row, offsets, to);
+            to = to.add(offsets.len());
         }
     }
 }

@@ -1,11 +1,11 @@
 //! An operand of a nest: its address, and its layout in the loop plan.
 //!
 //! The pointer points to the element at which the walk begins. Adding the plan's strides to it yields only
-//! addresses of elements of the operand's view or slice, as `bind` checks. A generated operand has no memory:
-//! its pointer is never dereferenced, but is eight times the value of its first element. Adding the strides
-//! then yields eight times the values of the other elements.
+//! addresses of elements of the operand's view or slice, as `bind` checks. The elements of a generated operand are
+//! not in memory: its pointer is never dereferenced, but is the number of its first element times the size of an
+//! element. Adding the strides then yields the numbers of the other elements in the same way.
 
-use broadloom_ir::loop_plan::{Access, AccessClass, LoopOperand};
+use broadloom_ir::loop_plan::{Access, AccessClass, Generated, LoopOperand};
 
 /// An operand of a loop plan with the address that it is bound to.
 #[derive(Clone, Copy, Debug)]
@@ -15,28 +15,37 @@ pub(crate) struct BoundOperand {
     pub(crate) class: AccessClass,
     /// Whether the operand is an input that is the same memory as an output, element for element.
     pub(crate) aliased: bool,
-    is_generated: bool,
+    generated: Option<Generated>,
+    /// The key of generated [words](Generated::Words); unused by other operands.
+    pub(crate) key: *const u8,
 }
 
 impl BoundOperand {
     /// Makes an operand at this address that is not marked as [aliased](BoundOperand::aliased).
     #[inline]
     pub(crate) fn new(ptr: *mut u8, planned: &LoopOperand) -> BoundOperand {
-        let (item, class, is_generated) = (planned.item() as u8, planned.class(), planned.is_generated());
-        BoundOperand { ptr, item, class, aliased: false, is_generated }
+        let (item, class, generated) = (planned.item() as u8, planned.class(), planned.generated());
+        BoundOperand { ptr, item, class, aliased: false, generated, key: std::ptr::null() }
     }
 
     /// Makes an operand at this address in memory, with elements of `item` bytes, that is not marked as
     /// [aliased](BoundOperand::aliased).
     #[inline]
     pub(crate) fn in_memory(ptr: *mut u8, item: usize, class: AccessClass) -> BoundOperand {
-        BoundOperand { ptr, item: item as u8, class, aliased: false, is_generated: false }
+        let key = std::ptr::null();
+        BoundOperand { ptr, item: item as u8, class, aliased: false, generated: None, key }
     }
 
-    /// Whether the operand's elements are computed from their addresses (divided by 8) instead of being read from memory.
+    /// The same operand with its words generated from the key at this address.
     #[inline]
-    pub(crate) fn is_generated(&self) -> bool {
-        self.is_generated
+    pub(crate) fn with_key(self, key: *const u8) -> BoundOperand {
+        BoundOperand { key, ..self }
+    }
+
+    /// How the operand's elements are computed from their addresses; `None` if they are read from memory.
+    #[inline]
+    pub(crate) fn generated(&self) -> Option<Generated> {
+        self.generated
     }
 
     /// Marks the input as being the same memory as an output, element for element. Such an input is not

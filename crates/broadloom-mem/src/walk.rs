@@ -378,13 +378,13 @@ impl Walk<'_> {
                     if i < plan.inputs() {
                         let from = Strided { ptr, row_stride, col_stride };
                         // SAFETY: these are rows row..row + copied and columns col..col + cols of an input, which is borrowed, or
-                        // generated with elements of 8 bytes. The tile has room for `high` rows of `wide` elements and the slack,
+                        // generated from a key that is borrowed. The tile has room for `high` rows of `wide` elements and the slack,
                         // and its memory belongs to the scratch alone.
                         unsafe {
-                            match operand.is_generated() {
+                            match operand.generated().is_some() {
                                 // If the previous block had the same elements, they are already in the tile.
                                 true if filled[i] == (ptr, copied, cols) => {}
-                                true => generate(from, tile, copied, cols),
+                                true => generate(operand, from, tile, copied, cols),
                                 false => by_item!(operand.item(), gather(from, tile, copied, cols)),
                             }
                         }
@@ -553,12 +553,12 @@ impl Walk<'_> {
 /// Fills a tile with the elements `range` of an input: copies them from memory, or generates them.
 ///
 /// # Safety
-/// The contract of [`Linear::pack`] with the input's own walk and memory; a generated input must have elements of 8 bytes.
+/// The contract of [`Linear::pack`] with the input's own walk and memory.
 unsafe fn fill(operand: &BoundOperand, walk: &Linear, table: &[isize], range: Range<usize>, tile: *mut u8) {
     // SAFETY: the arguments are passed on unchanged.
     unsafe {
-        match operand.is_generated() {
-            true => walk.generate(table, operand.ptr, range, tile),
+        match operand.generated().is_some() {
+            true => walk.generate(table, operand, range, tile),
             false => by_item!(operand.item(), pack(walk, table, operand.ptr, range, tile)),
         }
     }

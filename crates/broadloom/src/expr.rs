@@ -223,6 +223,11 @@ pub(crate) fn numbers<'a>(len: usize) -> Result<Array<'a>> {
     Ok(Array::of(Kind::Leaf(Leaf::Index(len)), DType::Int64, Shape::new(&[len])?))
 }
 
+/// The first words of the stream of a key, which must be uint32[4]: as many as `len`, as uint32 or uint64. They take no memory.
+pub(crate) fn words<'a>(key: &Array<'a>, to: DType, len: usize) -> Result<Array<'a>> {
+    Ok(Array::of(Kind::Words { key: key.clone(), to, len }, to, Shape::new(&[len])?))
+}
+
 /// For each element, its index among the elements along these axes, in row-major order, as int64.
 pub(crate) fn index<'a>(arg: &Array<'a>, axes: Axes) -> Result<Array<'a>> {
     let arg = typed(arg)?;

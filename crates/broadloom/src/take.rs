@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use broadloom_core::{DType, Error, ErrorKind, Kind as DTypeKind, Op, Result, Scalar, Shape, View};
+use broadloom_core::{DType, Error, ErrorKind, Op, Result, Scalar, Shape, View};
 use broadloom_ir::Axes;
 use smallvec::{SmallVec, smallvec};
 
@@ -254,7 +254,7 @@ impl Taken {
         let zero = || expr::constant(Scalar::of(0i64));
         let one = || expr::constant(Scalar::of(1i64));
         match self.mode {
-            IndexMode::Raise if dtype.kind() == DTypeKind::Unsigned => Ok(index),
+            IndexMode::Raise if dtype.kind() == broadloom_core::Kind::Unsigned => Ok(index),
             IndexMode::Raise => {
                 let is_negative = binary(Op::Less, index.clone(), zero())?;
                 let from_end = binary(Op::Add, index.clone(), extent.clone())?;

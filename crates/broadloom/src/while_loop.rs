@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use broadloom_core::draws::Draw;
 use broadloom_core::graph::WHILE;
 use broadloom_core::node::{LoopNode, NodeId, NodeKind, Region};
 use broadloom_core::region::MAX_CARRIED;
@@ -611,6 +612,7 @@ fn function(kind: &Kind<'_>) -> String {
         Kind::Count { .. } => "count".to_owned(),
         Kind::Index { .. } => "indices".to_owned(),
         Kind::Gather { .. } => "take".to_owned(),
+        Kind::Words { .. } => Draw::Bits.name().to_owned(),
         Kind::DynamicView { .. } => "a view".to_owned(),
         // The others are element-wise.
         Kind::Leaf(_) | Kind::Apply { .. } | Kind::Host { .. } | Kind::Cast { .. } | Kind::Loop(_) => {

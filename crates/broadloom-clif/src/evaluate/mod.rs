@@ -454,6 +454,14 @@ impl<'f> Machine<'f> {
                 }
                 out
             }
+            Intrinsic::Gather => {
+                let (start, size) = (self.scalar(args[0]), u64::from(ty.lane_bits() / 8));
+                let positions = self.get(args[1]);
+                std::array::from_fn(|j| match (j as u32) < n {
+                    true => self.load(ty, start.wrapping_add(positions[j].wrapping_mul(size)), 1)[0],
+                    false => 0,
+                })
+            }
             Intrinsic::StorePart => {
                 self.store(args[0], self.scalar(args[1]), left(args[2]).min(from.lane_count()));
                 [0; 64]

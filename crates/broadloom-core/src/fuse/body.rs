@@ -335,6 +335,13 @@ impl<'a> Builder<'a> {
                 self.leaf(id, chain, Origin::Slot(*slot), layout);
             }
             NodeKind::Leaf(Leaf::Index { layout }) => self.leaf(id, chain, Origin::Index, layout),
+            NodeKind::Words { key, .. } => {
+                let origin = match whole(self.graph, *key, self.cuts).0 {
+                    Origin::Slot(slot) => Origin::SlotWords(slot, node.dtype),
+                    _ => Origin::NodeWords(*key, node.dtype),
+                };
+                self.leaf(id, chain, origin, &Arc::new(Layout::contiguous(node.shape.clone())));
+            }
             NodeKind::Leaf(Leaf::Const { value, slot }) => {
                 let source = slot.map_or(ParamSource::Fixed(*value), ParamSource::Slot);
                 let param = self.params.len() as u32;

@@ -23,7 +23,8 @@ pub fn of<L>(
         | NodeKind::Scan { .. }
         | NodeKind::Count { .. }
         | NodeKind::Recurrence(_)
-        | NodeKind::Index { .. } => None,
+        | NodeKind::Index { .. }
+        | NodeKind::Words { .. } => None,
         // The table has no number yet.
         NodeKind::Gather { table, .. } => Some(Code::Gather { table: 0, dtype: dtype(*table) }),
         NodeKind::Apply { op, accuracy, args } => {

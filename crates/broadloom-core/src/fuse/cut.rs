@@ -92,8 +92,13 @@ fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) 
         if cuts.contains(&id) {
             own = SmallVec::from_elem(STRAIGHT, 1);
         }
-        let combines = matches!(node.kind, NodeKind::Reduce { .. } | NodeKind::Scan { .. });
+        let combines =
+            matches!(node.kind, NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Words { .. });
         let steps = matches!(node.kind, NodeKind::Recurrence(_));
+        if matches!(node.kind, NodeKind::Words { .. }) {
+            // The key is read as it is in memory, whatever views the words are read through.
+            own = SmallVec::from_elem(STRAIGHT, 1);
+        }
         if let Some(table) = node.kind.table()
             && !of[table.index()].contains(&STRAIGHT)
         {
@@ -130,6 +135,11 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
             Leaves { flat: layout.is_contiguous(), layout: Some(layout.clone()), total: 0 }
         }
         NodeKind::Leaf(Leaf::Const { .. }) => Leaves { flat: true, ..Leaves::default() },
+        NodeKind::Words { key, .. } => {
+            cut_unless_flat(graph, *key, cuts);
+            let layout = Layout::contiguous(node.shape.clone());
+            Leaves { flat: true, layout: Some(Arc::new(layout)), total: cost::of_node(graph, node) }
+        }
         NodeKind::View { arg, view } => view_leaves(graph, *arg, view, leaves, cuts, log),
         NodeKind::Reduce { .. }
         | NodeKind::Scan { .. }
@@ -138,12 +148,7 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
         | NodeKind::DynamicView { .. } => {
             cuts.insert(id);
             if let NodeKind::Scan { before: Some(before), .. } = &node.kind {
-                // A scan reads the totals as contiguous memory, in their order.
-                let totals = &graph.node(before.totals).kind;
-                let is_flat = |layout: &Layout| layout.is_contiguous() && layout.offset == 0;
-                if !matches!(totals, NodeKind::Leaf(Leaf::Input { layout, .. }) if is_flat(layout)) {
-                    cuts.insert(before.totals);
-                }
+                cut_unless_flat(graph, before.totals, cuts);
             }
             Leaves { flat: true, layout: None, total: 0 }
         }
@@ -184,6 +189,14 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
             }
             Leaves { flat, layout: None, total }
         }
+    }
+}
+
+/// Cuts a node that is read as contiguous memory, in the order of its elements, unless it is an input that lies there so.
+fn cut_unless_flat(graph: &Graph, id: NodeId, cuts: &mut Cuts) {
+    let is_flat = |layout: &Layout| layout.is_contiguous() && layout.offset == 0;
+    if !matches!(&graph.node(id).kind, NodeKind::Leaf(Leaf::Input { layout, .. }) if is_flat(layout)) {
+        cuts.insert(id);
     }
 }
 

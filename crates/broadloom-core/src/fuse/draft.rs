@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use broadloom_ir::Axes;
 use broadloom_ir::kernel::Sink;
+use broadloom_ir::{Axes, DType};
 
 use crate::fuse::plan::{Beginning, ParamSource, Recurrence};
 use crate::graph::NodeId;
@@ -17,6 +17,10 @@ pub enum Origin {
     Slot(u32),
     Index,
     Node(NodeId),
+    /// Words of this dtype of the stream of the key in a slot.
+    SlotWords(u32, DType),
+    /// Words of this dtype of the stream of the key that a cut node is.
+    NodeWords(NodeId, DType),
 }
 
 /// A kernel whose inputs and outputs may refer to cut nodes, which have no temporaries yet.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use broadloom_ir::kernel::{KernelOutput, Sink};
+use broadloom_ir::loop_plan::Generated;
 use broadloom_ir::{Axes, Reduction, Scan};
 use broadloom_math::DType;
 use smallvec::SmallVec;
@@ -25,6 +26,30 @@ pub enum Source {
     Temp(u32),
     /// Generated numbers, without memory: the element at offset `n` of the input's layout is the int64 number `n`.
     Index,
+    /// The words of the random stream of the key in the caller's array with this number: the element at offset `n` of the
+    /// input's layout is element `n` of the stream.
+    SlotWords(u32),
+    /// The words of the random stream of the key in the temporary with this number.
+    TempWords(u32),
+}
+
+impl Source {
+    /// How the elements are generated; `None` if they are in memory.
+    pub fn generated(self) -> Option<Generated> {
+        match self {
+            Source::Slot(_) | Source::Temp(_) => None,
+            Source::Index => Some(Generated::Numbers),
+            Source::SlotWords(_) | Source::TempWords(_) => Some(Generated::Words),
+        }
+    }
+
+    /// The temporary that is read: for elements, or for the key that they are generated from.
+    pub fn temp(self) -> Option<u32> {
+        match self {
+            Source::Temp(temp) | Source::TempWords(temp) => Some(temp),
+            Source::Slot(_) | Source::Index | Source::SlotWords(_) => None,
+        }
+    }
 }
 
 /// The source of a kernel's parameter.
@@ -51,6 +76,8 @@ impl fmt::Display for Source {
             Source::Slot(s) => write!(f, "input {s}"),
             Source::Temp(t) => write!(f, "temporary {t}"),
             Source::Index => f.write_str("generated numbers"),
+            Source::SlotWords(s) => write!(f, "random words of input {s}"),
+            Source::TempWords(t) => write!(f, "random words of temporary {t}"),
         }
     }
 }

@@ -29,8 +29,10 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
         let source = match leaf {
             Origin::Slot(s) => Source::Slot(s),
             Origin::Index => Source::Index,
+            Origin::SlotWords(s, _) => Source::SlotWords(s),
             // Cut nodes are added in the order of their ids, so the temporary exists before a kernel reads it.
             Origin::Node(id) => Source::Temp(placed[&id]),
+            Origin::NodeWords(id, _) => Source::TempWords(placed[&id]),
         };
         InputView { source, layout }
     };

@@ -123,8 +123,9 @@ impl Marks {
                 NodeKind::Reduce { .. }
                 | NodeKind::Scan { .. }
                 | NodeKind::Count { .. }
-                | NodeKind::Index { .. } => false,
-                NodeKind::Gather { .. } => false,
+                | NodeKind::Index { .. }
+                | NodeKind::Gather { .. }
+                | NodeKind::Words { .. } => false,
                 // A region makes the values that it computes canonical; the initial state is moved.
                 NodeKind::Loop(_) | NodeKind::Recurrence(_) => false,
                 NodeKind::Leaf(_) | NodeKind::View { .. } | NodeKind::DynamicView { .. } => false,
@@ -187,9 +188,11 @@ pub(super) fn canonical(graph: &mut Graph, id: NodeId) -> Result<NodeId> {
         NodeKind::Cast { arg, .. } => !graph.node(*arg).dtype.is_float(),
         // A rule may have replaced a function by a constant. A literal whose value each run provides may be any NaN.
         NodeKind::Leaf(Leaf::Const { value, slot: None }) => !value.is_nan(),
-        NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } | NodeKind::Index { .. } => {
-            true
-        }
+        NodeKind::Reduce { .. }
+        | NodeKind::Scan { .. }
+        | NodeKind::Count { .. }
+        | NodeKind::Index { .. }
+        | NodeKind::Words { .. } => true,
         NodeKind::Leaf(_)
         | NodeKind::Host { .. }
         | NodeKind::Gather { .. }

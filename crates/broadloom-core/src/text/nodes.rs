@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 
 use super::parameters::{ARANGE, ELEMENTS_AT, INDICES};
 use super::print;
+use crate::draws::Draw;
 use crate::graph::{Graph, Leaf, Node};
 use crate::layout::Layout;
 use crate::node::{NodeId, NodeKind, RecurrenceNode, Region, StepOrder};
@@ -64,6 +65,7 @@ pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
             format!("{ELEMENTS_AT}({first}, {positions})")
         }
         NodeKind::Index { axis, .. } => format!("{INDICES}({first}, axis={axis})"),
+        NodeKind::Words { to, len, .. } => format!("{}({first}, [{len}], dtype={to})", Draw::Bits.name()),
         NodeKind::Loop(of) => {
             let functions: Vec<T> = of.functions.iter().map(function).collect();
             let functions: Vec<&str> = functions.iter().map(AsRef::as_ref).collect();

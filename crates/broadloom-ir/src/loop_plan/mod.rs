@@ -94,8 +94,8 @@ pub enum LoopMode {
 
 /// The layout of an operand: element size, offset and strides, in bytes.
 ///
-/// A generated operand has no memory: it is an int64 input whose element at byte offset `8 · n` has the value `n`, so that the
-/// layout defines its values. Slicing, reversing or transposing it changes its layout, as for any operand.
+/// The elements of a generated operand are not read from memory: their offsets define their values ([`Generated`]). Slicing,
+/// reversing or transposing such an operand changes its layout, as for any operand.
 #[derive(Clone, Copy, Debug)]
 pub struct OperandLayout<'l> {
     /// The size of an element in bytes: 1, 2, 4 or 8.
@@ -105,19 +105,49 @@ pub struct OperandLayout<'l> {
     /// The distance in bytes between consecutive elements, for each dimension: any multiple of the item size, including 0 and
     /// negative numbers.
     pub strides: &'l [isize],
-    /// Whether the value of an element is its offset divided by 8, instead of being read from memory.
-    pub is_generated: bool,
+    /// How the elements follow from their offsets; `None` if they are in memory.
+    pub generated: Option<Generated>,
 }
 
 impl<'l> OperandLayout<'l> {
     /// The layout of elements in memory.
     pub fn in_memory(item: usize, offset: isize, strides: &'l [isize]) -> OperandLayout<'l> {
-        OperandLayout { item, offset, strides, is_generated: false }
+        OperandLayout { item, offset, strides, generated: None }
     }
 
     /// The layout of generated elements of 8 bytes: the element at byte offset `8 · n` has the value `n`.
     pub fn generated(offset: isize, strides: &'l [isize]) -> OperandLayout<'l> {
-        OperandLayout { item: 8, offset, strides, is_generated: true }
+        OperandLayout { item: 8, offset, strides, generated: Some(Generated::Numbers) }
+    }
+
+    /// The layout of words of a random stream: the element at byte offset `item · n` is element `n` of the stream.
+    pub fn words(item: usize, offset: isize, strides: &'l [isize]) -> OperandLayout<'l> {
+        OperandLayout { item, offset, strides, generated: Some(Generated::Words) }
+    }
+}
+
+/// The elements of an operand that are computed from their offsets instead of being read from memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Generated {
+    /// The int64 numbers from 0 on: the element at byte offset `8 · n` has the value `n`. They have no memory.
+    Numbers,
+    /// The words of the random stream of a key, which the operand's memory has instead of the elements: four uint32. The element at
+    /// offset `4 · n` is word `n`, or that at offset `8 · n` words `2n` and `2n + 1`.
+    Words,
+}
+
+impl Generated {
+    /// The size in bytes of the memory that the elements depend on.
+    pub fn memory(self) -> usize {
+        match self {
+            Generated::Numbers => 0,
+            Generated::Words => 16,
+        }
+    }
+
+    /// Whether there are elements of `item` bytes.
+    fn has_elements_of(self, item: usize) -> bool {
+        item == 8 || item == 4 && self == Generated::Words
     }
 }
 
@@ -148,7 +178,7 @@ pub enum LoopPlanError {
         /// The index of the output.
         output: usize,
     },
-    /// A generated operand is an output, or does not have 8 bytes per element.
+    /// A generated operand is an output, or its elements have another size than those that are generated.
     #[error("operand {operand} can't be generated")]
     NotGenerated {
         /// The index of the operand.
@@ -166,7 +196,7 @@ pub struct LoopOperand {
     reach: (isize, isize),
     item: u8,
     class: AccessClass,
-    is_generated: bool,
+    generated: Option<Generated>,
 }
 
 impl LoopOperand {
@@ -195,10 +225,16 @@ impl LoopOperand {
         self.class
     }
 
-    /// Whether the operand's elements are generated from their offsets, so that it has no memory.
+    /// Whether the operand's elements are generated from their offsets instead of being read from memory.
     #[inline]
     pub fn is_generated(&self) -> bool {
-        self.is_generated
+        self.generated.is_some()
+    }
+
+    /// How the operand's elements follow from their offsets; `None` if they are in memory.
+    #[inline]
+    pub fn generated(&self) -> Option<Generated> {
+        self.generated
     }
 }
 
@@ -341,7 +377,7 @@ impl LoopPlan {
     /// Checks the layout of an operand, which has one stride per given dimension, and adds it.
     #[inline]
     fn push(&mut self, extents: &[usize], layout: OperandLayout<'_>) -> Result<(), LoopPlanError> {
-        let OperandLayout { item, offset, strides, is_generated } = layout;
+        let OperandLayout { item, offset, strides, generated } = layout;
         let operand = self.operands.len();
         if strides.len() != extents.len() {
             return Err(LoopPlanError::Rank { operand });
@@ -352,7 +388,9 @@ impl LoopPlan {
         if !matches!(item, 1 | 2 | 4 | 8) || extents.iter().zip(strides).any(loose) {
             return Err(LoopPlanError::Misaligned { operand });
         }
-        if is_generated && (item != 8 || operand >= self.inputs || offset & 7 != 0) {
+        if generated.is_some_and(|of| {
+            !of.has_elements_of(item) || operand >= self.inputs || offset as usize & (item - 1) != 0
+        }) {
             return Err(LoopPlanError::NotGenerated { operand });
         }
         let reach = reach(extents, strides, item)
@@ -364,7 +402,7 @@ impl LoopPlan {
             return Err(LoopPlanError::SelfOverlap { output });
         }
         let class = AccessClass::Contiguous;
-        self.operands.push(LoopOperand { start: offset, reach, item: item as u8, class, is_generated });
+        self.operands.push(LoopOperand { start: offset, reach, item: item as u8, class, generated });
         strides.iter().for_each(|&stride| self.strides.push(stride));
         Ok(())
     }
@@ -491,7 +529,7 @@ impl LoopPlan {
                 false => Some(strides[rank - 1]),
             };
             operand.class = match step {
-                _ if operand.is_generated => AccessClass::Packed,
+                _ if operand.generated.is_some() => AccessClass::Packed,
                 Some(0) if i < self.inputs => AccessClass::Uniform,
                 Some(step) if step == operand.item() as isize || (cols == 1 && !flat) => {
                     AccessClass::Contiguous
@@ -565,7 +603,7 @@ impl LoopPlan {
     /// The number of bytes of an operand that a run moves from or to memory. An element that is used at several indices counts
     /// once; generated elements don't count.
     pub fn distinct_bytes(&self, operand: usize) -> usize {
-        if self.operands[operand].is_generated {
+        if self.operands[operand].generated.is_some() {
             return 0;
         }
         let moved = self.extents().zip(self.strides(operand)).filter(|(_, stride)| **stride != 0);

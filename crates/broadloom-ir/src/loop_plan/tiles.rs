@@ -93,7 +93,9 @@ impl LoopPlan {
             let least = steps
                 .min_by_key(|s| s.1.unsigned_abs())
                 .filter(|s| s.1.unsigned_abs() < inner.unsigned_abs());
-            least.filter(|_| is_packed(operand) && !operand.is_generated).map(|(d, _)| (d, operand.item()))
+            least
+                .filter(|_| is_packed(operand) && operand.generated.is_none())
+                .map(|(d, _)| (d, operand.item()))
         };
         let (d, item) = self.operands.iter().zip(self.strides.chunks_exact(rank)).find_map(nearer)?;
         self.dims[d..rank - 1].rotate_left(1);

@@ -3,6 +3,7 @@
 mod in_order;
 mod model;
 mod repeated;
+mod words;
 
 use std::ops::ControlFlow;
 

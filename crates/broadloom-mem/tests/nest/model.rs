@@ -2,7 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use broadloom_ir::loop_plan::{Access, AccessClass, LoopMode, LoopOperand, LoopPlan, OperandLayout};
+use broadloom_ir::loop_plan::{
+    Access, AccessClass, Generated, LoopMode, LoopOperand, LoopPlan, OperandLayout,
+};
 use broadloom_mem::{
     AliasPolicy, Block, Nest, Operand, Operands, Part, RawBlock, Scratch, View, ViewMut, bytes_of,
     bytes_of_mut,
@@ -96,7 +98,12 @@ impl Array {
 
     pub fn layout(&self) -> OperandLayout<'_> {
         let Array { item, offset, strides, is_generated, .. } = self;
-        OperandLayout { item: *item, offset: *offset as isize, strides, is_generated: *is_generated }
+        OperandLayout {
+            item: *item,
+            offset: *offset as isize,
+            strides,
+            generated: is_generated.then_some(Generated::Numbers),
+        }
     }
 
     /// The slice to which a plan is bound.

@@ -63,6 +63,7 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
             NodeKind::Count { .. } => return Err(unknown("count")),
             NodeKind::Index { .. } => return Err(unknown("index")),
             NodeKind::Gather { .. } => return Err(unknown("gather")),
+            NodeKind::Words { .. } => return Err(unknown("words of a random stream")),
             NodeKind::DynamicView { .. } => return Err(unknown("a view of open extents")),
             NodeKind::Recurrence(_) => return Err(unknown("scan")),
             NodeKind::Loop(of) => {

@@ -79,8 +79,7 @@ impl<'a> Nodes<'a> {
         for (i, &operand) in operands.iter().enumerate() {
             let below = &self.list[operand as usize];
             let is_table = i == 0 && array.0.kind.table().is_some();
-            let (is_computed, is_view) =
-                (below.0.kind.is_computed(), matches!(array.0.kind, Kind::View { .. }));
+            let (is_computed, is_view) = (is_stored(below), matches!(array.0.kind, Kind::View { .. }));
             // An operand of a view or a broadcast may be computed into a temporary, and a reshape may copy it to another one.
             let before =
                 is_computed && (is_view || is_table || combines(below) || below.0.shape != array.0.shape);
@@ -377,7 +376,14 @@ impl<'a> Nodes<'a> {
                         if let Kind::Scan { axis, initial, before, .. } = &mut kind {
                             scan::begin(window, usize::from(*axis), initial, before);
                         }
-                        Array::of(kind, array.dtype(), window.shape()?)
+                        match kind {
+                            // The words take no memory, so those of a window are a view of all.
+                            Kind::Words { .. } => {
+                                let all = Array::of(kind, array.dtype(), array.0.shape.clone());
+                                expr::view(&all, View::Slice(window.0.clone()))?
+                            }
+                            kind => Array::of(kind, array.dtype(), window.shape()?),
+                        }
                     }
                 });
             }
@@ -417,6 +423,11 @@ fn combines(array: &Array<'_>) -> bool {
     matches!(array.0.kind, Kind::Reduce { .. } | Kind::Scan { .. } | Kind::Recurrence(_))
 }
 
+/// Whether a node's elements may be stored: they are computed, and not generated where they are read.
+fn is_stored(array: &Array<'_>) -> bool {
+    array.0.kind.is_computed() && !matches!(array.0.kind, Kind::Words { .. })
+}
+
 /// A loop of fewer instructions than this is not split.
 const NODES_PER_LOOP: usize = 1024;
 
@@ -448,6 +459,8 @@ fn operand_window(array: &Array<'_>, (i, operand): (usize, &Array<'_>), window: 
         Kind::Recurrence(of) => return Ok(stepped(of, array.shape(), (i, operand), window)),
         // Any element of the table may be read.
         Kind::Gather { .. } if i == 0 => return Ok(Window::whole(operand.shape())),
+        // Any word depends on the whole key.
+        Kind::Words { .. } => return Ok(Window::whole(operand.shape())),
         _ => return Ok(unbroadcast(operand.shape(), array.shape(), window)),
     };
     Ok(match &**view {

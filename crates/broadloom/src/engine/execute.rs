@@ -25,7 +25,6 @@ use smallvec::SmallVec;
 use crate::engine::choice::State;
 use crate::engine::loops::Loops;
 use crate::engine::options::Options;
-use crate::engine::out_of_range::unnamed;
 use crate::engine::outcome::{Outcome, failing};
 use crate::engine::plan_run::Arguments;
 use crate::engine::prepared::PreparedStage;
@@ -198,6 +197,17 @@ impl PreparedStage {
             None => Ok(()),
         }
     }
+}
+
+/// The error for an index out of range that can't be named.
+pub(super) fn unnamed() -> Error {
+    out_of_range("take: an index is out of range".to_owned())
+}
+
+/// The error for an index out of range.
+pub(super) fn out_of_range(why: String) -> Error {
+    Error::new(ErrorKind::Index, why)
+        .with_help("mode=\"clip\" takes the nearest element, mode=\"wrap\" counts on from the other end")
 }
 
 /// A run of a stage by an executor that was chosen once, over all of its elements or over the rows of one block after another.

@@ -395,7 +395,7 @@ fn last_reads(plan: &fuse::Plan, steps: &[Step]) -> Vec<usize> {
     for (i, step) in steps.iter().enumerate() {
         let stages = step.stages().map(|stage| &plan.stages[stage]);
         for input in stages.flat_map(|stage| stage.inputs.iter().chain(&stage.tables)) {
-            if let Source::Temp(t) = input.source {
+            if let Some(t) = input.source.temp() {
                 last[t as usize] = i;
             }
         }

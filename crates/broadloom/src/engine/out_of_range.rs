@@ -14,7 +14,7 @@ use broadloom_mem::{
     Stores, typed,
 };
 
-use crate::engine::execute::{Workspace, memory, walk, with_workspace};
+use crate::engine::execute::{Workspace, memory, out_of_range, unnamed, walk, with_workspace};
 use crate::engine::plan_run::Arguments;
 use crate::engine::prepared::PreparedStage;
 use crate::engine::runtime::{Accesses, Request};
@@ -119,23 +119,13 @@ impl Search<'_> {
     }
 }
 
-/// The error for an index out of range that can't be named.
-pub(super) fn unnamed() -> Error {
-    advised("take: an index is out of range".to_owned())
-}
-
-fn advised(why: String) -> Error {
-    Error::new(ErrorKind::Index, why)
-        .with_help("mode=\"clip\" takes the nearest element, mode=\"wrap\" counts on from the other end")
-}
-
 /// The error that names an index by its place and, for a table of one axis, its value: positions of such a table are indices, to
 /// which the number of elements was added if they are negative.
 fn named(stage: &Stage, Outside { element, table, position }: Outside) -> Error {
     let place = place(&stage.shape, element);
     let of = &stage.tables[table as usize].layout.shape;
     let elements = of.elements() as i64;
-    advised(match (of.rank(), elements) {
+    out_of_range(match (of.rank(), elements) {
         (_, 0) => format!("take: an element at {place} of {of}, which has none"),
         (1, _) if position == i64::MAX => {
             format!("take: an index is out of range for {elements} elements, at {place}")

@@ -46,11 +46,11 @@ impl PlanRun<'_> {
     }
 }
 
-/// The memory of a stage's input: a slot or a temporary, or an empty region for generated numbers.
+/// The memory of a stage's input: a slot or a temporary, with elements or a key, or an empty region for generated numbers.
 pub(crate) fn region<'m>(source: Source, slots: &[Region<'m>], temps: &'m Temporaries<'_>) -> Region<'m> {
     match source {
-        Source::Slot(slot) => slots[slot as usize],
-        Source::Temp(temp) => temps.region(temp),
+        Source::Slot(slot) | Source::SlotWords(slot) => slots[slot as usize],
+        Source::Temp(temp) | Source::TempWords(temp) => temps.region(temp),
         Source::Index => [][..].into(),
     }
 }

@@ -9,11 +9,11 @@ use std::fmt;
 use std::ops::Range;
 
 use broadloom_core::DType;
-use broadloom_core::fuse::{self, Source, Stage};
+use broadloom_core::fuse::{self, Stage};
 use broadloom_core::node::StepOrder;
 use broadloom_ir::canonical::LANES;
 use broadloom_ir::figures::counted;
-use broadloom_ir::loop_plan::{LoopPlan, LoopPlanError, OperandLayout};
+use broadloom_ir::loop_plan::{Generated, LoopPlan, LoopPlanError, OperandLayout};
 use broadloom_ir::tuning::recurrences::{
     COMBINED_COLUMNS, LEAST_COLUMNS, MOST_COLUMNS, SINGLE_COLUMN_BYTES, STATES_BYTES,
 };
@@ -30,7 +30,7 @@ struct Position {
     step: isize,
     col: isize,
     outer: SmallVec<[isize; 4]>,
-    is_generated: bool,
+    generated: Option<Generated>,
 }
 
 /// The loops of a stage that is the step of a recurrence.
@@ -107,7 +107,7 @@ impl Recurrence {
                 step: bytes(strides[axis])?,
                 col: bytes(of_columns)?,
                 outer: outer.iter().map(|&i| bytes(strides[i])).collect::<Result<_, _>>()?,
-                is_generated: input.source == Source::Index,
+                generated: input.source.generated(),
             });
         }
         let mut recurrence = Recurrence {
@@ -295,7 +295,7 @@ impl fmt::Display for Recurrence {
 
 impl Position {
     fn layout<'l>(&self, strides: &'l [isize]) -> OperandLayout<'l> {
-        OperandLayout { item: self.item, offset: self.offset, strides, is_generated: self.is_generated }
+        OperandLayout { item: self.item, offset: self.offset, strides, generated: self.generated }
     }
 }
 

@@ -8,12 +8,12 @@
 use broadloom_ir::tuning::reductions::{ACROSS_BYTES, ACROSS_COMPUTED, PART, SHORT, TILE_BYTES};
 use std::ops::Range;
 
-use broadloom_core::fuse::{Source, Stage};
+use broadloom_core::fuse::Stage;
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_ir::Reduction;
 use broadloom_ir::kernel::KernelOutput;
 use broadloom_ir::loop_plan::{
-    Access, AccessClass, LoopMode, LoopOperand, LoopPlan, LoopPlanError, OperandLayout,
+    Access, AccessClass, Generated, LoopMode, LoopOperand, LoopPlan, LoopPlanError, OperandLayout,
 };
 use broadloom_mem::{FloatEnv, Operands, RowOperand};
 use smallvec::SmallVec;
@@ -76,8 +76,8 @@ pub(crate) struct Space {
     reduced: Dims,
     /// The offset of the first element in each input, in elements.
     offsets: SmallVec<[isize; 4]>,
-    /// For each input, the size of an element in bytes, and whether the input is generated instead of read from memory.
-    inputs: SmallVec<[(usize, bool); 4]>,
+    /// For each input, the size of an element in bytes, and how elements are generated that are not read from memory.
+    inputs: SmallVec<[(usize, Option<Generated>); 4]>,
     /// The number of results.
     pub results: usize,
     /// The number of elements that are reduced to one result.
@@ -128,7 +128,7 @@ impl Space {
         let (kept, reduced) = (of(false), of(true));
         let widest = stage.kernel.output_dtypes().map(|dtype| dtype.size()).max().unwrap_or(8);
         let elements = |dims: &[Dim]| dims.iter().map(|dim| dim.extent).product::<usize>();
-        let in_memory = stage.inputs.iter().all(|input| input.source != Source::Index);
+        let in_memory = stage.inputs.iter().all(|input| input.source.generated().is_none());
         let inputs = stage.inputs.iter().zip(&stage.kernel.inputs);
         let mut space = Space {
             results: elements(&kept),
@@ -136,7 +136,7 @@ impl Space {
             kept,
             reduced,
             offsets: stage.inputs.iter().map(|input| input.layout.offset).collect(),
-            inputs: inputs.map(|(i, dtype)| (dtype.size(), i.source == Source::Index)).collect(),
+            inputs: inputs.map(|(i, dtype)| (dtype.size(), i.source.generated())).collect(),
             // Cancellation is checked between two tiles, so tiles must not be too large.
             tile: (TILE_BYTES / widest).min(cost::pause(&stage.kernel)),
             form: Form::Along,
@@ -198,15 +198,16 @@ impl Space {
     pub(crate) fn plan(&self, extents: &[usize]) -> std::result::Result<LoopPlan, LoopPlanError> {
         let walked = self.walked();
         let walked = &walked[walked.len() - extents.len()..];
-        let in_bytes = |(i, &(item, _)): (usize, &(usize, bool))| {
+        let in_bytes = |(i, &(item, _)): (usize, &(usize, Option<Generated>))| {
             walked.iter().map(|dim| dim.strides[i] * item as isize).collect::<SmallVec<[isize; 6]>>()
         };
         let strides: SmallVec<[_; 4]> = self.inputs.iter().enumerate().map(in_bytes).collect();
-        let layouts = self
-            .inputs
-            .iter()
-            .zip(&strides)
-            .map(|(&(item, is_generated), strides)| OperandLayout { item, offset: 0, strides, is_generated });
+        let layouts = self.inputs.iter().zip(&strides).map(|(&(item, generated), strides)| OperandLayout {
+            item,
+            offset: 0,
+            strides,
+            generated,
+        });
         let plan = LoopPlan::in_order(extents, layouts.clone(), LoopPlan::MIN_ROW)?;
         // For `Across`, each row of a block must contain an element of each result that is reduced together.
         match (self.form, plan.mode()) {
@@ -271,11 +272,12 @@ impl Space {
     /// The layout of each input of a space that [is a short row](Space::is_short_row).
     pub(crate) fn rows_of_inputs(&self) -> Result<SmallVec<[RowOperand; 4]>> {
         let inputs = self.whole()?.operands().iter().zip(self.offsets.iter().zip(&self.inputs));
-        let layout = |(operand, (offset, (item, _))): (&LoopOperand, (&isize, &(usize, bool)))| {
-            let start = usize::try_from(operand.start() + offset * *item as isize);
-            let outside = |_| Error::new(ErrorKind::Internal, "an input begins before its memory");
-            Ok(RowOperand { item: *item, start: start.map_err(outside)?, class: operand.class() })
-        };
+        let layout =
+            |(operand, (offset, (item, _))): (&LoopOperand, (&isize, &(usize, Option<Generated>)))| {
+                let start = usize::try_from(operand.start() + offset * *item as isize);
+                let outside = |_| Error::new(ErrorKind::Internal, "an input begins before its memory");
+                Ok(RowOperand { item: *item, start: start.map_err(outside)?, class: operand.class() })
+            };
         inputs.map(layout).collect()
     }
 

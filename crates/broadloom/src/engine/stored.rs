@@ -1,6 +1,6 @@
 //! Plans the loops that store the elements of a stage.
 
-use broadloom_core::fuse::{Source, Stage};
+use broadloom_core::fuse::Stage;
 use broadloom_core::{DType, Layout};
 use broadloom_ir::loop_plan::{LoopPlan, LoopPlanError, OperandLayout};
 use smallvec::SmallVec;
@@ -39,12 +39,11 @@ fn layouts<'l>(
     stage: &'l Stage,
     operands: &'l [InBytes],
 ) -> impl ExactSizeIterator<Item = OperandLayout<'l>> {
-    let is_generated = |operand: usize| stage.inputs.get(operand).is_some_and(|i| i.source == Source::Index);
     operands.iter().enumerate().map(move |(operand, (dtype, offset, strides))| OperandLayout {
         item: dtype.size(),
         offset: *offset,
         strides,
-        is_generated: is_generated(operand),
+        generated: stage.inputs.get(operand).and_then(|input| input.source.generated()),
     })
 }
 

@@ -3,6 +3,7 @@
 //! An op that makes NaNs canonical is not listed as a node. Instead, [`ExplainedNode::has_one_nan`] is set for its
 //! operand.
 
+use broadloom_core::draws::Draw;
 use broadloom_core::fuse::{Source, Target, describe};
 use broadloom_core::graph::{Graph, Leaf, NodeId, NodeKind, WHILE};
 use broadloom_core::rewrite::Firing;
@@ -358,8 +359,8 @@ impl Explanation {
         let input = &step.stage.inputs[j];
         let (value, dtype) = step.stage.read(j);
         let (number, kernel) = match input.source {
-            Source::Slot(slot) => (Some(slot as usize), None),
-            Source::Temp(temp) => (None, writer.get(&temp).copied()),
+            Source::Slot(slot) | Source::SlotWords(slot) => (Some(slot as usize), None),
+            Source::Temp(temp) | Source::TempWords(temp) => (None, writer.get(&temp).copied()),
             Source::Index => (None, None),
         };
         let access = match step.access.get(j) {
@@ -384,7 +385,11 @@ impl Explanation {
     fn source(&self, source: Source) -> String {
         match source {
             Source::Slot(slot) => name_or(self.inputs.get(slot as usize), source),
-            Source::Temp(_) | Source::Index => source.to_string(),
+            Source::SlotWords(slot) => match self.inputs.get(slot as usize) {
+                Some(name) => format!("random words of {name}"),
+                None => source.to_string(),
+            },
+            Source::Temp(_) | Source::Index | Source::TempWords(_) => source.to_string(),
         }
     }
 
@@ -415,6 +420,7 @@ fn label(kind: &NodeKind) -> String {
         NodeKind::Count { .. } => "count".to_owned(),
         NodeKind::Index { .. } => "indices".to_owned(),
         NodeKind::Gather { .. } => "gather".to_owned(),
+        NodeKind::Words { .. } => Draw::Bits.name().to_owned(),
         NodeKind::Loop(of) => format!("{WHILE}, value {}", of.item),
         NodeKind::Recurrence(of) => format!("{} along axis {}, value {}", of.function(), of.axis, of.item),
         // Not reached: `what` handles leaves before, and a dynamic view is resolved when it is added to a graph.

@@ -42,7 +42,7 @@ struct Required {
 
 /// The operands of a plan with a single stage. A short run passes them to the stage directly.
 struct Direct {
-    /// For each input of the stage, the index of the caller's input; `None` for a generated input.
+    /// For each input of the stage, the index of the caller's input; `None` for generated numbers.
     inputs: SmallVec<[Option<usize>; 4]>,
     params: Params,
 }
@@ -51,14 +51,14 @@ impl Direct {
     fn new(plan: &ExecutionPlan, literals: &[Scalar]) -> Option<Direct> {
         let stage = &plan.single_stage()?.stage;
         let given = stage.inputs.iter().map(|input| match input.source {
-            Source::Slot(slot) => Some(Some(slot as usize)),
+            Source::Slot(slot) | Source::SlotWords(slot) => Some(Some(slot as usize)),
             Source::Index => Some(None),
-            Source::Temp(_) => None,
+            Source::Temp(_) | Source::TempWords(_) => None,
         });
         Some(Direct { inputs: given.collect::<Option<_>>()?, params: params(stage, literals) })
     }
 
-    /// Appends the memory of the stage's inputs to the operands. A generated input has no memory.
+    /// Appends the memory of the stage's inputs to the operands. Generated numbers have no memory.
     #[inline]
     fn read<'m>(&self, inputs: &[In<'m>], operands: &mut Operands<'m>) {
         let region = |i: &Option<usize>| i.map_or([][..].into(), |i| inputs[i].region);

@@ -40,7 +40,8 @@ impl Template {
         walker.walk(roots, limits)?;
         let undeclared = || Error::new(ErrorKind::Internal, "a walk that lost its inputs");
         let free = walker.leaves.declared.ok_or_else(undeclared)?.free;
-        // Generated numbers are excluded: they depend on the index of an element, which changes if a loop is divided.
+        // Generated numbers are excluded: they depend on the index of an element, which changes if a loop is divided. Words of a
+        // stream are not element-wise.
         let is_index = |entry: &Entry<'_>| matches!(entry, NodeKind::Leaf(KeyLeaf::Index { .. }));
         let is_elementwise = walker.nodes.iter().all(|entry| entry.is_element_wise() && !is_index(entry));
         Ok(Template {

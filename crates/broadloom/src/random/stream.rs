@@ -20,6 +20,8 @@ pub(super) struct Stream<'a> {
     key: Array<'a>,
     /// The upper two words of the counter, with the same axes.
     upper: Array<'a>,
+    /// The key as it was given, if it is a single one.
+    single: Option<Array<'a>>,
     /// The number of each element in C order, uint64.
     pub(super) number: Array<'a>,
     /// The extents of the draw, after those of the keys.
@@ -53,8 +55,9 @@ impl<'a> Stream<'a> {
         };
         let extents: Vec<isize> = shape.iter().map(|&n| n as isize).collect();
         let number = expr::numbers(elements)?.reshape(&extents)?.astype(DType::UInt64);
+        let single = keys.is_empty().then(|| key.clone());
         let shape = [keys, shape].concat();
-        Ok(Stream { key: pair(0)?, upper: pair(2)?, number, shape })
+        Ok(Stream { key: pair(0)?, upper: pair(2)?, single, number, shape })
     }
 
     /// Words 0 and 1 of these blocks, word 0 in the low half.
@@ -74,6 +77,9 @@ impl<'a> Stream<'a> {
 
     /// The 64 bits of each element, as uint64: words 2i and 2i + 1.
     pub(super) fn bits64(&self) -> Result<Array<'a>> {
+        if let Some(words) = self.generated(DType::UInt64) {
+            return words;
+        }
         let block = self.number.bitwise_right_shift(1);
         let is_low = self.number.bitwise_and(1).equal(0);
         choose(&is_low, self.low(&block)?, self.high(&block)?)
@@ -81,7 +87,19 @@ impl<'a> Stream<'a> {
 
     /// The 32 bits of each element, as uint32: word i.
     pub(super) fn bits32(&self) -> Result<Array<'a>> {
+        if let Some(words) = self.generated(DType::UInt32) {
+            return words;
+        }
         self.words(&self.number.bitwise_right_shift(2), &self.number)
+    }
+
+    /// The elements as generated words, each block of which is computed once; `None` for an array of keys, of which each element
+    /// computes its own block.
+    fn generated(&self, dtype: DType) -> Option<Result<Array<'a>>> {
+        let key = self.single.as_ref()?;
+        let extents: Vec<isize> = self.shape.iter().map(|&n| n as isize).collect();
+        let words = expr::words(key, dtype, self.shape.iter().product());
+        Some(words.and_then(|words| words.reshape(&extents)))
     }
 
     /// Words of blocks, as uint32. The lower two bits of `word` select one of the four.

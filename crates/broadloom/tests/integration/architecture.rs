@@ -34,6 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "broadloom-math",
             "broadloom-mem",
             "broadloom-reduce",
+            "broadloom-sort",
         ],
     ),
     // The test kit's differential checker uses the public crate. The command that measures accuracy uses the executors.

@@ -97,7 +97,6 @@ fn bits_and_children_are_blocks_of_the_key() -> Result<()> {
 #[test]
 fn views_see_the_numbers_of_the_whole() -> Result<()> {
     let x = random::gamma(&random::key(1), 1.5, &[30, 40, 7], DType::Float64)?;
-    let stored = x.eval()?;
     type View = fn(&Array<'static>) -> Result<Array<'static>>;
     let views: [View; 4] = [
         |x| x.slice((3..20, .., 2)),
@@ -105,8 +104,52 @@ fn views_see_the_numbers_of_the_whole() -> Result<()> {
         |x| x.flip(1),
         |x| x.reshape(&[-1, 8])?.slice((.., 1..)),
     ];
-    for view in views {
-        assert_eq!(elements::bits(&view(&x)?.eval()?)?, elements::bits(&view(&stored)?.eval()?)?);
+    // Words that are generated, and blocks that a rejection reads.
+    let key = random::key(1);
+    let words = random::bits(&key, &[30, 40, 7], DType::UInt32)?;
+    let pairs = random::normal(&key, &[30, 40, 7], DType::Float64)?;
+    for x in [x, words, pairs] {
+        let stored = x.eval()?;
+        for view in views {
+            for runner in Runner::all() {
+                let seen = view(&x)?.eval_with(&runner.options())?;
+                assert_eq!(elements::bits(&seen)?, elements::bits(&view(&stored)?.eval()?)?, "{runner:?}");
+            }
+        }
+        // Read by several stages, along rows and across them, and beside its own broadcast.
+        let number = |x: &Array<'static>| x.astype(DType::Float64);
+        let both = |x: &Array<'static>| -> Result<Array<'static>> {
+            let x = number(x);
+            Ok((&x - x.mean(-1)?.expand_dims(-1)?) * x.slice((0, .., ..))? + x.sum(0)?)
+        };
+        assert_eq!(elements::bits(&both(&x)?.eval()?)?, elements::bits(&both(&stored)?.eval()?)?);
+        let steps = |x: &Array<'static>| number(x).cumulative_sum(Some(0), None, false);
+        assert_eq!(elements::bits(&steps(&x)?.eval()?)?, elements::bits(&steps(&stored)?.eval()?)?);
+    }
+    Ok(())
+}
+
+/// A key need not be contiguous, or apart from the result.
+#[test]
+fn keys_are_read_wherever_they_are() -> Result<()> {
+    let words = [3, 0x9000_0001, 0x8000_0007, 5];
+    let wanted: Vec<u32> = (0..9).map(|i| word(words, i)).collect();
+    let table = Array::from_shape_vec(&[4, 2], words.iter().flat_map(|&w| [0, w]).collect::<Vec<u32>>())?;
+    let key = table.index_axis(1, 1)?;
+    assert_eq!(random::bits(&key, &[9], DType::UInt32)?.to_vec::<u32>()?, wanted);
+    // Both dtypes of one key in one loop.
+    let both = random::bits(&key, &[9], DType::UInt32)?.astype(DType::UInt64)
+        + random::bits(&key, &[9], DType::UInt64)?;
+    let long = |i: usize| u64::from(word(words, 2 * i)) | u64::from(word(words, 2 * i + 1)) << 32;
+    let sums: Vec<u64> = (0..9).map(|i| u64::from(wanted[i]).wrapping_add(long(i))).collect();
+    assert_eq!(both.to_vec::<u64>()?, sums);
+    // The key of a kernel, and its text.
+    let text = "key: uint32[4]\nbits(key, [9])";
+    for executor in [Executor::Interp, Executor::Jit] {
+        let kernel = Kernel::parse(text, &Options { executor, ..Options::default() })?;
+        let mut out = [0_u32; 9];
+        kernel.run(&[(&words).into()], [(&mut out).into()])?;
+        assert_eq!(out[..], wanted[..]);
     }
     Ok(())
 }

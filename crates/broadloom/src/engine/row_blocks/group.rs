@@ -96,10 +96,7 @@ pub(crate) fn find(
 fn reads_combined(plan: &Plan, among: &[usize]) -> bool {
     let stages = || among.iter().map(|&number| &plan.stages[number]);
     let combined = |temp: u32| stages().any(|s| !s.stores() && s.outputs.contains(&Target::Temp(temp)));
-    stages().flat_map(|stage| &stage.inputs).any(|input| match input.source {
-        Source::Temp(temp) => combined(temp),
-        Source::Slot(_) | Source::Index => false,
-    })
+    stages().flat_map(|stage| &stage.inputs).any(|input| input.source.temp().is_some_and(combined))
 }
 
 /// The number of leading axes of a stage before the first one that it reduces; 0 if it reduces nothing.
@@ -172,12 +169,15 @@ impl<'p> Draft<'p> {
             let mut when = if runs_along(stage, extents) { When::Member } else { When::Before };
             let mut reads = false;
             for input in &stage.inputs {
-                let Source::Temp(temp) = input.source else { continue };
+                let Some(temp) = input.source.temp() else { continue };
                 match draft.written[temp as usize] {
                     Some(When::After) => when = When::After,
                     Some(When::Member) => {
                         reads = true;
-                        let stays = || stays_in_row(&input.layout, &plan.temps[temp as usize].1, extents);
+                        // A key is read as a whole.
+                        let is_row = input.source == Source::Temp(temp);
+                        let stays =
+                            || is_row && stays_in_row(&input.layout, &plan.temps[temp as usize].1, extents);
                         if when == When::Before || when == When::Member && !stays() {
                             when = When::After;
                         }
@@ -219,7 +219,7 @@ impl<'p> Draft<'p> {
         let given = |source: Source| match source {
             Source::Slot(_) => true,
             Source::Temp(temp) => self.written[temp as usize] != Some(When::Member),
-            Source::Index => false,
+            Source::Index | Source::SlotWords(_) | Source::TempWords(_) => false,
         };
         inputs
             .filter(move |(input, _)| given(input.source))
@@ -280,7 +280,7 @@ impl<'p> Draft<'p> {
         let others = || self.plan.stages.iter().enumerate().filter(|(number, _)| !members.contains(number));
         let read_later = |temp: u32| {
             let read = others().flat_map(|(_, stage)| stage.inputs.iter().chain(&stage.tables));
-            { read }.any(|input| input.source == Source::Temp(temp))
+            { read }.any(|input| input.source.temp() == Some(temp))
         };
         let targets = self.members().flat_map(|stage| stage.outputs.iter().copied());
         let blocks =

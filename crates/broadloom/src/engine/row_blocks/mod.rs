@@ -107,7 +107,7 @@ pub(crate) struct Member {
 /// The source of a member's input.
 #[derive(Clone, Copy)]
 enum Origin {
-    /// Memory with all rows, or generated numbers.
+    /// Memory with all rows, or generated elements.
     Rows(Source),
     /// The current block's rows of an array that another member wrote, by its index in `RowBlocks::places`.
     Place(usize),
@@ -157,7 +157,9 @@ impl RowBlocks {
                 Source::Temp(t) => {
                     place_of.get(&Target::Temp(t)).copied().map_or(Origin::Rows(source), Origin::Place)
                 }
-                Source::Slot(_) | Source::Index => Origin::Rows(source),
+                Source::Slot(_) | Source::Index | Source::SlotWords(_) | Source::TempWords(_) => {
+                    Origin::Rows(source)
+                }
             };
             let inputs = stage.inputs.iter().map(|input| origin(input.source)).collect();
             let mut outputs = SmallVec::new();
