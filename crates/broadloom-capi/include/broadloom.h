@@ -254,6 +254,8 @@ enum bl_status
   BL_HOST = 19,
   // The run took longer than `max_time`; the outputs are unspecified.
   BL_TIME_LIMIT = 20,
+  // An index is outside of its axis; the outputs are unspecified.
+  BL_INDEX = 21,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -475,7 +477,7 @@ typedef struct bl_call {
 } bl_call;
 
 // Every status.
-#define bl_status_ALL { BL_OK, BL_NULL, BL_MISALIGNED, BL_HANDLE, BL_ARGUMENT, BL_UTF8, BL_TOO_SMALL, BL_DTYPE, BL_SHAPE, BL_LITERAL, BL_NAME, BL_ARITY, BL_SYNTAX, BL_ZERO_DIVISION, BL_LIMIT, BL_MEMORY, BL_CANCELLED, BL_IO, BL_INTERNAL, BL_HOST, BL_TIME_LIMIT, }
+#define bl_status_ALL { BL_OK, BL_NULL, BL_MISALIGNED, BL_HANDLE, BL_ARGUMENT, BL_UTF8, BL_TOO_SMALL, BL_DTYPE, BL_SHAPE, BL_LITERAL, BL_NAME, BL_ARITY, BL_SYNTAX, BL_ZERO_DIVISION, BL_LIMIT, BL_MEMORY, BL_CANCELLED, BL_IO, BL_INTERNAL, BL_HOST, BL_TIME_LIMIT, BL_INDEX, }
 
 #ifdef __cplusplus
 extern "C" {
@@ -803,6 +805,40 @@ bl_status bl_builder_squeeze(struct bl_builder handle,
                              struct bl_value value,
                              ptrdiff_t axis,
                              struct bl_value *out);
+
+// Adds the elements of a value at indices of an axis. The indices are integers; their axes take the place of the axis. A negative
+// axis or index counts from the end. A run ends with BL_INDEX if another index is out of range.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_take(struct bl_builder handle,
+                          struct bl_value value,
+                          struct bl_value indices,
+                          ptrdiff_t axis,
+                          struct bl_value *out);
+
+// Adds the elements of a value at indices along an axis. The indices have the value's rank, and their other axes broadcast with
+// those of the value, so that each position on them has its own indices. Otherwise it is bl_builder_take.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_take_along_axis(struct bl_builder handle,
+                                     struct bl_value value,
+                                     struct bl_value indices,
+                                     ptrdiff_t axis,
+                                     struct bl_value *out);
+
+// Adds the elements of a value at tuples of indices of `count` adjacent axes, beginning with `axis`. The indices broadcast, and
+// their axes take the place of these axes. Otherwise it is bl_builder_take.
+//
+// # Safety
+// `indices` is null or valid for `count` reads; `out` is null or valid for a write.
+bl_status bl_builder_gather(struct bl_builder handle,
+                            struct bl_value value,
+                            const struct bl_value *indices,
+                            size_t count,
+                            ptrdiff_t axis,
+                            struct bl_value *out);
 
 // Adds a value reduced along `count` axes, or along all axes if `axes` is null and `count` is 0. The reduced axes are kept
 // with an extent of 1 unless `keep_dims` is 0. For a sum or product in another dtype, convert the value first

@@ -17,7 +17,7 @@ fn every_axis() -> Result<()> {
         for descending in [false, true] {
             let (mut sorted, mut order) = (data.clone(), vec![0_i64; 120]);
             let stride: usize = shape[axis + 1..].iter().product();
-            for first in (0..120).filter(|at| at / stride % shape[axis] == 0) {
+            for first in (0..120).filter(|at| (at / stride).is_multiple_of(shape[axis])) {
                 let places: Vec<usize> = (0..shape[axis]).map(|i| first + i * stride).collect();
                 let mut indices: Vec<usize> = (0..shape[axis]).collect();
                 indices.sort_by(|&a, &b| {

@@ -353,7 +353,7 @@ fn the_first_index_out_of_range_is_named() -> Result<()> {
     let none = Array::from_vec(Vec::<f32>::new());
     let error = none.take_by(&Array::from_vec(vec![1_u8]), 0, IndexMode::Wrap)?.eval().unwrap_err();
     assert_eq!(error.message(), "take: an element at [0] of [0], which has none");
-    let mut out = vec![0_i64; 4];
+    let mut out = [0_i64; 4];
     let memory = std::slice::from_mut(&mut out[0]);
     assert!(table.take(&Array::from_vec(vec![60_i64]), 0)?.eval_into(memory).is_err());
     Ok(())
@@ -390,4 +390,38 @@ fn texts_take_elements() -> Result<()> {
     let read = Program::parse(&text)?.kernel(&options)?;
     assert_eq!(read.id(), Kernel::named(&[("y", &y)], &[&x, &i], &options)?.id(), "{text}");
     Ok(())
+}
+
+/// More gathers than there are registers, all of whose elements are live at once.
+#[test]
+fn many_elements_at_once() -> Result<()> {
+    let (n, extent) = (1003, 97);
+    let index = numbers(n, 11).iter().map(|i| i % extent as i64).collect::<Vec<_>>();
+    let i = Array::from_slice(&index);
+    let tables: Vec<Vec<f64>> =
+        (0..5).map(|k| numbers(extent, 20 + k).iter().map(|&x| x as f64 * 0.25).collect()).collect();
+    let at = |k: usize, i: i64| tables[k % 5][((i + k as i64) % extent as i64) as usize];
+    let terms: Vec<Array<'_>> = (0..60)
+        .map(|k| Array::from_slice(&tables[k % 5]).take(&(&i + k as i64).remainder(extent as i64), 0))
+        .collect::<Result<_>>()?;
+    let mut total = Array::scalar(0.0);
+    for k in 0..30 {
+        total = total + &terms[k] * &terms[59 - k];
+    }
+    let wanted: Vec<f64> =
+        index.iter().map(|&i| (0..30).fold(0.0, |sum, k| sum + at(k, i) * at(59 - k, i))).collect();
+    each(&total, &wanted, "sixty gathers")?;
+    let narrow: Vec<f32> = wanted.iter().map(|&x| x as f32).collect();
+    each(&total.astype(DType::Float32), &narrow, "sixty gathers")?;
+    let singles: Vec<Vec<f32>> =
+        tables.iter().map(|table| table.iter().map(|&x| x as f32).collect()).collect();
+    let terms: Vec<Array<'_>> = (0..40)
+        .map(|k| Array::from_slice(&singles[k % 5]).take(&(&i + k as i64).remainder(extent as i64), 0))
+        .collect::<Result<_>>()?;
+    let most = (0..20).fold(Array::scalar(-1.0), |most, k| most.maximum((&terms[k]).minimum(&terms[39 - k])));
+    let wanted: Vec<f32> = index
+        .iter()
+        .map(|&i| (0..20).fold(-1.0, |most: f64, k| most.max(at(k, i).min(at(39 - k, i)))) as f32)
+        .collect();
+    each(&most, &wanted, "forty gathers of float32")
 }

@@ -1,0 +1,105 @@
+"""The time of elements at computed indices, of sorts and of searches, beside NumPy and, if it is installed, a loop by Numba: the least
+of several rounds in which they take turns, on one thread.
+
+    python python/bench/indices.py
+    python python/bench/indices.py --n 1e6 --rounds 3
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import broadloom as bl
+
+Call = Callable[[], Any]
+
+
+def rows(n: int, rng: np.random.Generator) -> dict[str, tuple[Call, Call, Call | None]]:
+    """For each row our call, NumPy's and a loop's."""
+    loops = numba_loops()
+    made: dict[str, tuple[Call, Call, Call | None]] = {}
+    for name, extent in [("of 1e3 float64", 10**3), ("of 1e5 float64", 10**5), (f"of {n:.0e} float64", n)]:
+        table, at = rng.random(extent), rng.integers(0, extent, n)
+        ours, indices, out = bl.asarray(table), bl.asarray(at), np.empty(n)
+        made[f"take {n:.0e} {name}"] = (
+            lambda ours=ours, indices=indices, out=out: bl.evaluate(ours[indices], out=out),
+            lambda table=table, at=at, out=out: np.take(table, at, out=out, mode="clip"),
+            (lambda table=table, at=at, out=out: loops["take"](table, at, out)) if loops else None,
+        )
+    codes, levels = rng.integers(0, 256, n).astype(np.uint8), rng.random(256).astype(np.float32)
+    x = rng.random(n).astype(np.float32)
+    weighed = bl.sum(bl.asarray(levels)[bl.asarray(codes)] * bl.asarray(x))
+    made["uint8 looked up, times float32, summed"] = (
+        lambda: np.asarray(weighed + 0),
+        lambda: (levels[codes] * x).sum(),
+        (lambda: loops["lookup"](levels, codes, x)) if loops else None,
+    )
+    floats, ints = rng.standard_normal(n), rng.integers(-(2**31), 2**31, n).astype(np.int32)
+    ordered, queries = np.sort(rng.random(n // 10)), rng.random(n // 10)
+    f, i, o, q = (bl.asarray(values) for values in (floats, ints, ordered, queries))
+    made |= {
+        "sort float64": (lambda: bl.sort(f), lambda: np.sort(floats), None),
+        "sort int32": (lambda: bl.sort(i), lambda: np.sort(ints), None),
+        "argsort float64": (lambda: bl.argsort(f), lambda: np.argsort(floats, stable=True), None),
+        f"searchsorted, {n // 10:.0e} in as many": (
+            lambda: bl.searchsorted(o, q),
+            lambda: np.searchsorted(ordered, queries),
+            None,
+        ),
+    }
+    return made
+
+
+def numba_loops() -> dict[str, Callable[..., Any]]:
+    """Loops compiled by Numba, that for the lookup with reassociated sums; empty without Numba."""
+    try:
+        from numba import njit
+    except ImportError:
+        return {}
+
+    @njit
+    def take(table: Any, at: Any, out: Any) -> None:
+        for i in range(len(at)):
+            out[i] = table[at[i]]
+
+    @njit(fastmath=True)
+    def lookup(levels: Any, codes: Any, x: Any) -> Any:
+        total = np.float32(0)
+        for i in range(len(codes)):
+            total += levels[codes[i]] * x[i]
+        return total
+
+    return {"take": take, "lookup": lookup}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--n", type=float, default=1e7, help="the number of elements")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    bl.set_options(threads=options.threads)
+    print("| row, in ms | broadloom | NumPy | ratio | Numba | ratio |\n| --- | --- | --- | --- | --- | --- |")
+    for name, calls in rows(int(options.n), np.random.default_rng(1)).items():
+        best = [float("inf")] * len(calls)
+        for _ in range(options.rounds):
+            for i, call in enumerate(calls):
+                if call is None:
+                    continue
+                begun = time.perf_counter()
+                call()
+                best[i] = min(best[i], time.perf_counter() - begun)
+        cells = [f"{best[0] * 1e3:.1f}"]
+        for other in best[1:]:
+            known = other < float("inf")
+            cells += [f"{other * 1e3:.1f}" if known else "–", f"{other / best[0]:.2f}" if known else "–"]
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
