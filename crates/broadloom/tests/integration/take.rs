@@ -406,7 +406,7 @@ fn many_elements_at_once() -> Result<()> {
         .collect::<Result<_>>()?;
     let mut total = Array::scalar(0.0);
     for k in 0..30 {
-        total = total + &terms[k] * &terms[59 - k];
+        total += &terms[k] * &terms[59 - k];
     }
     let wanted: Vec<f64> =
         index.iter().map(|&i| (0..30).fold(0.0, |sum, k| sum + at(k, i) * at(59 - k, i))).collect();
@@ -418,7 +418,7 @@ fn many_elements_at_once() -> Result<()> {
     let terms: Vec<Array<'_>> = (0..40)
         .map(|k| Array::from_slice(&singles[k % 5]).take(&(&i + k as i64).remainder(extent as i64), 0))
         .collect::<Result<_>>()?;
-    let most = (0..20).fold(Array::scalar(-1.0), |most, k| most.maximum((&terms[k]).minimum(&terms[39 - k])));
+    let most = (0..20).fold(Array::scalar(-1.0), |most, k| most.maximum(terms[k].minimum(&terms[39 - k])));
     let wanted: Vec<f32> = index
         .iter()
         .map(|&i| (0..20).fold(-1.0, |most: f64, k| most.max(at(k, i).min(at(39 - k, i)))) as f32)
