@@ -46,7 +46,7 @@ static void complain(const char *what, bl_status status) {
 static bl_status seen(const char *what, bl_status status) {
     __atomic_fetch_add(&calls_made, 1, __ATOMIC_RELAXED);
     if (status == BL_OK) __atomic_fetch_add(&successes, 1, __ATOMIC_RELAXED);
-    if (status == BL_INTERNAL || status < 0 || status > BL_HOST) complain(what, status);
+    if (status == BL_INTERNAL || status < 0 || status > BL_INDEX) complain(what, status);
     if (status != BL_OK && bl_last_error()[0] == '\0') complain("a failed call has a message", status);
     return status;
 }
@@ -254,8 +254,8 @@ static void check(const struct memory *m) {
 }
 
 /* Makes a view that is within the memory, or one that must be rejected. */
-static bl_view view(struct random *r, struct memory *m, size_t *shape, ptrdiff_t *strides) {
-    bl_view made = {m->bytes + GUARD, shape, NULL, (uint32_t)below(r, 4), CODE(r, 12)};
+static bl_view view(struct random *r, struct memory *m, bl_dtype dtype, size_t *shape, ptrdiff_t *strides) {
+    bl_view made = {m->bytes + GUARD, shape, NULL, (uint32_t)below(r, 4), dtype};
     size_t elements = 1;
     for (uint32_t i = 0; i < 4; i++) shape[i] = below(r, 5), strides[i] = 0, elements *= i < made.rank ? shape[i] : 1;
     if (below(r, 2)) {
@@ -286,11 +286,11 @@ static void run(struct random *r) {
     bl_view inputs[3], outputs[3];
     for (int i = 0; i < 3; i++) {
         fill(&in[i], (unsigned char)below(r, 256)), fill(&out[i], 0);
-        inputs[i] = view(r, &in[i], shapes[i], strides[i]), outputs[i] = view(r, &out[i], shapes[3 + i], strides[3 + i]);
+        const bl_dtype read = below(r, 2) ? BL_DTYPE_FLOAT32 : CODE(r, 12), written = read == BL_DTYPE_FLOAT32 ? read : CODE(r, 12);
+        inputs[i] = view(r, &in[i], read, shapes[i], strides[i]), outputs[i] = view(r, &out[i], written, shapes[3 + i], strides[3 + i]);
         /* In half of the cases, operands that kernels accept: vectors of the same length. */
         if (below(r, 2)) inputs[i].rank = outputs[i].rank = 1, shapes[i][0] = shapes[3 + i][0] = 4, inputs[i].strides = outputs[i].strides = NULL,
                          inputs[i].data = in[i].bytes + GUARD, outputs[i].data = out[i].bytes + GUARD, inputs[i].shape = shapes[i], outputs[i].shape = shapes[3 + i];
-        if (below(r, 2)) inputs[i].dtype = outputs[i].dtype = BL_DTYPE_FLOAT32;
     }
     uint64_t calls = 0;
     const bl_control watched = control(r, &calls);

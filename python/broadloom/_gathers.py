@@ -1,14 +1,14 @@
 """Elements at computed indices: `take`, `take_along_axis`, and keys that contain arrays of integers.
 
 They are expressions: the indices are computed in the loop that uses the elements, and nothing is evaluated before its values
-are needed. An index out of range is an error of the evaluation.
+are needed, but for arrays of no axes in a key, which count as ints. An index out of range is an error of the evaluation.
 """
 
 from __future__ import annotations
 
 from operator import index
 from types import EllipsisType
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -105,13 +105,16 @@ def _at(parts: list[Any], positions: list[int]) -> list[Any]:
 def _part(part: Any) -> Array | Basic:
     """An item of a key: arrays of one or more axes, and lists, as arrays."""
     if isinstance(part, Array):
-        return part if part.ndim > 0 or part.dtype == np.bool_ or part._handle.is_symbolic else int(part)
+        if part.ndim > 0 or part.dtype == np.bool_ or part._handle.is_symbolic:
+            return part
+        # As an int it would be truncated.
+        return int(part) if part.dtype.kind in "iu" else _refused(part.dtype)
     if isinstance(part, list):
         part = np.asarray(part) if part else np.empty(0, np.intp)
     if isinstance(part, (np.ndarray, np.bool_, bool)):
         values = np.asarray(part)
         if values.dtype.kind not in "biu":
-            raise IndexError(f"an array of {values.dtype} is no key: arrays of ints and of bools are")
+            _refused(values.dtype)
         return as_array(values) if values.ndim or values.dtype.kind == "b" else int(values)
     if part is None or part is Ellipsis or isinstance(part, slice):
         return part
@@ -120,6 +123,10 @@ def _part(part: Any) -> Array | Basic:
     except TypeError:
         kind = type(part).__name__
         raise IndexError(f"a key is an int, a slice, `...`, None, or an array of ints or bools, not {kind}") from None
+
+
+def _refused(dtype: np.dtype[Any]) -> NoReturn:
+    raise IndexError(f"an array of {dtype} is no key: arrays of ints and of bools are")
 
 
 def _is_mask(part: Any) -> bool:

@@ -109,8 +109,8 @@ def sort(x: Array, /, axis: int = -1, *, descending: bool = False, stable: bool 
 
 
 def argsort(x: Array, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Array:
-    """The indices, as int64, that sort the elements along an axis as `sort` does; equal elements keep their order.
-    Evaluates its operand.
+    """The indices, as int64, that sort the elements along an axis as `sort` does: -0 before 0, NaNs by their bits. Elements
+    of the same bits keep their order. Evaluates its operand.
 
     Raises an error that is an IndexError and a ValueError if there is no such axis.
 
@@ -131,8 +131,11 @@ def searchsorted(
     `x1`, of one axis, is in ascending order, or `sorter` contains the indices that put it in that order. The result has
     the shape of `x2`. -0 and 0 are equal, and NaN comes after all numbers.
 
-    Raises ValueError for an `x1` or a sorter of another rank, and for another `side`; TypeError for a sorter that does
-    not consist of integers.
+    Elements of different dtypes are compared in their common one, as NumPy's: float64 for integers of 64 bits and floats,
+    or of int64 and uint64.
+
+    Raises ValueError for an `x1` or a sorter of another rank, an index in it that is out of range, and for another `side`;
+    TypeError for a sorter that does not consist of integers.
 
     >>> bl.searchsorted(bl.asarray([1.0, 2.0, 3.0]), bl.asarray([2.0, 9.0]), side="right")
     Array([2, 3], dtype=int64)
@@ -146,8 +149,10 @@ def searchsorted(
         order = _integers("searchsorted", sorter)
         if order.shape != ordered.shape:
             raise ValueError(f"searchsorted: the sorter has the shape {order.shape}, x1 {ordered.shape}")
+        if order.size and (order.min() < 0 or order.max() >= order.size):
+            raise ValueError(f"searchsorted: the sorter has an index outside of 0 to {order.size - 1}")
         ordered = ordered[order]
-    dtype = np.result_type(ordered, queries)
+    dtype = np.result_type(ordered.dtype, queries.dtype)
     one, other = (Handle.from_numpy(values.astype(dtype, copy=False)) for values in (ordered, queries))
     return Array._of(of_rule(_core.searchsorted(one, other, side == "right"), x1, x2))
 

@@ -3,6 +3,7 @@
 
 use crate::chain::{Bucket, Interval};
 use crate::item::Layout;
+use crate::workers::Stopped;
 
 /// Up to this many items are sorted by comparisons.
 const FEW: usize = 64;
@@ -31,6 +32,12 @@ impl<L: Layout> Default for Scratch<L> {
 }
 
 impl<L: Layout> Scratch<L> {
+    /// Makes room for a bucket, which may be as long as a row if its keys are equal.
+    pub(crate) fn reserve(&mut self, len: usize) -> Result<(), Stopped> {
+        let items = &mut self.items[0];
+        items.try_reserve_exact(len.saturating_sub(items.len())).map_err(|_| Stopped::ByMemory)
+    }
+
     /// The items of the bucket, sorted.
     #[inline(always)]
     pub(crate) fn sort(&mut self, bucket: &Bucket<'_, L>) -> &mut [L::Item] {

@@ -2,6 +2,8 @@
 
 use std::fmt::Debug;
 
+use crate::workers::Stopped;
+
 /// How a key, and perhaps an index, is laid out in memory. Items are integers and pairs of them, since
 /// the allocator has zeros of those for nothing.
 pub(crate) trait Layout: 'static {
@@ -17,8 +19,8 @@ pub(crate) trait Layout: 'static {
     fn memory(memory: &mut Memory) -> &mut Vec<Self::Item>;
 }
 
-/// Memory that sorts reuse from call to call. It holds as much as the longest row so far needs, which is at most 16 bytes for
-/// each element.
+/// Memory that sorts reuse from call to call. It holds as much as the longest row of each layout so far needs: up to 16 bytes for
+/// each element, and some MB for each thread.
 ///
 /// PERF: memory that is new to the process takes a fourth of the time of a sort, since the system zeroes its pages.
 #[derive(Debug, Default)]
@@ -35,15 +37,29 @@ impl Memory {
     }
 
     /// At least this many items.
-    pub(crate) fn items<L: Layout>(&mut self, len: usize) -> &mut [L::Item] {
+    pub(crate) fn items<L: Layout>(&mut self, len: usize) -> Result<&mut [L::Item], Stopped> {
         let items = L::memory(self);
         if items.len() < len {
             // Nothing is copied, and the new memory may be zero already.
             *items = Vec::new();
-            *items = vec![L::Item::default(); len];
+            *items = zeros(len)?;
         }
-        &mut items[..len]
+        Ok(&mut items[..len])
     }
+}
+
+/// Zeros, of which the system may have whole pages.
+pub(crate) fn zeros<I: Clone + Default>(len: usize) -> Result<Vec<I>, Stopped> {
+    // A request that the system refuses here would end the process below.
+    drop(with_capacity::<I>(len)?);
+    Ok(vec![I::default(); len])
+}
+
+/// An empty vector with room for as many items.
+pub(crate) fn with_capacity<I>(len: usize) -> Result<Vec<I>, Stopped> {
+    let mut items = Vec::new();
+    items.try_reserve_exact(len).map_err(|_| Stopped::ByMemory)?;
+    Ok(items)
 }
 
 /// Keys of at most 32 bits.

@@ -6,16 +6,16 @@ use pulp::{Arch, NullaryFnOnce};
 use crate::bucket::Scratch;
 use crate::chain::{Block, Bucket, Buckets};
 use crate::counting;
-use crate::item::{Layout, Long, LongIndexed, Memory, Short, ShortIndexed};
+use crate::item::{Layout, Long, LongIndexed, Memory, Short, ShortIndexed, with_capacity, zeros};
 use crate::order::{Direction, element, key};
 use crate::partition::{items_needed, partition};
-use crate::workers::{Alone, Stopped, Workers, for_each};
+use crate::workers::{Stopped, Workers, for_each};
 
 /// Rows of more elements are divided into buckets, which threads share.
 const LONG: usize = 1 << 16;
 /// The number of elements of a bucket. Longer buckets leave a second-level cache of 512 KiB.
 const BUCKET: usize = 1 << 13;
-/// The maximum number of buckets. More take longer to fill, since each has a page of memory of its own.
+/// The maximum number of buckets. More take longer to fill, since each is written at a place of its own in memory.
 const MOST_BUCKETS: usize = 1 << 10;
 /// The least number of elements that a thread takes at a time.
 const UNIT: usize = 1 << 16;
@@ -28,7 +28,7 @@ const DEPTH: u32 = 3;
 ///
 /// # Errors
 ///
-/// The workers stopped.
+/// The workers stopped, or the system refused memory.
 pub fn sort<T: Elem>(
     values: &mut [T::Store],
     row: usize,
@@ -37,7 +37,7 @@ pub fn sort<T: Elem>(
     workers: &dyn Workers,
 ) -> Result<(), Stopped> {
     if counting::pays::<T>(row) {
-        let threads = workers.threads();
+        let threads = workers.threads().min(values.len() / row);
         return for_each(
             workers,
             threads,
@@ -93,7 +93,7 @@ fn sort_as<T: Elem, L: Layout>(
 ///
 /// # Errors
 ///
-/// The workers stopped.
+/// The workers stopped, or the system refused memory.
 ///
 /// # Panics
 ///
@@ -194,8 +194,23 @@ fn divide<'m, L: Layout, S: Copy + Sync>(
     workers: &dyn Workers,
 ) -> Result<Buckets<'m, L>, Stopped> {
     let (buckets, threads) = (bucket_count(row.len()), workers.threads());
-    let items = memory.items::<L>(items_needed(row.len(), buckets, threads));
+    let items = memory.items::<L>(items_needed(row.len(), buckets, threads))?;
     partition(row, items, item, buckets, threads, workers)
+}
+
+/// The number of bytes that the items of a row of this many elements take on so many threads, with indices or without. Keys that
+/// a sample of the row misses can take several times as many.
+pub fn bytes_needed<T: Elem>(row: usize, with_indices: bool, threads: usize) -> usize {
+    let bytes = T::DTYPE.size();
+    if row <= LONG || (!with_indices && counting::pays::<T>(row)) {
+        return 0;
+    }
+    let item = match with_indices {
+        false if bytes < 8 => size_of::<u32>(),
+        true if bytes == 8 || row as u64 > 1 << 32 => size_of::<(u64, u64)>(),
+        _ => size_of::<u64>(),
+    };
+    items_needed(row, bucket_count(row), threads).saturating_mul(item)
 }
 
 /// The number of buckets of a row.
@@ -231,6 +246,7 @@ fn finish<L: Layout, O: Send>(
                 let sorted = sort_dense(bucket, scratch, DEPTH, workers)?;
                 out.iter_mut().zip(sorted).for_each(|(to, item)| *to = emit(item));
             } else if bucket.len > 0 {
+                scratch.reserve(bucket.len)?;
                 Arch::new().dispatch(SortInto { scratch, bucket, out, emit: &emit });
             }
         }
@@ -264,7 +280,7 @@ fn sort_dense<L: Layout>(
     workers: &dyn Workers,
 ) -> Result<Vec<L::Item>, Stopped> {
     workers.go_on()?;
-    let mut items: Vec<L::Item> = Vec::with_capacity(bucket.len);
+    let mut items: Vec<L::Item> = with_capacity(bucket.len)?;
     bucket.slices().for_each(|slice| items.extend_from_slice(slice));
     if items.is_sorted_by_key(|&item| L::key(item)) {
         return Ok(items);
@@ -274,13 +290,16 @@ fn sort_dense<L: Layout>(
         return Ok(items);
     }
     let count = bucket_count(items.len());
-    let mut moved = vec![L::Item::default(); items_needed(items.len(), count, 1)];
-    let buckets = partition::<L, _>(&items, &mut moved, |_, item| item, count, 1, &Alone)?;
-    let mut sorted = Vec::with_capacity(items.len());
+    let mut moved = zeros(items_needed(items.len(), count, 1))?;
+    let buckets = partition::<L, _>(&items, &mut moved, |_, item| item, count, 1, workers)?;
+    drop(items);
+    let mut sorted = with_capacity(bucket.len)?;
     for bucket in buckets.iter() {
+        workers.go_on()?;
         if bucket.len > DENSE && bucket.interval.is_none_or(|interval| interval.width > 0) {
             sorted.extend(sort_dense(&bucket, scratch, depth - 1, workers)?);
         } else if bucket.len > 0 {
+            scratch.reserve(bucket.len)?;
             sorted.extend_from_slice(scratch.sort(&bucket));
         }
     }

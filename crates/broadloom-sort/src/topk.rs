@@ -2,6 +2,7 @@
 
 use broadloom_math::Elem;
 
+use crate::item::with_capacity;
 use crate::order::{Direction, element, key};
 use crate::workers::{Stopped, Workers, for_each};
 
@@ -91,7 +92,7 @@ fn candidates<T: Elem>(
     let limit = k + k.max(ADDED);
     let (head, tail) = range.split_at(limit.min(range.len()));
     let candidate = |i: usize, element| [key::<T>(element) ^ flip, (first + i) as u64];
-    let mut best: Vec<Candidate> = Vec::with_capacity(limit.min(range.len()));
+    let mut best: Vec<Candidate> = with_capacity(limit.min(range.len()))?;
     best.extend(head.iter().enumerate().map(|(i, &element)| candidate(i, element)));
     let mut worst = select(&mut best, k);
     for (j, part) in tail.chunks(BETWEEN).enumerate() {

@@ -3,7 +3,7 @@
 
 use broadloom_math::Elem;
 
-use crate::item::Memory;
+use crate::item::{Memory, with_capacity, zeros};
 use crate::order::{Direction, is_nan, key_of_value};
 use crate::sort::{argsort_by, sort};
 use crate::workers::{Stopped, Workers};
@@ -40,7 +40,8 @@ pub fn unique<T: Elem>(
     memory: &mut Memory,
     workers: &dyn Workers,
 ) -> Result<Unique<T::Store>, Stopped> {
-    let mut values = row.to_vec();
+    let mut values = with_capacity(row.len())?;
+    values.extend_from_slice(row);
     sort::<T>(&mut values, row.len(), Direction::Ascending, memory, workers)?;
     let mut counts: Vec<i64> = Vec::new();
     let mut last = None;
@@ -75,9 +76,9 @@ pub fn unique_indices<T: Elem>(
     memory: &mut Memory,
     workers: &dyn Workers,
 ) -> Result<UniqueIndices<T::Store>, Stopped> {
-    let mut order = vec![0; row.len()];
+    let mut order = zeros(row.len())?;
     argsort_by::<T>(row, row.len(), &key_of_value::<T>, &mut order, memory, workers)?;
-    let mut found = UniqueIndices { inverse: vec![0; row.len()], ..Default::default() };
+    let mut found = UniqueIndices { inverse: zeros(row.len())?, ..Default::default() };
     let mut last = None;
     for part in order.chunks(1 << 18) {
         workers.go_on()?;

@@ -3,16 +3,23 @@
 //! Work is divided into units, which the threads take one by one from a queue; it is complete also if the calling thread takes
 //! all of them. No result depends on the number of threads or on who takes a unit.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// The work was stopped before it was complete. The contents of its outputs are unspecified.
+/// Why work was stopped before it was complete. The contents of its outputs are unspecified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stopped;
+pub enum Stopped {
+    /// The workers stopped it.
+    ByWorkers,
+    /// The system refused memory.
+    ByMemory,
+}
 
 impl std::fmt::Display for Stopped {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("stopped before the work was complete")
+        f.write_str(match self {
+            Stopped::ByWorkers => "stopped before the work was complete",
+            Stopped::ByMemory => "no memory for the items of a sort",
+        })
     }
 }
 
@@ -74,16 +81,16 @@ pub(crate) fn for_each<U: Send, S>(
         }
         return Ok(());
     }
-    let (units, stopped) = (Mutex::new(units), AtomicBool::new(false));
+    let (units, stopped) = (Mutex::new(units), OnceLock::new());
     workers.share(threads, &|| {
         let mut own = None;
-        while !stopped.load(Ordering::Relaxed) {
+        while stopped.get().is_none() {
             let Some(unit) = units.lock().unwrap_or_else(PoisonError::into_inner).next() else { break };
             let done = workers.go_on().and_then(|()| run(own.get_or_insert_with(&state), unit));
-            if done.is_err() {
-                stopped.store(true, Ordering::Relaxed);
+            if let Err(why) = done {
+                let _ = stopped.set(why);
             }
         }
     })?;
-    if stopped.into_inner() { Err(Stopped) } else { Ok(()) }
+    stopped.into_inner().map_or(Ok(()), Err)
 }

@@ -233,6 +233,11 @@ impl<'e> Evaluation<'e> {
         self.prepared(|engine, options, control| engine.eval_into(array, out, layout, options, control))
     }
 
+    /// This evaluation with other options.
+    pub(crate) fn with_options<'o>(&'o self, options: &'o Options) -> Evaluation<'o> {
+        Evaluation { options: Some(options), ..*self }
+    }
+
     /// Calls `run` with the engine, the options and the control.
     pub(crate) fn prepared<R>(&self, run: impl FnOnce(&Engine, &Options, Option<&Control<'_>>) -> R) -> R {
         let engine = self.engine.unwrap_or_else(|| Engine::global());

@@ -1,12 +1,14 @@
 //! Sorting and searching, which compute the values of their operands. The order is that of the crate `broadloom-sort`.
 
+use std::time::Instant;
+
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape, View};
 use broadloom_math::{DTypeVisitor, Elem};
 use broadloom_mem::{Buffer, FloatEnv, typed, typed_mut};
 use broadloom_sort::{Direction, Memory, Side, Stopped, Workers};
 
 use crate::array::Array;
-use crate::engine::{self, Options, Watch, Work};
+use crate::engine::{self, Options, Outcome, Watch, Work};
 use crate::evaluation::Evaluation;
 use crate::expr;
 use crate::storage::Storage;
@@ -81,15 +83,16 @@ impl Evaluation<'_> {
     /// # Errors
     /// The errors of [`Array::sort`].
     pub fn sort(&self, array: &Array<'_>, axis: isize, descending: bool) -> Result<Array<'static>> {
-        let mut rows = Rows::of(self, "sort", array, axis)?;
+        let rows = Rows::of("sort", array, axis)?;
+        let run = self.run(rows.array.len(), rows.row);
+        run.check_bytes(rows.bytes(), rows.bytes_needed(false, run.threads()))?;
+        let mut values = run.own_values(&rows.array)?;
         if rows.row > 0 {
-            let (row, dtype, values) = (rows.row, rows.dtype, rows.values.as_bytes_mut().unwrap_or_default());
-            self.with_workers(rows.count, row, |workers| {
-                dtype.visit(Sort { values, row, direction: direction(descending), workers })
-            })?;
+            let (row, values) = (rows.row, values.as_bytes_mut().unwrap_or_default());
+            let direction = direction(descending);
+            run.with_workers(|workers| rows.dtype().visit(Sort { values, row, direction, workers }))?;
         }
-        let dtype = rows.dtype;
-        rows.array(dtype, None)
+        rows.of_memory(rows.dtype(), values)
     }
 
     /// [`Array::argsort`] in the way of this evaluation.
@@ -97,17 +100,20 @@ impl Evaluation<'_> {
     /// # Errors
     /// The errors of [`Array::sort`].
     pub fn argsort(&self, array: &Array<'_>, axis: isize, descending: bool) -> Result<Array<'static>> {
-        let rows = Rows::of(self, "argsort", array, axis)?;
-        let mut indices = buffer(8 * rows.count)?;
+        let rows = Rows::of("argsort", array, axis)?;
+        let run = self.run(rows.array.len(), rows.row);
+        let indices = rows.array.len().saturating_mul(8);
+        run.check_bytes(rows.bytes().saturating_add(indices), rows.bytes_needed(true, run.threads()))?;
+        let values = run.values(&rows.array)?;
+        let mut indices = buffer(indices)?;
         if rows.row > 0 {
-            let (row, values) = (rows.row, rows.values.as_bytes());
-            let to = indices.as_bytes_mut().unwrap_or_default();
-            self.with_workers(rows.count, row, |workers| {
-                let direction = direction(descending);
-                rows.dtype.visit(ArgSort { values, row, direction, indices: to, workers })
+            let (row, values) = (rows.row, values.bytes());
+            let (direction, to) = (direction(descending), indices.as_bytes_mut().unwrap_or_default());
+            run.with_workers(|workers| {
+                rows.dtype().visit(ArgSort { values, row, direction, indices: to, workers })
             })?;
         }
-        rows.array(DType::Int64, Some(indices))
+        rows.of_memory(DType::Int64, indices)
     }
 
     /// [`Array::searchsorted`] in the way of this evaluation.
@@ -130,96 +136,181 @@ impl Evaluation<'_> {
             let why = format!("searchsorted: {} in {}", queries.dtype(), sorted.dtype());
             return Err(Error::new(ErrorKind::DType, why).with_help("convert one of them by astype"));
         }
-        let (values, wanted) = (self.values(&sorted)?, self.values(&queries)?);
-        let mut places = buffer(8 * queries.len())?;
+        let run = self.run(queries.len(), sorted.len());
+        let places = queries.len().saturating_mul(8);
+        run.check_bytes(bytes(&sorted).saturating_add(bytes(&queries)), places)?;
+        let (values, wanted) = (run.values(&sorted)?, run.values(&queries)?);
+        let mut places = buffer(places)?;
         let to = places.as_bytes_mut().unwrap_or_default();
         let side = if right { Side::Right } else { Side::Left };
-        let (values, wanted) = (values.as_bytes(), wanted.as_bytes());
-        self.with_workers(queries.len(), sorted.len(), |workers| {
+        let (values, wanted) = (values.bytes(), wanted.bytes());
+        run.with_workers(|workers| {
             sorted.dtype().visit(Search { sorted: values, queries: wanted, side, places: to, workers })
         })?;
         let layout = Layout::contiguous(Shape::new(queries.shape())?);
         Ok(Array::data(Storage::from_buffer(DType::Int64, places), layout))
     }
 
-    /// The values of an array in memory of their own, in row-major order.
-    fn values(&self, array: &Array<'_>) -> Result<Buffer> {
-        let mut values = buffer(array.len() * array.dtype().size())?;
-        self.eval_into_bytes(array, values.as_bytes_mut().unwrap_or_default())?;
+    /// The run of a sort or search of `count` elements in rows of `row`. Its time begins now.
+    fn run(&self, count: usize, row: usize) -> Run<'_> {
+        let options = self.prepared(|_, options, _| options.clone());
+        let time = COMPARISON * count as f64 * (2.0 + row as f64).log2();
+        Run { evaluation: self, options, began: Instant::now(), count, time }
+    }
+}
+
+/// A run of a sort or of a search, for which its operands are evaluated.
+struct Run<'r> {
+    evaluation: &'r Evaluation<'r>,
+    /// The options of the evaluation.
+    options: Options,
+    began: Instant,
+    count: usize,
+    /// The estimated time of the sort or search, in nanoseconds.
+    time: f64,
+}
+
+/// The values of an array in row-major order: those in its memory, or else in memory of their own.
+enum Values<'v> {
+    Array(&'v [u8]),
+    Own(Buffer),
+}
+
+impl Values<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Values::Array(bytes) => bytes,
+            Values::Own(buffer) => buffer.as_bytes(),
+        }
+    }
+}
+
+impl Run<'_> {
+    /// The number of threads that share the work, as many as is worth their cost.
+    fn threads(&self) -> usize {
+        engine::workers::threads(&self.options, self.time)
+    }
+
+    /// Fails if the bytes of values and those that are needed beside them exceed the option `max_bytes`.
+    fn check_bytes(&self, values: usize, beside: usize) -> Result<()> {
+        let (bytes, limit) = (values.saturating_add(beside), self.options.max_bytes);
+        if bytes <= limit {
+            return Ok(());
+        }
+        let why = format!("the evaluation takes {bytes} bytes, the limit is {limit}");
+        Err(Error::new(ErrorKind::Limit, why).with_help("the option max_bytes sets the limit"))
+    }
+
+    fn values<'v>(&self, array: &'v Array<'_>) -> Result<Values<'v>> {
+        match array.as_bytes() {
+            Some(bytes) => Ok(Values::Array(bytes)),
+            None => self.own_values(array).map(Values::Own),
+        }
+    }
+
+    /// The values of an array in memory of their own, in row-major order. Takes its time from that of the run.
+    fn own_values(&self, array: &Array<'_>) -> Result<Buffer> {
+        let mut values = buffer(bytes(array))?;
+        let options = self.remaining();
+        let evaluation = self.evaluation.with_options(&options);
+        evaluation.eval_into_bytes(array, values.as_bytes_mut().unwrap_or_default())?;
         Ok(values)
     }
 
-    /// Runs `work` with the threads of this evaluation, of which as many share it as is worth their cost for `count` elements in rows
-    /// of `row`.
+    /// The options, with what is left of the time.
+    fn remaining(&self) -> Options {
+        let left = self.options.max_time.map(|limit| limit.saturating_sub(self.began.elapsed()));
+        Options { max_time: left, ..self.options.clone() }
+    }
+
+    /// Runs `work` with the threads of the evaluation.
     fn with_workers(
         &self,
-        count: usize,
-        row: usize,
         work: impl FnOnce(&dyn Workers) -> std::result::Result<(), Stopped>,
     ) -> Result<()> {
         let _ieee = FloatEnv::ieee();
-        self.prepared(|_, options, control| {
-            let time = COMPARISON * count as f64 * (2.0 + row as f64).log2();
-            let watch = Watch::over(Watch::begin(control, options)?, Work { elements: count, time })?;
-            let lent = Lent { options, time, watch: watch.as_ref() };
-            work(&lent).map_err(|Stopped| match lent.watch.map(Watch::check) {
-                Some(Err(error)) => error,
-                _ => Error::new(ErrorKind::Internal, "a thread was lost"),
-            })
+        let options = self.remaining();
+        self.evaluation.prepared(|_, _, control| {
+            let watch = Watch::begin(control, &options)?;
+            let watch = Watch::over(watch, Work { elements: self.count, time: self.time })?;
+            let lent = Lent { threads: self.threads(), outcome: Outcome::new(0, false, watch.as_ref()) };
+            work(&lent).map_err(|why| match (why, lent.outcome.share(1, &|| ())) {
+                (Stopped::ByWorkers, Err(error)) => error,
+                (Stopped::ByWorkers, Ok(())) => Error::new(ErrorKind::Internal, "a thread was lost"),
+                (Stopped::ByMemory, _) => Error::new(ErrorKind::Limit, why.to_string()),
+            })?;
+            lent.outcome.count(self.count);
+            Ok(())
         })
     }
 }
 
-/// The threads of an evaluation, lent to a sort.
+/// The threads of an evaluation, lent to a sort. The outcome has the error for which the sort was stopped.
 struct Lent<'l> {
-    options: &'l Options,
-    time: f64,
-    watch: Option<&'l Watch<'l>>,
+    threads: usize,
+    outcome: Outcome<'l>,
 }
 
 impl Workers for Lent<'_> {
     fn threads(&self) -> usize {
-        engine::workers::threads(self.options, self.time)
+        self.threads
     }
 
     fn share(&self, threads: usize, work: &(dyn Fn() + Sync)) -> std::result::Result<(), Stopped> {
-        engine::workers::share(threads, work, None).map_err(|_| Stopped)
+        self.stopped(self.outcome.share(threads, work))
     }
 
     fn go_on(&self) -> std::result::Result<(), Stopped> {
-        self.watch.map_or(Ok(()), |watch| watch.check().map_err(|_| Stopped))
+        self.stopped(self.outcome.go_on())
     }
 }
 
-/// The values of an array, with the axis that is sorted as the last one.
-struct Rows {
-    dtype: DType,
-    values: Buffer,
-    shape: Shape,
+impl Lent<'_> {
+    fn stopped(&self, done: Result<()>) -> std::result::Result<(), Stopped> {
+        done.map_err(|error| {
+            self.outcome.fail(error);
+            Stopped::ByWorkers
+        })
+    }
+}
+
+/// An array, with the axis that is sorted as the last one.
+struct Rows<'r> {
+    array: Array<'r>,
     axis: usize,
-    /// The number of elements, and of those of a row.
-    count: usize,
+    /// The number of elements of a row.
     row: usize,
 }
 
-impl Rows {
-    fn of(evaluation: &Evaluation<'_>, function: &str, array: &Array<'_>, axis: isize) -> Result<Rows> {
+impl<'r> Rows<'r> {
+    fn of(function: &str, array: &Array<'r>, axis: isize) -> Result<Rows<'r>> {
         let array = expr::typed(array)?;
         array.has_known_extents(function)?;
         let axis = array.axis(function, axis)?;
         let rank = array.rank() as u8;
         let last = (0..rank).filter(|&other| usize::from(other) != axis).chain([axis as u8]).collect();
-        let rows = expr::view(&array, View::Permute(last))?;
-        let (shape, row) = (Shape::new(rows.shape())?, array.shape()[axis]);
-        let values = evaluation.values(&rows)?;
-        Ok(Rows { dtype: array.dtype(), values, shape, axis, count: array.len(), row })
+        let row = array.shape()[axis];
+        Ok(Rows { array: expr::view(&array, View::Permute(last))?, axis, row })
     }
 
-    /// The array of the values, or of other memory in their place, with the axis where it was.
-    fn array(self, dtype: DType, other: Option<Buffer>) -> Result<Array<'static>> {
-        let rank = self.shape.rank();
-        let memory = other.unwrap_or(self.values);
-        let rows = Array::data(Storage::from_buffer(dtype, memory), Layout::contiguous(self.shape));
+    fn dtype(&self) -> DType {
+        self.array.dtype()
+    }
+
+    fn bytes(&self) -> usize {
+        bytes(&self.array)
+    }
+
+    /// The bytes that a sort needs beside values and indices.
+    fn bytes_needed(&self, with_indices: bool, threads: usize) -> usize {
+        self.dtype().visit(BytesNeeded { row: self.row, with_indices, threads })
+    }
+
+    /// The array of these rows in memory, with the axis where it was.
+    fn of_memory(&self, dtype: DType, memory: Buffer) -> Result<Array<'static>> {
+        let rank = self.array.rank();
+        let layout = Layout::contiguous(Shape::new(self.array.shape())?);
+        let rows = Array::data(Storage::from_buffer(dtype, memory), layout);
         let back = |axis: usize| match axis.cmp(&self.axis) {
             std::cmp::Ordering::Less => axis,
             std::cmp::Ordering::Equal => rank - 1,
@@ -229,12 +320,32 @@ impl Rows {
     }
 }
 
+/// The number of bytes of the values of an array.
+fn bytes(array: &Array<'_>) -> usize {
+    array.len() * array.dtype().size()
+}
+
 fn direction(descending: bool) -> Direction {
     if descending { Direction::Descending } else { Direction::Ascending }
 }
 
 fn buffer(bytes: usize) -> Result<Buffer> {
     Buffer::for_overwrite(bytes).map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))
+}
+
+/// The bytes that a sort needs beside values and indices.
+struct BytesNeeded {
+    row: usize,
+    with_indices: bool,
+    threads: usize,
+}
+
+impl DTypeVisitor for BytesNeeded {
+    type Out = usize;
+
+    fn visit<T: Elem>(self) -> usize {
+        broadloom_sort::bytes_needed::<T>(self.row, self.with_indices, self.threads)
+    }
 }
 
 /// A sort of rows.

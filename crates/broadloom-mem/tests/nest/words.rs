@@ -63,8 +63,8 @@ fn words_are_those_of_their_blocks_in_every_layout() {
             // No two indices of an output have one element.
             let apart = Style { broadcast: false, ..style };
             let array = Array::random(&mut rng, shape, item, style);
-            // Far from the beginning of the stream, where the numbers of blocks have more than 32 bits.
-            let far = rng.pick(&[0, 1 << 40, 28 << 30]) + item * rng.below(5);
+            // Also where the numbers of blocks have more than 32 bits, and where they come to have them.
+            let far = rng.pick(&[0, 1 << 40, (64 << 30) - 64]) + item * rng.below(5);
             let offset = (far + array.offset) as isize;
             let style = if rng.chance(60) { PLAIN } else { apart };
             let mut out = Array::random(&mut rng, shape, item, style);

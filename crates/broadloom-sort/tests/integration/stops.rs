@@ -29,7 +29,7 @@ impl Workers for Limited {
 
     fn go_on(&self) -> Result<(), Stopped> {
         let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-        left.map(|_| ()).map_err(|_| Stopped)
+        left.map(|_| ()).map_err(|_| Stopped::ByWorkers)
     }
 }
 
@@ -53,7 +53,7 @@ fn every_function_stops() {
             unique::<f64>(&values, &mut memory, &Limited::to(units)).map(|_| ()),
             unique_indices::<f64>(&values, &mut memory, &Limited::to(units)).map(|_| ()),
         ];
-        assert_eq!(stops, [Err(Stopped); 5], "{units}");
+        assert_eq!(stops, [Err(Stopped::ByWorkers); 5], "{units}");
     }
     let results = (&mut [0.0][..], &mut [0][..]);
     assert!(topk::<f64>(&values, len, 1, Direction::Ascending, results, &Limited::to(0)).is_err());

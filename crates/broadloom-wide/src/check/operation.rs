@@ -33,6 +33,7 @@ impl OperationCheck<'_> {
         let is_same = got.length == want.length && got.immediate == want.immediate.map(i64::from);
         require(is_same, "length or immediate")?;
         require(got.zeroing == want.zeroing, "masking")?;
+        require(has_own_registers(got), "set of distinct registers")?;
         match (want.mask, got.mask) {
             (None, None) => {}
             (Some(mask), Some(number)) => self.register(mask, PReg::mask(number))?,
@@ -184,6 +185,27 @@ impl OperationCheck<'_> {
         require(inst.mask == Some(TAIL_MASK.number) && inst.zeroing == is_load, "tail mask")?;
         require(inst.encoding == tail::masked_move(access.element, is_load), "masked move")
     }
+}
+
+/// Whether a gather has a register for each of its result, its indices and its mask, as the processor demands. Other instructions
+/// may read and write one register.
+fn has_own_registers(got: &PInst) -> bool {
+    let is_gather = |operand: &POperand| match operand {
+        POperand::Mem(address) => address.index.is_some_and(|(index, _)| index.class == RegClass::Vector),
+        POperand::Reg(_) => false,
+    };
+    if !got.operands.iter().any(is_gather) {
+        return true;
+    }
+    let registers: SmallVec<[PReg; 3]> = got
+        .operands
+        .iter()
+        .filter_map(|operand| match operand {
+            POperand::Reg(register) => Some(*register),
+            POperand::Mem(address) => address.index.map(|(register, _)| register),
+        })
+        .collect();
+    (1..registers.len()).all(|i| !registers[..i].contains(&registers[i]))
 }
 
 /// The orders in which the sources may appear among the operands. Fails if the encoding belongs to another instruction.

@@ -3,7 +3,7 @@
 mod drafts;
 mod loops;
 
-use drafts::{carried, functions, pressure, row};
+use drafts::{carried, functions, gather, pressure, row};
 
 use super::{AllocationMistake, check};
 use crate::allocate::allocate;
@@ -89,6 +89,24 @@ fn two_source_registers_are_swapped() {
         _ => false,
     });
     assert!(is_wrong_value(&failure), "{failure}");
+}
+
+/// The register of the result holds the indices too, until the gather overwrites it.
+#[test]
+fn a_gather_takes_its_indices_from_the_register_of_its_result() {
+    let failure = rejects(&gather(), |inst| match inst {
+        AInst::Op { inst: PInst { encoding, operands, .. }, .. } if *encoding == encodings::GATHERQPD => {
+            let [POperand::Reg(result), POperand::Mem(PAddress { index: Some((index, _)), .. })] =
+                &mut operands[..]
+            else {
+                return false;
+            };
+            *index = *result;
+            true
+        }
+        _ => false,
+    });
+    assert!(matches!(failure, AllocationMistake::Mismatch("set of distinct registers")), "{failure}");
 }
 
 /// The checker accepts swapped sources of an addition, but not of a subtraction.

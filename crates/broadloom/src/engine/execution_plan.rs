@@ -353,7 +353,7 @@ impl PlanRun<'_> {
             let tables = tables(&prepared.stage, &slots, temps)?;
             let mut inputs = of_inputs(&prepared.stage, &slots, temps);
             let arguments = Arguments { params: &params, tables: &tables };
-            return Err(prepared.out_of_range(&self.request, &mut inputs, arguments));
+            return Err(prepared.out_of_range(&self.request, &mut inputs, arguments, self.watch));
         }
         temps.keep(written);
         Ok(())

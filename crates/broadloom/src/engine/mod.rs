@@ -60,6 +60,7 @@ pub(crate) use explain::{Asked, Detail};
 use in_flight::{InFlight, Meanwhile};
 pub(crate) use memory::{output, view_mut};
 pub use options::{Executor, Limits, Options, Profiling};
+pub(crate) use outcome::Outcome;
 use plan_run::PlanRun;
 pub(crate) use plan_run::{Params, params};
 use reduce::Blocks;

@@ -3,6 +3,9 @@
 //! Executors note only that a position is outside of its table. The positions are then computed once more, in C order and by the
 //! interpreter, until the first that is outside. This costs nothing while no index is out of range, and every executor and number
 //! of threads names the same one.
+//!
+//! Stages that can't run once more have an error without a name: row blocks, recurrences, iterations, host functions, chunks, and
+//! outputs that overlap what they are computed from.
 
 use broadloom_core::fuse::Stage;
 use broadloom_core::{Error, ErrorKind, Result, Shape};
@@ -19,6 +22,7 @@ use crate::engine::plan_run::Arguments;
 use crate::engine::prepared::PreparedStage;
 use crate::engine::runtime::{Accesses, Request};
 use crate::engine::stored::in_order;
+use crate::engine::watch::Watch;
 
 /// The number of positions that are computed at a time.
 const SOME: usize = 1024;
@@ -34,17 +38,19 @@ struct Outside {
 }
 
 impl PreparedStage {
-    /// The error of a stage that has read a position outside of a table. It names the first one, unless the stage is a step, or
-    /// the run has overwritten what it was computed from.
+    /// The error of a stage that has read a position outside of a table. It names the first one if the stage can run once more,
+    /// and is that of the watch if the search is cancelled or exceeds the time limit.
     pub(super) fn out_of_range(
         &self,
         request: &Request<'_>,
         inputs: &mut Operands<'_>,
         arguments: Arguments<'_>,
+        watch: Option<&Watch<'_>>,
     ) -> Error {
         let _ieee = FloatEnv::ieee();
-        match self.first_outside(request, inputs, arguments) {
+        match self.first_outside(request, inputs, arguments, watch) {
             Ok(Some(outside)) => named(&self.stage, outside),
+            Err(error) if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::TimeLimit) => error,
             Ok(None) | Err(_) => unnamed(),
         }
     }
@@ -54,9 +60,11 @@ impl PreparedStage {
         request: &Request<'_>,
         inputs: &mut Operands<'_>,
         arguments: Arguments<'_>,
+        watch: Option<&Watch<'_>>,
     ) -> Result<Option<Outside>> {
         let kernel = &self.stage.kernel;
-        if self.stage.recurrence.is_some() {
+        // A host function may have effects, and fail.
+        if self.stage.recurrence.is_some() || !kernel.functions.is_empty() {
             return Ok(None);
         }
         let plan = in_order(&self.stage).map_err(|e| memory(&e))?;
@@ -68,7 +76,8 @@ impl PreparedStage {
             let access: Accesses = nest.accesses().collect();
             let program =
                 Interpreter.prepare(&positions, &self.functions, &access, request.width, Purpose::Store)?;
-            let mut search = Search { program: &*program, arguments, table, sites: self.sites, found: None };
+            let mut search =
+                Search { program: &*program, arguments, table, sites: self.sites, watch, found: None };
             let mut parts = nest.split(1, AliasPolicy::Copy);
             let done = with_workspace(|Workspace { scratch, memory, .. }| {
                 parts.try_for_each(|part| walk(part, false, scratch, |block| search.block(block, memory)))
@@ -88,6 +97,7 @@ struct Search<'s> {
     arguments: Arguments<'s>,
     table: u32,
     sites: usize,
+    watch: Option<&'s Watch<'s>>,
     found: Option<Outside>,
 }
 
@@ -99,6 +109,9 @@ impl Search<'_> {
         let mut buffer = Buffer::zeroed(8 * SOME).map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))?;
         for row in 0..block.rows() {
             for start in (0..block.cols()).step_by(SOME) {
+                if let Some(watch) = self.watch {
+                    watch.check()?;
+                }
                 let cols = start..block.cols().min(start + SOME);
                 let (count, first) = (cols.len(), block.first_of(row) + start);
                 let bytes = buffer.as_bytes_mut().unwrap_or_default();

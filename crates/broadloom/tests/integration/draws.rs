@@ -129,7 +129,7 @@ fn views_see_the_numbers_of_the_whole() -> Result<()> {
     Ok(())
 }
 
-/// A key need not be contiguous, or apart from the result.
+/// A key need not be contiguous.
 #[test]
 fn keys_are_read_wherever_they_are() -> Result<()> {
     let words = [3, 0x9000_0001, 0x8000_0007, 5];

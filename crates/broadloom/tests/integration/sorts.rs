@@ -2,7 +2,8 @@
 
 use broadloom::prelude::*;
 use broadloom::{Control, Evaluation, Range};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 fn values(n: usize) -> Vec<f64> {
     (0..n).map(|i| ((i * 7919) % 1013) as f64 - 500.0).collect()
@@ -95,4 +96,38 @@ fn a_cancelled_sort_is_an_error() {
     let control = Control { cancel: Some(&stop), ..Control::default() };
     let sorted = Evaluation::default().control(&control).sort(&Array::from_vec(values(1000)), 0, false);
     assert_eq!(sorted.unwrap_err().kind(), ErrorKind::Cancelled);
+}
+
+/// A function that is polled stops a sort that has begun, also while the calling thread waits for others.
+#[test]
+fn a_sort_is_cancelled_while_it_runs() {
+    let x = Array::from_vec(values(6_000_000));
+    for threads in [1, 2] {
+        let options = Options { threads: Some(threads), ..Options::default() };
+        let calls = AtomicUsize::new(0);
+        let poll = || calls.fetch_add(1, Ordering::Relaxed) < 3;
+        let control = Control { poll: Some(&poll), ..Control::default() };
+        let order = Evaluation::with(&options).control(&control).argsort(&x, 0, false);
+        assert_eq!(order.unwrap_err().kind(), ErrorKind::Cancelled, "{threads} threads");
+        assert_eq!(calls.into_inner(), 4, "{threads} threads");
+    }
+}
+
+#[test]
+fn sorts_keep_the_limits() -> Result<()> {
+    let x = Array::from_vec(values(100_000));
+    let refused = |max_bytes, max_time| {
+        let options = Options { max_bytes, max_time, threads: Some(1), ..Options::default() };
+        let evaluation = Evaluation::with(&options);
+        let results = [
+            evaluation.sort(&x, 0, false),
+            evaluation.argsort(&x, 0, false),
+            evaluation.searchsorted(&x, &x, false),
+        ];
+        results.map(|result| result.map_err(|e| e.kind()).err())
+    };
+    assert_eq!(refused(800_000, None), [Some(ErrorKind::Limit); 3]);
+    assert_eq!(refused(10_000_000, None), [None; 3]);
+    assert_eq!(refused(10_000_000, Some(Duration::ZERO)), [Some(ErrorKind::TimeLimit); 3]);
+    Ok(())
 }

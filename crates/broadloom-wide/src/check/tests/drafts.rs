@@ -147,6 +147,20 @@ pub(super) fn pressure() -> VFunction {
     draft.function()
 }
 
+/// A gather whose indices are also the vector that its result overwrites.
+pub(super) fn gather() -> VFunction {
+    let mut draft = FunctionDraft::new();
+    let indices = draft.load(VReg(0), 0, None);
+    let mask = draft.compare(indices, indices);
+    let index = Some((indices, 3));
+    let from = VAddress { base: VBase::Reg(VReg(1)), index, offset: 0, tail: None };
+    let sources = [VOperand::Reg(indices), VOperand::Mem(from)];
+    let (gathered, inst) = draft.op(encodings::GATHERQPD, RegClass::Vector, &sources);
+    draft.push(inst.tied().merging(mask));
+    draft.store(gathered, VReg(5), 0, None);
+    draft.function()
+}
+
 /// A loop whose parameters are an integer and two vectors that are swapped in each iteration. It reads a vector from
 /// outside, which is pinned and is read again after the loop.
 pub(super) fn carried() -> VFunction {
