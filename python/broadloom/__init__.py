@@ -31,13 +31,14 @@ from broadloom._tracebacks import shorten
 from broadloom._tracing import TracerError
 
 if TYPE_CHECKING:
-    from broadloom import _gathers, _loops, _notebook, _through_numpy, _vectorize, arrow, fft, linalg, random
+    from broadloom import _gathers, _loops, _notebook, _sorts, _through_numpy, _vectorize, arrow, fft, linalg, random
     from broadloom import dask as dask
     from broadloom._gathers import *
     from broadloom._generated.numpy_names import *
     from broadloom._jit import jit
     from broadloom._loops import *
     from broadloom._notebook import *
+    from broadloom._sorts import *
     from broadloom._through_numpy import *
     from broadloom._vectorize import *
     from broadloom.arrow import from_arrow
@@ -88,6 +89,7 @@ __all__ += _reductions.__all__
 if TYPE_CHECKING:
     __all__ += _loops.__all__
     __all__ += _notebook.__all__
+    __all__ += _sorts.__all__
     __all__ += _through_numpy.__all__
     __all__ += _gathers.__all__
     __all__ += _vectorize.__all__
@@ -131,9 +133,8 @@ _LATER = {
         "broadloom._loops": "cond fori_loop reduce scan while_loop",
         "broadloom._notebook": "Explanation explain show_versions",
         "broadloom._pandas": "jit",
-        "broadloom._through_numpy": (
-            "argsort matmul nonzero searchsorted sort tensordot unique_all unique_counts unique_inverse unique_values"
-        ),
+        "broadloom._sorts": "argsort searchsorted sort",
+        "broadloom._through_numpy": "matmul nonzero tensordot unique_all unique_counts unique_inverse unique_values",
         "broadloom._gathers": "take take_along_axis",
         "broadloom._vectorize": "vectorize",
         "broadloom.arrow": "from_arrow",

@@ -1,5 +1,5 @@
-"""Sorting, searching, sets, selection and matrix products: functions of the Array API standard that evaluate their
-operands. The engine sorts and searches; the others pass them to NumPy.
+"""Sets, selection and matrix products: functions of the Array API standard that evaluate their operands and pass them to
+NumPy.
 
 Where NumPy differs from the standard, the standard is followed. Results are in memory of their own.
 """
@@ -8,25 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import index
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from broadloom import _core, _options
+from broadloom import _options
 from broadloom._array import Array
-from broadloom._buffer import array_over, of_rule
-from broadloom._core import Handle
+from broadloom._buffer import array_over
 from broadloom._errors import ShapeError
 from broadloom._operands import as_array, one_axis, promoted
 from broadloom._registry import registered
 from broadloom._signatures import take_numpys_arguments
 
 __all__: list[str] = [
-    "argsort",
     "matmul",
     "nonzero",
-    "searchsorted",
-    "sort",
     "tensordot",
     "unique_all",
     "unique_counts",
@@ -90,71 +86,6 @@ class SVDResult(NamedTuple):
 def values_of(x: Array) -> np.ndarray:
     """The values of an operand, computed, as a NumPy array that must not be written to."""
     return np.asarray(as_array(x))
-
-
-def sort(x: Array, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Array:
-    """The elements along an axis in ascending or descending order. Evaluates its operand.
-
-    -0 comes before 0, and NaN after all numbers; the descending order is the reverse. Whether a sort is stable makes no
-    difference.
-
-    Raises an error that is an IndexError and a ValueError if there is no such axis.
-
-    >>> bl.sort(bl.asarray([2, 3, 1]), descending=True)
-    Array([3, 2, 1], dtype=int64)
-    """
-    values = values_of(x)
-    at = one_axis("sort", axis, values.ndim)
-    return Array._of(of_rule(_core.sort(Handle.from_numpy(values), at, descending), x))
-
-
-def argsort(x: Array, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Array:
-    """The indices, as int64, that sort the elements along an axis as `sort` does: -0 before 0, NaNs by their bits. Elements
-    of the same bits keep their order. Evaluates its operand.
-
-    Raises an error that is an IndexError and a ValueError if there is no such axis.
-
-    >>> bl.argsort(bl.asarray([1, 2, 1, 2]), descending=True)
-    Array([1, 3, 0, 2], dtype=int64)
-    """
-    values = values_of(x)
-    at = one_axis("argsort", axis, values.ndim)
-    return Array._of(of_rule(_core.argsort(Handle.from_numpy(values), at, descending), x))
-
-
-def searchsorted(
-    x1: Array, x2: Array, /, side: Literal["left", "right"] = "left", sorter: Array | None = None
-) -> Array:
-    """For each element of `x2`, the index in `x1`, as int64, before which it is inserted to keep the order: the
-    first such index, or the last with `side="right"`. Evaluates its operands.
-
-    `x1`, of one axis, is in ascending order, or `sorter` contains the indices that put it in that order. The result has
-    the shape of `x2`. -0 and 0 are equal, and NaN comes after all numbers.
-
-    Elements of different dtypes are compared in their common one, as NumPy's: float64 for integers of 64 bits and floats,
-    or of int64 and uint64.
-
-    Raises ValueError for an `x1` or a sorter of another rank, an index in it that is out of range, and for another `side`;
-    TypeError for a sorter that does not consist of integers.
-
-    >>> bl.searchsorted(bl.asarray([1.0, 2.0, 3.0]), bl.asarray([2.0, 9.0]), side="right")
-    Array([2, 3], dtype=int64)
-    """
-    ordered, queries = values_of(x1), values_of(x2)
-    if ordered.ndim != 1:
-        raise ValueError(f"searchsorted: x1 has one axis, this one has {ordered.ndim}")
-    if side not in ("left", "right"):
-        raise ValueError(f"searchsorted: `side` is {side!r}, expected 'left' or 'right'")
-    if sorter is not None:
-        order = _integers("searchsorted", sorter)
-        if order.shape != ordered.shape:
-            raise ValueError(f"searchsorted: the sorter has the shape {order.shape}, x1 {ordered.shape}")
-        if order.size and (order.min() < 0 or order.max() >= order.size):
-            raise ValueError(f"searchsorted: the sorter has an index outside of 0 to {order.size - 1}")
-        ordered = ordered[order]
-    dtype = np.result_type(ordered.dtype, queries.dtype)
-    one, other = (Handle.from_numpy(values.astype(dtype, copy=False)) for values in (ordered, queries))
-    return Array._of(of_rule(_core.searchsorted(one, other, side == "right"), x1, x2))
 
 
 def nonzero(x: Array, /) -> tuple[Array, ...]:
@@ -299,14 +230,6 @@ def tensordot(x1: Array, x2: Array, /, axes: int | tuple[Sequence[int], Sequence
 
 def _indices(values: np.ndarray) -> np.ndarray:
     """Indices in the dtype that all functions use for them."""
-    return values.astype(np.int64, copy=False)
-
-
-def _integers(name: str, x: Array) -> np.ndarray:
-    """The values of an integer operand as int64, since NumPy doesn't accept uint64 as an index."""
-    values = values_of(x)
-    if values.dtype.kind not in "iu":
-        raise TypeError(f"{name}: the indices are {values.dtype}, expected integers")
     return values.astype(np.int64, copy=False)
 
 

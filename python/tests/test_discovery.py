@@ -341,11 +341,11 @@ def test_tracebacks_of_other_errors_stay_as_they_are() -> None:
 
 
 #: What `broadloom.asarray` and operators do not need.
-LATER = "_jit _loops _notebook _numpy_protocols _pandas _refusals _scalars _through_numpy _vectorize arrow dask fft linalg random".split()
+LATER = "_jit _loops _notebook _numpy_protocols _pandas _refusals _scalars _sorts _through_numpy _vectorize arrow dask fft linalg random".split()
 
 
 def test_modules_that_few_programs_need_are_imported_on_first_use() -> None:
     code = "import sys, broadloom as bl; bl.asarray([1.0]) + 1; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True, text=True)
     assert not {f"broadloom.{name}" for name in LATER} & set(run.stdout.split())
-    assert bl.jit.__name__ == "jit" and bl.linalg.__name__ == "broadloom.linalg" and bl.sort is bl._through_numpy.sort
+    assert bl.jit.__name__ == "jit" and bl.linalg.__name__ == "broadloom.linalg" and bl.sort is bl._sorts.sort

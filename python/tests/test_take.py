@@ -115,6 +115,13 @@ def test_indices_are_integers(mode: str, indices: Any) -> None:
         np.asarray(bl.take_along_axis(ours([3, 4]), ours(np.atleast_1d(indices))))
 
 
+def test_a_float_of_no_axes_is_no_index() -> None:
+    x = bl.asarray([[1, 2], [3, 4]])
+    for index in (bl.asarray(1.7), np.asarray(1.7), np.float64(1.0)):
+        with pytest.raises(IndexError):
+            x[index, bl.asarray([0, 1])]
+
+
 @pytest.mark.parametrize("options", [{"axis": 2}, {"axis": -3}, {"mode": "nearest"}, {"mode": ""}])
 def test_an_axis_or_a_mode_that_does_not_exist(options: dict[str, Any]) -> None:
     with pytest.raises(IndexError if "axis" in options else (ValueError, TypeError)):

@@ -73,6 +73,9 @@ def test_searchsorted_has_the_shape_of_what_is_searched() -> None:
             call()
     with pytest.raises(TypeError, match="integers"):
         bl.searchsorted(x1, x2, sorter=bl.asarray(np.zeros(4)))
+    for outside in (-1, 4, np.uint64(2**63)):
+        with pytest.raises(ValueError, match="outside of 0 to 3"):
+            bl.searchsorted(x1, x2, sorter=np.array([0, 1, 2, outside], np.array(outside).dtype))
 
 
 def test_nonzero_has_an_array_of_indices_for_each_axis() -> None:
