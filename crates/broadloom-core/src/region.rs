@@ -1,10 +1,14 @@
-//! Regions of loops and recurrences: their check, and their form as graphs, in which they are rewritten.
+//! Regions of loops and recurrences: what they contain, their check, and their form as graphs, in which they are rewritten.
 //!
 //! A region's graph has 0-d nodes; its inputs are the region's parameters, and its roots are those of the region.
 //! Captured values that are constants become constants of the graph, so that rules see them.
 
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
 use broadloom_ir::kernel::MAX_NESTING;
-use broadloom_ir::{DType, Error, ErrorKind, Result};
+use broadloom_ir::{DType, Error, ErrorKind, HostDeclaration, Result};
+use rustc_hash::FxHashSet;
 
 use crate::graph::{Graph, Leaf, Semantics};
 use crate::layout::Layout;
@@ -15,6 +19,150 @@ use crate::shape::Shape;
 /// The maximum number of values that a loop carries. Each of them is a node with all operands of the loop, so the time to build a
 /// loop is quadratic in their number.
 pub const MAX_CARRIED: usize = 64;
+
+impl PartialEq for Region {
+    fn eq(&self, other: &Region) -> bool {
+        let Region { params, limit, is_numbered, nodes, condition, next, outputs } = self;
+        if (params, limit, is_numbered) != (&other.params, &other.limit, &other.is_numbered)
+            || (condition, next, outputs) != (&other.condition, &other.next, &other.outputs)
+            || nodes.len() != other.nodes.len()
+        {
+            return false;
+        }
+        // The regions of the last loop that was compared.
+        let mut equal: Option<(&Arc<Region>, &Arc<Region>)> = None;
+        for (a, b) in nodes.iter().zip(&other.nodes) {
+            let (NodeKind::Loop(a), NodeKind::Loop(b)) = (a, b) else {
+                if a == b {
+                    continue;
+                }
+                return false;
+            };
+            let is_known = equal.is_some_and(|(x, y)| Arc::ptr_eq(x, &a.region) && Arc::ptr_eq(y, &b.region));
+            if (a.item, &a.functions, &a.args) != (b.item, &b.functions, &b.args)
+                || !is_known && a.region != b.region
+            {
+                return false;
+            }
+            equal = Some((&a.region, &b.region));
+        }
+        true
+    }
+}
+
+impl Hash for Region {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Region { params, limit, is_numbered, nodes, condition, next, outputs } = self;
+        (params, limit, is_numbered, condition, next, outputs, nodes.len()).hash(state);
+        for node in nodes {
+            match node {
+                // Regions that differ only in the nodes of a loop in them are rare.
+                NodeKind::Loop(of) => (of.item, &of.args, &of.region.params, of.region.limit).hash(state),
+                node => node.hash(state),
+            }
+        }
+    }
+}
+
+impl Region {
+    /// For each node, whether it is one of the nodes `ends`, or one of them depends on it.
+    pub(crate) fn needed(&self, ends: &[NodeId]) -> Vec<bool> {
+        let mut is_needed = vec![false; self.nodes.len()];
+        ends.iter().for_each(|end| is_needed[end.index()] = true);
+        for (i, node) in self.nodes.iter().enumerate().rev() {
+            if is_needed[i] {
+                node.operands().for_each(|arg| is_needed[arg.index()] = true);
+            }
+        }
+        is_needed
+    }
+
+    /// The number of carried values.
+    pub fn carried(&self) -> usize {
+        self.next.len()
+    }
+
+    /// The nodes whose values leave the region: the condition, if there is one, the next values, and the outputs.
+    pub fn roots(&self) -> impl Iterator<Item = NodeId> {
+        self.condition.iter().chain(&self.next).chain(&self.outputs).copied()
+    }
+
+    /// The dtype of each node; `None` for one that is ill-typed.
+    pub fn dtypes(&self) -> Vec<Option<DType>> {
+        let mut dtypes: Vec<Option<DType>> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let of = |id: &NodeId| dtypes.get(id.index()).copied().flatten();
+            dtypes.push(match node {
+                NodeKind::Leaf(param) => self.params.get(*param as usize).copied(),
+                NodeKind::Apply { op, accuracy, args } => {
+                    args.last().and_then(of).and_then(|dtype| op.result_at(*accuracy, dtype))
+                }
+                NodeKind::Host { function, .. } => Some(function.signature().result()),
+                NodeKind::Cast { to, .. } => Some(*to),
+                NodeKind::Loop(inner) => inner.region.params.get(inner.item as usize).copied(),
+                NodeKind::View { .. }
+                | NodeKind::DynamicView { .. }
+                | NodeKind::Reduce { .. }
+                | NodeKind::Scan { .. }
+                | NodeKind::Count { .. }
+                | NodeKind::Recurrence(_)
+                | NodeKind::Index { .. }
+                | NodeKind::Gather { .. }
+                | NodeKind::Words { .. } => None,
+            });
+        }
+        dtypes
+    }
+
+    /// The regions of the loops in this one, each once.
+    pub fn regions(&self) -> impl Iterator<Item = &Arc<Region>> {
+        let mut known = FxHashSet::default();
+        self.nodes.iter().filter_map(move |node| match node {
+            NodeKind::Loop(of) => known.insert(Arc::as_ptr(&of.region)).then_some(&of.region),
+            _ => None,
+        })
+    }
+
+    /// The host functions that the region calls, including the loops in it, each once, in the order of their first call.
+    pub fn functions(&self) -> Vec<&HostDeclaration> {
+        let mut known = FxHashSet::default();
+        let called = self.nodes.iter().flat_map(|node| match node {
+            NodeKind::Host { function, .. } => vec![function],
+            NodeKind::Loop(of) if known.insert(Arc::as_ptr(&of.region)) => of.region.functions(),
+            _ => Vec::new(),
+        });
+        let mut found: Vec<&HostDeclaration> = Vec::new();
+        for function in called {
+            if !found.contains(&function) {
+                found.push(function);
+            }
+        }
+        found
+    }
+
+    /// The number of nodes, including those of the loops in it.
+    pub fn size(&self) -> usize {
+        self.regions().fold(self.nodes.len(), |size, region| size.saturating_add(region.size()))
+    }
+
+    /// The number of loops that contain each other, including this one.
+    pub fn depth(&self) -> usize {
+        1 + self.regions().map(|region| region.depth()).max().unwrap_or(0)
+    }
+
+    /// Whether the region may divide integers by zero.
+    pub fn divides(&self) -> bool {
+        let dtypes = self.dtypes();
+        let divides = |node: &NodeKind<NodeId, u32>| match node {
+            NodeKind::Apply { op, args, .. } => {
+                let divisor = args.last().and_then(|arg| dtypes[arg.index()]);
+                divisor.is_some_and(|dtype| op.faults(dtype))
+            }
+            _ => false,
+        };
+        self.nodes.iter().any(divides) || self.regions().any(|region| region.divides())
+    }
+}
 
 /// Checks that a region is well-typed.
 ///

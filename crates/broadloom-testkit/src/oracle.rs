@@ -12,7 +12,7 @@ mod exact;
 mod floats;
 mod integers;
 mod outcome;
-mod philox;
+pub mod philox;
 mod transcendental;
 
 use std::sync::LazyLock;

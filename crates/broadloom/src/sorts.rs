@@ -4,14 +4,13 @@ use std::time::Instant;
 
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape, View};
 use broadloom_math::{DTypeVisitor, Elem};
-use broadloom_mem::{Buffer, FloatEnv, typed, typed_mut};
+use broadloom_mem::{FloatEnv, typed, typed_mut};
 use broadloom_sort::{Direction, Memory, Side, Stopped, Workers};
 
 use crate::array::Array;
 use crate::engine::{self, Options, Outcome, Watch, Work};
 use crate::evaluation::Evaluation;
 use crate::expr;
-use crate::storage::Storage;
 
 /// The approximate time per element and comparison of a sort, and of a search, in nanoseconds.
 const COMPARISON: f64 = 1.0;
@@ -92,7 +91,7 @@ impl Evaluation<'_> {
             let direction = direction(descending);
             run.with_workers(|workers| rows.dtype().visit(Sort { values, row, direction, workers }))?;
         }
-        rows.of_memory(rows.dtype(), values)
+        rows.back(&values)
     }
 
     /// [`Array::argsort`] in the way of this evaluation.
@@ -105,15 +104,15 @@ impl Evaluation<'_> {
         let indices = rows.array.len().saturating_mul(8);
         run.check_bytes(rows.bytes().saturating_add(indices), rows.bytes_needed(true, run.threads()))?;
         let values = run.values(&rows.array)?;
-        let mut indices = buffer(indices)?;
+        let mut indices = run.memory(DType::Int64, rows.array.shape())?;
         if rows.row > 0 {
-            let (row, values) = (rows.row, values.bytes());
+            let (row, values) = (rows.row, values.as_bytes().unwrap_or_default());
             let (direction, to) = (direction(descending), indices.as_bytes_mut().unwrap_or_default());
             run.with_workers(|workers| {
                 rows.dtype().visit(ArgSort { values, row, direction, indices: to, workers })
             })?;
         }
-        rows.of_memory(DType::Int64, indices)
+        rows.back(&indices)
     }
 
     /// [`Array::searchsorted`] in the way of this evaluation.
@@ -140,15 +139,15 @@ impl Evaluation<'_> {
         let places = queries.len().saturating_mul(8);
         run.check_bytes(bytes(&sorted).saturating_add(bytes(&queries)), places)?;
         let (values, wanted) = (run.values(&sorted)?, run.values(&queries)?);
-        let mut places = buffer(places)?;
+        let mut places = run.memory(DType::Int64, queries.shape())?;
         let to = places.as_bytes_mut().unwrap_or_default();
         let side = if right { Side::Right } else { Side::Left };
-        let (values, wanted) = (values.bytes(), wanted.bytes());
+        let values = values.as_bytes().unwrap_or_default();
+        let wanted = wanted.as_bytes().unwrap_or_default();
         run.with_workers(|workers| {
             sorted.dtype().visit(Search { sorted: values, queries: wanted, side, places: to, workers })
         })?;
-        let layout = Layout::contiguous(Shape::new(queries.shape())?);
-        Ok(Array::data(Storage::from_buffer(DType::Int64, places), layout))
+        Ok(places)
     }
 
     /// The run of a sort or search of `count` elements in rows of `row`. Its time begins now.
@@ -170,21 +169,6 @@ struct Run<'r> {
     time: f64,
 }
 
-/// The values of an array in row-major order: those in its memory, or else in memory of their own.
-enum Values<'v> {
-    Array(&'v [u8]),
-    Own(Buffer),
-}
-
-impl Values<'_> {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Values::Array(bytes) => bytes,
-            Values::Own(buffer) => buffer.as_bytes(),
-        }
-    }
-}
-
 impl Run<'_> {
     /// The number of threads that share the work, as many as is worth their cost.
     fn threads(&self) -> usize {
@@ -201,16 +185,21 @@ impl Run<'_> {
         Err(Error::new(ErrorKind::Limit, why).with_help("the option max_bytes sets the limit"))
     }
 
-    fn values<'v>(&self, array: &'v Array<'_>) -> Result<Values<'v>> {
-        match array.as_bytes() {
-            Some(bytes) => Ok(Values::Array(bytes)),
-            None => self.own_values(array).map(Values::Own),
-        }
+    /// Memory from the engine's pool, contiguous in row-major order. Its contents are unspecified.
+    fn memory(&self, dtype: DType, shape: &[usize]) -> Result<Array<'static>> {
+        let shape = Shape::new(shape)?;
+        let storage = self.evaluation.prepared(|engine, _, _| engine.buffer(dtype, shape.elements()))?;
+        Ok(Array::data(storage, Layout::contiguous(shape)))
     }
 
-    /// The values of an array in memory of their own, in row-major order. Takes its time from that of the run.
-    fn own_values(&self, array: &Array<'_>) -> Result<Buffer> {
-        let mut values = buffer(bytes(array))?;
+    /// The values of an array, contiguous in row-major order: the array itself if it has them.
+    fn values<'v>(&self, array: &Array<'v>) -> Result<Array<'v>> {
+        if array.as_bytes().is_some() { Ok(array.clone()) } else { self.own_values(array) }
+    }
+
+    /// The values of an array in memory of their own. Takes its time from that of the run.
+    fn own_values(&self, array: &Array<'_>) -> Result<Array<'static>> {
+        let mut values = self.memory(array.dtype(), array.shape())?;
         let options = self.remaining();
         let evaluation = self.evaluation.with_options(&options);
         evaluation.eval_into_bytes(array, values.as_bytes_mut().unwrap_or_default())?;
@@ -306,17 +295,15 @@ impl<'r> Rows<'r> {
         self.dtype().visit(BytesNeeded { row: self.row, with_indices, threads })
     }
 
-    /// The array of these rows in memory, with the axis where it was.
-    fn of_memory(&self, dtype: DType, memory: Buffer) -> Result<Array<'static>> {
-        let rank = self.array.rank();
-        let layout = Layout::contiguous(Shape::new(self.array.shape())?);
-        let rows = Array::data(Storage::from_buffer(dtype, memory), layout);
+    /// An array of these rows, with the axis where it was.
+    fn back(&self, rows: &Array<'static>) -> Result<Array<'static>> {
+        let rank = rows.rank();
         let back = |axis: usize| match axis.cmp(&self.axis) {
             std::cmp::Ordering::Less => axis,
             std::cmp::Ordering::Equal => rank - 1,
             std::cmp::Ordering::Greater => axis - 1,
         };
-        expr::view(&rows, View::Permute((0..rank).map(|axis| back(axis) as u8).collect()))
+        expr::view(rows, View::Permute((0..rank).map(|axis| back(axis) as u8).collect()))
     }
 }
 
@@ -327,10 +314,6 @@ fn bytes(array: &Array<'_>) -> usize {
 
 fn direction(descending: bool) -> Direction {
     if descending { Direction::Descending } else { Direction::Ascending }
-}
-
-fn buffer(bytes: usize) -> Result<Buffer> {
-    Buffer::for_overwrite(bytes).map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))
 }
 
 /// The bytes that a sort needs beside values and indices.

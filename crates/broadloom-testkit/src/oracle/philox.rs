@@ -1,4 +1,4 @@
-//! Philox4x32-10 by its definition in the paper, word by word, for the model of `philox`.
+//! Philox4x32-10 by its definition in the paper, word by word.
 
 /// The words of a block in pairs, the low word of a pair first. `upper` has the third and the fourth word of the counter.
 pub(super) fn words(key: i128, upper: i128, number: i128) -> [u64; 2] {
@@ -9,7 +9,7 @@ pub(super) fn words(key: i128, upper: i128, number: i128) -> [u64; 2] {
 }
 
 /// The block of a counter and a key.
-fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
+pub fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     let mut state = counter;
     for round in 0..10_u32 {
         let k0 = key[0].wrapping_add(round.wrapping_mul(0x9E37_79B9));

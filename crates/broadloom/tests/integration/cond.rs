@@ -4,20 +4,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use broadloom::prelude::*;
 use broadloom::text::{Program, print};
-use broadloom::{
-    ErrorKind, Executor, HostFunction, IntDivision, Kernel, VectorWidth, cond, try_cond, while_loop,
-};
+use broadloom::{ErrorKind, HostFunction, IntDivision, Kernel, cond, try_cond, while_loop};
+use broadloom_testkit::Runner;
 
 /// The options of the interpreter, and of machine code of every width if there is a compiler.
 fn executors() -> Vec<Options> {
-    let interpreted = Options { executor: Executor::Interp, ..Options::default() };
-    let compiled = VectorWidth::of_target().map(|width| Options {
-        executor: Executor::Jit,
-        vector_width: Some(width),
-        ..Options::default()
-    });
-    let compiled = compiled.into_iter().filter(|_| cfg!(feature = "jit"));
-    [interpreted].into_iter().chain(compiled).collect()
+    let can_run = |runner: &Runner| cfg!(feature = "jit") || *runner == Runner::INTERP;
+    Runner::all().filter(can_run).map(Runner::options).collect()
 }
 
 fn bits(x: &Array<'_>, options: &Options) -> Result<Vec<u64>> {

@@ -3,20 +3,12 @@
 use broadloom::prelude::*;
 use broadloom::{Dim, Draw, DrawCall, ErrorKind, Executor, IntDivision, Kernel, Literal, Options, random};
 
+use broadloom_testkit::oracle::philox::block;
 use broadloom_testkit::{Runner, elements};
 
-/// Philox4x32-10 of a block, from the paper's definition.
-fn philox(key: [u32; 4], block: u64) -> [u32; 4] {
-    let mut words = [block as u32, (block >> 32) as u32, key[2], key[3]];
-    for round in 0..10_u32 {
-        let keys = [(key[0], 0x9E37_79B9_u32), (key[1], 0xBB67_AE85)]
-            .map(|(word, step)| word.wrapping_add(step.wrapping_mul(round)));
-        let products = [(words[0], 0xD251_1F53_u64), (words[2], 0xCD9E_8D57)]
-            .map(|(word, factor)| u64::from(word) * factor);
-        let [high, low] = [32, 0].map(|shift| products.map(|product| (product >> shift) as u32));
-        words = [high[1] ^ words[1] ^ keys[0], low[1], high[0] ^ words[3] ^ keys[1], low[0]];
-    }
-    words
+/// The words of a block of a key's stream. The first two words of a key are Philox's key, the others the upper ones of the counter.
+fn philox(key: [u32; 4], number: u64) -> [u32; 4] {
+    block([number as u32, (number >> 32) as u32, key[2], key[3]], [key[0], key[1]])
 }
 
 fn word(key: [u32; 4], i: usize) -> u32 {

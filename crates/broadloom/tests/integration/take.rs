@@ -2,18 +2,13 @@
 
 use broadloom::prelude::*;
 use broadloom::text::{Program, print};
-use broadloom::{Chunks, Executor, IndexMode, Kernel, Range, VectorWidth, while_loop};
+use broadloom::{Chunks, IndexMode, Kernel, Range, while_loop};
+use broadloom_testkit::Runner;
 
 /// The options of the interpreter, and of machine code of every width if there is a compiler, on one thread and on three.
 fn executors() -> Vec<Options> {
-    let interpreted = Options { executor: Executor::Interp, ..Options::default() };
-    let compiled = VectorWidth::of_target().map(|width| Options {
-        executor: Executor::Jit,
-        vector_width: Some(width),
-        ..Options::default()
-    });
-    let compiled = compiled.into_iter().filter(|_| cfg!(feature = "jit"));
-    let all: Vec<Options> = [interpreted].into_iter().chain(compiled).collect();
+    let can_run = |runner: &Runner| cfg!(feature = "jit") || *runner == Runner::INTERP;
+    let all: Vec<Options> = Runner::all().filter(can_run).map(Runner::options).collect();
     let threads =
         |threads| all.iter().map(move |options| Options { threads: Some(threads), ..options.clone() });
     threads(1).chain(threads(3)).collect()
