@@ -163,7 +163,7 @@ static void build(struct random *r) {
         ranges[i] = (bl_range){below(r, 3) ? axis(r) : BL_OPEN, below(r, 3) ? axis(r) : BL_OPEN, axis(r)};
     }
     const bl_options made = options(r), *given = below(r, 2) ? &made : NULL;
-    switch (below(r, 36)) {
+    switch (below(r, 39)) {
     case 0: MAKE(bl_builder, BUILDER, bl_builder_new(given, to)); break;
     case 1:
     case 2: MAKE(bl_value, VALUE, bl_builder_input(b, NAME(r), CODE(r, 12), below(r, 24) ? dims : NULL, count, to)); break;
@@ -231,6 +231,13 @@ static void build(struct random *r) {
     case 32: MAKE(bl_value, VALUE, bl_builder_take(b, v, values[1], axis(r), to)); break;
     case 33: MAKE(bl_value, VALUE, bl_builder_take_along_axis(b, v, values[1], axis(r), to)); break;
     case 34: MAKE(bl_value, VALUE, bl_builder_gather(b, v, several, count, axis(r), to)); break;
+    case 35: MAKE(bl_value, VALUE, bl_builder_concat(b, below(r, 24) ? several : NULL, count, axis(r), to)); break;
+    case 36: {
+        static const char *const modes[] = {"constant", "edge", "reflect", "symmetric", "wrap", "mirror"};
+        MAKE(bl_value, VALUE, bl_builder_pad(b, v, below(r, 24) ? shape : NULL, below(r, 3), below(r, 24) ? ONE_OF(r, modes) : NULL, to));
+        break;
+    }
+    case 37: MAKE(bl_value, VALUE, bl_builder_sliding_window(b, v, shape[0], axis(r), to)); break;
     default: MAKE(bl_value, VALUE, bl_builder_vecdot(b, v, values[1], axis(r), to)); break;
     }
 }

@@ -31,10 +31,23 @@ from broadloom._tracebacks import shorten
 from broadloom._tracing import TracerError
 
 if TYPE_CHECKING:
-    from broadloom import _gathers, _loops, _notebook, _sorts, _through_numpy, _vectorize, arrow, fft, linalg, random
+    from broadloom import (
+        _gathers,
+        _interpolation,
+        _loops,
+        _notebook,
+        _sorts,
+        _through_numpy,
+        _vectorize,
+        arrow,
+        fft,
+        linalg,
+        random,
+    )
     from broadloom import dask as dask
     from broadloom._gathers import *
     from broadloom._generated.numpy_names import *
+    from broadloom._interpolation import *
     from broadloom._jit import jit
     from broadloom._loops import *
     from broadloom._notebook import *
@@ -92,6 +105,7 @@ if TYPE_CHECKING:
     __all__ += _sorts.__all__
     __all__ += _through_numpy.__all__
     __all__ += _gathers.__all__
+    __all__ += _interpolation.__all__
     __all__ += _vectorize.__all__
 
 # Modules that are imported on first use, since they are slow to import and most programs need few of them.
@@ -136,6 +150,7 @@ _LATER = {
         "broadloom._sorts": "argsort searchsorted sort",
         "broadloom._through_numpy": "matmul nonzero tensordot unique_all unique_counts unique_inverse unique_values",
         "broadloom._gathers": "take take_along_axis",
+        "broadloom._interpolation": "interp",
         "broadloom._vectorize": "vectorize",
         "broadloom.arrow": "from_arrow",
     }.items()

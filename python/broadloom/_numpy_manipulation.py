@@ -1,7 +1,7 @@
 """NumPy's functions of shapes and layouts, as further rows of the table in `_numpy_handlers`.
 
-Most return views of the engine, which move no element. Functions that join arrays compute at once: they call the
-namespace's own functions with operands converted to the dtype of NumPy's result.
+Most return views of the engine, which move no element. Functions that join arrays call the namespace's own functions with
+operands converted to the dtype of NumPy's result.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from broadloom._numpy_functions import FUNCTIONS
 from broadloom._numpy_handlers import array, lazy, run_by_numpys_code
 from broadloom._numpy_reductions import NO_VALUE, along_axis, axes_of, axis_number
 from broadloom._operands import shape_of
-from broadloom._ufuncs import Casting, Unsupported, common_dtype, converted, lend, own_dtype
+from broadloom._ufuncs import Casting, Unsupported, common_dtype, converted, own_dtype
 from broadloom._views import view_of
 
 __all__ = ["FUNCTIONS"]
@@ -176,10 +176,6 @@ def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, ca
     handles = [array(x) for x in _sequence(arrays)]
     if len({x.shape for x in handles}) != 1:
         raise ValueError("all input arrays must have the same shape")
-    if len(handles) == 1 and handles[0].depth > 0 and dtype is None:
-        # A stack of one expression stays lazy: Dask's variances make such stacks in the middle of a chain that should
-        # be one pass.
-        return handles[0].expand_dims(normalize_axis_index(axis, handles[0].ndim + 1))
     return _joined(_joining.stack, handles, normalize_axis_index(axis, handles[0].ndim + 1), dtype, casting)
 
 
@@ -192,10 +188,22 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Handle:
 def _sliding_window_view(
     x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
 ) -> Handle:
-    """A view with overlapping windows of the evaluated operand's memory, which it keeps alive."""
-    if not isinstance(x, Array) or x._handle.is_symbolic:
+    if writeable or not isinstance(x, Array):
         raise Unsupported
-    return lend(np.lib.stride_tricks.sliding_window_view(np.asarray(x), window_shape, axis=axis))
+    return _joining.sliding_window(x, window_shape, axis=axis)._operand()
+
+
+_handle = array
+
+
+@lazy(np.pad)
+def _pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Handle:
+    value = options.pop("constant_values", 0)
+    if options or mode not in ("constant", "edge", "reflect", "symmetric", "wrap") or isinstance(pad_width, dict):
+        raise Unsupported
+    if np.ndim(value) > 0 or mode != "constant" and value != 0:
+        raise Unsupported
+    return _joining.pad(Array._of(_handle(array)), pad_width, mode, constant_values=value)._operand()
 
 
 @lazy(np.tile)

@@ -13,6 +13,7 @@ mod entry;
 mod error;
 mod generator;
 mod handle;
+mod joining;
 mod kernel;
 mod loops;
 mod measure;
@@ -49,6 +50,8 @@ mod _core {
     use super::entry::Entry;
     #[pymodule_export]
     use super::handle::Handle;
+    #[pymodule_export]
+    use super::joining::{concat, pad, roll, sliding_window};
     #[pymodule_export]
     use super::kernel::Kernel;
     #[pymodule_export]

@@ -298,6 +298,10 @@ impl Graph {
                 (self.node(*table).dtype, self.node(*positions).shape.clone())
             }
             NodeKind::Words { to, len, .. } => (*to, Shape::new(&[*len])?),
+            NodeKind::Concat { args, axis } => {
+                let operands: Vec<Operand<'_>> = args.iter().map(|&arg| self.operand(arg)).collect();
+                infer::concat("concat", &operands, (*axis).into())?
+            }
         };
         self.insert(kind, dtype, shape)
     }
@@ -389,6 +393,18 @@ impl Graph {
                 if !dtype.is_float() && reduction.op().is_some() =>
             {
                 return Ok(*arg);
+            }
+            NodeKind::Concat { args, axis } => {
+                // Nothing is left of operands without elements, except for what may fail.
+                let axis = usize::from(*axis);
+                args.retain(|arg| {
+                    shape[axis] == 0 || self.node(*arg).shape[axis] > 0 || self.node(*arg).faults
+                });
+                if let [arg] = args[..]
+                    && self.node(arg).shape == shape
+                {
+                    return Ok(arg);
+                }
             }
             NodeKind::Leaf(_)
             | NodeKind::Host { .. }

@@ -259,6 +259,50 @@ fn operand_of((shape, dims): &(Shape, Option<Dims>)) -> Operand<'_> {
     }
 }
 
+/// Infers the dtype and the shape of arrays that are joined along an axis. Nothing is promoted.
+///
+/// # Errors
+/// [`ErrorKind::Arity`] for no operands; [`ErrorKind::DType`] for different dtypes; [`ErrorKind::Shape`] for different ranks,
+/// different extents along another axis, an axis that does not exist, and operands of open extents; [`ErrorKind::Limit`] for
+/// too many elements.
+pub fn concat(name: &str, operands: &[Operand<'_>], axis: usize) -> Result<(DType, Shape)> {
+    let fail = |kind, why: String| Err(Error::new(kind, format!("{name}: {why}")));
+    let mut joined: Option<(DType, SmallVec<[usize; 4]>)> = None;
+    for operand in operands {
+        let (dtype, shape) = match operand {
+            Operand::Array(dtype, shape) => (*dtype, *shape),
+            Operand::Symbolic(..) => {
+                return fail(ErrorKind::Shape, format!("the extents of {operand} are open"));
+            }
+            Operand::Literal(_) => return fail(ErrorKind::Shape, format!("{operand} has no axes")),
+        };
+        if axis >= shape.rank() {
+            return fail(ErrorKind::Shape, format!("{operand} has {} axes, {axis} is not one", shape.rank()));
+        }
+        let Some((of, extents)) = &mut joined else {
+            joined = Some((dtype, shape[..].into()));
+            continue;
+        };
+        if *of != dtype {
+            let help = format!("write astype(x, {of})");
+            return fail(ErrorKind::DType, format!("{of} and {dtype}")).map_err(|e: Error| e.with_help(help));
+        }
+        let fits = |(i, (have, new)): (usize, (&usize, &usize))| i == axis || have == new;
+        if extents.len() != shape.rank() || !extents.iter().zip(shape.iter()).enumerate().all(fits) {
+            let before = Shape::new(extents)?;
+            return fail(
+                ErrorKind::Shape,
+                format!("{before} and {shape} differ along another axis than {axis}"),
+            );
+        }
+        extents[axis] = extents[axis].saturating_add(shape[axis]);
+    }
+    match joined {
+        Some((dtype, extents)) => Ok((dtype, Shape::new(&extents)?)),
+        None => fail(ErrorKind::Arity, "there is nothing to join".to_owned()),
+    }
+}
+
 /// Checks the operand and the axis of the function that returns each element's index along the axis.
 ///
 /// # Errors

@@ -47,6 +47,15 @@ pub enum View {
     Slice(SmallVec<[Slice; 4]>),
     /// Gives another shape to the elements, in row-major order.
     Reshape(Shape),
+    /// All runs of `length` adjacent elements along an axis, whose elements are along a new last axis.
+    Windows {
+        /// The axis, whose extent becomes the number of runs.
+        axis: u8,
+        /// The number of elements of a run.
+        length: usize,
+        /// The rank of the result, one more than that of the array.
+        rank: u8,
+    },
 }
 
 impl Layout {
@@ -115,6 +124,15 @@ impl Layout {
                 Some(Layout { shape, strides, offset })
             }
             View::Reshape(shape) => self.reshape(shape),
+            View::Windows { axis, .. } => {
+                let shape = view.shape(&self.shape);
+                if shape.elements() == 0 {
+                    return Some(Layout { offset: self.offset, ..Layout::contiguous(shape) });
+                }
+                let mut strides = self.strides.clone();
+                strides.push(strides[usize::from(*axis)]);
+                Some(Layout { shape, strides, offset: self.offset })
+            }
         }
     }
 
@@ -170,6 +188,7 @@ impl View {
             View::BroadcastTo(shape) | View::Reshape(shape) => shape.rank(),
             View::Permute(axes) => axes.len(),
             View::Slice(slices) => slices.len(),
+            View::Windows { rank, .. } => usize::from(*rank),
         }
     }
 
@@ -179,6 +198,12 @@ impl View {
             View::BroadcastTo(shape) | View::Reshape(shape) => return shape.clone(),
             View::Permute(axes) => axes.iter().map(|&a| of[a as usize]).collect(),
             View::Slice(slices) => slices.iter().map(|s| s.len).collect(),
+            View::Windows { axis, length, .. } => {
+                let mut extents: SmallVec<[usize; 4]> = of[..].into();
+                extents[usize::from(*axis)] = (of[usize::from(*axis)] + 1).saturating_sub(*length);
+                extents.push(*length);
+                extents
+            }
         };
         Shape::new(&extents).unwrap_or_default()
     }
@@ -234,6 +259,21 @@ impl View {
                 }
                 Ok(())
             }
+            View::Windows { axis, length, rank } => {
+                let extent = of.get(usize::from(*axis)).filter(|_| usize::from(*rank) == of.rank() + 1);
+                let Some(&extent) = extent else {
+                    return fail(format!("sliding_window: {of} has no axis {axis}"));
+                };
+                if *length > extent {
+                    return fail(format!(
+                        "sliding_window: axis {axis} of {of} has no {length} adjacent elements"
+                    ));
+                }
+                let mut extents: SmallVec<[usize; 4]> = of[..].into();
+                extents[usize::from(*axis)] = extent + 1 - length;
+                extents.push(*length);
+                Shape::new(&extents).map(|_| ())
+            }
             View::Reshape(shape) => {
                 if shape.elements() == of.elements() {
                     Ok(())
@@ -253,6 +293,7 @@ impl View {
         match self {
             View::BroadcastTo(shape) | View::Reshape(shape) => shape == of,
             View::Permute(axes) => axes.iter().enumerate().all(|(i, &axis)| i == axis as usize),
+            View::Windows { .. } => false,
             View::Slice(slices) => {
                 let is_whole =
                     |(s, &n): (&Slice, &usize)| s.len == n && (n <= 1 || s.start == 0 && s.step == 1);
@@ -292,6 +333,7 @@ impl fmt::Display for View {
                 write!(f, "slice [{}]", shown.join(", "))
             }
             View::Reshape(shape) => write!(f, "reshape {shape}"),
+            View::Windows { axis, length, .. } => write!(f, "sliding_window of {length} along axis {axis}"),
         }
     }
 }

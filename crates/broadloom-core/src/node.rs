@@ -195,6 +195,13 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
         /// The position of each element of the result: an index, int64, into the elements of the table in row-major order.
         positions: A,
     },
+    /// Nodes of one dtype that are joined along an axis. Their other extents are equal.
+    Concat {
+        /// The nodes in the order of their elements, at least one.
+        args: Vec<A>,
+        /// The axis along which extents are added.
+        axis: u8,
+    },
     /// The index of each element along an axis, as int64, for operands of symbolic extents. Graphs have generated
     /// numbers instead.
     Index {
@@ -411,6 +418,10 @@ impl<A, L, F> NodeKind<A, L, F> {
                 more = &of.args;
                 [None; 3]
             }
+            NodeKind::Concat { args, .. } => {
+                more = args;
+                [None; 3]
+            }
             NodeKind::Apply { args, .. } | NodeKind::Host { args, .. } => {
                 args.0.each_ref().map(Option::as_ref)
             }
@@ -446,6 +457,7 @@ impl<A, L, F> NodeKind<A, L, F> {
             NodeKind::Gather { .. } => 2,
             NodeKind::Loop(of) => of.args.len(),
             NodeKind::Recurrence(of) => of.args.len(),
+            NodeKind::Concat { args, .. } => args.len(),
         }
     }
 
@@ -476,6 +488,7 @@ impl<A, L, F> NodeKind<A, L, F> {
             },
             NodeKind::Loop(of) => of.args.get(i),
             NodeKind::Recurrence(of) => of.args.get(i),
+            NodeKind::Concat { args, .. } => args.get(i),
         }
     }
 
@@ -490,6 +503,10 @@ impl<A, L, F> NodeKind<A, L, F> {
             }
             NodeKind::Recurrence(of) => {
                 more = of.args;
+                [None, None, None]
+            }
+            NodeKind::Concat { args, .. } => {
+                more = args;
                 [None, None, None]
             }
             NodeKind::Apply { args, .. } | NodeKind::Host { args, .. } => args.0,
@@ -548,6 +565,9 @@ impl<A, L, F> NodeKind<A, L, F> {
             NodeKind::Index { arg, axis } => NodeKind::Index { arg: operand(arg)?, axis: *axis },
             NodeKind::Gather { table, positions } => {
                 NodeKind::Gather { table: operand(table)?, positions: operand(positions)? }
+            }
+            NodeKind::Concat { args, axis } => {
+                NodeKind::Concat { args: args.iter().map(operand).collect::<Result<_, E>>()?, axis: *axis }
             }
             NodeKind::Words { key, to, len } => NodeKind::Words { key: operand(key)?, to: *to, len: *len },
             NodeKind::Loop(of) => NodeKind::Loop(Box::new(LoopNode {

@@ -8,6 +8,8 @@
 pub enum ParameterKind {
     /// An array, which is always passed by position.
     Operand,
+    /// Arrays, one or more, which are all arguments that are passed by position.
+    Operands,
     /// An integer.
     Integer,
     /// A list of integers.
@@ -29,6 +31,7 @@ impl ParameterKind {
     pub const fn name(self) -> &'static str {
         match self {
             ParameterKind::Operand => "operand",
+            ParameterKind::Operands => "operands",
             ParameterKind::Integer => "integer",
             ParameterKind::List => "list",
             ParameterKind::Integers => "integers",
@@ -67,6 +70,15 @@ impl Parameter {
         Parameter { name, kind: ParameterKind::Operand, default: None, is_positional: true }
     }
 
+    pub(crate) const fn operands(name: &'static str) -> Parameter {
+        Parameter { name, kind: ParameterKind::Operands, default: None, is_positional: true }
+    }
+
+    /// Whether the argument is an array, or several.
+    pub fn is_operand(&self) -> bool {
+        matches!(self.kind, ParameterKind::Operand | ParameterKind::Operands)
+    }
+
     pub(crate) const fn required(name: &'static str, kind: ParameterKind) -> Parameter {
         Parameter { name, kind, default: None, is_positional: true }
     }
@@ -88,6 +100,7 @@ impl Parameter {
     pub fn shown(&self) -> String {
         match (self.default, self.kind, self.name) {
             (Some(default), ..) => format!("{}={default}", self.name),
+            (None, ParameterKind::Operands, name) => format!("{name}, …"),
             (None, ParameterKind::List, "axes") => "[axis, …]".to_owned(),
             (None, ParameterKind::List, _) => "[extent, …]".to_owned(),
             (None, ..) => self.name.to_owned(),

@@ -108,6 +108,7 @@ impl Region {
                 | NodeKind::Recurrence(_)
                 | NodeKind::Index { .. }
                 | NodeKind::Gather { .. }
+                | NodeKind::Concat { .. }
                 | NodeKind::Words { .. } => None,
             });
         }

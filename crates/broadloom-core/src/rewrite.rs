@@ -9,6 +9,7 @@
 //! function by a more accurate one of the same name.
 
 mod accuracy;
+mod apart;
 pub mod contract;
 mod looped;
 mod nan;
@@ -88,7 +89,11 @@ fn rewrite(
     mut note: impl FnMut(Firing),
 ) -> Result<(Graph, Vec<NodeId>)> {
     let read: Vec<(NodeId, bool)> = roots.iter().map(|&root| (root, true)).collect();
-    marked(graph, roots, &nan::Marks::of(graph, &read), rules, &mut note)
+    let (graph, roots) = marked(graph, roots, &nan::Marks::of(graph, &read), rules, &mut note)?;
+    match rules {
+        Rules::On => apart::take_apart(graph, roots),
+        Rules::Off => Ok((graph, roots)),
+    }
 }
 
 /// Rewrites the nodes that the roots need, with what is known about them.

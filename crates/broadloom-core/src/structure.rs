@@ -144,6 +144,10 @@ impl Hash for Structure<'_> {
                     10 << 8 | *to as u64
                 }
                 NodeKind::Gather { .. } => 17 << 8,
+                NodeKind::Concat { args, axis } => {
+                    args.iter().skip(MAX_OPERANDS).for_each(|arg| state.write_usize(arg.index()));
+                    18 << 8 | u64::from(*axis)
+                }
                 NodeKind::Index { axis, .. } => 12 << 8 | u64::from(*axis),
                 NodeKind::Words { to, len, .. } => {
                     state.write_usize(*len);

@@ -128,6 +128,14 @@ fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
             let same = graph.node(*table).dtype == node.dtype && positions.shape == node.shape;
             expect(same, "a gather of another type")
         }
+        NodeKind::Concat { args, axis } => {
+            let operands: Vec<Operand<'_>> = args
+                .iter()
+                .map(|&arg| Operand::Array(graph.node(arg).dtype, &graph.node(arg).shape))
+                .collect();
+            let typed = infer::concat("concat", &operands, (*axis).into()).map_err(|e| e.to_string())?;
+            expect(typed == (node.dtype, node.shape.clone()), "joined nodes of another type")
+        }
         NodeKind::Words { key, to, len } => {
             let of = graph.node(*key);
             expect(of.dtype == DType::UInt32 && of.shape[..] == [4], "a key of another type")?;

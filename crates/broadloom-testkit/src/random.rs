@@ -15,6 +15,7 @@ mod shape;
 mod shrink;
 mod text;
 mod typing;
+mod with_joins;
 mod with_loops;
 
 pub use generate::{Size, instance, program, with_other_values};
@@ -24,6 +25,7 @@ pub use shrink::{shrink, shrink_while};
 pub use text::ProgramError;
 pub(crate) use text::{element, type_text};
 pub use typing::{Type, type_of};
+pub use with_joins::program_with_joins;
 pub use with_loops::program_with_loops;
 
 pub use crate::rng::Rng;

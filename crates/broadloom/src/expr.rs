@@ -209,6 +209,14 @@ pub(crate) fn gather<'a>(table: &Array<'a>, positions: &Array<'a>) -> Result<Arr
     Ok(Array::with_dims(Kind::Gather { table, positions }, dtype, shape, dims))
 }
 
+/// Arrays of one dtype, joined along an axis. Their extents must be known.
+pub(crate) fn concat<'a>(name: &str, args: &[Array<'a>], axis: usize) -> Result<Array<'a>> {
+    let args = args.iter().map(typed).collect::<Result<Vec<Array<'a>>>>()?;
+    let operands: Vec<infer::Operand<'_>> = args.iter().map(Array::known).collect();
+    let (dtype, shape) = infer::concat(name, &operands, axis)?;
+    Ok(Array::of(Kind::Concat { args, axis: axis as u8 }, dtype, shape))
+}
+
 /// The number of elements along axes, as a 0-d array of this dtype; a constant if the extents are known.
 pub(crate) fn count<'a>(arg: &Array<'a>, axes: Axes, to: DType) -> Array<'a> {
     if arg.0.dims.is_none() {

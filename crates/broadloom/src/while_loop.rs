@@ -612,6 +612,7 @@ fn function(kind: &Kind<'_>) -> String {
         Kind::Count { .. } => "count".to_owned(),
         Kind::Index { .. } => "indices".to_owned(),
         Kind::Gather { .. } => "take".to_owned(),
+        Kind::Concat { .. } => "concat".to_owned(),
         Kind::Words { .. } => Draw::Bits.name().to_owned(),
         Kind::DynamicView { .. } => "a view".to_owned(),
         // The others are element-wise.

@@ -520,6 +520,7 @@ impl<'a> Builder<'a> {
             axes: Axes::NONE,
             beginning: Beginning::First,
             recurrence: None,
+            part: None,
             nodes: self.nodes,
         }
     }

@@ -23,6 +23,7 @@ pub fn of<L>(
         | NodeKind::Scan { .. }
         | NodeKind::Count { .. }
         | NodeKind::Recurrence(_)
+        | NodeKind::Concat { .. }
         | NodeKind::Index { .. }
         | NodeKind::Words { .. } => None,
         // The table has no number yet.

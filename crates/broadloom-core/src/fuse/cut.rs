@@ -92,8 +92,13 @@ fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) 
         if cuts.contains(&id) {
             own = SmallVec::from_elem(STRAIGHT, 1);
         }
-        let combines =
-            matches!(node.kind, NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Words { .. });
+        let combines = matches!(
+            node.kind,
+            NodeKind::Reduce { .. }
+                | NodeKind::Scan { .. }
+                | NodeKind::Concat { .. }
+                | NodeKind::Words { .. }
+        );
         let steps = matches!(node.kind, NodeKind::Recurrence(_));
         if matches!(node.kind, NodeKind::Words { .. }) {
             // The key is read as it is in memory, whatever views the words are read through.
@@ -143,6 +148,7 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
         NodeKind::View { arg, view } => view_leaves(graph, *arg, view, leaves, cuts, log),
         NodeKind::Reduce { .. }
         | NodeKind::Scan { .. }
+        | NodeKind::Concat { .. }
         | NodeKind::Count { .. }
         | NodeKind::Index { .. }
         | NodeKind::DynamicView { .. } => {
@@ -293,6 +299,13 @@ fn view_leaves(
     {
         cut_for_faults(graph, arg, cuts, log);
     }
+    if matches!(view, View::Windows { .. })
+        && below.total > 0
+        && cost::weigh(graph, arg, below.total, view.shape(shape).elements()).materialise()
+        && cuts.insert(arg)
+    {
+        log.note(|| Decision::of_node(graph, arg, Why::ManyChains));
+    }
     let layout = below.layout.as_ref().and_then(|l| l.view(view)).map(Arc::new);
     let expressible = layout.is_some() || below.layout.is_none() && (below.flat || !view.merges_axes(shape));
     if !expressible {
@@ -304,7 +317,9 @@ fn view_leaves(
     let flat = match view {
         View::Reshape(_) => below.flat || layout.as_ref().is_some_and(|layout| layout.is_contiguous()),
         View::BroadcastTo(_) => shape.rank() == 0 && below.flat,
-        View::Permute(_) | View::Slice(_) => layout.as_ref().is_some_and(|layout| layout.is_contiguous()),
+        View::Permute(_) | View::Slice(_) | View::Windows { .. } => {
+            layout.as_ref().is_some_and(|layout| layout.is_contiguous())
+        }
     };
     let total = if cuts.contains(&arg) { 0 } else { below.total };
     Leaves { flat, layout, total }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use broadloom_ir::kernel::Sink;
 use broadloom_ir::{Axes, DType};
 
-use crate::fuse::plan::{Beginning, ParamSource, Recurrence};
+use crate::fuse::plan::{Beginning, Index, ParamSource, Recurrence};
 use crate::graph::NodeId;
 use crate::kernel::Kernel;
 use crate::layout::Layout;
@@ -37,6 +37,8 @@ pub struct Draft {
     pub beginning: Beginning,
     /// The recurrence whose step the kernel is.
     pub recurrence: Option<Recurrence>,
+    /// The part of the output that is written, if other kernels write the rest of it.
+    pub part: Option<Part>,
     /// The graph node of each instruction.
     pub nodes: Vec<NodeId>,
 }
@@ -49,6 +51,14 @@ impl Draft {
             DraftTarget::Node(_) | DraftTarget::Root(_) => None,
         })
     }
+}
+
+/// A part of a cut node or a root.
+pub struct Part {
+    /// The index of its first element.
+    pub at: Index,
+    /// The shape of the whole.
+    pub whole: Shape,
 }
 
 /// The destination of an output.

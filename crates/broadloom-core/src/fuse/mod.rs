@@ -22,7 +22,7 @@ use crate::verify;
 
 pub use cost::MAX_BODY;
 pub use decision::{Decision, Why};
-pub use plan::{Beginning, InputView, ParamSource, Plan, Recurrence, Source, Stage, Target, describe};
+pub use plan::{Beginning, Index, InputView, ParamSource, Plan, Recurrence, Source, Stage, Target, describe};
 
 use decision::Log;
 

@@ -123,7 +123,13 @@ pub struct Stage {
     pub beginning: Beginning,
     /// The recurrence whose step the kernel is, if it is one.
     pub recurrence: Option<Recurrence>,
+    /// If the stage writes a part of each output, the index of the part's first element. Its shape is that of the stage, and other
+    /// stages write the other parts.
+    pub part_at: Option<Index>,
 }
+
+/// An index along each axis.
+pub type Index = SmallVec<[usize; 4]>;
 
 /// A recurrence along an axis of a stage.
 ///
@@ -303,7 +309,11 @@ impl fmt::Display for Plan {
                 writeln!(f, "  t{j} is {} of {}", table.source, table.layout.shape)?;
             }
             for (j, target) in stage.outputs.iter().enumerate() {
-                writeln!(f, "  {} is written to {target}", stage.written(j))?;
+                write!(f, "  {} is written to {target}", stage.written(j))?;
+                match &stage.part_at {
+                    Some(at) => writeln!(f, ", from {:?} on", &at[..])?,
+                    None => writeln!(f)?,
+                }
             }
             for line in stage.kernel.to_string().lines() {
                 writeln!(f, "  {line}")?;

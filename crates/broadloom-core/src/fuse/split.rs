@@ -45,10 +45,13 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
         .enumerate()
         .map(|(i, (target, (output, dtype)))| match target {
             DraftTarget::Root(i) => Target::Root(*i),
+            // Another part of it is written already.
+            DraftTarget::Node(id) if placed.contains_key(id) => Target::Temp(placed[id]),
             DraftTarget::Node(id) => {
                 let temp = plan.temps.len() as u32;
-                let shape = match &draft.recurrence {
-                    Some(of) if i < of.states => state_shape(&draft.shape, of.axis),
+                let shape = match (&draft.recurrence, &draft.part) {
+                    (Some(of), _) if i < of.states => state_shape(&draft.shape, of.axis),
+                    (_, Some(part)) => part.whole.clone(),
                     _ => written_shape(&draft.shape, output.sink, draft.axes, draft.beginning),
                 };
                 plan.temps.push((dtype, shape));
@@ -59,7 +62,9 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
         .collect();
     let Draft { kernel, shape, params, axes, beginning, recurrence, .. } = draft;
     let kernel = Arc::new(kernel);
-    let mut whole = Stage { kernel, shape, inputs, tables, params, outputs, axes, beginning, recurrence };
+    let part_at = draft.part.map(|part| part.at);
+    let mut whole =
+        Stage { kernel, shape, inputs, tables, params, outputs, axes, beginning, recurrence, part_at };
     // A step is never cut, since its states are carried from its end to its beginning.
     if whole.recurrence.is_some()
         || whole.kernel.body.iter().map(|inst| cost::of_inst(&whole.kernel, inst.code)).sum::<usize>()
@@ -71,7 +76,7 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
         }
         return;
     }
-    let last = (!whole.stores()).then(|| stored(plan, &mut whole));
+    let last = (!whole.stores() || whole.part_at.is_some()).then(|| stored(plan, &mut whole));
     cut(plan, &whole, &draft.nodes, log);
     if let Some(last) = last {
         plan.stages.push(last);
@@ -81,14 +86,14 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
     }
 }
 
-/// Changes a stage so that it stores its reduced or scanned outputs in temporaries instead, and returns a second stage,
-/// which reduces or scans these temporaries.
+/// Changes a stage so that it stores its outputs in temporaries of their own that it reduces or scans, or stores as a part of
+/// something, and returns a second stage, which does this with the temporaries.
 fn stored(plan: &mut Plan, whole: &mut Stage) -> Stage {
     let (mut kernel, mut outputs, mut temps) = (Kernel::default(), Vec::new(), Vec::new());
     let dtypes: Vec<_> = whole.kernel.output_dtypes().collect();
     let of_stored = Arc::make_mut(&mut whole.kernel).outputs.iter_mut().zip(dtypes);
     for ((output, dtype), target) in of_stored.zip(&mut whole.outputs) {
-        if output.sink == Sink::Store {
+        if output.sink == Sink::Store && whole.part_at.is_none() {
             continue;
         }
         let temp = plan.temps.len() as u32;
@@ -112,6 +117,7 @@ fn stored(plan: &mut Plan, whole: &mut Stage) -> Stage {
         axes: std::mem::take(&mut whole.axes),
         beginning: std::mem::take(&mut whole.beginning),
         recurrence: None,
+        part_at: whole.part_at.take(),
     }
 }
 
@@ -248,6 +254,7 @@ impl Piece<'_> {
             axes: Axes::NONE,
             beginning: Beginning::First,
             recurrence: None,
+            part_at: None,
         }
     }
 

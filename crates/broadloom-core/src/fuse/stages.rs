@@ -7,11 +7,12 @@
 use broadloom_ir::kernel::Sink;
 use broadloom_ir::{Axes, HostDeclaration};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::{SmallVec, smallvec};
 
 use crate::fuse::body::{self, Member, Straight};
 use crate::fuse::decision::Cuts;
-use crate::fuse::draft::{Draft, DraftTarget};
-use crate::fuse::plan::Beginning;
+use crate::fuse::draft::{Draft, DraftTarget, Part};
+use crate::fuse::plan::{Beginning, Index};
 use crate::graph::{Graph, NodeId, NodeKind};
 use crate::node::{Before, RecurrenceNode, Region, StepOrder};
 use crate::shape::Shape;
@@ -28,6 +29,16 @@ struct Group {
     totals: Option<NodeId>,
     /// Whether the members are the values of a recurrence.
     steps: bool,
+    /// The part of a node that the only member is.
+    part: Option<Part>,
+}
+
+impl Group {
+    /// A group that stores or reduces its members.
+    fn new(order: (bool, u32, usize), shape: Shape, members: Vec<Member>, axes: Axes) -> Group {
+        let beginning = Beginning::First;
+        Group { order, shape, members, axes, beginning, totals: None, steps: false, part: None }
+    }
 }
 
 /// Builds a draft for each group of cut nodes that a root needs, then one for the roots of each shape.
@@ -49,7 +60,7 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
         let below = node.kind.operands().map(|arg| levels[arg.index()]).max().unwrap_or(0);
         let is_cut = cuts.contains(&id);
         levels.push(below + u32::from(is_cut));
-        if !is_cut || !uses.reached[id.index()] {
+        if !is_cut || !uses.reached[id.index()] || uses.is_part(id) {
             continue;
         }
         let root = roots.iter().position(|&root| root == id).filter(|_| uses.is_written_directly(graph, id));
@@ -71,8 +82,7 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
                     None => Beginning::First,
                 };
                 let totals = before.map(|before| before.totals);
-                let members = vec![member];
-                groups.push(Group { order, shape, members, axes, beginning, totals, steps: false });
+                groups.push(Group { beginning, totals, ..Group::new(order, shape, vec![member], axes) });
             }
             NodeKind::Recurrence(of) => {
                 let member = Member { node: id, target, sink: Sink::Store, own: true };
@@ -84,29 +94,53 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
                 }
                 // The operands were broadcast when the node was added.
                 let shape = graph.recurrence(of).map_or_else(|_| node.shape.clone(), |shapes| shapes.space.0);
-                let (members, axes) = (vec![member], [usize::from(of.axis)].into_iter().collect());
-                let beginning = Beginning::First;
-                groups.push(Group { order, shape, members, axes, beginning, totals: None, steps: true });
+                let axes = [usize::from(of.axis)].into_iter().collect();
+                groups.push(Group { steps: true, ..Group::new(order, shape, vec![member], axes) });
+            }
+            NodeKind::Concat { .. } => {
+                for (part, at) in parts(graph, &uses, id) {
+                    let members = vec![Member { node: part, target, sink: Sink::Store, own: false }];
+                    let part = (Part { at, whole: node.shape.clone() }, graph.node(part).shape.clone());
+                    groups
+                        .push(Group { part: Some(part.0), ..Group::new(order, part.1, members, Axes::NONE) });
+                }
             }
             _ => {
                 let members = vec![Member { node: id, target, sink: Sink::Store, own: true }];
-                let (shape, axes) = (node.shape.clone(), Axes::NONE);
-                let beginning = Beginning::First;
-                groups.push(Group { order, shape, members, axes, beginning, totals: None, steps: false });
+                groups.push(Group::new(order, node.shape.clone(), members, Axes::NONE));
             }
         }
     }
     store_and_reduce(graph, cuts, &levels, &mut groups);
     groups.sort_by_key(|group| group.order);
     let mut straight = Straight::of(graph);
-    let build = |Group { shape, mut members, axes, beginning, totals, steps, .. }| {
+    let build = |Group { shape, mut members, axes, beginning, totals, steps, part, .. }| {
         members.sort_by_key(|member| item(graph, member.node));
         let build = if steps { body::step } else { body::build };
-        let mut draft = Draft { axes, beginning, ..build(graph, shape, &members, cuts, &mut straight) };
+        let mut draft = Draft { axes, beginning, part, ..build(graph, shape, &members, cuts, &mut straight) };
         draft.inputs.extend(totals.map(|totals| body::whole(graph, totals, cuts)));
         draft
     };
     groups.into_iter().map(build).collect()
+}
+
+/// The nodes that a node is joined from, each with the index of its first element. A node that is only a part of this one, and is
+/// joined itself, is replaced by its parts.
+fn parts(graph: &Graph, uses: &Uses, id: NodeId) -> Vec<(NodeId, Index)> {
+    let origin: Index = smallvec![0; graph.node(id).shape.rank()];
+    let (mut found, mut pending) = (Vec::new(), vec![(id, origin)]);
+    while let Some((id, mut at)) = pending.pop() {
+        let NodeKind::Concat { args, axis } = &graph.node(id).kind else { continue };
+        for &arg in args {
+            let next = at[usize::from(*axis)] + graph.node(arg).shape[usize::from(*axis)];
+            match uses.is_part(arg) {
+                true => pending.push((arg, at.clone())),
+                false => found.push((arg, at.clone())),
+            }
+            at[usize::from(*axis)] = next;
+        }
+    }
+    found
 }
 
 /// The step, the operands, the axis and the order of a recurrence, which identify it.
@@ -205,8 +239,7 @@ fn add(groups: &mut Vec<Group>, order: (bool, u32, usize), shape: Shape, member:
     match shared {
         Some(group) => group.members.push(member),
         None => {
-            let (members, beginning) = (vec![member], Beginning::First);
-            groups.push(Group { order, shape, members, axes, beginning, totals: None, steps: false });
+            groups.push(Group::new(order, shape, vec![member], axes));
         }
     }
 }
@@ -217,12 +250,15 @@ struct Uses {
     reached: Vec<bool>,
     /// The number of operands and roots that refer to the node.
     count: Vec<u32>,
+    /// The joined nodes whose only reader is another joined node.
+    parts: FxHashSet<NodeId>,
 }
 
 impl Uses {
     fn of(graph: &Graph, roots: &[NodeId]) -> Uses {
         let nodes = graph.nodes().len();
-        let mut uses = Uses { reached: vec![false; nodes], count: vec![0; nodes] };
+        let mut uses =
+            Uses { reached: vec![false; nodes], count: vec![0; nodes], parts: FxHashSet::default() };
         for root in roots {
             uses.reached[root.index()] = true;
             uses.count[root.index()] += 1;
@@ -233,6 +269,14 @@ impl Uses {
                     uses.reached[arg.index()] = true;
                     uses.count[arg.index()] += 1;
                 }
+            }
+        }
+        for id in graph.ids().filter(|id| uses.reached[id.index()]) {
+            if let NodeKind::Concat { args, .. } = &graph.node(id).kind {
+                let is_joined = |arg: &NodeId| matches!(graph.node(*arg).kind, NodeKind::Concat { .. });
+                let parts = args.iter().filter(|arg| is_joined(arg) && uses.count[arg.index()] == 1);
+                let parts: SmallVec<[NodeId; 4]> = parts.copied().collect();
+                uses.parts.extend(parts);
             }
         }
         uses
@@ -256,7 +300,17 @@ impl Uses {
     /// Whether a root is a reduction or scan that has no other use: its stage then writes the result directly.
     fn is_written_directly(&self, graph: &Graph, root: NodeId) -> bool {
         let kind = &graph.node(root).kind;
-        matches!(kind, NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Recurrence(_))
-            && self.count[root.index()] == 1
+        matches!(
+            kind,
+            NodeKind::Reduce { .. }
+                | NodeKind::Scan { .. }
+                | NodeKind::Recurrence(_)
+                | NodeKind::Concat { .. }
+        ) && self.count[root.index()] == 1
+    }
+
+    /// Whether a node is joined from parts that are written where they go in another such node, its only reader.
+    fn is_part(&self, id: NodeId) -> bool {
+        self.parts.contains(&id)
     }
 }

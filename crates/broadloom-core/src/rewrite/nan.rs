@@ -64,6 +64,7 @@ impl Marks {
                     }
                 }
                 NodeKind::View { arg, .. } if is_read => reads(arg),
+                NodeKind::Concat { args, .. } if is_read => args.iter().for_each(reads),
                 // The table is stored, and its elements are moved.
                 NodeKind::Gather { table, .. } => reads(table),
                 NodeKind::Host { args, .. } => args.iter().for_each(reads),
@@ -125,6 +126,7 @@ impl Marks {
                 | NodeKind::Count { .. }
                 | NodeKind::Index { .. }
                 | NodeKind::Gather { .. }
+                | NodeKind::Concat { .. }
                 | NodeKind::Words { .. } => false,
                 // A region makes the values that it computes canonical; the initial state is moved.
                 NodeKind::Loop(_) | NodeKind::Recurrence(_) => false,
@@ -196,6 +198,7 @@ pub(super) fn canonical(graph: &mut Graph, id: NodeId) -> Result<NodeId> {
         NodeKind::Leaf(_)
         | NodeKind::Host { .. }
         | NodeKind::Gather { .. }
+        | NodeKind::Concat { .. }
         | NodeKind::Loop(_)
         | NodeKind::Recurrence(_)
         | NodeKind::View { .. }

@@ -27,9 +27,10 @@ pub(super) fn arguments<'a>(
     function: &'static BuiltIn,
 ) -> impl Iterator<Item = (AstId, Option<&'a Span>, Option<usize>)> {
     let places = function.parameters.iter().take_while(|parameter| parameter.is_positional).count();
+    let all = function.parameters.iter().position(|parameter| parameter.kind == ParameterKind::Operands);
     ast.arguments(node).enumerate().map(move |(number, (keyword, id))| match keyword {
         Some(name) => (id, keyword, function.parameter(ast.at(name))),
-        None => (id, None, (number < places).then_some(number)),
+        None => (id, None, all.or((number < places).then_some(number))),
     })
 }
 
@@ -74,7 +75,7 @@ impl Bound<'_> {
         let parameter = &self.function.parameters[number];
         if let Some(keyword) = keyword {
             let (of, name) = (self.function.name, parameter.name);
-            if parameter.kind == ParameterKind::Operand {
+            if parameter.is_operand() {
                 let message = format!("`{name}` of `{of}` is given by its place, without a name");
                 return Err(error(keyword, message).with_help(format!("write `{of}({})`", self.value(id))));
             }
@@ -128,6 +129,7 @@ impl Bound<'_> {
                 let default = if name == TakeName::TakeAlongAxis { -1 } else { 0 };
                 Ok(Call::Take { name, axis: self.integer("axis")?.unwrap_or(default) })
             }
+            Action::Concat => Ok(Call::Concat { axis: self.integer("axis")?.unwrap_or_default() }),
             Action::Reduction(function) => self.reduction(function).map(Call::Reduction),
             Action::Generator(name) => self.generator(name).map(Call::Generator),
         }
@@ -141,7 +143,8 @@ impl Bound<'_> {
             }
         }
         let axis = self.integer("axis")?.unwrap_or_default();
-        Ok(Call::View { name, list, axis, index: self.integer("index")?.unwrap_or_default() })
+        let index = self.integer("index")?.or(self.integer("length")?).unwrap_or_default();
+        Ok(Call::View { name, list, axis, index })
     }
 
     fn reduction(&self, function: ReductionFunction) -> Result<ReductionCall, TextError> {
@@ -286,7 +289,7 @@ impl Bound<'_> {
         }
         let wanted = match parameter.kind {
             ParameterKind::DType => return self.not_a_dtype(node),
-            ParameterKind::Integer | ParameterKind::Operand => "an integer",
+            ParameterKind::Integer | ParameterKind::Operand | ParameterKind::Operands => "an integer",
             ParameterKind::List => "a list of integers, such as `[2, 3]`",
             ParameterKind::Integers => "an integer, or several such as `(0, 1)`",
             ParameterKind::Bool => "`true` or `false`",
@@ -331,7 +334,7 @@ impl Bound<'_> {
 
     fn unknown_keyword(&self, keyword: &Span) -> TextError {
         let (of, text) = (self.function.name, self.ast.at(keyword));
-        let optional = |parameter: &&Parameter| parameter.kind != ParameterKind::Operand;
+        let optional = |parameter: &&Parameter| !parameter.is_operand();
         let names: Vec<&str> =
             self.function.parameters.iter().filter(optional).map(|parameter| parameter.name).collect();
         let known = || format!("known are `{}`", names.join("`, `"));

@@ -102,10 +102,14 @@ pub(super) enum Call {
         /// The integers in the list: a range of [`Ast::integers`](super::Ast::integers).
         list: Range<u32>,
         axis: isize,
+        /// The index, or the length of windows.
         index: isize,
     },
     Take {
         name: TakeName,
+        axis: isize,
+    },
+    Concat {
         axis: isize,
     },
     Reduction(ReductionCall),

@@ -40,6 +40,8 @@ pub enum View<'m> {
     Flip(isize),
     /// `index_axis(x, axis, index)`
     IndexAxis(isize, isize),
+    /// Windows of this many adjacent elements of an axis (second field), along a new last axis.
+    SlidingWindow(isize, isize),
 }
 
 /// The bits of the elements of an input that has values in the text, in row-major order.
@@ -123,6 +125,15 @@ pub trait Meaning {
     fn take(&mut self, name: TakeName, args: &[Self::Value], axis: isize) -> Result<Self::Value> {
         let _ = (name, args, axis);
         Err(crate::Error::new(ErrorKind::Syntax, "no elements are taken here"))
+    }
+
+    /// Joins the operands along an axis.
+    ///
+    /// # Errors
+    /// If the operands differ along another axis, or the axis does not exist. By default, a meaning joins nothing.
+    fn concat(&mut self, args: &[Self::Value], axis: isize) -> Result<Self::Value> {
+        let _ = (args, axis);
+        Err(crate::Error::new(ErrorKind::Syntax, "nothing is joined here"))
     }
 
     /// Constructs an array whose elements are generated from their indices. `args` has one value if the call takes an
@@ -525,12 +536,14 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
                     ViewName::Squeeze => View::Squeeze(*axis),
                     ViewName::Flip => View::Flip(*axis),
                     ViewName::IndexAxis => View::IndexAxis(*axis, *index),
+                    ViewName::SlidingWindow => View::SlidingWindow(*index, *axis),
                 };
                 self.on_one(ast, node, at, |meaning, x| meaning.view(x, view))
             }
             Call::Take { name, axis } => {
                 self.on_all(ast, node, at, |meaning, args| meaning.take(*name, args, *axis))
             }
+            Call::Concat { axis } => self.on_all(ast, node, at, |meaning, args| meaning.concat(args, *axis)),
             Call::Reduction(call) => self.on_all(ast, node, at, |meaning, args| meaning.reduce(call, args)),
             Call::Generator(call) => self.on_all(ast, node, at, |meaning, args| meaning.generate(call, args)),
         }

@@ -7,7 +7,7 @@ use broadloom_ir::HostDeclaration;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::parameters::{ARANGE, ELEMENTS_AT, INDICES};
+use super::parameters::{ARANGE, CONCAT, ELEMENTS_AT, INDICES};
 use super::print;
 use crate::draws::Draw;
 use crate::graph::{Graph, Leaf, Node};
@@ -63,6 +63,10 @@ pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
         NodeKind::Gather { .. } => {
             let positions = operands.get(1).map_or("", AsRef::as_ref);
             format!("{ELEMENTS_AT}({first}, {positions})")
+        }
+        NodeKind::Concat { axis, .. } => {
+            let operands: Vec<&str> = operands.iter().map(AsRef::as_ref).collect();
+            format!("{CONCAT}({}, axis={axis})", operands.join(", "))
         }
         NodeKind::Index { axis, .. } => format!("{INDICES}({first}, axis={axis})"),
         NodeKind::Words { to, len, .. } => format!("{}({first}, [{len}], dtype={to})", Draw::Bits.name()),

@@ -17,6 +17,7 @@ pub(super) enum ViewName {
     Squeeze,
     Flip,
     IndexAxis,
+    SlidingWindow,
 }
 
 /// A function that takes elements at computed indices.
@@ -52,6 +53,7 @@ pub(super) enum Action {
     Astype,
     View(ViewName),
     Take(TakeName),
+    Concat,
     Reduction(ReductionFunction),
     Generator(GeneratorName),
 }
@@ -83,7 +85,9 @@ impl BuiltIn {
     pub fn reduction(&self) -> Option<ReductionFunction> {
         match self.action {
             Action::Reduction(function) => Some(function),
-            Action::Astype | Action::View(_) | Action::Take(_) | Action::Generator(_) => None,
+            Action::Astype | Action::View(_) | Action::Take(_) | Action::Concat | Action::Generator(_) => {
+                None
+            }
         }
     }
 
@@ -130,6 +134,7 @@ const NUMBER: Parameter = Parameter::operand("number");
 const COUNT: Parameter = Parameter::optional("n", ParameterKind::Integer, "2").by_place();
 const AT: Parameter = Parameter::operand("indices");
 const LAST_AXIS: Parameter = Parameter::optional("axis", ParameterKind::Integer, "-1").by_place();
+const FIRST_AXIS_BY_NAME: Parameter = Parameter::optional("axis", ParameterKind::Integer, "0");
 const FIRST_AXIS: Parameter = Parameter::optional("axis", ParameterKind::Integer, "0").by_place();
 
 /// The name of the conversion function.
@@ -140,6 +145,9 @@ pub(super) const ARANGE: &str = "arange";
 
 /// The name of the function that takes elements at positions.
 pub(super) const ELEMENTS_AT: &str = "elements_at";
+
+/// The name of the function that joins arrays.
+pub(super) const CONCAT: &str = "concat";
 
 /// The name of the function that returns the indices along an axis.
 pub(super) const INDICES: &str = "indices";
@@ -174,6 +182,7 @@ views! {
     "expand_dims" ExpandDims ("axis" Integer) "x with a new axis of extent 1.";
     "squeeze" Squeeze ("axis" Integer) "x without an axis of extent 1.";
     "flip" Flip ("axis" Integer) "x with the elements along an axis in reverse.";
+    "sliding_window" SlidingWindow ("length" Integer, "axis" Integer) "All runs of adjacent elements of an axis, along a new last axis.";
     "index_axis" IndexAxis ("axis" Integer, "index" Integer) "The elements at one index of an axis, without the axis.";
 }
 
@@ -204,6 +213,15 @@ static TAKES: [BuiltIn; 3] = [
         action: Action::Take(TakeName::ElementsAt),
     },
 ];
+
+static JOIN: BuiltIn = BuiltIn {
+    name: CONCAT,
+    parameters: &[Parameter::operands("x"), FIRST_AXIS_BY_NAME],
+    takes: "bool, integer, float",
+    gives: "the same",
+    doc: "The operands, of one dtype, joined along an axis. Their other extents are equal.",
+    action: Action::Concat,
+};
 
 /// A function of the table of reductions, as the language has it.
 const fn reduction(function: ReductionFunction) -> BuiltIn {
@@ -283,8 +301,8 @@ const fn draw(draw: Draw) -> BuiltIn {
 
 rows!(DRAWS: draw of Draw);
 
-/// All functions that take more than operands: the conversion, the changes of shape, those that take elements, the reductions,
-/// and those that generate arrays, among them the random draws.
+/// All functions that take more than operands: the conversion, the changes of shape, those that take elements, the one that joins arrays, the
+/// reductions, and those that generate arrays, among them the random draws.
 ///
 /// ```
 /// use broadloom_core::text::built_ins;
@@ -293,5 +311,12 @@ rows!(DRAWS: draw of Draw);
 /// assert_eq!(sum.as_deref(), Some("x, axis=…, dtype=…, keepdims=false"));
 /// ```
 pub fn built_ins() -> impl Iterator<Item = &'static BuiltIn> {
-    [&CONVERSION].into_iter().chain(VIEWS).chain(&TAKES).chain(&REDUCTIONS).chain(GENERATORS).chain(&DRAWS)
+    [&CONVERSION]
+        .into_iter()
+        .chain(VIEWS)
+        .chain(&TAKES)
+        .chain([&JOIN])
+        .chain(&REDUCTIONS)
+        .chain(GENERATORS)
+        .chain(&DRAWS)
 }

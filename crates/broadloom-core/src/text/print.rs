@@ -177,6 +177,7 @@ pub fn view(x: &str, view: &View) -> impl fmt::Display {
         View::BroadcastTo(shape) => function(f, "broadcast_to", x, shape.iter()),
         View::Reshape(shape) => function(f, "reshape", x, shape.iter()),
         View::Permute(axes) => function(f, "permute_dims", x, axes.iter()),
+        View::Windows { axis, length, .. } => write!(f, "sliding_window({x}, {length}, {axis})"),
         View::Slice(slices) if slices.is_empty() => write!(f, "{x}[...]"),
         View::Slice(slices) => {
             f.write_str(x)?;

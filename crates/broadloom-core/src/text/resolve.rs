@@ -20,7 +20,6 @@ use super::source::{Def, Function, Reference, Source};
 use super::suggestions::nearest;
 use crate::ErrorKind;
 use crate::listing::signature;
-use crate::parameter::ParameterKind;
 
 /// Resolves a text. Also returns the first use of each name that the text does not declare.
 pub(super) fn resolve(ast: Ast, library: &Library) -> Result<(Source, Vec<AstId>), TextError> {
@@ -296,8 +295,8 @@ impl<'t> Resolver<'t> {
         let AstKind::Call { name, .. } = &node.kind else { return };
         let Some(Named::BuiltIn(function)) = built_in(self.ast.at(name)) else { return };
         for (arg, _, parameter) in arguments(self.ast, node, function) {
-            let kind = parameter.map(|number| function.parameters[number].kind);
-            if kind != Some(ParameterKind::Operand) && self.ast.args(&self.ast[arg]).is_empty() {
+            let is_operand = parameter.is_some_and(|number| function.parameters[number].is_operand());
+            if !is_operand && self.ast.args(&self.ast[arg]).is_empty() {
                 self.references[arg.index()] = Reference::Syntax;
             }
         }

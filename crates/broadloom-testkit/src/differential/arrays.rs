@@ -1,6 +1,6 @@
 //! Builds arrays from the steps of a random program.
 
-use broadloom::{Along, Array, Range, Result, try_reduce, try_scan, try_while_loop, with_promotion};
+use broadloom::{Along, Array, Range, Result, concat, try_reduce, try_scan, try_while_loop, with_promotion};
 use broadloom_core::node::StepOrder;
 
 use super::reductions;
@@ -61,6 +61,9 @@ pub fn array(step: &Step, before: &[Array<'static>]) -> Result<Array<'static>> {
                 Arg::Literal(x) => Array::scalar(*x),
             };
             Array::apply(*op, &args.iter().map(operand).collect::<Vec<_>>())
+        }
+        Step::Concat(args, axis) => {
+            concat(&args.iter().map(|&arg| before[arg].clone()).collect::<Vec<_>>(), *axis)
         }
         Step::Reduce(arg, reduction) => reductions::reduce(&before[*arg], reduction),
         Step::Scan(arg, scan) => reductions::scan(&before[*arg], scan),
@@ -126,5 +129,6 @@ fn view_of(x: &Array<'static>, view: &View) -> Result<Array<'static>> {
         View::Squeeze(axis) => x.squeeze(*axis),
         View::Flip(axis) => x.flip(*axis),
         View::IndexAxis(axis, index) => x.index_axis(*axis, *index),
+        View::SlidingWindow(length, axis) => x.sliding_window(*length, *axis),
     }
 }

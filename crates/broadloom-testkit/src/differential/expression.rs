@@ -63,6 +63,9 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
             NodeKind::Count { .. } => return Err(unknown("count")),
             NodeKind::Index { .. } => return Err(unknown("index")),
             NodeKind::Gather { .. } => return Err(unknown("gather")),
+            NodeKind::Concat { args, axis } => {
+                Step::Concat(args.iter().map(|arg| arg.index()).collect(), (*axis).into())
+            }
             NodeKind::Words { .. } => return Err(unknown("words of a random stream")),
             NodeKind::DynamicView { .. } => return Err(unknown("a view of open extents")),
             NodeKind::Recurrence(_) => return Err(unknown("scan")),
@@ -140,6 +143,7 @@ fn view(view: &layout::View) -> View {
         layout::View::BroadcastTo(shape) => View::BroadcastTo(shape.to_vec()),
         layout::View::Reshape(shape) => View::Reshape(shape.iter().map(|&extent| extent as isize).collect()),
         layout::View::Permute(axes) => View::PermuteDims(axes.iter().map(|&axis| axis.into()).collect()),
+        layout::View::Windows { axis, length, .. } => View::SlidingWindow(*length, (*axis).into()),
         layout::View::Slice(slices) => View::Slice(slices.iter().map(range).collect()),
     }
 }

@@ -84,6 +84,15 @@ impl Affine {
                 let axis = axis_of(*axis, shape.len())?;
                 out.take(axis, PySlice { start: None, stop: None, step: -1 })?;
             }
+            View::SlidingWindow(length, axis) => {
+                let axis = axis_of(*axis, shape.len())?;
+                let positions =
+                    (shape[axis] + 1).checked_sub(*length).ok_or_else(|| format!("{view} of {shape:?}"))?;
+                out.shape[axis] = positions;
+                out.shape.push(*length);
+                out.steps.push(out.steps[axis]);
+                shape::elements(&out.shape)?;
+            }
             View::IndexAxis(axis, index) => {
                 let axis = axis_of(*axis, shape.len())?;
                 let index = axis_of(*index, shape[axis])?;

@@ -123,7 +123,7 @@ fn changes_nothing(view: &View, shape: &[usize]) -> bool {
         View::PermuteDims(axes) => {
             axes.iter().enumerate().all(|(i, &axis)| axis_of(axis, shape.len()).is_ok_and(|axis| axis == i))
         }
-        View::ExpandDims(_) | View::Squeeze(_) | View::IndexAxis(..) => false,
+        View::ExpandDims(_) | View::Squeeze(_) | View::IndexAxis(..) | View::SlidingWindow(..) => false,
         View::Slice(_) | View::BroadcastTo(_) | View::Reshape(_) | View::Flip(_) => Affine::of(view, shape)
             .is_ok_and(|of| {
                 of.shape == shape && of.positions().into_iter().eq(0..shape.iter().product::<usize>())

@@ -149,6 +149,7 @@ pub fn with_other_values(program: &Program, seed: u64) -> Program {
             }
             Step::Cast(..)
             | Step::View(..)
+            | Step::Concat(..)
             | Step::Reduce(..)
             | Step::Scan(..)
             | Step::VecDot(..)

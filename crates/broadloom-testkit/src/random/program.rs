@@ -60,6 +60,8 @@ pub enum View {
     Flip(isize),
     /// Selects an index (second field) of an axis (first field), and removes the axis.
     IndexAxis(isize, isize),
+    /// Windows of this many adjacent elements of an axis (second field), along a new last axis.
+    SlidingWindow(usize, isize),
 }
 
 /// A step of a program.
@@ -75,6 +77,8 @@ pub enum Step {
     Cast(usize, DType),
     /// A view.
     View(usize, View),
+    /// Arrays of one dtype, joined along an axis.
+    Concat(Vec<usize>, isize),
     /// A reduction along axes.
     Reduce(usize, Reduction),
     /// A scan along an axis.
@@ -152,6 +156,7 @@ impl Step {
             }
             Step::Cast(arg, _) | Step::View(arg, _) | Step::Reduce(arg, _) | Step::Scan(arg, _) => vec![*arg],
             Step::VecDot(x, y, _) => vec![*x, *y],
+            Step::Concat(args, _) => args.clone(),
             Step::While(of, _) => [&of.state[..], &of.captured].concat(),
             Step::Recurrence(of, _) => [&of.state[..], &of.inputs, &of.captured].concat(),
         }
@@ -170,6 +175,7 @@ impl Step {
                 *arg = to(*arg);
             }
             Step::VecDot(x, y, _) => (*x, *y) = (to(*x), to(*y)),
+            Step::Concat(args, _) => args.iter_mut().for_each(|arg| *arg = to(*arg)),
             Step::While(of, _) => of.state.iter_mut().chain(&mut of.captured).for_each(|arg| *arg = to(*arg)),
             Step::Recurrence(of, _) => {
                 let args = of.state.iter_mut().chain(&mut of.inputs).chain(&mut of.captured);

@@ -13,7 +13,7 @@ use broadloom_core::graph::IntDivision;
 use broadloom_core::node::StepOrder;
 use broadloom_core::{DType, Op, Scalar, fold};
 
-use super::affine::Affine;
+use super::affine::{Affine, axis_of};
 use super::contraction::{self, Signed};
 use super::program::{Arg, Program, RandomRecurrence, Step, View, While};
 use super::typing::{self, RecurrenceShapes, Type};
@@ -100,6 +100,19 @@ impl Program {
             Step::View(arg, view) => {
                 let x = &values[*arg];
                 Ok(Affine::of(view, &x.shape)?.positions().into_iter().map(|i| x.bits[i]).collect())
+            }
+            Step::Concat(args, axis) => {
+                let axis = axis_of(*axis, t.shape.len())?;
+                // The elements of an operand for one index of the axes before, one operand after the other.
+                let inner: usize = t.shape[axis + 1..].iter().product();
+                let outer: usize = t.shape[..axis].iter().product();
+                let rows = |x: usize| values[x].shape[axis] * inner;
+                let of_row = |row: usize| {
+                    args.iter().flat_map(move |&x| {
+                        values[x].bits[row * rows(x)..(row + 1) * rows(x)].iter().copied()
+                    })
+                };
+                Ok((0..outer).flat_map(of_row).collect())
             }
             Step::Reduce(arg, reduction) => Ok(reduction.run(&values[*arg], self.promotion)?.bits),
             Step::Scan(arg, scan) => Ok(scan.run(&values[*arg], self.promotion)?.bits),

@@ -51,6 +51,7 @@ fn view_text(of: &str, view: &View) -> String {
         View::Squeeze(axis) => format!("squeeze({of}, {axis})"),
         View::Flip(axis) => format!("flip({of}, {axis})"),
         View::IndexAxis(axis, index) => format!("index_axis({of}, {axis}, {index})"),
+        View::SlidingWindow(length, axis) => format!("sliding_window({of}, {length}, {axis})"),
     }
 }
 
@@ -87,6 +88,10 @@ impl fmt::Display for Step {
             }
             Step::Cast(arg, dtype) => print::cast(&format!("s{arg}"), *dtype).fmt(f),
             Step::View(arg, view) => f.write_str(&view_text(&format!("s{arg}"), view)),
+            Step::Concat(args, axis) => {
+                let args: Vec<String> = args.iter().map(|arg| format!("s{arg}")).collect();
+                write!(f, "concat({}, axis={axis})", args.join(", "))
+            }
             Step::Reduce(arg, reduction) => f.write_str(&reduction.text(&format!("s{arg}"))),
             Step::Scan(arg, scan) => f.write_str(&scan.text(&format!("s{arg}"))),
             Step::VecDot(x, y, dot) => f.write_str(&dot.text(&format!("s{x}"), &format!("s{y}"))),
@@ -303,8 +308,21 @@ impl Meaning for Steps {
             text::View::Squeeze(axis) => View::Squeeze(axis),
             text::View::Flip(axis) => View::Flip(axis),
             text::View::IndexAxis(axis, index) => View::IndexAxis(axis, index),
+            text::View::SlidingWindow(length, axis) => {
+                let length = usize::try_from(length);
+                View::SlidingWindow(
+                    length.or_else(|_| error(ErrorKind::Shape, "a length is negative"))?,
+                    axis,
+                )
+            }
         };
         self.push(Step::View(of, view))
+    }
+
+    fn concat(&mut self, args: &[Arg], axis: isize) -> broadloom_core::Result<Arg> {
+        let of =
+            args.iter().map(|arg| step(arg, "concat")).collect::<broadloom_core::Result<Vec<usize>>>()?;
+        self.push(Step::Concat(of, axis))
     }
 
     fn reduce(&mut self, call: &ReductionCall, args: &[Arg]) -> broadloom_core::Result<Arg> {

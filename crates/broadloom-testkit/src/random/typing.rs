@@ -6,7 +6,7 @@
 use broadloom_core::node::StepOrder;
 use broadloom_core::{DType, Kind, Literal, Op, Promotion};
 
-use super::affine::Affine;
+use super::affine::{Affine, axis_of};
 use super::program::{Arg, Program, RandomRecurrence, Step};
 use super::shape::{broadcast, elements};
 use crate::Value;
@@ -68,6 +68,25 @@ pub fn type_of(step: &Step, before: &[Type], promotion: Promotion) -> Result<Typ
         Step::View(arg, view) => {
             let shape = Affine::of(view, &before[*arg].shape)?.shape;
             Ok(Type { dtype: before[*arg].dtype, shape })
+        }
+        Step::Concat(args, axis) => {
+            let first = &before[*args.first().ok_or("nothing is joined")?];
+            let axis = axis_of(*axis, first.shape.len())?;
+            let mut joined = Type { dtype: first.dtype, shape: first.shape.clone() };
+            joined.shape[axis] = 0;
+            for &arg in args {
+                let Type { dtype, shape } = &before[arg];
+                let other = |shape: &[usize]| [&shape[..axis], &shape[axis + 1..]].concat();
+                if *dtype != first.dtype
+                    || shape.len() != first.shape.len()
+                    || other(shape) != other(&first.shape)
+                {
+                    return Err(format!("concat: {shape:?} beside {:?} along {axis}", first.shape));
+                }
+                joined.shape[axis] += shape[axis];
+            }
+            elements(&joined.shape)?;
+            Ok(joined)
         }
         Step::Reduce(arg, reduction) => {
             let Type { dtype, shape } = &before[*arg];

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use super::recurrence;
 use super::reshape::{Reshaped, reshaped};
 use super::scan;
-use super::window::{Window, WindowList, indices, merged};
+use super::window::{Window, WindowList, indices, merged, span};
 use crate::array::{Array, Data, Kind, Leaf};
 use crate::expr;
 use crate::generated;
@@ -81,8 +81,9 @@ impl<'a> Nodes<'a> {
             let is_table = i == 0 && array.0.kind.table().is_some();
             let (is_computed, is_view) = (is_stored(below), matches!(array.0.kind, Kind::View { .. }));
             // An operand of a view or a broadcast may be computed into a temporary, and a reshape may copy it to another one.
-            let before =
-                is_computed && (is_view || is_table || combines(below) || below.0.shape != array.0.shape);
+            let is_joined = matches!(below.0.kind, Kind::Concat { .. });
+            let is_read_whole = is_view || is_table || is_joined || combines(below);
+            let before = is_computed && (is_read_whole || below.0.shape != array.0.shape);
             let copied = matches!(&array.0.kind, Kind::View { view, .. } if view.merges_axes(&below.0.shape));
             if below.rank() > 0 {
                 let stored = &mut self.stored[operand as usize];
@@ -457,6 +458,9 @@ fn operand_window(array: &Array<'_>, (i, operand): (usize, &Array<'_>), window: 
             return Ok(needed);
         }
         Kind::Recurrence(of) => return Ok(stepped(of, array.shape(), (i, operand), window)),
+        Kind::Concat { args, axis } => {
+            return Ok(joined(args, i, usize::from(*axis), window));
+        }
         // Any element of the table may be read.
         Kind::Gather { .. } if i == 0 => return Ok(Window::whole(operand.shape())),
         // Any word depends on the whole key.
@@ -474,6 +478,13 @@ fn operand_window(array: &Array<'_>, (i, operand): (usize, &Array<'_>), window: 
         }
         View::Slice(slices) => {
             Window(slices.iter().zip(&window.0).map(|(&taken, &wanted)| of_slice(taken, wanted).0).collect())
+        }
+        View::Windows { axis, .. } => {
+            let mut needed = window.clone();
+            let within = needed.0.pop().ok_or_else(missing)?;
+            let of_axis = &mut needed.0[usize::from(*axis)];
+            *of_axis = indices(of_axis.start + within.start, 1, span(*of_axis) + span(within) - 1);
+            needed
         }
         View::Reshape(shape) => reshaped(operand.shape(), shape, window)?.operand,
     })
@@ -518,6 +529,21 @@ fn stepped(
         needed.0.insert(axis, indices(0, 1, steps));
     }
     unbroadcast(operand.shape(), &shape, &needed)
+}
+
+/// The window of operand `i` of joined ones that a window of the whole needs: its part of the indices along the axis.
+fn joined(args: &[Array<'_>], i: usize, axis: usize, window: &Window) -> Window {
+    let before: usize = args[..i].iter().map(|arg| arg.shape()[axis]).sum();
+    let end = before + args[i].shape()[axis];
+    let slice = window.0[axis];
+    // The indices increase, since windows have positive steps.
+    let step = slice.step.unsigned_abs().max(1);
+    let count = |until: usize| until.saturating_sub(slice.start).div_ceil(step).min(slice.len);
+    let (first, last) = (count(before), count(end));
+    let mut needed = window.clone();
+    let start = (slice.start + first * step).saturating_sub(before);
+    needed.0[axis] = indices(if first < last { start } else { 0 }, step, last - first);
+    needed
 }
 
 /// The window of a reduction's operand that a window of the reduction needs: all indices of the reduced axes.
@@ -572,6 +598,17 @@ fn narrowed_view<'p>(
         View::Slice(slices) => {
             let kept = slices.iter().zip(&window.0).map(|(&taken, &wanted)| of_slice(taken, wanted).1);
             expr::view(needed, View::Slice(kept.collect()))
+        }
+        View::Windows { axis, rank, .. } => {
+            let within = window.0.last().copied().ok_or_else(missing)?;
+            let of_runs = View::Windows { axis: *axis, length: span(within), rank: *rank };
+            let windows = expr::view(needed, of_runs)?;
+            let kept = |(i, slice): (usize, &Slice)| match i == usize::from(*axis) || i + 1 == window.0.len()
+            {
+                true => indices(0, slice.step.unsigned_abs(), slice.len),
+                false => indices(0, 1, slice.len),
+            };
+            expr::view(&windows, View::Slice(window.0.iter().enumerate().map(kept).collect()))
         }
         View::Reshape(shape) => {
             let Reshaped { views, .. } = reshaped(operand.shape(), shape, window)?;

@@ -92,7 +92,14 @@ impl ExecutionPlan {
             };
             let mut outputs = contiguous(&stage);
             for (output, target) in outputs.iter_mut().zip(&stage.outputs) {
-                *output = layout(target).unwrap_or_else(|| output.clone());
+                *output = layout(target).unwrap_or_else(|| match (&stage.part_at, target) {
+                    (None, _) => output.clone(),
+                    (_, Target::Root(root)) => Layout::contiguous(plan.roots[*root as usize].1.clone()),
+                    (_, Target::Temp(temp)) => Layout::contiguous(plan.temps[*temp as usize].1.clone()),
+                });
+                if let Some(at) = &stage.part_at {
+                    *output = part(output, at, &stage.shape);
+                }
             }
             PreparedStage::new(stage, functions, &outputs)
         };
@@ -161,6 +168,7 @@ impl ExecutionPlan {
                 axes: broadloom_ir::Axes::NONE,
                 beginning: Beginning::First,
                 recurrence: None,
+                part_at: None,
             });
         }
         let made = Arc::new(ExecutionPlan::with_copies(plan, &functions, count, &variant)?);
@@ -168,11 +176,13 @@ impl ExecutionPlan {
         Ok(made)
     }
 
-    /// Whether a root can be stored in any layout without a copy. This is so if a stage over the root's shape stores it, and if
-    /// this stage is a step of its own.
+    /// Whether a root can be stored in any layout without a copy. This is so if a stage over the root's shape stores it, or stages
+    /// over parts of it do, and if each is a step of its own.
     fn stores_directly(&self, target: Target, shape: &Shape) -> bool {
-        let writes =
-            |stage: &Stage| stage.outputs.contains(&target) && stage.stores() && stage.shape == *shape;
+        let writes = |stage: &Stage| {
+            let is_whole = stage.part_at.is_some() || stage.shape == *shape;
+            stage.outputs.contains(&target) && stage.stores() && is_whole
+        };
         let alone = self.steps.iter().filter(|step| step.blocks().is_none()).flat_map(Step::stages);
         { alone }.any(|stage| writes(&self.stages[stage].stage))
     }
@@ -257,7 +267,7 @@ impl ExecutionPlan {
             for i in step.stages() {
                 let prepared = &self.stages[i];
                 let Some(root) = first_of(i) else {
-                    run.stage(prepared, operands, &mut temps)?;
+                    run.stage(prepared, operands, &mut temps, &self.temps)?;
                     continue;
                 };
                 let slots = operands.parts().0;
@@ -302,7 +312,7 @@ impl ExecutionPlan {
         let mut temps = Temporaries::new(run.pool, self.temps.len());
         for (i, step) in self.steps.iter().enumerate() {
             match step {
-                Step::Stage(stage) => run.stage(&self.stages[*stage], operands, &mut temps)?,
+                Step::Stage(stage) => run.stage(&self.stages[*stage], operands, &mut temps, &self.temps)?,
                 Step::Blocks(blocks) => blocks.run(run, &self.stages, operands, &mut temps)?,
             }
             temps.release(&self.last_read, i);
@@ -330,15 +340,16 @@ impl ExecutionPlan {
 }
 
 impl PlanRun<'_> {
-    /// Runs one stage of the plan.
+    /// Runs one stage of the plan, whose temporaries have the dtypes and shapes `made`.
     fn stage(
         &self,
         prepared: &PreparedStage,
         operands: &mut Operands<'_>,
         temps: &mut Temporaries<'_>,
+        made: &[(DType, Shape)],
     ) -> Result<()> {
         let params = self.params(&prepared.stage);
-        let mut written = temps.make(&prepared.stage)?;
+        let mut written = temps.make(&prepared.stage, made)?;
         let is_out_of_range = {
             let (mut of_stage, tables) = of_stage(&prepared.stage, operands, temps, &mut written)?;
             let arguments = Arguments { params: &params, tables: &tables };
@@ -358,6 +369,12 @@ impl PlanRun<'_> {
         temps.keep(written);
         Ok(())
     }
+}
+
+/// The layout of the part of an array that begins at an index and has this shape.
+fn part(of: &Layout, at: &[usize], shape: &Shape) -> Layout {
+    let steps = at.iter().zip(&of.strides).map(|(&at, &stride)| at as isize * stride);
+    Layout { shape: shape.clone(), strides: of.strides.clone(), offset: of.offset + steps.sum::<isize>() }
 }
 
 /// The inputs of a stage, taken from the memory of slots and temporaries.

@@ -38,12 +38,18 @@ impl<'p> Temporaries<'p> {
         buffer.map_or(&[][..], Buffer::as_bytes).into()
     }
 
-    /// Makes buffers for the temporaries that a stage writes.
-    pub(crate) fn make(&self, stage: &Stage) -> Result<Written> {
+    /// Buffers for the temporaries that a stage writes, which have the dtypes and shapes `temps`. One of which another stage has
+    /// written a part is taken out.
+    pub(crate) fn make(&mut self, stage: &Stage, temps: &[(DType, Shape)]) -> Result<Written> {
         let mut written = Written::new();
-        for (target, (dtype, shape)) in stage.outputs.iter().zip(stage.results()) {
+        for target in &stage.outputs {
             if let Target::Temp(t) = target {
-                written.push((*t, buffer(self.pool, dtype.size() * shape.elements())?));
+                let (dtype, shape) = &temps[*t as usize];
+                let made = match self.buffers[*t as usize].take() {
+                    Some(made) => made,
+                    None => buffer(self.pool, dtype.size() * shape.elements())?,
+                };
+                written.push((*t, made));
             }
         }
         Ok(written)

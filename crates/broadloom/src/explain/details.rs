@@ -420,6 +420,7 @@ fn label(kind: &NodeKind) -> String {
         NodeKind::Count { .. } => "count".to_owned(),
         NodeKind::Index { .. } => "indices".to_owned(),
         NodeKind::Gather { .. } => "gather".to_owned(),
+        NodeKind::Concat { axis, .. } => format!("concat along axis {axis}"),
         NodeKind::Words { .. } => Draw::Bits.name().to_owned(),
         NodeKind::Loop(of) => format!("{WHILE}, value {}", of.item),
         NodeKind::Recurrence(of) => format!("{} along axis {}, value {}", of.function(), of.axis, of.item),

@@ -24,6 +24,7 @@ use crate::array::Array;
 use crate::array::Operand;
 use crate::expr;
 use crate::fori_loop::range_loop;
+use crate::joining;
 use crate::reduce::named_reduce;
 use crate::scan::{Along, named_scan};
 use crate::storage::Element;
@@ -163,6 +164,11 @@ impl<'a> Meaning for Arrays<'_, 'a> {
             View::Squeeze(axis) => x.squeeze(axis),
             View::Flip(axis) => x.flip(axis),
             View::IndexAxis(axis, index) => x.index_axis(axis, index),
+            View::SlidingWindow(length, axis) => {
+                let negative =
+                    |_| Error::new(ErrorKind::Shape, format!("sliding_window: the length is {length}"));
+                x.sliding_window(usize::try_from(length).map_err(negative)?, axis)
+            }
         }
     }
 
@@ -183,6 +189,10 @@ impl<'a> Meaning for Arrays<'_, 'a> {
             }
             _ => Err(Error::new(ErrorKind::Internal, "the text was resolved wrongly")),
         }
+    }
+
+    fn concat(&mut self, args: &[Array<'a>], axis: isize) -> Result<Array<'a>> {
+        joining::concat(args, axis)
     }
 
     fn generate(&mut self, call: &GeneratorCall, args: &[Array<'a>]) -> Result<Array<'a>> {

@@ -32,6 +32,7 @@ mod hostile_texts;
 mod int_division;
 mod integer_extremes;
 mod interop;
+mod joining;
 mod kernels;
 mod kernels_reduced;
 mod language;

@@ -31,6 +31,10 @@ pub struct FuzzArguments {
     #[arg(long, conflicts_with = "program")]
     pub loops: bool,
 
+    /// Try programs that join arrays with parts of themselves and with each other, and use windows of them.
+    #[arg(long, conflicts_with_all = ["program", "loops"])]
+    pub joins: bool,
+
     /// Check the program in this file, with its values and with other ones, instead of random programs.
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,

@@ -110,7 +110,9 @@ fn runs_along(stage: &Stage, extents: &[usize]) -> bool {
     // A scan that begins with totals has the totals of all rows in one input, so it does not run block by block.
     let begins = !matches!(stage.beginning, Beginning::After { .. });
     let is_step = stage.recurrence.is_some();
-    free && begins && !is_step && stage.shape.starts_with(extents) && stage.shape.elements() > 0
+    // Parts of one array would be written in different groups.
+    let is_whole = stage.part_at.is_none();
+    free && begins && !is_step && is_whole && stage.shape.starts_with(extents) && stage.shape.elements() > 0
 }
 
 /// Whether a stage that reads a temporary with this layout reads, for each row, only elements of the same row.
@@ -194,7 +196,9 @@ impl<'p> Draft<'p> {
             }
             for target in &stage.outputs {
                 if let Target::Temp(temp) = target {
-                    draft.written[*temp as usize] = Some(when);
+                    let written = &mut draft.written[*temp as usize];
+                    // Once all parts of it are written, it can be read.
+                    *written = Some(if *written == Some(When::After) { When::After } else { when });
                 }
             }
             if when == When::Member {
