@@ -39,6 +39,14 @@ def rows(n: int, rng: np.random.Generator) -> dict[str, tuple[Call, Call, Call |
         lambda: (levels[codes] * x).sum(),
         (lambda: loops["lookup"](levels, codes, x)) if loops else None,
     )
+    side = int((1.6 * n) ** 0.5)
+    image, out = rng.random((side, side)).astype(np.float32), np.empty((side, side), np.float32)
+    blurred = neighbours(bl.pad(bl.asarray(image), 1, mode="edge"))
+    made[f"nine neighbours with padded edges, {side}² float32"] = (
+        lambda: bl.evaluate(blurred, out=out),
+        lambda: neighbours(np.pad(image, 1, mode="edge")),
+        (lambda: loops["neighbours"](image, out)) if loops else None,
+    )
     floats, ints = rng.standard_normal(n), rng.integers(-(2**31), 2**31, n).astype(np.int32)
     ordered, queries = np.sort(rng.random(n // 10)), rng.random(n // 10)
     f, i, o, q = (bl.asarray(values) for values in (floats, ints, ordered, queries))
@@ -53,6 +61,16 @@ def rows(n: int, rng: np.random.Generator) -> dict[str, tuple[Call, Call, Call |
         ),
     }
     return made
+
+
+def neighbours(padded: Any) -> Any:
+    """The sum of each element and its eight neighbours, in a fixed order."""
+    rows, columns = padded.shape[0] - 2, padded.shape[1] - 2
+    parts = [padded[i : i + rows, j : j + columns] for i in range(3) for j in range(3)]
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
 
 
 def numba_loops() -> dict[str, Callable[..., Any]]:
@@ -74,7 +92,20 @@ def numba_loops() -> dict[str, Callable[..., Any]]:
             total += levels[codes[i]] * x[i]
         return total
 
-    return {"take": take, "lookup": lookup}
+    @njit
+    def neighbours(x: Any, out: Any) -> None:
+        rows, columns = x.shape
+        for i in range(rows):
+            a, b, c = x[max(i - 1, 0)], x[i], x[min(i + 1, rows - 1)]
+            for j in range(1, columns - 1):
+                upper = a[j - 1] + a[j] + a[j + 1]
+                out[i, j] = upper + b[j - 1] + b[j] + b[j + 1] + c[j - 1] + c[j] + c[j + 1]
+            for j in (0, columns - 1):
+                before, after = max(j - 1, 0), min(j + 1, columns - 1)
+                upper = a[before] + a[j] + a[after]
+                out[i, j] = upper + b[before] + b[j] + b[after] + c[before] + c[j] + c[after]
+
+    return {"take": take, "lookup": lookup, "neighbours": neighbours}
 
 
 def main() -> None:

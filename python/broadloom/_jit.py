@@ -305,7 +305,7 @@ def jit(
       call. An Array that is not just NumPy memory keeps the values that it had during the trace. Other variables and
       side effects belong to the trace: `print` prints once, or twice if the function uses the values of extents.
     - A request for a traced value (`if x > 0`, `float(x)`, `numpy.asarray(x)`, iteration, and functions that compute at
-      once, such as `sort` and `concat`) raises `TracerError`, which names the line.
+      once, such as `sort`) raises `TracerError`, which names the line.
     - Functions made by `jit` that are called within another one become a part of its kernel.
 
     Dtypes promote by the rule that applies when the function is called (see `set_options`), or by NumPy's if an

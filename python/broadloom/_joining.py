@@ -41,7 +41,7 @@ def concat(arrays: Sequence[Array], /, axis: int | None = 0) -> Array:
     if axis is None:
         handles = [handle if handle.ndim == 1 else handle.reshape([-1]) for handle in handles]
         axis = 0
-    shapes = [extents("concat", handle) for handle in handles]
+    shapes = [extents(handle) for handle in handles]
     first = shapes[0]
     if not first:
         raise ValueError("concat: an array of rank 0 has no axis to be joined along; `stack` makes one")
@@ -66,7 +66,7 @@ def stack(arrays: Sequence[Array], /, axis: int = 0) -> Array:
            [2, 4]], dtype=int64)
     """
     handles = _operands("stack", arrays)
-    shapes = [extents("stack", handle) for handle in handles]
+    shapes = [extents(handle) for handle in handles]
     axis = one_axis("stack", axis, len(shapes[0]) + 1)
     for number, shape in enumerate(shapes):
         if shape != shapes[0]:
@@ -84,10 +84,10 @@ def roll(x: Array, /, shift: int | tuple[int, ...], axis: Axes | None = None) ->
     Array([4, 1, 2, 3], dtype=int64)
     """
     handle = handle_of(x)
+    shape = extents(handle)
     if axis is None:
         flat = roll(Array._of(handle.reshape([-1])), shift, axis=0)
-        return Array._of(flat._handle.reshape(extents("roll", handle)))
-    shape = extents("roll", handle)
+        return Array._of(flat._handle.reshape(shape))
     axes = [one_axis("roll", one, len(shape)) for one in (axis if isinstance(axis, (tuple, list)) else (axis,))]
     places = [index(one) for one in (shift if isinstance(shift, (tuple, list)) else (shift,))]
     if len(places) == 1:
@@ -102,7 +102,7 @@ def roll(x: Array, /, shift: int | tuple[int, ...], axis: Axes | None = None) ->
     return Array._of(handle)
 
 
-def pad(x: Array, /, pad_width: Widths, mode: Mode = "constant", *, constant_values: Number = 0) -> Array:
+def pad(x: Array, /, pad_width: Widths, mode: Mode = "constant", constant_values: Number = 0) -> Array:
     """The array with additional elements before and after those along each axis: of one width, of a width before and one
     after, or of such a pair for each axis. Lazy.
 
@@ -122,7 +122,8 @@ def pad(x: Array, /, pad_width: Widths, mode: Mode = "constant", *, constant_val
     widths = np.asarray(pad_width)
     if widths.dtype.kind not in "iu" and widths.size:
         raise TypeError("pad: the widths are no integers")
-    pairs = [(int(before), int(after)) for before, after in np.broadcast_to(widths, (handle.ndim, 2))]
+    rank = len(extents(handle))
+    pairs = [(int(before), int(after)) for before, after in np.broadcast_to(widths, (rank, 2))]
     if any(width < 0 for pair in pairs for width in pair):
         raise ValueError(f"pad: a width is negative: {pad_width}")
     if mode not in ("constant", "edge", "reflect", "symmetric", "wrap"):
@@ -144,7 +145,8 @@ def sliding_window(x: Array, /, window_shape: int | tuple[int, ...], axis: Axes 
     """
     handle = handle_of(x)
     lengths = [index(one) for one in (window_shape if isinstance(window_shape, (tuple, list)) else (window_shape,))]
-    axes = range(handle.ndim) if axis is None else normalize_axis_tuple(axis, handle.ndim, allow_duplicate=True)
+    rank = len(extents(handle))
+    axes = range(rank) if axis is None else normalize_axis_tuple(axis, rank, allow_duplicate=True)
     if len(lengths) != len(axes):
         raise ValueError(f"sliding_window: {len(lengths)} lengths of windows and {len(axes)} axes")
     if any(length < 0 for length in lengths):

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.exceptions import AxisError
 
-from broadloom import _options
+from broadloom import _core, _options
 from broadloom._array import Array
-from broadloom._buffer import array_over
+from broadloom._core import Handle
 from broadloom._operands import as_array, extents, one_axis, several_axes, shape_of
 from broadloom._operators import handle_of
 from broadloom._signatures import take_numpys_arguments
@@ -52,7 +52,7 @@ def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
     handles = [x._operand() for x in operands]
     if len({tuple(handle.dims) for handle in handles}) <= 1:
         return tuple(operands)
-    shape = broadcast_shapes(*(extents("broadcast_arrays", handle) for handle in handles))
+    shape = broadcast_shapes(*(extents(handle) for handle in handles))
     return tuple(
         view_of(x, Array._of(handle), ())
         if handle.shape == shape
@@ -172,8 +172,8 @@ def repeat(x: Array, repeats: int | Array, /, axis: int | None = None) -> Array:
     """Each element, or each slice along an axis, several times in sequence. Without an axis, the elements are repeated
     in row-major order.
 
-    If `repeats` is a number, the result is lazy. If it is an array with a number for each element, `repeats` and `x`
-    are evaluated and NumPy computes the result, since its shape depends on the numbers.
+    The result is lazy. If `repeats` is an array with a number for each element, it is evaluated, since the shape of the result
+    depends on the numbers.
 
     Raises ValueError for a negative number or an array of another length, TypeError if `repeats` does not consist of
     integers.
@@ -183,23 +183,22 @@ def repeat(x: Array, repeats: int | Array, /, axis: int | None = None) -> Array:
     >>> bl.repeat(bl.asarray([1, 2]), bl.asarray([3, 1]))
     Array([1, 1, 1, 2], dtype=int64)
     """
-    array = as_array(x)
+    handle = as_array(x)._operand()
+    if axis is None and handle.ndim != 1 or handle.ndim == 0:
+        handle, axis = handle.reshape([-1]), axis or 0
+    axis = one_axis("repeat", 0 if axis is None else axis, handle.ndim)
+    shape = extents(handle)
+    before, extent, after = shape[:axis], shape[axis], shape[axis + 1 :]
     counts = repeats if isinstance(repeats, Array) else np.asarray(repeats)
     if counts.ndim > 0:
-        counts = np.asarray(counts)
-        if counts.dtype.kind not in "iu":
-            raise TypeError(f"repeat: the numbers of repetitions are {counts.dtype}, expected integers")
-        return array_over(np.repeat(np.asarray(array), counts.astype(np.int64), axis=axis), array)
+        numbers = np.asarray(counts)
+        if numbers.dtype.kind not in "iu":
+            raise TypeError(f"repeat: the numbers of repetitions are {numbers.dtype}, expected integers")
+        at = np.repeat(np.arange(extent), numbers.astype(np.int64))
+        return Array._of(_core.take(handle, Handle.from_numpy(at), axis, "raise"))
     times = index(repeats)
     if times < 0:
         raise ValueError(f"repeat: {times} repetitions")
-    handle = array._operand()
-    if axis is None:
-        handle = handle.reshape([-1]) if handle.ndim != 1 else handle
-        axis = 0
-    axis = one_axis("repeat", axis, handle.ndim)
-    shape = extents("repeat", handle)
-    before, extent, after = shape[:axis], shape[axis], shape[axis + 1 :]
     spread = handle.expand_dims(axis + 1).broadcast_to([*before, extent, times, *after])
     return Array._of(spread.reshape([*before, extent * times, *after]))
 
@@ -250,7 +249,7 @@ def tile(x: Array, repetitions: tuple[int, ...], /) -> Array:
     handle = handle_of(x)
     times = shape_of("tile", repetitions)
     extra = len(times) - handle.ndim
-    shape = (1,) * extra + extents("tile", handle)
+    shape = (1,) * extra + extents(handle)
     times = (1,) * -extra + times
     apart = [extent for axis in shape for extent in (1, axis)]
     spread = [extent for axis, number in zip(shape, times, strict=True) for extent in (number, axis)]
@@ -277,7 +276,7 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
         key: Any = (*before, at, ...)
         return view_of(x, Array._of(handle.slice([*before, at])), lambda memory: memory[key])
 
-    return tuple(map(part, range(extents("unstack", handle)[axis])))
+    return tuple(map(part, range(extents(handle)[axis])))
 
 
 take_numpys_arguments(globals(), __all__)

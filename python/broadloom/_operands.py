@@ -18,7 +18,7 @@ from broadloom._array import Array, of_numpy
 from broadloom._core import Handle
 from broadloom._dtypes import result_type
 from broadloom._operators import handle_of
-from broadloom._tracing import known
+from broadloom._tracing import known, need_extent
 
 
 def as_array(x: Any) -> Array:
@@ -57,12 +57,11 @@ def shape_of(name: str, shape: Any, least: int = 0) -> tuple[int, ...]:
     return numbers
 
 
-def extents(name: str, handle: Handle) -> tuple[int, ...]:
-    """The extents of a handle. ValueError if one is dynamic, in a function that is being traced."""
+def extents(handle: Handle) -> tuple[int, ...]:
+    """The extents of a handle. If one is open, the function that is being traced is traced again with those of the call."""
     shape = handle.shape
     if None in shape:
-        dims = ",".join(handle.dims)
-        raise ValueError(f"{name}: the extents of {handle.dtype}[{dims}] are open, and its result depends on them")
+        need_extent()
     return known(shape)
 
 

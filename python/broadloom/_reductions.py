@@ -137,10 +137,12 @@ def diff(
     """
     handle = handle_of(x)
     rank, at, times = handle.ndim, index(axis), index(n)
-    if not -rank <= at < rank:
-        raise ValueError(f"diff: axis {axis} is out of range for an array of rank {rank}")
     if times < 0:
         raise ValueError(f"diff: n is {n}, less than 0")
+    if times == 0:
+        return Array._of(handle)
+    if not -rank <= at < rank:
+        raise ValueError(f"diff: axis {axis} is out of range for an array of rank {rank}")
     if prepend is not None or append is not None:
         parts = [_beside(handle, part, at % rank) for part in (prepend, Array._of(handle), append) if part is not None]
         handle = concat(parts, axis=at)._operand()
@@ -157,7 +159,7 @@ def _beside(handle: Handle, part: Array | Number, axis: int) -> Array:
     """An array to be joined with another one along an axis. A number becomes one element in all other axes."""
     made = handle_of(part)
     if made.ndim == 0:
-        shape = extents("diff", handle)
+        shape = extents(handle)
         made = made.broadcast_to((*shape[:axis], 1, *shape[axis + 1 :]))
     return Array._of(made)
 

@@ -221,7 +221,7 @@ def _tolerance(rtol: float | Array | None, x: Array) -> Any:
     handle = as_array(x)._handle
     if handle.dtype != np.float16:
         return None
-    return max(extents("linalg", handle)[-2:], default=0) * float(np.finfo(np.float16).eps)
+    return max(extents(handle)[-2:], default=0) * float(np.finfo(np.float16).eps)
 
 
 take_numpys_arguments(globals(), __all__, np.linalg)

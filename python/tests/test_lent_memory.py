@@ -43,7 +43,7 @@ READERS: dict[str, Callable[[bl.Array], Any]] = {
     "a selection": lambda x: x[bl.asarray([0, 1])].tolist(),
     "setting an element": lambda x: x.__setitem__(0, 3.0),
     "setting elements of another": lambda x: bl.zeros((9,)).__setitem__(slice(1, None), x),
-    "concat": lambda x: bl.concat([x, x]),
+    "concat": lambda x: bl.concat([x, x]).tolist(),
     "a function of NumPy's": lambda x: np.sort(x),
     "a ufunc": lambda x: np.add(x, 1).tolist(),
     "matmul": lambda x: (x @ x).tolist(),

@@ -556,14 +556,7 @@ def test_methods_that_change_the_array_and_properties() -> None:
 AT_ONCE = {
     np.allclose,
     np.array_equal,
-    np.concatenate,
     np.copy,
-    np.dstack,
-    np.hstack,
-    np.lib.stride_tricks.sliding_window_view,
-    np.roll,
-    np.stack,
-    np.vstack,
 }
 
 #: Calls of listed functions with arguments that no expression represents.

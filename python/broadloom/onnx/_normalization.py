@@ -48,10 +48,15 @@ def _log_softmax(call: Call, given: Handle) -> Handle:
     x, axes = widened(given), _along(call, given)
     if given.size == 0:
         return given
+    return back(log_softmax(x, axes), given)
+
+
+def log_softmax(x: Handle, axes: list[int]) -> Handle:
+    """The logarithm of the softmax along axes; without axes, that of each element by itself."""
     shifted = apply("subtract", x, log_shift(x, axes) if axes else x)
     powers = apply("exp", shifted)
     total = powers.reduce("sum", axes, True) if axes else powers
-    return back(apply("subtract", shifted, apply("log", total)), given)
+    return apply("subtract", shifted, apply("log", total))
 
 
 def _hardmax(call: Call, given: Handle) -> Handle:

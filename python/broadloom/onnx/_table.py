@@ -4,7 +4,16 @@ with bodies have a table of their own.
 
 from __future__ import annotations
 
-from broadloom.onnx import _activations, _constants, _elementwise, _normalization, _reductions, _shapes
+from broadloom.onnx import (
+    _activations,
+    _constants,
+    _elementwise,
+    _indices,
+    _losses,
+    _normalization,
+    _reductions,
+    _shapes,
+)
 from broadloom.onnx._control import CONTROLS, Control
 from broadloom.onnx._row import Row
 
@@ -15,7 +24,9 @@ KINDS: dict[str, tuple[Row, ...]] = {
     "Reductions": _reductions.ROWS,
     "Softmax": _normalization.SOFTMAX,
     "Normalisations": _normalization.ROWS,
+    "Losses": _losses.ROWS,
     "Shapes": _shapes.ROWS,
+    "Indices and pads": _indices.ROWS,
     "Constants": _constants.ROWS,
 }
 
