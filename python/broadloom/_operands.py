@@ -18,7 +18,7 @@ from broadloom._array import Array, of_numpy
 from broadloom._core import Handle
 from broadloom._dtypes import result_type
 from broadloom._operators import handle_of
-from broadloom._tracing import known, need_extent
+from broadloom._tracing import known, need_extent, tracing
 
 
 def as_array(x: Any) -> Array:
@@ -58,10 +58,14 @@ def shape_of(name: str, shape: Any, least: int = 0) -> tuple[int, ...]:
 
 
 def extents(handle: Handle) -> tuple[int, ...]:
-    """The extents of a handle. If one is open, the function that is being traced is traced again with those of the call."""
+    """The extents of a handle. If one is open, the function that is being traced is traced again with those of the call; outside
+    of a trace it is a ValueError."""
     shape = handle.shape
-    if None in shape:
+    if None in shape and tracing.depth:
         need_extent()
+    if None in shape:
+        dims = ",".join(handle.dims)
+        raise ValueError(f"the extents of {handle.dtype}[{dims}] are open, and the result depends on them")
     return known(shape)
 
 

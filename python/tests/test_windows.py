@@ -136,7 +136,6 @@ def test_elements_are_moved_bit_for_bit_and_differences_are_computed(text: str, 
             made = value(text, bl, x=mine)
             assert isinstance(made, bl.Array) and made.shape == expected.shape
             same(made, expected)
-            # Within a traced function, the numbers of repetitions have no values.
             if dtype in ("uint16", "float64") and "xp.asarray" not in text:
                 same(function(theirs), expected)
     assert compared >= 4
