@@ -91,7 +91,7 @@ const FUNCTIONS: &[Slip] = &[
     (&["tgamma", "lgamma", "gammaln", "j0", "j1", "i0", "zeta"], SPECIAL),
     (&["sinc"], Write("`where(x == 0, 1.0, sin(x) / x)`, with `pi * x` for x to have NumPy's")),
     // Formulas that have a name elsewhere.
-    (&["sigmoid", "logistic", "expit"], Write("`1 / (1 + exp(-x))`")),
+    (&["sigmoid", "expit"], Write("`1 / (1 + exp(-x))`")),
     (&["relu"], Write("`maximum(x, 0)`")),
     (&["softplus"], Write("`logaddexp(x, 0)`")),
     (&["lerp", "mix"], Write("`x1 + (x2 - x1) * t`")),
@@ -350,6 +350,11 @@ const ARITIES: &[(&str, usize, &str)] = &[
         "gamma",
         1,
         "it draws random numbers: `gamma(key(1), 2.5, [10])`; the function Γ is not among the functions",
+    ),
+    (
+        "logistic",
+        1,
+        "it draws random numbers: `logistic(key(1), [10])`; the logistic function is `1 / (1 + exp(-x))`",
     ),
     ("reshape", 3, "the shape is one list: `reshape(x, [2, 3])`"),
     ("permute_dims", 1, "the axes are one list: `permute_dims(x, [1, 0])`"),
