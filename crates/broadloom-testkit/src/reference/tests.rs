@@ -38,7 +38,7 @@ fn relative(got: &Big, exact: &Big) -> f64 {
 #[test]
 fn mpmath_has_values_of_every_function() {
     for function in Function::ALL {
-        let values = rows().filter(|(of, ..)| of == function).count();
+        let values = rows().filter(|(of, ..)| *of == function).count();
         assert!(values >= 20, "{function:?} has {values}");
     }
 }
