@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Counts measures of the code's structure.
 
-    scripts/count_structure.py [ROOT] [--edges]
+    scripts/count_structure.py [ROOT] [--edges] [--check]
 
 For each crate: lines of code outside of tests (all lines, and lines that are neither blank nor only a comment), `pub`
 items, functions of more than 80 lines, and cycles between modules. Test code is code under `#[cfg(test)]`, in the file
@@ -16,14 +16,18 @@ The test `architecture` applies the same rules.
 
 Lines of Python are those of the package that are written by hand, and of the generator of the others, with its data.
 
-The last list contains the names that more than two files of the workspace, tests included, define as types.
+The last list contains the names that more than two files of the workspace, tests included, define as types. With --check,
+the status is 1 unless they are the exceptions that CONTRIBUTING.md lists, which are at most 30.
 """
 
 import argparse
 import re
+import sys
 from pathlib import Path
 
 LONGEST = 80
+# The maximum number of names with more than two types.
+MOST_NAMES = 30
 # Crates whose programs only serve tests and measurements.
 TOOLS = {"broadloom-testkit", "broadloom-bench"}
 TOKEN = re.compile(r"\$?[A-Za-z_][A-Za-z0-9_]*|::|[^\sA-Za-z_]")
@@ -320,6 +324,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("root", type=Path, nargs="?", default=Path(__file__).resolve().parent.parent)
     parser.add_argument("--edges", action="store_true", help="print the edges of all modules, not only of cycles")
+    parser.add_argument("--check", action="store_true", help="compare the names of types with the exceptions")
     args = parser.parse_args()
     base = args.root.resolve()
     rows, long, found_cycles = [], [], {"files": [], "folders": []}
@@ -349,6 +354,26 @@ def main():
     print(f"\nnames of more than two types: {len(names)}")
     for name, files in sorted(names.items(), key=lambda entry: (-len(entry[1]), entry[0])):
         print(f"  {name}: {', '.join(files)}")
+    if args.check:
+        sys.exit(wrong_names(set(names), excepted(base)))
+
+
+def excepted(base):
+    """The names that CONTRIBUTING.md allows more than two types."""
+    text = (base / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rule = text[text.index("- A type's name has at most two definitions") :]
+    return set(re.findall(r"`([A-Z]\w*)`", rule[: rule.index("\n- ")]))
+
+
+def wrong_names(found, allowed):
+    """What is wrong with the names of types; None if nothing is."""
+    if len(found) > MOST_NAMES:
+        return f"error: {len(found)} names have more than two types, at most {MOST_NAMES} may"
+    if found - allowed:
+        return f"error: names with more than two types that CONTRIBUTING.md does not list: {', '.join(sorted(found - allowed))}"
+    if allowed - found:
+        return f"error: exceptions of CONTRIBUTING.md that have two types at most: {', '.join(sorted(allowed - found))}"
+    return None
 
 
 def python_lines(base):

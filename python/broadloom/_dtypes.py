@@ -110,7 +110,7 @@ def result_type(*arrays_and_dtypes: Array | Number | DTypeLike) -> DType:
     """The dtype that operands promote to. They are given as arrays, dtypes, or Python numbers, which take the dtype of
     the others.
 
-    Under `promotion="strict"`, TypeError if they do not promote: kinds do not mix, nor does uint64 with a signed
+    Under `promotion="strict"`, DTypeError if they do not promote: kinds do not mix, nor does uint64 with a signed
     integer.
 
     >>> bl.result_type(bl.int8, bl.uint8, 1)
@@ -118,36 +118,25 @@ def result_type(*arrays_and_dtypes: Array | Number | DTypeLike) -> DType:
     """
     if not arrays_and_dtypes:
         raise ValueError("result_type: no dtype and no array is given")
-    weak: list[Any] = []
-    promoted: DType | None = None
     by_numpy = _options.by_numpy(*(x._handle for x in arrays_and_dtypes if isinstance(x, Array)))
-    for x in arrays_and_dtypes:
-        if isinstance(x, (builtins.bool, int, float)) and not isinstance(x, np.generic):
-            weak.append(type(x)(0))
-            continue
-        dtype = x.dtype if isinstance(x, (Array, np.ndarray, np.generic)) else dtype_of(x)
-        promoted = dtype if promoted is None else _promote(promoted, dtype, by_numpy)
-    if promoted is None:
-        kinds = [type(x) for x in weak]
+    operands = [_operand(x) for x in arrays_and_dtypes]
+    if not any(isinstance(x, Handle) for x in operands):
+        kinds = [type(x) for x in operands]
         return float64 if float in kinds else int64 if int in kinds else bool
-    for number in weak:
-        promoted = _promote(promoted, number, by_numpy)
-    return promoted
+    return _core.result_type("result_type", *operands, numpy_promotion=by_numpy)
 
 
-def _promote(
-    dtype: DType, other: DType | builtins.bool | float, by_numpy: builtins.bool, mixed: builtins.bool = False
-) -> DType:
-    """The dtype that two dtypes promote to, by NumPy's rule or else by the standard's. Where the standard leaves the
-    promotion of different kinds open, NumPy's dtype is returned if `mixed` is set, or else TypeError is raised."""
-    if by_numpy:
-        return np.result_type(dtype, other)
-    second = Handle.full((), 0, other) if isinstance(other, np.dtype) else other
-    operands = Handle.full((), True, bool), Handle.full((), 0, dtype), second
-    try:
-        return _core.apply("where", *operands, numpy_promotion=mixed).dtype
-    except TypeError as error:
-        raise TypeError(str(error).replace("where:", "result_type:", 1)) from None
+def _operand(x: Any) -> Any:
+    """An operand of the engine's promotion. Numbers become 0, since their values have no influence."""
+    if isinstance(x, (builtins.bool, int, float)) and not isinstance(x, np.generic):
+        return type(x)(0)
+    if isinstance(x, Array):
+        return x._handle
+    return _of_dtype(x.dtype if isinstance(x, (np.ndarray, np.generic)) else dtype_of(x))
+
+
+def _of_dtype(dtype: DType) -> Handle:
+    return Handle.full((), 0, dtype)
 
 
 @shows_users_lines
@@ -161,7 +150,8 @@ def can_cast(from_: DTypeLike | Array, to: DTypeLike, /) -> builtins.bool:
     """
     source = from_.dtype if isinstance(from_, Array) else dtype_of(from_)
     target = dtype_of(to)
-    return source == target or _promote(source, target, _options.by_numpy(), mixed=True) == target
+    operands = _of_dtype(source), _of_dtype(target)
+    return source == target or _core.result_type("can_cast", *operands, numpy_promotion=True) == target
 
 
 @shows_users_lines

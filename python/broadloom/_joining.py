@@ -161,7 +161,7 @@ def _operands(name: str, arrays: Any) -> list[Handle]:
     handles = [handle_of(x) for x in arrays]
     if not handles:
         raise ValueError(f"{name}: there are no arrays")
-    dtype = promoted(name, [handle.dtype for handle in handles])
+    dtype = promoted(name, handles)
     return [handle if handle.dtype == dtype else handle.astype(dtype) for handle in handles]
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from broadloom import _core
 from broadloom._array import Array, of_numpy
 from broadloom._core import Handle
-from broadloom._dtypes import result_type
 from broadloom._operators import handle_of
 from broadloom._tracing import known, need_extent, tracing
 
@@ -69,11 +69,6 @@ def extents(handle: Handle) -> tuple[int, ...]:
     return known(shape)
 
 
-def promoted(name: str, dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
-    """The common dtype of several dtypes; TypeError if they are of different kinds."""
-    if all(dtype == dtypes[0] for dtype in dtypes):
-        return dtypes[0]
-    try:
-        return result_type(*dtypes)
-    except TypeError as error:
-        raise TypeError(str(error).replace("result_type:", f"{name}:", 1)) from None
+def promoted(name: str, handles: Sequence[Handle]) -> np.dtype[Any]:
+    """The dtype to which the operands of a function promote; DTypeError if they don't."""
+    return _core.result_type(name, *handles, numpy_promotion=_core.by_numpy(*handles))

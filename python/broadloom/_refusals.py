@@ -314,13 +314,14 @@ def refusal_of_numpys(error: Exception, name: str, arguments: dict[str, Any], op
     ]
     numbered = [f"x{number}" for number in range(1, len(operands) + 1)] if len(operands) > 1 else ["x"]
     named += [(argument, value, "Array | Number") for argument, value in zip(numbered, operands)]
-    for argument, value, annotation in named:
-        wrong = _unfitting(_parameter(argument, annotation), value, {})
-        if argument == "axis" and isinstance(value, list) and "'list' object" in str(error):
-            # Some of NumPy's functions take a list of axes.
-            wrong = f"`axis` is {_shown(value)}, expected an int, a tuple of ints or None"
-        if wrong is not None:
-            return (ValueError if isinstance(error, ValueError) else TypeError)(f"{name}: {wrong}")
+    found = (_unfitting(_parameter(argument, annotation), value, {}) for argument, value, annotation in named)
+    wrong = next(filter(None, found), None)
+    axis = arguments.get("axis")
+    if wrong is None and isinstance(axis, list) and type(error) is TypeError:
+        # Some of NumPy's functions take a list of axes, so that it is to blame only if nothing else is.
+        wrong = f"`axis` is {_shown(axis)}, expected an int, a tuple of ints or None"
+    if wrong is not None:
+        return (ValueError if isinstance(error, ValueError) else TypeError)(f"{name}: {wrong}")
     return error
 
 

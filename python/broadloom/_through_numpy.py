@@ -17,6 +17,7 @@ from broadloom._array import Array
 from broadloom._buffer import array_over
 from broadloom._errors import ShapeError
 from broadloom._operands import as_array, one_axis, promoted
+from broadloom._operators import handle_of
 from broadloom._registry import registered
 from broadloom._signatures import take_numpys_arguments
 
@@ -237,8 +238,8 @@ def _promoted_values(name: str, x1: Any, x2: Any) -> tuple[np.ndarray, np.ndarra
     """The values of two numeric operands, which NumPy promotes to the same dtype as the engine. TypeError if they don't
     promote."""
     a, b = values_of(x1), values_of(x2)
-    dtype = promoted(name, [a.dtype, b.dtype])
-    if dtype == np.bool_ and not _options.by_numpy(*(x._handle for x in (x1, x2) if isinstance(x, Array))):
+    handles = [handle_of(x1), handle_of(x2)]
+    if promoted(name, handles) == np.bool_ and not _options.by_numpy(*handles):
         instead = 'write astype(x, int64), or promote as NumPy does (set_options(promotion="numpy"))'
         raise TypeError(f"{name}: the arrays are bool, expected numbers; {instead}")
     return a, b

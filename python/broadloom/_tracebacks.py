@@ -8,7 +8,6 @@ wrapped.
 
 from __future__ import annotations
 
-import dis
 import functools
 import inspect
 import sys
@@ -18,12 +17,10 @@ from typing import Any, TypeVar, cast
 
 from broadloom._errors import Error, InternalError
 from broadloom._registry import found
-from broadloom._tracing import PACKAGE, TracerError, tracing
+from broadloom._tracing import PACKAGE, TracerError, has_raise, tracing
 
 #: The flags of the code of a function of any number of arguments.
 _TAKES_ANY = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
-
-_RAISE = dis.opmap["RAISE_VARARGS"]
 
 #: Errors that answer a user's call wherever they are raised: the engine's, and those of NumPy and Python about shapes, axes,
 #: indices and numbers.
@@ -63,8 +60,7 @@ def _is_answer(error: BaseException, place: TracebackType) -> bool:
     statement of the package raised it."""
     if isinstance(error, _ANSWERS):
         return not isinstance(error, InternalError)
-    code = place.tb_frame.f_code
-    return code.co_filename.startswith(PACKAGE) and code.co_code[place.tb_lasti] == _RAISE
+    return place.tb_frame.f_code.co_filename.startswith(PACKAGE) and has_raise(place)
 
 
 def refuse(

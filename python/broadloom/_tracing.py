@@ -7,6 +7,7 @@ the extents of the call. No trace can therefore silently depend on an extent tha
 
 from __future__ import annotations
 
+import dis
 import linecache
 import os
 import sys
@@ -25,6 +26,8 @@ PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 #: NumPy's folder.
 NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
+
+_RAISE = dis.opmap["RAISE_VARARGS"]
 
 #: Requests made through a method of a traced array, as opposed to a function that computes.
 _CONVERSIONS = frozenset(("bool", "int", "float", "complex", "item", "format", "len", "iteration"))
@@ -164,8 +167,12 @@ def refuse(what: str, *, scalar: str | None = None, advice: str | None = None) -
 def converted(error: Exception) -> TracerError | None:
     """The TracerError for an engine error which says that a traced array has no values, and for an error of NumPy's that a
     TracerError has caused; None for other errors."""
-    if isinstance(error.__cause__, TracerError) and _raised_by_numpy(error):
-        return _of_item(error)
+    if isinstance(error.__cause__, TracerError) and type(error) is ValueError and error.__traceback__ is not None:
+        innermost = error.__traceback__
+        while innermost.tb_next is not None:
+            innermost = innermost.tb_next
+        if not has_raise(innermost):
+            return _of_item(innermost)
     if not isinstance(error, NoValuesError):
         return None
     place, called = error.__traceback__, ""
@@ -183,16 +190,13 @@ def converted(error: Exception) -> TracerError | None:
     return _error(what, place.tb_frame.f_code.co_filename, place.tb_lineno, None, None)
 
 
-def _raised_by_numpy(error: Exception) -> bool:
-    """Whether the C code of NumPy has raised an error for the item of one of its arrays: `out[0] = x[0]`, with `out` of NumPy."""
-    return type(error) is ValueError and str(error).startswith("setting an array element")
+def has_raise(place: TracebackType) -> bool:
+    """Whether a `raise` statement raised an error at a place, and not the code of a function in C that was called there."""
+    return place.tb_frame.f_code.co_code[place.tb_lasti] == _RAISE
 
 
-def _of_item(error: Exception) -> TracerError:
-    place = error.__traceback__
-    assert place is not None
-    while place.tb_next is not None:
-        place = place.tb_next
+def _of_item(place: TracebackType) -> TracerError:
+    """The error for `out[0] = x[0]`, with `out` of NumPy."""
     advice = "compute the elements of the result by functions of arrays, or set them outside of the function"
     what = "setting an element of an array of NumPy's"
     return _error(what, place.tb_frame.f_code.co_filename, place.tb_lineno, None, advice)

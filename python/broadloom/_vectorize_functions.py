@@ -40,7 +40,7 @@ from broadloom._vectorize_values import (
 #: A function of a call: it takes the arguments, and the elements that perform the call.
 Function = Callable[[Sequence[Value], Mask], Value]
 
-_CLASSES = {row["name"]: row for row in _core.functions()}
+_ROWS = {row["name"]: row for row in _core.functions()}
 
 
 def function_of(called: Any) -> Function | None:
@@ -220,7 +220,7 @@ def _of_table(op: str, of_floats: bool = False) -> Function:
         made = apply(op, *first, *operands, numpy_promotion=True)
         return Var(made, kind.weak and made.dtype in (INT, FLOAT))
 
-    return _counted(op, len(_CLASSES[op]["operands"]), call)
+    return _counted(op, len(_ROWS[op]["operands"]), call)
 
 
 def _conversion(dtype: np.dtype[Any]) -> Function:
@@ -255,10 +255,6 @@ def _made() -> dict[Any, Function]:
         builtins.pow: _counted("pow", 2, _pow),
         builtins.len: _counted("len", 1, _len),
         math.fabs: _of_floats("fabs", "abs"),
-        math.atan2: _of_floats("atan2", "atan2", 2),
-        math.copysign: _of_floats("copysign", "copysign", 2),
-        math.hypot: _of_floats("hypot", "hypot", 2),
-        math.nextafter: _of_floats("nextafter", "nextafter", 2),
         math.pow: _of_floats("pow", "pow", 2),
         math.fmod: _counted("math.fmod", 2, _fmod),
         math.log: _log,
@@ -269,13 +265,9 @@ def _made() -> dict[Any, Function]:
         _dtypes.astype: _counted("astype", 2, _astype),
         _elementwise.clip: _of_table("clip"),
     }
-    for name in (
-        "acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp exp2 expm1 log10 log1p log2 sin sinh sqrt".split()
-    ):
-        functions[getattr(math, name)] = _of_floats(name, name)
-    functions[math.tan], functions[math.tanh] = _of_floats("tan", "tan"), _of_floats("tanh", "tanh")
-    if hasattr(math, "fma"):
-        functions[math.fma] = _of_floats("fma", "fma", 3)
+    for name, row in _ROWS.items():
+        if row["class"] == "floating" and hasattr(math, name) and name != "log":
+            functions[getattr(math, name)] = _of_floats(name, name, len(row["operands"]))
     for name in ("isnan", "isinf", "isfinite"):
         functions[getattr(math, name)] = _is(name)
     for name in ("floor", "ceil", "trunc"):

@@ -71,7 +71,7 @@ def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
         raise ValueError(f"cross: axis {place} is not one of both arrays, counted from the last as -1")
     if a.shape[place] != 3 or b.shape[place] != 3:
         raise ValueError(f"cross: vectors have 3 elements, these {a.shape[place]} and {b.shape[place]}")
-    if promoted("cross", [a.dtype, b.dtype]) == np.bool_:
+    if promoted("cross", [handle_of(x1), handle_of(x2)]) == np.bool_:
         raise TypeError("cross: the arrays are bool, expected numbers")
     return array_over(np.linalg.cross(a, b, axis=place), x1, x2)
 

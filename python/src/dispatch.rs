@@ -19,7 +19,7 @@ use crate::entry::{Argument, Entry};
 use crate::error::exception;
 use crate::memory::changed;
 use crate::options::{Context, current};
-use crate::table::{CallKey, Shapes, Signature, Table};
+use crate::table::{CallKey, CallTable, Shapes, Signature};
 
 /// The arguments of a call.
 pub type CallArguments = SmallVec<[Argument; 4]>;
@@ -111,7 +111,7 @@ impl Asked {
 /// the form, the promotion rule and the number of threads of a call, if one of them is not the default.
 #[pyclass(subclass, frozen, module = "broadloom._core")]
 pub struct Dispatch {
-    table: Table,
+    table: CallTable,
     /// Whether `_general` handles every call.
     is_general: AtomicBool,
 }
@@ -206,7 +206,7 @@ impl Dispatch {
     #[new]
     #[pyo3(signature = (*_args, **_kwargs))]
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Dispatch {
-        Dispatch { table: Table::default(), is_general: AtomicBool::new(false) }
+        Dispatch { table: CallTable::default(), is_general: AtomicBool::new(false) }
     }
 
     #[pyo3(signature = (*args, **kwargs))]

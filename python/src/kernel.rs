@@ -13,7 +13,7 @@ use crate::entry::{Entry, InputSource, Results, first};
 use crate::error::{OrRaise, exception, text_exception};
 use crate::handle::Handle;
 use crate::options::of_keywords;
-use crate::table::{CallKey, Table};
+use crate::table::{CallKey, CallTable};
 
 /// A compiled expression with named inputs.
 #[pyclass(frozen, module = "broadloom._core")]
@@ -23,7 +23,7 @@ pub struct Kernel {
     /// The keywords it was built with.
     keywords: Option<Py<PyDict>>,
     /// A table with one entry.
-    table: Table,
+    table: CallTable,
     entry: Py<Entry>,
 }
 
@@ -34,7 +34,7 @@ impl Kernel {
         text: String,
         keywords: Option<Py<PyDict>>,
     ) -> PyResult<Kernel> {
-        let (table, entry) = (Table::default(), Py::new(py, Entry::of(kernel.clone()))?);
+        let (table, entry) = (CallTable::default(), Py::new(py, Entry::of(kernel.clone()))?);
         table.insert(CallKey::default(), entry.clone_ref(py));
         Ok(Kernel { kernel, text, keywords, table, entry })
     }

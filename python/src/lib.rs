@@ -61,7 +61,7 @@ mod _core {
     #[pymodule_export]
     use super::numexpr::{Plan, evaluate, numexpr_threads, re_evaluate, validate};
     #[pymodule_export]
-    use super::operations::{apply, by_numpy, evaluate_many, input_names, promoted};
+    use super::operations::{apply, by_numpy, evaluate_many, input_names, promoted, result_type};
     #[pymodule_export]
     use super::options::{
         Context, default_threads, engine_info, set_context_variable, set_promotion, set_semantics,

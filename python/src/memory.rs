@@ -327,7 +327,7 @@ pub fn check_lenders(py: Python<'_>, array: &Array<'_>) -> PyResult<()> {
 
 /// The owner of broadloom memory that a NumPy array points to.
 #[pyclass(frozen, module = "broadloom._core")]
-struct Memory {
+struct MemoryOwner {
     #[expect(dead_code, reason = "keeps the memory alive")]
     array: Array<'static>,
 }
@@ -343,7 +343,7 @@ pub fn share<'py>(py: Python<'py>, mut array: Array<'static>) -> PyResult<Bound<
             (bytes.as_ptr().cast_mut(), NPY_ARRAY_CARRAY_RO)
         }
     };
-    let base = Bound::new(py, Memory { array })?.into_any();
+    let base = Bound::new(py, MemoryOwner { array })?.into_any();
     // SAFETY: `data` holds the elements of this shape, in row-major order, as long as `base` lives. NumPy doesn't write to an
     // array without the writeable flag.
     unsafe { based(py, dtype, &shape, data, flags, base) }

@@ -2,11 +2,13 @@
 //! once.
 
 use broadloom::{Array, Evaluation, Literal, Op, Promotion, with_promotion};
+use numpy::PyArrayDescr;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 
+use crate::dtype;
 use crate::error::{About, OrRaise};
 use crate::handle::{Handle, operand};
 use crate::number::beyond_floats;
@@ -29,6 +31,23 @@ pub fn promoted(py: Python<'_>, op: &str, operands: &Bound<'_, PyTuple>) -> PyRe
     let given = operands_of(operands)?;
     let by_numpy = given.iter().any(|operand| operand.by_numpy) || current(py)?.by_numpy;
     applied(op, given, rule(by_numpy))
+}
+
+/// The dtype to which the operands of a function promote, by NumPy's rules if that is requested, or else by the standard's. Errors
+/// name the function.
+#[pyfunction]
+#[pyo3(signature = (function, *operands, numpy_promotion = false))]
+pub fn result_type<'py>(
+    py: Python<'py>,
+    function: &str,
+    operands: &Bound<'py, PyTuple>,
+    numpy_promotion: bool,
+) -> PyResult<Bound<'py, PyArrayDescr>> {
+    let arrays: SmallVec<[Array<'static>; 4]> =
+        operands_of(operands)?.into_iter().map(|operand| operand.array).collect();
+    let about = About { operation: Some(function), operands: &arrays, axes: None };
+    let promote = || broadloom::result_type(function, &arrays).or_raise_about(&about);
+    dtype::numpy(py, with_promotion(rule(numpy_promotion), promote)?)
 }
 
 /// Whether operators of these handles use NumPy's promotion, because one of the handles or the current options require it.

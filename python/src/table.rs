@@ -43,9 +43,9 @@ struct KnownCalls {
 ///
 /// While the lock is held, no Python code runs and the GIL is not released.
 #[derive(Default)]
-pub struct Table(Mutex<Vec<KnownCalls>>);
+pub struct CallTable(Mutex<Vec<KnownCalls>>);
 
-impl Table {
+impl CallTable {
     fn rows(&self) -> MutexGuard<'_, Vec<KnownCalls>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

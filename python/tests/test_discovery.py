@@ -290,6 +290,17 @@ def test_errors_of_traced_functions_say_what_was_asked_and_what_to_write(
         bl.jit(function)(np.ones((2, 2)))
 
 
+def test_a_users_error_about_a_traced_array_is_passed_on() -> None:
+    def convert(x: Any) -> Any:
+        try:
+            return float(x[0, 0])
+        except bl.TracerError as error:
+            raise ValueError("setting an array element with a sequence.") from error
+
+    with pytest.raises(ValueError, match="^setting an array element with a sequence.$"):
+        bl.jit(convert)(np.ones((2, 2)))
+
+
 @pytest.mark.parametrize(
     ("function", "instead"),
     [

@@ -20,6 +20,8 @@ GENERATED = [*sorted((PACKAGE / "_generated").glob("*.py")), PACKAGE / "numexpr"
 SCRIPT = Path(__file__).parents[2] / "scripts" / "generate_python.py"
 TABLES = {row["name"]: row for row in (*_core.functions(), *_core.reductions())}
 
+DRAWS = {row["name"]: row for row in _core.draws()}
+
 #: Not in the namespace: the division of ONNX, which is another function for floats, and a product of extents.
 NOT_HERE = {"trunc_divide", "count"}
 
@@ -39,6 +41,7 @@ def test_the_files_are_what_the_script_writes(generator: ModuleType) -> None:
 
 
 def test_the_data_are_of_functions_that_there_are(generator: ModuleType) -> None:
+    assert set(generator.DATA["draw_examples"]) <= DRAWS.keys()
     for names in ("by_hand", "not_standard", "of_one_axis", "numpys_arguments", "docs", "examples"):
         assert set(generator.DATA[names]) <= TABLES.keys(), names
 
@@ -46,6 +49,14 @@ def test_the_data_are_of_functions_that_there_are(generator: ModuleType) -> None
 @pytest.mark.parametrize("name", TABLES)
 def test_every_function_of_the_tables_is_in_the_namespace(name: str) -> None:
     assert (name in bl.__all__ or name in bl.linalg.__all__) != (name in NOT_HERE)
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_every_draw_of_the_table_is_a_function_of_random(name: str) -> None:
+    assert name in bl.random.__all__
+    function = getattr(bl.random, name)
+    assert list(inspect.signature(function).parameters) == [row["name"] for row in DRAWS[name]["parameters"]]
+    assert " ".join(DRAWS[name]["doc"].split()) in " ".join(function.__doc__.split())
 
 
 @pytest.mark.parametrize("path", GENERATED, ids=lambda path: path.stem)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import itertools
 import operator
 import os
 import pickle
@@ -174,6 +175,8 @@ def test_dtypes_are_those_of_the_rule_of_the_arrays() -> None:
     assert bl.result_type(x, bl.float32) == np.float64
     assert bl.exp(x).dtype == np.float64 and bl.sum(x > 1).item() == 1
     assert bl.where(x > 1, x, 0.5).tolist() == [0.5, 2]
+    assert bl.concat([x, bl.asarray([0.5])]).tolist() == [1, 2, 0.5]
+    assert bl.matmul(x, bl.asarray([0.5, 0.25])).item() == 1
     f = bl.jit(lambda y, c=2.5: y * c)
     assert f(x).tolist() == f(x, c=2.5).tolist() == [2.5, 5.0]
     with pytest.raises(TypeError):
@@ -333,6 +336,14 @@ def test_values_that_are_chosen_have_numpys_dtypes() -> None:
             assert bl.where(bl.asarray([True, False]), bl.asarray(x), bl.asarray(y)).dtype == expected
             assert bl.result_type(a, b) == expected
             assert bl.concat([bl.asarray(x), bl.asarray(y)]).dtype == expected
+
+
+def test_dtypes_of_several_operands_are_numpys_in_any_order() -> None:
+    for several in itertools.product(DTYPES, repeat=3):
+        assert bl.result_type(*several) == np.result_type(*several), several
+    for dtype in DTYPES:
+        for number in (True, 1, 1.0):
+            assert bl.result_type(dtype, number) == bl.result_type(number, dtype) == np.result_type(dtype, number)
 
 
 def test_reductions_of_bools_have_numpys_dtypes() -> None:

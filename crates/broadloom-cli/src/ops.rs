@@ -4,7 +4,7 @@
 
 use broadloom::listing::{gives, signature, takes};
 use broadloom::{Literal, Op, ReductionFunction};
-use broadloom_core::text::{self as language, ParseOptions};
+use broadloom_core::text as language;
 
 use crate::args::OpsArgs;
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ pub fn print(args: &OpsArgs) -> Result<(), Failure> {
 /// A row of the list, which describes a function.
 struct ListedFunction {
     call: String,
-    operators: Vec<String>,
+    operator: Option<String>,
     takes: String,
     gives: &'static str,
     /// The cells of the columns that are only on the page.
@@ -38,15 +38,10 @@ struct ListedGroup {
 }
 
 fn rows() -> Vec<ListedFunction> {
-    let operators = operators();
     let mut rows: Vec<ListedFunction> = Op::public()
         .map(|op| ListedFunction {
             call: format!("{op}({})", signature(op)),
-            operators: operators
-                .iter()
-                .filter(|(_, f)| f == op.name())
-                .map(|(text, _)| text.clone())
-                .collect(),
+            operator: operator(op),
             takes: takes(op),
             gives: gives(op),
             more: Vec::new(),
@@ -116,7 +111,7 @@ fn is_view(function: &language::BuiltIn) -> bool {
 fn row(function: &'static language::BuiltIn) -> ListedFunction {
     ListedFunction {
         call: format!("{}({})", function.name, function.signature()),
-        operators: Vec::new(),
+        operator: None,
         takes: function.takes.to_owned(),
         gives: function.gives,
         more: function.reduction().map(of_elements).unwrap_or_default(),
@@ -138,18 +133,10 @@ fn of_elements(function: ReductionFunction) -> Vec<String> {
     vec![of_nothing, function.order().words().to_owned()]
 }
 
-/// The operators, each with the name of the function that it calls.
-fn operators() -> Vec<(String, String)> {
-    let binary = "+ - * / // % ** & | ^ << >> == != < <= > >=".split(' ').map(|op| format!("x1 {op} x2"));
-    let unary = "+ - ~".split(' ').map(|op| format!("{op}x"));
-    let function = |text: String| {
-        let ast = language::parse(&text, &ParseOptions::default()).ok()?;
-        match &ast[ast.expression()?.root()].kind {
-            language::AstKind::Operator { op, .. } => Some((text, op.name().to_owned())),
-            _ => None,
-        }
-    };
-    binary.chain(unary).filter_map(function).collect()
+/// The use of the operator that calls a function, if it has one: `x1 + x2`.
+fn operator(op: Op) -> Option<String> {
+    let symbol = language::symbol(op)?;
+    Some(if op.operands() == 1 { format!("{symbol}x") } else { format!("x1 {symbol} x2") })
 }
 
 /// The list as columns of text, for a terminal.
@@ -162,7 +149,7 @@ fn plain() -> String {
 }
 
 fn columns(rows: &[ListedFunction]) -> String {
-    let operator = |row: &ListedFunction| row.operators.join(", ");
+    let operator = |row: &ListedFunction| row.operator.clone().unwrap_or_default();
     let width = |cell: &dyn Fn(&ListedFunction) -> String| {
         rows.iter().map(|row| cell(row).chars().count()).max().unwrap_or(0)
     };
@@ -201,12 +188,11 @@ fn markdown() -> String {
          | function | operator | takes | gives | |\n| --- | --- | --- | --- | --- |\n",
     );
     for row in rows() {
-        let operators: Vec<String> =
-            row.operators.iter().map(|text| format!("`{}`", text.replace('|', "\\|"))).collect();
+        let operator = row.operator.map(|text| format!("`{}`", text.replace('|', "\\|")));
         text += &format!(
             "| `{}` | {} | {} | {} | {} |\n",
             row.call,
-            operators.join(", "),
+            operator.unwrap_or_default(),
             row.takes,
             row.gives,
             row.doc.replace('|', "\\|")
@@ -231,10 +217,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_operator_stands_for_a_function() {
-        assert_eq!(operators().len(), 21);
-        for (text, function) in operators() {
-            assert!(Op::from_name(&function).is_some(), "{text}");
+    fn operators_parse_to_their_functions() {
+        let listed: Vec<_> = Op::public().filter_map(|op| Some((op, operator(op)?))).collect();
+        assert_eq!(listed.len(), 21);
+        for (function, text) in listed {
+            let ast = language::parse(&text, &language::ParseOptions::default()).expect("an expression");
+            let root = ast.expression().expect("an expression").root();
+            assert!(
+                matches!(ast[root].kind, language::AstKind::Operator { op, .. } if op == function),
+                "{text}"
+            );
         }
     }
 
@@ -242,7 +234,7 @@ mod tests {
     fn rows_say_what_is_taken_and_given() {
         let cells = |call: &str| {
             let row = rows().into_iter().find(|row| row.call == call).expect("a function");
-            (row.operators.join(" "), row.takes, row.gives)
+            (row.operator.unwrap_or_default(), row.takes, row.gives)
         };
         assert_eq!(cells("less(x1, x2)"), ("x1 < x2".into(), "integer, float".into(), "bool"));
         assert_eq!(cells("divide(x1, x2)"), ("x1 / x2".into(), "integer, float".into(), "float"));

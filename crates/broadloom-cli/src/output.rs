@@ -18,7 +18,7 @@ use crate::npy::{self, NpyError, NpyWriter};
 use crate::npz;
 use crate::plot::{self, Picture};
 use crate::request::{Request, ResultFormat};
-use crate::scratch::Scratch;
+use crate::scratch::TemporaryFile;
 use crate::table::{self, ResultColumn};
 use crate::target::{Target, finish_all};
 
@@ -26,7 +26,7 @@ use crate::target::{Target, finish_all};
 enum Store {
     Target(Target),
     /// An unnamed temporary file, from which other files are made.
-    Scratch(BufWriter<Scratch>),
+    Scratch(BufWriter<TemporaryFile>),
     Stream(Stdout),
 }
 
@@ -94,7 +94,7 @@ impl<'c> Outputs<'c> {
         }
         for (result, directory, path) in needed {
             if !outputs.sinks.iter().any(|sink| sink.result == result) {
-                let file = Scratch::create_in(&directory);
+                let file = TemporaryFile::create_in(&directory);
                 let file = file.map_err(|error| Failure::file(&path, error))?;
                 let scratch = Store::Scratch(BufWriter::with_capacity(64 << 10, file));
                 outputs.sink(result, scratch, &directory)?;
@@ -310,7 +310,7 @@ fn open(stored: &[(usize, File)], at: usize, path: &Path) -> Result<File, Failur
 /// Computes a result and draws it.
 fn draw(job: &Job, result: usize, path: &Path, title: &str) -> Result<Vec<u8>, Failure> {
     let values = job.values("drawing", &[result], Order::C, Some(DType::Float64))?;
-    let values = RefCell::new(Stream::new(values));
+    let values = RefCell::new(ElementStream::new(values));
     let shape = job.shape(result);
     let picture = Picture { title, shape, values: &|_| values.borrow_mut().next().unwrap_or(f64::NAN) };
     let drawn = plot::draw(&picture);
@@ -322,7 +322,7 @@ fn draw(job: &Job, result: usize, path: &Path, title: &str) -> Result<Vec<u8>, F
 }
 
 /// The elements of a result in C order, as float64, computed on demand.
-struct Stream<'j> {
+struct ElementStream<'j> {
     values: ComputedValues<'j>,
     chunk: Option<Array<'static>>,
     at: usize,
@@ -330,9 +330,9 @@ struct Stream<'j> {
     failure: Option<Failure>,
 }
 
-impl<'j> Stream<'j> {
-    fn new(values: ComputedValues<'j>) -> Stream<'j> {
-        Stream { values, chunk: None, at: 0, failure: None }
+impl<'j> ElementStream<'j> {
+    fn new(values: ComputedValues<'j>) -> ElementStream<'j> {
+        ElementStream { values, chunk: None, at: 0, failure: None }
     }
 
     /// The next element; `None` after an error.

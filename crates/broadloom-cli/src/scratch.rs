@@ -11,35 +11,35 @@ use crate::text::shown;
 
 /// An unnamed temporary file that is being written.
 #[derive(Debug)]
-pub struct Scratch {
+pub struct TemporaryFile {
     file: File,
     directory: PathBuf,
 }
 
-impl Scratch {
+impl TemporaryFile {
     /// Creates a file in the system's temporary directory.
     ///
     /// # Errors
     /// The system's error, with the directory added to the message.
-    pub fn create() -> io::Result<Scratch> {
+    pub fn create() -> io::Result<TemporaryFile> {
         let directory = std::env::temp_dir();
         let file = tempfile::tempfile_in(&directory);
         let advice = if cfg!(unix) { "; TMPDIR names another folder" } else { "" };
         let why = |error| {
             about(&error, &format!("no temporary file can be created in {}", shown(&directory)), advice)
         };
-        Ok(Scratch { file: file.map_err(why)?, directory })
+        Ok(TemporaryFile { file: file.map_err(why)?, directory })
     }
 
     /// Creates a file in the directory of the output file that will be made from it.
     ///
     /// # Errors
     /// The system's error, with the directory added to the message.
-    pub fn create_in(directory: &Path) -> io::Result<Scratch> {
+    pub fn create_in(directory: &Path) -> io::Result<TemporaryFile> {
         let file = tempfile::tempfile_in(directory);
         let why =
             |error| about(&error, &format!("no temporary file can be created in {}", shown(directory)), "");
-        Ok(Scratch { file: file.map_err(why)?, directory: directory.into() })
+        Ok(TemporaryFile { file: file.map_err(why)?, directory: directory.into() })
     }
 
     /// Flushes the file, and returns it for reading.
@@ -55,7 +55,7 @@ impl Scratch {
     }
 }
 
-impl Write for Scratch {
+impl Write for TemporaryFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes).map_err(|error| self.failed(error))
     }

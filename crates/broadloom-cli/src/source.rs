@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::format::Format;
 use crate::npy::{self, NpyError, NpyHeader};
 use crate::progress::patiently;
-use crate::scratch::Scratch;
+use crate::scratch::TemporaryFile;
 use crate::text::shown;
 use crate::{npz, table, unpack};
 
@@ -78,7 +78,7 @@ fn with_header(mut file: File) -> Result<(File, NpyHeader), NpyError> {
 /// Copies the rest of a stream to a temporary file.
 fn copied(from: &mut impl Read) -> io::Result<File> {
     patiently("reading a stream", || {
-        let mut to = Scratch::create()?;
+        let mut to = TemporaryFile::create()?;
         io::copy(from, &mut to)?;
         Ok(to.into_file())
     })

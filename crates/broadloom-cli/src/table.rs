@@ -13,7 +13,7 @@ use broadloom_core::printable;
 use broadloom_core::text::brief;
 
 use crate::npy::NpyHeader;
-use crate::scratch::Scratch;
+use crate::scratch::TemporaryFile;
 
 /// The maximum length of a row, in bytes.
 const LONGEST_ROW: u64 = 256 << 20;
@@ -64,7 +64,7 @@ pub fn read(from: impl Read, column: Option<&str>) -> Result<(File, NpyHeader), 
     let taken = Cell::new(0);
     let from = Bounded { from, taken: &taken };
     let mut reader = csv::ReaderBuilder::new().has_headers(false).trim(csv::Trim::All).from_reader(from);
-    let mut to = BufWriter::new(Scratch::create()?);
+    let mut to = BufWriter::new(TemporaryFile::create()?);
     let mut row = csv::ByteRecord::new();
     let (mut columns, mut rows) = (Columns::All(0), 0);
     let mut is_first = true;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 
 use crate::npy::{NpyError, NpyHeader, parse_header, read_header};
-use crate::scratch::Scratch;
+use crate::scratch::TemporaryFile;
 
 /// How many bytes after the array are read, to check that the stream ends.
 const BLOCK: u64 = 64 << 10;
@@ -14,7 +14,7 @@ const BLOCK: u64 = 64 << 10;
 /// # Errors
 /// The errors of [`read_header`], and those of the stream and of the temporary file.
 pub fn copy(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
-    let mut to = Scratch::create()?;
+    let mut to = TemporaryFile::create()?;
     let header = parse_header(&mut Tee { from, to: &mut to })?;
     io::copy(&mut from.take(header.data_len()), &mut to)?;
     let mut file = to.into_file();

@@ -22,9 +22,9 @@ use crate::symbol::{Dim, Dims};
 
 pub use operand::Operand;
 pub use promotion::{
-    BY_NUMPY, Bound, OfBools, Promotion, bounds_nothing, converted, literal, of_bools, pair,
+    BY_NUMPY, Bound, OfBools, Promotion, bounds_nothing, converted, literal, of_bools, pair, promote,
 };
-use promotion::{accepted, promote, takes_any};
+use promotion::{accepted, takes_any};
 
 /// The types of a function applied to operands.
 #[derive(Clone, Debug, PartialEq, Eq)]

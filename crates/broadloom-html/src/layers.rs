@@ -8,7 +8,7 @@
 
 /// A box to be placed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Item {
+pub(crate) struct LayoutBox {
     pub width: f64,
     /// The index of the box's band, counted from the top.
     pub band: usize,
@@ -68,7 +68,7 @@ struct Layers {
 
 /// Places the boxes, and a title above the boxes of each band that are not loose; `titles` contains the widths of the titles. An
 /// edge leads from an earlier box to a later one, whose band is the same or below. Loose boxes have no operands.
-pub(crate) fn place(items: &[Item], edges: &[(usize, usize)], titles: &[f64]) -> Places {
+pub(crate) fn place(items: &[LayoutBox], edges: &[(usize, usize)], titles: &[f64]) -> Places {
     let layers = layers(items, edges, titles.len());
     let mut spots: Vec<Spot> = items
         .iter()
@@ -131,7 +131,7 @@ fn ends(spots: &[Spot], spot: usize, boxes: usize) -> impl Iterator<Item = usize
 }
 
 /// Computes the layers. Each box is in the highest layer that is below its operands, and the first `titles` bands have titles.
-fn layers(items: &[Item], edges: &[(usize, usize)], titles: usize) -> Layers {
+fn layers(items: &[LayoutBox], edges: &[(usize, usize)], titles: usize) -> Layers {
     let mut operands: Vec<Vec<usize>> = vec![Vec::new(); items.len()];
     edges.iter().for_each(|&(from, to)| operands[to].push(from));
     let bands = items.iter().map(|item| item.band + 1).max().unwrap_or(0);
@@ -290,11 +290,11 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn items(bands: &[usize]) -> Vec<Item> {
+    fn items(bands: &[usize]) -> Vec<LayoutBox> {
         bands
             .iter()
             .enumerate()
-            .map(|(i, &band)| Item { width: 60.0 + i as f64, band, loose: false })
+            .map(|(i, &band)| LayoutBox { width: 60.0 + i as f64, band, loose: false })
             .collect()
     }
 

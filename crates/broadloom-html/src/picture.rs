@@ -12,7 +12,7 @@ use broadloom_ir::figures::{bytes, count, counted};
 use broadloom_mem::FloatEnv;
 use maud::{Markup, PreEscaped, html};
 
-use crate::layers::{self, HEIGHT, Item, LINE, Places, Point, TITLE};
+use crate::layers::{self, HEIGHT, LINE, LayoutBox, Places, Point, TITLE};
 
 /// Maximum number of boxes in a picture.
 const MAX_BOXES: usize = 250;
@@ -184,12 +184,12 @@ fn frame(e: &Details, i: usize) -> [String; 2] {
 }
 
 fn render(drawing: &Drawing) -> Markup {
-    let items: Vec<Item> = drawing
+    let items: Vec<LayoutBox> = drawing
         .boxes
         .iter()
         .map(|shown| {
             let columns = shown.lines.iter().map(|line| columns(&short(line))).max().unwrap_or(0);
-            Item { width: columns as f64 * CHAR + 22.0, band: shown.band, loose: shown.kernel.is_none() }
+            LayoutBox { width: columns as f64 * CHAR + 22.0, band: shown.band, loose: shown.kernel.is_none() }
         })
         .collect();
     let wide =
@@ -228,7 +228,12 @@ fn render(drawing: &Drawing) -> Markup {
 }
 
 /// The index, position and size of the frame of each kernel that has a title.
-fn around(drawing: &Drawing, items: &[Item], titles: &[f64], places: &Places) -> Vec<(usize, Point, Point)> {
+fn around(
+    drawing: &Drawing,
+    items: &[LayoutBox],
+    titles: &[f64],
+    places: &Places,
+) -> Vec<(usize, Point, Point)> {
     let mut frames = Vec::new();
     for (i, (title, width)) in places.titles.iter().zip(titles).enumerate() {
         let Some(title) = *title else { continue };
@@ -250,7 +255,7 @@ fn colour(kernel: usize) -> String {
 
 /// For each edge, the parts that no earlier edge contains. Edges that leave the same box share all parts between layers except
 /// the last.
-fn routes<'p>(items: &[Item], drawing: &Drawing, places: &'p Places) -> Vec<&'p [[Point; 2]]> {
+fn routes<'p>(items: &[LayoutBox], drawing: &Drawing, places: &'p Places) -> Vec<&'p [[Point; 2]]> {
     let mut drawn = vec![0; items.len()];
     let rest = drawing.edges.iter().zip(&places.routes).map(|((from, _), route)| {
         let shared = route.len().saturating_sub(1);

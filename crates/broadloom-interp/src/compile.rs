@@ -9,8 +9,8 @@ use broadloom_ir::{Error, ErrorKind, Result, VectorWidth, verify};
 use broadloom_mem::{Access, HostFunction};
 
 use crate::loops::{OPERANDS, arch_of};
-use crate::program::{Destination, Level, Location, LoopPart, LoopStep, Program, TileStep, Work};
-use crate::scratch::Scratch;
+use crate::program::{Destination, Location, LoopLevel, LoopPart, LoopStep, Program, TileStep, Work};
+use crate::scratch::TileAllocator;
 use crate::select::{self, Selected};
 
 impl Program {
@@ -26,7 +26,7 @@ impl Program {
         let depths = kernel.depths(|i| access[i] == Access::Splat);
         let selected = select::loops(kernel, functions, &depths)?;
         let lifetimes = Lifetimes::new(kernel, &selected);
-        let scratch = Scratch::new(kernel);
+        let scratch = TileAllocator::new(kernel);
         let levels = Default::default();
         KernelCompiler { kernel, functions, depths, lifetimes, scratch, levels, loops: Vec::new() }
             .build(access, selected)
@@ -77,8 +77,8 @@ struct KernelCompiler<'k> {
     /// The loop level of each value.
     depths: Vec<Depth>,
     lifetimes: Lifetimes,
-    scratch: Scratch<'k>,
-    levels: [Level; 3],
+    scratch: TileAllocator<'k>,
+    levels: [LoopLevel; 3],
     /// The loops so far, each with its level.
     loops: Vec<(LoopStep, Depth)>,
 }

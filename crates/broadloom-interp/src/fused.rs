@@ -16,7 +16,7 @@ use broadloom_math::{Binary, Elem, Float, Lanes, Ops, Scalar, Ternary, UniformDi
 
 use crate::halves;
 use crate::loops::{
-    Closed, Each, LoopBody, NanBits, OPERANDS, Open, Swapped, TileLoop, Two, Uniform, tile2, tile3, tile4,
+    Closed, LoopBody, NanBits, OPERANDS, Open, PerLane, Swapped, TileLoop, Two, Uniform, tile2, tile3, tile4,
 };
 
 /// A loop, and the order in which it takes its operands: operand `i` of the loop is operand number `order[i]` of the
@@ -61,10 +61,10 @@ fn mirrored(op: Op) -> Op {
 macro_rules! loop_of_three {
     ($body:ty, $t:ty, $b_uniform:expr, $c_uniform:expr) => {
         match ($b_uniform, $c_uniform) {
-            (false, false) => tile3::<$body, Each, Each, Each, $t, $t>,
-            (false, true) => tile3::<$body, Each, Each, Uniform, $t, $t>,
-            (true, false) => tile3::<$body, Each, Uniform, Each, $t, $t>,
-            (true, true) => tile3::<$body, Each, Uniform, Uniform, $t, $t>,
+            (false, false) => tile3::<$body, PerLane, PerLane, PerLane, $t, $t>,
+            (false, true) => tile3::<$body, PerLane, PerLane, Uniform, $t, $t>,
+            (true, false) => tile3::<$body, PerLane, Uniform, PerLane, $t, $t>,
+            (true, true) => tile3::<$body, PerLane, Uniform, Uniform, $t, $t>,
         }
     };
     ($body:ty, $t:ty, $b_uniform:expr, $c_uniform:expr, $nan:expr) => {
@@ -94,8 +94,8 @@ pub(crate) fn with_uniform(op: Op, dtype: DType, uniform: [bool; 2], nan: NanBit
             macro_rules! row {
                 ($body:ty) => {
                     match nan {
-                        NanBits::Read => tile2::<Closed<$body, Open>, Each, Uniform, $t, $t>,
-                        NanBits::Unread => tile2::<$body, Each, Uniform, $t, $t>,
+                        NanBits::Read => tile2::<Closed<$body, Open>, PerLane, Uniform, $t, $t>,
+                        NanBits::Unread => tile2::<$body, PerLane, Uniform, $t, $t>,
                     }
                 };
             }
@@ -107,14 +107,14 @@ pub(crate) fn with_uniform(op: Op, dtype: DType, uniform: [bool; 2], nan: NanBit
                     Op::Subtract => row!(Two<Swapped<Subtract>>),
                     Op::Divide if order == second => row!(Two<Divide>),
                     Op::Divide => row!(Two<Swapped<Divide>>),
-                    Op::Maximum => tile2::<Two<Maximum>, Each, Uniform, $t, $t>,
-                    Op::Minimum => tile2::<Two<Minimum>, Each, Uniform, $t, $t>,
-                    Op::Equal => tile2::<Two<Equal>, Each, Uniform, $t, $t>,
-                    Op::NotEqual => tile2::<Two<NotEqual>, Each, Uniform, $t, $t>,
-                    Op::Less => tile2::<Two<Less>, Each, Uniform, $t, $t>,
-                    Op::LessEqual => tile2::<Two<LessEqual>, Each, Uniform, $t, $t>,
-                    Op::Greater => tile2::<Two<Greater>, Each, Uniform, $t, $t>,
-                    Op::GreaterEqual => tile2::<Two<GreaterEqual>, Each, Uniform, $t, $t>,
+                    Op::Maximum => tile2::<Two<Maximum>, PerLane, Uniform, $t, $t>,
+                    Op::Minimum => tile2::<Two<Minimum>, PerLane, Uniform, $t, $t>,
+                    Op::Equal => tile2::<Two<Equal>, PerLane, Uniform, $t, $t>,
+                    Op::NotEqual => tile2::<Two<NotEqual>, PerLane, Uniform, $t, $t>,
+                    Op::Less => tile2::<Two<Less>, PerLane, Uniform, $t, $t>,
+                    Op::LessEqual => tile2::<Two<LessEqual>, PerLane, Uniform, $t, $t>,
+                    Op::Greater => tile2::<Two<Greater>, PerLane, Uniform, $t, $t>,
+                    Op::GreaterEqual => tile2::<Two<GreaterEqual>, PerLane, Uniform, $t, $t>,
                     _ => return None,
                 },
                 order,
@@ -130,9 +130,9 @@ fn by_uniform(op: Op, dtype: DType) -> Option<TileLoop> {
     macro_rules! by_int {
         ($($dtype:ident $t:ty),*) => {
             match (op, dtype) {
-                $((Op::FloorDivide, DType::$dtype) => tile2::<ByUniform<FloorDivide>, Each, Uniform, $t, $t>,
-                (Op::TruncDivide, DType::$dtype) => tile2::<ByUniform<TruncDivide>, Each, Uniform, $t, $t>,
-                (Op::Remainder, DType::$dtype) => tile2::<ByUniform<Remainder>, Each, Uniform, $t, $t>,)*
+                $((Op::FloorDivide, DType::$dtype) => tile2::<ByUniform<FloorDivide>, PerLane, Uniform, $t, $t>,
+                (Op::TruncDivide, DType::$dtype) => tile2::<ByUniform<TruncDivide>, PerLane, Uniform, $t, $t>,
+                (Op::Remainder, DType::$dtype) => tile2::<ByUniform<Remainder>, PerLane, Uniform, $t, $t>,)*
                 _ => return None,
             }
         };
@@ -244,8 +244,8 @@ pub(crate) fn choice(compare: Op, dtype: DType, uniform: [bool; 2]) -> Option<Or
             macro_rules! row {
                 ($compare:ty) => {
                     match b_uniform {
-                        false => tile4::<Chosen<$compare>, Each, Each, Each, Each, $t>,
-                        true => tile4::<Chosen<$compare>, Each, Uniform, Each, Each, $t>,
+                        false => tile4::<Chosen<$compare>, PerLane, PerLane, PerLane, PerLane, $t>,
+                        true => tile4::<Chosen<$compare>, PerLane, Uniform, PerLane, PerLane, $t>,
                     }
                 };
             }

@@ -18,8 +18,8 @@ use broadloom_mem::{
 use pulp::Arch;
 
 use crate::loops::{
-    Closed, Conversion, Each, Function, LoopBody, Nan, NanBits, OPERANDS, OfCast, OfOp, One, Open, Swapped,
-    TileLoop, Two, Uniform, Unread, closed, elements, elements_mut, flags, tile1, tile2,
+    Closed, Conversion, Function, LoopBody, Nan, NanBits, OPERANDS, OfCast, OfOp, One, Open, PerLane,
+    Swapped, TileLoop, Two, Uniform, Unread, closed, elements, elements_mut, flags, tile1, tile2,
 };
 
 /// The number of elements of a chunk. Converted to float32, the chunks of all operands stay in the L1 cache.
@@ -42,7 +42,7 @@ pub fn tile_loop(code: Code, nan: NanBits) -> Option<TileLoop> {
         Code::Apply { op: op @ (Op::Add | Op::Subtract | Op::Multiply), dtype: DType::Float16, .. }
             if nan == NanBits::Unread =>
         {
-            short2::<Each>(op, true, nan)
+            short2::<PerLane>(op, true, nan)
         }
         Code::Cast(DType::Float16, DType::Float32) if nan == NanBits::Unread => {
             Some(|_, args, out| widen_halves(elements::<f16>(args[0]), elements_mut::<f32>(out)))
@@ -50,9 +50,11 @@ pub fn tile_loop(code: Code, nan: NanBits) -> Option<TileLoop> {
         Code::Cast(DType::Float32, DType::Float16) if nan == NanBits::Unread => {
             Some(|_, args, out| narrow_halves(elements::<f32>(args[0]), elements_mut::<f16>(out)))
         }
-        Code::Apply { op: Op::Clip, dtype: DType::Float16, .. } => Some(vectors::<Clipped, Each, Each, Each>),
+        Code::Apply { op: Op::Clip, dtype: DType::Float16, .. } => {
+            Some(vectors::<Clipped, PerLane, PerLane, PerLane>)
+        }
         Code::Apply { op: Op::FloorDivide, dtype: DType::Float16, .. } => {
-            Some(vectors::<FloorOfQuotient, Each, Each, Nothing>)
+            Some(vectors::<FloorOfQuotient, PerLane, PerLane, Nothing>)
         }
         Code::Apply { op, dtype: DType::Float16, .. } => by_path(op),
         Code::Cast(DType::Float16, to) => from_half(to),
@@ -77,10 +79,10 @@ pub(crate) fn pair(outer: Op, inner: Op, side: usize, uniform: [bool; 2], nan: N
     macro_rules! bits {
         ($body:ty) => {
             match uniform {
-                [false, false] => vectors::<$body, Each, Each, Each>,
-                [false, true] => vectors::<$body, Each, Each, Uniform>,
-                [true, false] => vectors::<$body, Each, Uniform, Each>,
-                [true, true] => vectors::<$body, Each, Uniform, Uniform>,
+                [false, false] => vectors::<$body, PerLane, PerLane, PerLane>,
+                [false, true] => vectors::<$body, PerLane, PerLane, Uniform>,
+                [true, false] => vectors::<$body, PerLane, Uniform, PerLane>,
+                [true, true] => vectors::<$body, PerLane, Uniform, Uniform>,
             }
         };
     }
@@ -117,7 +119,7 @@ struct OfTwo<F>(PhantomData<F>);
 struct OfThree<F>(PhantomData<F>);
 
 impl<F: HalfUnary + Row> PathLoop<half_path::Short> for OfOne<F> {
-    const TILES: Option<TileLoop> = Some(vectors::<Rounded1<F, OfOp<F>>, Each, Nothing, Nothing>);
+    const TILES: Option<TileLoop> = Some(vectors::<Rounded1<F, OfOp<F>>, PerLane, Nothing, Nothing>);
 }
 
 impl<F: HalfUnary + Row + Unary<f16, Out = f16>> PathLoop<half_path::Long> for OfOne<F> {
@@ -125,11 +127,11 @@ impl<F: HalfUnary + Row + Unary<f16, Out = f16>> PathLoop<half_path::Long> for O
 }
 
 impl<F: HalfBinary<Wide = f32> + Row> PathLoop<half_path::Short> for OfTwo<F> {
-    const TILES: Option<TileLoop> = Some(vectors::<Rounded2<F, OfOp<F>>, Each, Each, Nothing>);
+    const TILES: Option<TileLoop> = Some(vectors::<Rounded2<F, OfOp<F>>, PerLane, PerLane, Nothing>);
 }
 
 impl<F: HalfBinary<Wide = bool>> PathLoop<half_path::Comparison> for OfTwo<F> {
-    const TILES: Option<TileLoop> = Some(vectors::<Compared<F, Unread>, Each, Each, Nothing>);
+    const TILES: Option<TileLoop> = Some(vectors::<Compared<F, Unread>, PerLane, PerLane, Nothing>);
 }
 
 impl<F: HalfBinary<Wide = f32> + Row + Binary<f16, Out = f16>> PathLoop<half_path::Long> for OfTwo<F> {
@@ -137,7 +139,7 @@ impl<F: HalfBinary<Wide = f32> + Row + Binary<f16, Out = f16>> PathLoop<half_pat
 }
 
 impl<F: HalfTernary + Row> PathLoop<half_path::Short> for OfThree<F> {
-    const TILES: Option<TileLoop> = Some(vectors::<Rounded3<F, OfOp<F>>, Each, Each, Each>);
+    const TILES: Option<TileLoop> = Some(vectors::<Rounded3<F, OfOp<F>>, PerLane, PerLane, PerLane>);
 }
 
 macro_rules! run_as_defined {
@@ -175,19 +177,19 @@ broadloom_ir::for_each_op!(define_by_path);
 
 fn short2<B: HalfOperand>(op: Op, in_order: bool, nan: NanBits) -> Option<TileLoop> {
     match op {
-        Op::Subtract if !in_order => Some(vectors::<Rounded2<Swapped<Subtract>, Open>, Each, B, Nothing>),
-        Op::Divide if !in_order => Some(vectors::<Rounded2<Swapped<Divide>, Open>, Each, B, Nothing>),
-        Op::FloorDivide if in_order => Some(vectors::<FloorOfQuotient, Each, B, Nothing>),
-        Op::Divide => Some(vectors::<Rounded2<Divide, Open>, Each, B, Nothing>),
+        Op::Subtract if !in_order => Some(vectors::<Rounded2<Swapped<Subtract>, Open>, PerLane, B, Nothing>),
+        Op::Divide if !in_order => Some(vectors::<Rounded2<Swapped<Divide>, Open>, PerLane, B, Nothing>),
+        Op::FloorDivide if in_order => Some(vectors::<FloorOfQuotient, PerLane, B, Nothing>),
+        Op::Divide => Some(vectors::<Rounded2<Divide, Open>, PerLane, B, Nothing>),
         Op::Add | Op::Subtract | Op::Multiply if nan == NanBits::Read => {
-            table!(op, Rounded2[Open; Each, B]: Add Subtract Multiply)
+            table!(op, Rounded2[Open; PerLane, B]: Add Subtract Multiply)
         }
-        op => table!(op, Rounded2[Unread; Each, B]: Add Subtract Multiply Maximum Minimum),
+        op => table!(op, Rounded2[Unread; PerLane, B]: Add Subtract Multiply Maximum Minimum),
     }
 }
 
 fn comparison<B: HalfOperand>(op: Op) -> Option<TileLoop> {
-    table!(op, Compared[Unread; Each, B]: Equal NotEqual Less LessEqual Greater GreaterEqual)
+    table!(op, Compared[Unread; PerLane, B]: Equal NotEqual Less LessEqual Greater GreaterEqual)
 }
 
 /// A vector of elements that were widened to float32.
@@ -208,7 +210,7 @@ trait HalfOperand {
     fn rest<C: Convert>(convert: C, operand: &[f16], vectors: usize) -> Wide;
 }
 
-impl HalfOperand for Each {
+impl HalfOperand for PerLane {
     type Vectors<'a> = &'a [[f16; HALVES]];
 
     #[inline(always)]
@@ -464,7 +466,7 @@ fn from_half(to: DType) -> Option<TileLoop> {
         DType::UInt16 => out_of_half::<u16>,
         DType::UInt32 => out_of_half::<u32>,
         DType::UInt64 => out_of_half::<u64>,
-        DType::Float32 => vectors::<Widened, Each, Nothing, Nothing>,
+        DType::Float32 => vectors::<Widened, PerLane, Nothing, Nothing>,
         // For these dtypes a loop over chunks would be no faster than the generic loop.
         DType::Float64 | DType::Bool | DType::Float16 => return None,
     })
@@ -563,7 +565,7 @@ fn part2<F: HalfBinary<Wide = f32> + Row + Binary<f16, Out = f16>>(
         narrow_halves(&y[..n], &mut halves[start..start + n]);
     }
     if flagged {
-        tile2::<Closed<Two<F>, OfOp<F>>, Each, Each, f16, f16>(arch, args, out);
+        tile2::<Closed<Two<F>, OfOp<F>>, PerLane, PerLane, f16, f16>(arch, args, out);
     }
 }
 

@@ -64,9 +64,9 @@ fn short_loop(code: Code) -> Option<TileLoop> {
     macro_rules! short {
         ($t:ty, $op:expr) => {
             match $op {
-                Op::Add => tile2::<Two<Add>, Each, Each, $t, $t>,
-                Op::Subtract => tile2::<Two<Subtract>, Each, Each, $t, $t>,
-                Op::Multiply => tile2::<Two<Multiply>, Each, Each, $t, $t>,
+                Op::Add => tile2::<Two<Add>, PerLane, PerLane, $t, $t>,
+                Op::Subtract => tile2::<Two<Subtract>, PerLane, PerLane, $t, $t>,
+                Op::Multiply => tile2::<Two<Multiply>, PerLane, PerLane, $t, $t>,
                 Op::Square => tile1::<One<Function<Square>, $t>, $t>,
                 _ => return None,
             }
@@ -135,15 +135,15 @@ impl Visitor for Pick {
     }
 
     fn binary<F: Binary<T> + Row, T: Elem>(self) -> TileLoop {
-        tile2::<Closed<Two<F>, OfOp<F>>, Each, Each, T, T>
+        tile2::<Closed<Two<F>, OfOp<F>>, PerLane, PerLane, T, T>
     }
 
     fn ternary<F: Ternary<T, First = T> + Row, T: Elem>(self) -> TileLoop {
-        tile3::<Closed<Three<F>, OfOp<F>>, Each, Each, Each, T, T>
+        tile3::<Closed<Three<F>, OfOp<F>>, PerLane, PerLane, PerLane, T, T>
     }
 
     fn choice<F: Ternary<T, First = bool> + Row, T: Elem>(self) -> TileLoop {
-        tile3::<Closed<Three<F>, OfOp<F>>, Each, Each, Each, bool, T>
+        tile3::<Closed<Three<F>, OfOp<F>>, PerLane, PerLane, PerLane, bool, T>
     }
 
     fn cast<T: CastTo<U>, U: Elem>(self) -> TileLoop {
@@ -299,16 +299,16 @@ impl<F: Ternary<T>, T: Elem> LoopBody<(F::First, T, T)> for Three<F> {
 
 /// The way in which a loop reads an operand.
 pub(crate) trait Read {
-    type Source<'a, T: Elem>: Source<T>;
+    type Source<'a, T: Elem>: ElementSource<T>;
     fn read<T: Elem>(operand: &[u8]) -> Self::Source<'_, T>;
 }
 
 /// Each lane reads its own element of a tile.
-pub(crate) struct Each;
+pub(crate) struct PerLane;
 /// All lanes read the same element.
 pub(crate) struct Uniform;
 
-impl Read for Each {
+impl Read for PerLane {
     type Source<'a, T: Elem> = &'a [T::Store];
 
     #[inline(always)]
@@ -331,13 +331,13 @@ impl Read for Uniform {
 pub(crate) struct Register<T>(T);
 
 /// The operands of a loop body. A loop reads one element of each operand by its index.
-pub(crate) trait Source<Args>: Copy {
+pub(crate) trait ElementSource<Args>: Copy {
     /// Limits the source to its first `n` elements, so that indices below `n` are not checked in the loop.
     fn first(self, n: usize) -> Self;
     fn at(self, i: usize) -> Args;
 }
 
-impl<T: Elem> Source<T> for &[T::Store] {
+impl<T: Elem> ElementSource<T> for &[T::Store] {
     #[inline(always)]
     fn first(self, n: usize) -> Self {
         &self[..n]
@@ -348,7 +348,7 @@ impl<T: Elem> Source<T> for &[T::Store] {
     }
 }
 
-impl<T: Elem> Source<T> for Register<T> {
+impl<T: Elem> ElementSource<T> for Register<T> {
     #[inline(always)]
     fn first(self, _: usize) -> Self {
         self
@@ -361,7 +361,7 @@ impl<T: Elem> Source<T> for Register<T> {
 
 macro_rules! sources_of_several {
     ($(($($source:ident $args:ident $i:tt),*))*) => {$(
-        impl<$($source: Source<$args>, $args),*> Source<($($args,)*)> for ($($source,)*) {
+        impl<$($source: ElementSource<$args>, $args),*> ElementSource<($($args,)*)> for ($($source,)*) {
             #[inline(always)]
             fn first(self, n: usize) -> Self {
                 ($(self.$i.first(n),)*)
@@ -386,7 +386,7 @@ sources_of_several! {
 /// the dispatched function; they would then be compiled without its CPU features.
 struct Fast<'a, F: LoopBody<A>, S, A>(S, &'a mut [<F::Out as Elem>::Store], PhantomData<A>);
 
-impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for Fast<'_, F, S, A> {
+impl<F: LoopBody<A>, S: ElementSource<A>, A> NullaryFnOnce for Fast<'_, F, S, A> {
     type Output = bool;
 
     #[inline(always)]
@@ -407,7 +407,7 @@ impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for Fast<'_, F, S, A> {
 /// The loop that finds which lanes [`Fast`] flagged, by computing the tile again.
 struct Flags<'a, F, S, A>(S, &'a mut [u8], PhantomData<(F, A)>);
 
-impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for Flags<'_, F, S, A> {
+impl<F: LoopBody<A>, S: ElementSource<A>, A> NullaryFnOnce for Flags<'_, F, S, A> {
     type Output = ();
 
     #[inline(always)]
@@ -426,7 +426,7 @@ impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for Flags<'_, F, S, A> {
 /// The loop that computes flagged lanes by the slow path.
 struct SlowLanes<'a, F: LoopBody<A>, S, A>(S, &'a [u8], &'a mut [<F::Out as Elem>::Store], PhantomData<A>);
 
-impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for SlowLanes<'_, F, S, A> {
+impl<F: LoopBody<A>, S: ElementSource<A>, A> NullaryFnOnce for SlowLanes<'_, F, S, A> {
     type Output = ();
 
     #[inline(always)]
@@ -442,7 +442,7 @@ impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for SlowLanes<'_, F, S, A> {
 /// The loop for machines whose vectors have no fused multiply-add. It computes one element at a time.
 struct EachLane<'a, F: LoopBody<A>, S, A>(S, &'a mut [<F::Out as Elem>::Store], PhantomData<A>);
 
-impl<F: LoopBody<A>, S: Source<A>, A> EachLane<'_, F, S, A> {
+impl<F: LoopBody<A>, S: ElementSource<A>, A> EachLane<'_, F, S, A> {
     fn call(self) {
         let (n, out) = (self.1.len(), self.1);
         let sources = self.0.first(n);
@@ -467,7 +467,7 @@ fn slow_path_arch(arch: Arch) -> Arch {
 #[inline(always)]
 pub(crate) fn flags<F: LoopBody<A>, A>(
     arch: Arch,
-    sources: impl Source<A>,
+    sources: impl ElementSource<A>,
     out: &mut [<F::Out as Elem>::Store],
 ) -> bool {
     arch.dispatch(Fast::<F, _, A>(sources, out, PhantomData))
@@ -477,7 +477,7 @@ pub(crate) fn flags<F: LoopBody<A>, A>(
 #[inline(always)]
 pub(crate) fn run<F: LoopBody<A>, A>(
     arch: Arch,
-    sources: impl Source<A>,
+    sources: impl ElementSource<A>,
     out: &mut [<F::Out as Elem>::Store],
 ) {
     debug_assert!(out.len() <= TILE, "a tile of {} elements", out.len());

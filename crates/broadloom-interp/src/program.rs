@@ -71,7 +71,7 @@ pub(crate) struct Fill {
 
 /// The steps and fills of one loop level, which run once per block, per row, or per tile.
 #[derive(Default)]
-pub(crate) struct Level {
+pub(crate) struct LoopLevel {
     pub steps: Vec<TileStep>,
     pub fills: Vec<Fill>,
 }
@@ -126,7 +126,7 @@ pub struct Program {
     /// The dtypes of the tables.
     pub(crate) tables: Vec<DType>,
     /// The steps of each loop level, indexed by [`Depth`](broadloom_ir::kernel::Depth).
-    pub(crate) levels: [Level; 3],
+    pub(crate) levels: [LoopLevel; 3],
     /// For each parameter, its byte offset in the working memory.
     pub(crate) param_slots: Vec<usize>,
     /// For each input that has one element per row, its index and the byte offset in the working memory to which the element is

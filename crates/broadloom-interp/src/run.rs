@@ -16,7 +16,7 @@ use pulp::Arch;
 
 use crate::looped::{LoopArgs, Surroundings, absent};
 use crate::loops::{OPERANDS, any_zero};
-use crate::program::{Destination, Fill, Level, Location, LoopStep, Program, TileStep, Work};
+use crate::program::{Destination, Fill, Location, LoopLevel, LoopStep, Program, TileStep, Work};
 
 /// The maximum number of elements of a tile if outputs are written by non-temporal stores. Tiles of 512 and 1024 elements took up
 /// to a third longer at 1e7 float64, on a processor with 48 KiB of L1.
@@ -158,7 +158,7 @@ impl BlockRun<'_> {
     /// Computes the values of the outer loop level `depth`, which are the same for the whole block or for a whole row. Then fills
     /// tiles with them. The row or block has `cols` columns.
     fn uniform(&mut self, depth: Depth, cols: usize) {
-        let Level { steps, fills } = &self.program.levels[depth as usize];
+        let LoopLevel { steps, fills } = &self.program.levels[depth as usize];
         let element = ColumnRange { inputs: None::<Inputs<'_>>, start: 0, n: 1 };
         for step in steps {
             self.step(step, element, &mut RowTarget::Scratch);

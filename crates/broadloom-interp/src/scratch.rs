@@ -19,7 +19,7 @@ const SLOT: usize = 8;
 const STAGGER: usize = 5 * ALIGN;
 
 /// The allocator of locations for a kernel's values, which keeps track of free tiles.
-pub(crate) struct Scratch<'k> {
+pub(crate) struct TileAllocator<'k> {
     kernel: &'k Kernel,
     locations: Vec<Option<Location>>,
     /// For each uniform value, the number of the tile that is filled with it, if any.
@@ -32,9 +32,9 @@ pub(crate) struct Scratch<'k> {
     beside: usize,
 }
 
-impl<'k> Scratch<'k> {
-    pub(crate) fn new(kernel: &'k Kernel) -> Scratch<'k> {
-        Scratch {
+impl<'k> TileAllocator<'k> {
+    pub(crate) fn new(kernel: &'k Kernel) -> TileAllocator<'k> {
+        TileAllocator {
             kernel,
             locations: vec![None; kernel.values()],
             filled: vec![None; kernel.values()],

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use crate::error::NestError;
 use crate::operand::BoundOperand;
 use crate::operands::Operands;
-use crate::overlap::{Dims, Place, disjoint};
+use crate::overlap::{PerDim, Place, disjoint};
 use crate::region::{Memory, Region, RegionMut};
 use crate::view::{Layout, View, ViewMut};
 
@@ -66,7 +66,7 @@ fn bind(plan: &LoopPlan, operand: usize, memory: &Memory<'_>) -> Option<BoundOpe
         return None;
     }
     if let Some(elements) = memory.elements {
-        let extents: Dims<usize> = plan.extents().collect();
+        let extents: PerDim<usize> = plan.extents().collect();
         let place = Place {
             address: ptr.addr(),
             item: planned.item(),
@@ -84,7 +84,7 @@ fn bind(plan: &LoopPlan, operand: usize, memory: &Memory<'_>) -> Option<BoundOpe
 /// in any other way, or overlaps another output.
 #[cold]
 fn find_aliases(plan: &LoopPlan, bound: &mut Bound) -> Result<(), NestError> {
-    let (inputs, extents) = (plan.inputs(), plan.extents().collect::<Dims<usize>>());
+    let (inputs, extents) = (plan.inputs(), plan.extents().collect::<PerDim<usize>>());
     let place = |operand: usize, bound: &Bound| {
         let (address, item) = (bound[operand].ptr.addr(), bound[operand].item());
         Place { address, item, shape: &extents, strides: plan.strides(operand) }

@@ -6,7 +6,7 @@
 
 use broadloom_ir::loop_plan::reach;
 
-use crate::overlap::{Dims, Place};
+use crate::overlap::{PerDim, Place};
 
 /// A dimension with a positive stride and at least two elements.
 #[derive(Clone, Copy)]
@@ -18,7 +18,7 @@ struct Axis {
 /// A layout that is not empty, described by the address of its lowest element and by its dimensions with positive strides.
 struct Upward {
     lowest: usize,
-    axes: Dims<Axis>,
+    axes: PerDim<Axis>,
 }
 
 fn upward(p: Place<'_>) -> Option<Upward> {
@@ -36,7 +36,7 @@ pub(crate) fn contains(whole: Place<'_>, part: Place<'_>) -> bool {
     let Some(mut whole) = upward(whole) else { return false };
     whole.axes.sort_unstable_by_key(|axis| axis.stride);
     // Merges two dimensions if together they step through memory at one constant distance.
-    let mut axes: Dims<Axis> = Dims::new();
+    let mut axes: PerDim<Axis> = PerDim::new();
     for &axis in &whole.axes {
         match axes.last_mut() {
             Some(last) if last.stride * last.extent == axis.stride => last.extent *= axis.extent,
@@ -51,7 +51,7 @@ pub(crate) fn contains(whole: Place<'_>, part: Place<'_>) -> bool {
 /// each of its strides are sums of multiples of the strides of `axes`, and in no dimension of `axes` do the
 /// steps to the last element of `part` exceed the extent. The result `false` does not disprove containment.
 fn steps_fit(axes: &[Axis], offset: usize, part: &[Axis]) -> bool {
-    let mut room: Dims<usize> = axes.iter().map(|axis| axis.extent - 1).collect();
+    let mut room: PerDim<usize> = axes.iter().map(|axis| axis.extent - 1).collect();
     let mut take = |mut distance: usize, times: usize| {
         for (axis, room) in axes.iter().zip(&mut room).rev() {
             let steps = distance / axis.stride;
@@ -79,7 +79,7 @@ fn each_is_element(axes: &[Axis], offset: usize, part: &[Axis]) -> bool {
         });
         inside && distance == 0
     };
-    let mut index: Dims<usize> = part.iter().map(|_| 0).collect();
+    let mut index: PerDim<usize> = part.iter().map(|_| 0).collect();
     let mut at = offset;
     loop {
         if !is_element(at) {

@@ -92,4 +92,4 @@ pub use slab::{Slab, Slabs, StepRows};
 pub use stream::{Stores, Stream, order_streamed};
 pub use table::Table;
 pub use view::{View, ViewError, ViewMut};
-pub use walk::{AliasPolicy, Body};
+pub use walk::{AliasPolicy, BlockFn};

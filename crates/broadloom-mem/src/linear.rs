@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use crate::generate::{generate, generate_at};
 use crate::operand::BoundOperand;
-use crate::overlap::Dims;
+use crate::overlap::PerDim;
 use crate::pack::{gather, scatter};
 use crate::tile::{Item, Strided, Tile};
 
@@ -23,7 +23,7 @@ const TABLE: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Linear {
     /// The outer dimensions as (extent, stride in bytes), the last of which counts rows. Empty if the operand is one row.
-    outer: Dims<(usize, isize)>,
+    outer: PerDim<(usize, isize)>,
     /// The number of elements in a row.
     row: usize,
     /// The distance in bytes between consecutive elements of a row; unused if there is a table.
@@ -38,7 +38,7 @@ impl Linear {
     /// Plans the traversal of an operand with these extents and strides in bytes. If the operand needs a table of offsets, they
     /// are appended to `table`.
     pub(crate) fn new(dims: &[usize], strides: &[isize], table: &mut Vec<isize>) -> Linear {
-        let mut outer: Dims<(usize, isize)> = Dims::new();
+        let mut outer: PerDim<(usize, isize)> = PerDim::new();
         for (&extent, &stride) in dims.iter().zip(strides) {
             match outer.last_mut() {
                 Some(last) if stride.checked_mul(extent as isize) == Some(last.1) => {
@@ -137,7 +137,7 @@ impl Linear {
         let (mut left, mut to) = (range.len(), tile);
         // The position of the first element of the range: an index in each outer dimension, and a column within a row.
         let (mut row_index, mut at) = (range.start / row, range.start % row);
-        let mut index: Dims<usize> = Dims::from_elem(0, rank);
+        let mut index: PerDim<usize> = PerDim::from_elem(0, rank);
         for (index, &(extent, _)) in index.iter_mut().zip(&self.outer).rev() {
             (row_index, *index) = (row_index / extent, row_index % extent);
         }

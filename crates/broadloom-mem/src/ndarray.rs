@@ -8,12 +8,12 @@ use ndarray::{ArrayBase, ArrayView, ArrayViewMut, Data, Dimension};
 
 use crate::bytes::bytes_of;
 use crate::contain::contains;
-use crate::overlap::{Dims, Place};
+use crate::overlap::{PerDim, Place};
 use crate::region::{Elements, Region};
 use crate::view::{View, ViewError, ViewMut};
 
 /// Converts strides in elements to bytes.
-fn in_bytes<T>(strides: &[isize]) -> Dims<isize> {
+fn in_bytes<T>(strides: &[isize]) -> PerDim<isize> {
     // The product can't overflow if the array has elements, since the strides in bytes are then distances in memory.
     strides.iter().map(|stride| stride.wrapping_mul(size_of::<T>() as isize)).collect()
 }

@@ -18,7 +18,7 @@ use crate::operand::BoundOperand;
 use crate::operands::Operands;
 use crate::scratch::Scratch;
 use crate::view::{View, ViewMut};
-use crate::walk::{self, AliasPolicy, Body};
+use crate::walk::{self, AliasPolicy, BlockFn};
 
 /// A loop plan bound to memory. It passes blocks to a body whose rows are contiguous or a single repeated element, whatever the
 /// operands' strides, so that the body needs loops for these two cases only.
@@ -155,7 +155,7 @@ impl<'a> Nest<'a> {
     }
 
     /// Runs all of the work on this thread.
-    pub fn run(&mut self, policy: AliasPolicy, scratch: &mut Scratch, body: Body<'_>) -> ControlFlow<()> {
+    pub fn run(&mut self, policy: AliasPolicy, scratch: &mut Scratch, body: BlockFn<'_>) -> ControlFlow<()> {
         self.split(1, policy).try_for_each(|part| part.run(scratch, body))
     }
 }
@@ -279,7 +279,7 @@ impl Part<'_> {
     /// The outputs of the block for which it returns `Break` are still written to memory; later blocks are not computed. If
     /// memory for tiles can't be allocated, `run` returns `Break` before the first block, and [`Scratch::take_refusal`] returns
     /// the error.
-    pub fn run(self, scratch: &mut Scratch, body: Body<'_>) -> ControlFlow<()> {
+    pub fn run(self, scratch: &mut Scratch, body: BlockFn<'_>) -> ControlFlow<()> {
         let Shared { plan, operands } = self.shared;
         // SAFETY: the operands are borrowed for longer than `self`, which borrows the nest. No other part has these units:
         // `Parts`, for which the nest is borrowed exclusively, yields each unit once, itself or through the `SharedParts` that it

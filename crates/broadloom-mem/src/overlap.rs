@@ -6,18 +6,18 @@
 use smallvec::SmallVec;
 
 /// A list with one entry per dimension. Up to 6 entries need no heap memory.
-pub(crate) type Dims<T> = SmallVec<[T; 6]>;
+pub(crate) type PerDim<T> = SmallVec<[T; 6]>;
 
 /// Copies a slice with one entry per dimension.
 #[inline]
-pub(crate) fn dims<T: Copy>(from: &[T]) -> Dims<T> {
+pub(crate) fn dims<T: Copy>(from: &[T]) -> PerDim<T> {
     match *from {
         // PERF: copying a slice of unknown length is a function call; copying up to three numbers is not.
-        [] => Dims::new(),
-        [a] => Dims::from_slice(&[a]),
-        [a, b] => Dims::from_slice(&[a, b]),
-        [a, b, c] => Dims::from_slice(&[a, b, c]),
-        _ => Dims::from_slice(from),
+        [] => PerDim::new(),
+        [a] => PerDim::from_slice(&[a]),
+        [a, b] => PerDim::from_slice(&[a, b]),
+        [a, b, c] => PerDim::from_slice(&[a, b, c]),
+        _ => PerDim::from_slice(from),
     }
 }
 
@@ -48,7 +48,7 @@ impl Place<'_> {
 /// imaginary parts) and blocks of columns of one matrix. A stride that is a multiple of the modulus does not widen the interval,
 /// so each stride and their greatest common divisor are tried as the modulus.
 pub(crate) fn disjoint(a: Place<'_>, b: Place<'_>) -> bool {
-    let strides = |p: Place<'_>| -> Dims<usize> {
+    let strides = |p: Place<'_>| -> PerDim<usize> {
         p.shape.iter().zip(p.strides).filter(|d| *d.0 > 1).map(|d| d.1.unsigned_abs()).collect()
     };
     let (of_a, of_b) = (strides(a), strides(b));

@@ -363,11 +363,11 @@ mod tests {
         }
         const COLS: usize = 37;
         #[repr(align(64))]
-        struct Lines([u32; 100 * COLS + 16]);
+        struct AlignedWords([u32; 100 * COLS + 16]);
         let from: Vec<u32> = (0..100 * COLS as u32).collect();
         // `way` 1 copies each row at once, `way` 2 each row in two parts.
         for (way, begin) in (1..3).flat_map(|way| (0..16).map(move |begin| (way, begin))) {
-            let mut out = Box::new(Lines([7; _]));
+            let mut out = Box::new(AlignedWords([7; _]));
             let shape = [100, COLS];
             let strides = [4 * COLS as isize, 4];
             // A second operand that is uniform along the second dimension prevents the dimensions from being collapsed.

@@ -10,7 +10,7 @@ use broadloom_ir::loop_plan::{injective, reach};
 use broadloom_math::Elem;
 
 use crate::bytes::{bytes_of, bytes_of_mut};
-use crate::overlap::{Dims, Place, dims, disjoint};
+use crate::overlap::{PerDim, Place, dims, disjoint};
 
 /// The reason why a view can't be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,8 +49,8 @@ pub(crate) struct Layout {
     /// The address of the element whose indices are all 0; unspecified if there are no elements.
     pub(crate) ptr: *mut u8,
     pub(crate) item: usize,
-    pub(crate) shape: Dims<usize>,
-    pub(crate) strides: Dims<isize>,
+    pub(crate) shape: PerDim<usize>,
+    pub(crate) strides: PerDim<isize>,
     /// The address of the lowest byte of any element, and the address after the highest. They are equal if there are no elements,
     /// and for generated elements.
     pub(crate) reach: (usize, usize),
@@ -80,8 +80,8 @@ impl Layout {
         Layout {
             ptr,
             item,
-            shape: Dims::from_slice(&[len]),
-            strides: Dims::from_slice(&[item as isize]),
+            shape: PerDim::from_slice(&[len]),
+            strides: PerDim::from_slice(&[item as isize]),
             reach,
             is_generated: false,
         }
@@ -268,7 +268,7 @@ impl<'a> View<'a> {
     /// element, or eight times the difference of two elements, exceeds `isize::MAX`.
     pub fn generated(first: isize, shape: &[usize], strides: &[isize]) -> Result<View<'a>, ViewError> {
         let in_bytes = |n: isize| n.checked_mul(8).ok_or(ViewError::OutOfBounds);
-        let strides = strides.iter().map(|&stride| in_bytes(stride)).collect::<Result<Dims<isize>, _>>()?;
+        let strides = strides.iter().map(|&stride| in_bytes(stride)).collect::<Result<PerDim<isize>, _>>()?;
         let ptr = std::ptr::null_mut::<u8>().wrapping_offset(in_bytes(first)?);
         let (low, high) = check(ptr.addr(), 8, shape, &strides, None)?;
         let first = ptr.addr() as isize;
@@ -307,8 +307,8 @@ impl<'a> View<'a> {
     pub fn is_nested(&self) -> bool {
         let Layout { item, shape, strides, .. } = &self.layout;
         let leads = || shape.iter().zip(strides).filter(|(_, stride)| **stride != 0);
-        let extents: Dims<usize> = leads().map(|d| *d.0).collect();
-        injective(&extents, &leads().map(|d| *d.1).collect::<Dims<isize>>(), *item)
+        let extents: PerDim<usize> = leads().map(|d| *d.0).collect();
+        injective(&extents, &leads().map(|d| *d.1).collect::<PerDim<isize>>(), *item)
     }
 
     /// The size of an element in bytes.

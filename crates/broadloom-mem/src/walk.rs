@@ -12,7 +12,7 @@ use crate::block::{Block, RawBlock, RawOperand};
 use crate::generate::generate;
 use crate::linear::Linear;
 use crate::operand::BoundOperand;
-use crate::overlap::Dims;
+use crate::overlap::PerDim;
 use crate::pack::{gather, scatter};
 use crate::scratch::Scratch;
 use crate::stream::LINE;
@@ -35,7 +35,7 @@ pub enum AliasPolicy {
 }
 
 /// The function that a walk calls for each block. It returns `Break` to stop the walk.
-pub type Body<'f> = &'f mut dyn FnMut(&mut Block<'_>) -> ControlFlow<()>;
+pub type BlockFn<'f> = &'f mut dyn FnMut(&mut Block<'_>) -> ControlFlow<()>;
 
 /// The number of unused bytes between the rows of a packed tile, which make rows start in different sets of the cache.
 const PAD: usize = 64;
@@ -51,7 +51,7 @@ pub(crate) unsafe fn run(
     units: Range<usize>,
     policy: AliasPolicy,
     scratch: &mut Scratch,
-    body: Body<'_>,
+    body: BlockFn<'_>,
 ) -> ControlFlow<()> {
     if units.is_empty() {
         return ControlFlow::Continue(());
@@ -108,20 +108,20 @@ struct Walk<'w> {
     /// next.
     first: usize,
     row_step: usize,
-    body: Body<'w>,
+    body: BlockFn<'w>,
 }
 
 /// An index in all dimensions of a plan but the last two, which advances in row-major order.
 struct Odometer {
-    extents: Dims<usize>,
-    index: Dims<usize>,
+    extents: PerDim<usize>,
+    index: PerDim<usize>,
 }
 
 impl Odometer {
     fn new(plan: &LoopPlan, mut linear: usize) -> Odometer {
         let outer = plan.dims().len().saturating_sub(2);
-        let extents: Dims<usize> = plan.extents().take(outer).collect();
-        let mut index = Dims::from_elem(0, outer);
+        let extents: PerDim<usize> = plan.extents().take(outer).collect();
+        let mut index = PerDim::from_elem(0, outer);
         for (index, &extent) in index.iter_mut().zip(&extents).rev() {
             (linear, *index) = (linear / extent, linear % extent);
         }
@@ -431,7 +431,7 @@ impl Walk<'_> {
         let Some(tiles) = scratch.regions(&sizes) else { return ControlFlow::Break(()) };
         let table = &mut scratch.table;
         table.clear();
-        let extents: Dims<usize> = plan.extents().collect();
+        let extents: PerDim<usize> = plan.extents().collect();
         let walks: SmallVec<[Option<Linear>; 4]> = (self.operands.iter().enumerate())
             .map(|(i, operand)| self.packs(operand).then(|| Linear::new(&extents, plan.strides(i), table)))
             .collect();

@@ -25,7 +25,7 @@ const APART: usize = 64;
 /// The tile must be valid for writes of `rows` rows of `cols` elements and aligned to them, and the key for reads of four words.
 pub(crate) unsafe fn words(key: *const u8, item: usize, from: Strided, to: Tile, rows: usize, cols: usize) {
     // SAFETY: the contract of this function.
-    let stream = unsafe { Stream::of(key) };
+    let stream = unsafe { KeyStream::of(key) };
     Arch::new().dispatch(Fill { stream, item, from, to, rows, cols });
 }
 
@@ -35,14 +35,14 @@ pub(crate) unsafe fn words(key: *const u8, item: usize, from: Strided, to: Tile,
 /// `to` must be valid for writes of one element for each offset and aligned to them, and the key for reads of four words.
 pub(crate) unsafe fn words_at(key: *const u8, item: usize, first: *mut u8, offsets: &[isize], to: *mut u8) {
     // SAFETY: the contract of this function.
-    let stream = unsafe { Stream::of(key) };
+    let stream = unsafe { KeyStream::of(key) };
     Arch::new().dispatch(FillAt { stream, item, first: first.addr(), offsets, to });
 }
 
 /// The arguments of [`words`].
 // Not a closure, which the compiler does not inline into the functions that have the CPU's features.
 struct Fill {
-    stream: Stream,
+    stream: KeyStream,
     item: usize,
     from: Strided,
     to: Tile,
@@ -113,7 +113,7 @@ unsafe fn repeat<T: Copy>(row: *mut u8, cols: usize) {
 
 /// The arguments of [`words_at`].
 struct FillAt<'o> {
-    stream: Stream,
+    stream: KeyStream,
     item: usize,
     first: usize,
     offsets: &'o [isize],
@@ -146,26 +146,26 @@ const LOW_HALF: u64 = 0xFFFF_FFFF;
 
 /// The stream of a key.
 #[derive(Clone, Copy)]
-struct Stream {
+struct KeyStream {
     /// The two words of the key in each round.
     keys: [[u64; 2]; ROUNDS],
     /// The upper two words of the counter.
     upper: [u64; 2],
 }
 
-impl Stream {
+impl KeyStream {
     /// The stream of the key at an address.
     ///
     /// # Safety
     /// The key must be valid for reads of four words.
-    unsafe fn of(key: *const u8) -> Stream {
+    unsafe fn of(key: *const u8) -> KeyStream {
         // SAFETY: the contract of this function. Memory of applications need not be aligned.
         let key = unsafe { key.cast::<[u32; 4]>().read_unaligned() };
         let keys = std::array::from_fn(|round| {
             let of = |i: usize| key[i].wrapping_add(KEY_STEPS[i].wrapping_mul(round as u32));
             [of(0).into(), of(1).into()]
         });
-        Stream { keys, upper: [key[2].into(), key[3].into()] }
+        KeyStream { keys, upper: [key[2].into(), key[3].into()] }
     }
 
     /// The words of a block in pairs, the first of each pair in the low half.

@@ -6,10 +6,10 @@ use broadloom_math::{Binary, Elem, Scalar, f16};
 use broadloom_mem::{Caches, bytes_of, bytes_of_mut};
 use broadloom_reduce::{LANES, Partial, ScanState, reduce_each, reduce_rows};
 
-/// A generator of pseudorandom numbers, the same in each run.
-struct Numbers(u64);
+/// A linear congruential generator, the same in each run.
+struct Lcg(u64);
 
-impl Numbers {
+impl Lcg {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         self.0 ^ self.0 >> 29
@@ -22,7 +22,7 @@ impl Numbers {
 
 /// A type with elements to reduce.
 trait Sample: Elem<Store: Elem<Store = <Self as Elem>::Store>> {
-    fn sample(numbers: &mut Numbers) -> Self::Store;
+    fn sample(numbers: &mut Lcg) -> Self::Store;
     fn op(reduction: Reduction, a: Self::Store, b: Self::Store) -> Self::Store;
     fn bits(x: Self::Store) -> u64 {
         Self::load(x).to_bits64()
@@ -32,7 +32,7 @@ trait Sample: Elem<Store: Elem<Store = <Self as Elem>::Store>> {
 macro_rules! sample_numbers {
     ($($t:ty: $numbers:ident $sample:expr, $plus:expr, $times:expr;)*) => {$(
         impl Sample for $t {
-            fn sample($numbers: &mut Numbers) -> $t {
+            fn sample($numbers: &mut Lcg) -> $t {
                 $sample
             }
             fn op(reduction: Reduction, a: $t, b: $t) -> $t {
@@ -49,7 +49,7 @@ macro_rules! sample_numbers {
 }
 
 /// Numbers of many magnitudes, with an occasional zero of either sign.
-fn real(numbers: &mut Numbers) -> f64 {
+fn real(numbers: &mut Lcg) -> f64 {
     let (sign, exponent) = (numbers.below(2) as f64 * 2.0 - 1.0, numbers.below(21) as i32 - 10);
     match numbers.below(40) {
         0 => sign * 0.0,
@@ -73,7 +73,7 @@ sample_numbers! {
 
 impl Sample for bool {
     /// Mostly false or mostly true, including bytes other than 0 and 1.
-    fn sample(numbers: &mut Numbers) -> u8 {
+    fn sample(numbers: &mut Lcg) -> u8 {
         let rare = numbers.below(50) == 0;
         if (numbers.0 >> 40 & 1 == 0) ^ rare { numbers.next() as u8 | 4 } else { 0 }
     }
@@ -132,7 +132,7 @@ fn run_in_pieces<T: Sample>(
     reduction: Reduction,
     width: usize,
     list: &[T::Store],
-    numbers: &mut Numbers,
+    numbers: &mut Lcg,
 ) -> Vec<u64> {
     let n = list.len() / width;
     let most = [1, 3, 17, 40, 200, 5000][numbers.below(6)];
@@ -167,7 +167,7 @@ fn run_in_pieces<T: Sample>(
 }
 
 fn check_lengths<T: Sample>(reduction: Reduction, lengths: &[usize]) {
-    let numbers = &mut Numbers(lengths.len() as u64 + T::DTYPE as u64);
+    let numbers = &mut Lcg(lengths.len() as u64 + T::DTYPE as u64);
     for &n in lengths {
         let list: Vec<T::Store> = (0..n).map(|_| T::sample(numbers)).collect();
         let expected = vec![reduced::<T>(reduction, &list)];
@@ -190,7 +190,7 @@ fn check_lengths<T: Sample>(reduction: Reduction, lengths: &[usize]) {
 fn sums_of_what_is_larger_than_the_caches_are_those_of_its_pieces() {
     let bytes = Caches::of_target().last.min(128 << 20);
     fn check<T: Sample>(bytes: usize) {
-        let mut numbers = Numbers(7);
+        let mut numbers = Lcg(7);
         let list: Vec<T::Store> =
             (0..bytes / size_of::<T>() + (3 << 17) + 77).map(|_| T::sample(&mut numbers)).collect();
         // One range begins with the first element, the other inside of a large subtree of the canonical order.
@@ -221,7 +221,7 @@ fn many_elements() {
 }
 
 fn check_widths<T: Sample>(reduction: Reduction, cases: usize) {
-    let numbers = &mut Numbers(77 + T::DTYPE as u64);
+    let numbers = &mut Lcg(77 + T::DTYPE as u64);
     for _ in 0..cases {
         let width = 1 + numbers.below(70);
         let most = [4, 20, 150, 1200][numbers.below(4)];
@@ -363,7 +363,7 @@ fn what_does_not_follow_is_refused() {
 
 #[test]
 fn what_is_before_a_run_counts_as_absent() {
-    let numbers = &mut Numbers(5);
+    let numbers = &mut Lcg(5);
     for _ in 0..300 {
         let (start, n) = (numbers.below(700), 1 + numbers.below(400));
         let list: Vec<f64> = (0..n).map(|_| f64::sample(numbers)).collect();
@@ -393,7 +393,7 @@ fn scanned<T: Sample>(scan: Scan, list: &[T::Store]) -> Vec<u64> {
 }
 
 fn check_scan<T: Sample>(scan: Scan) {
-    let numbers = &mut Numbers(9 + T::DTYPE as u64);
+    let numbers = &mut Lcg(9 + T::DTYPE as u64);
     for case in 0..60 {
         let width = if case % 2 == 0 { 1 } else { 1 + numbers.below(40) };
         let most = [5, 40, 300, 1500][numbers.below(4)];
@@ -441,7 +441,7 @@ fn check_scan<T: Sample>(scan: Scan) {
 
 /// Runs of every length that ends within a block, after it, and at it, each scanned from its first element.
 fn check_runs<T: Sample>(scan: Scan) {
-    let numbers = &mut Numbers(90 + T::DTYPE as u64);
+    let numbers = &mut Lcg(90 + T::DTYPE as u64);
     let mut state = ScanState::new(scan, T::DTYPE, 1).expect("a scan");
     for n in (1..=40).chain([63, 100, 255, 256, 257, 300, 511, 512, 1000, 1111]) {
         let list: Vec<T::Store> = (0..5 * n).map(|_| T::sample(numbers)).collect();

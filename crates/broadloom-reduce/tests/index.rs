@@ -5,10 +5,10 @@ use broadloom_math::{Elem, f16};
 use broadloom_mem::{bytes_of, bytes_of_mut};
 use broadloom_reduce::{Partial, reduce_each, reduce_rows};
 
-/// A generator of pseudorandom numbers.
-struct Numbers(u64);
+/// A linear congruential generator.
+struct Lcg(u64);
 
-impl Numbers {
+impl Lcg {
     fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) as usize % n
@@ -18,13 +18,13 @@ impl Numbers {
 /// Draws elements that are often equal to each other: small numbers of the dtype; for floats also zeros of
 /// either sign and, rarely, NaN or else infinities of either sign.
 trait Sample: Elem<Store = Self> + PartialOrd {
-    fn sample(numbers: &mut Numbers, nan: bool) -> Self;
+    fn sample(numbers: &mut Lcg, nan: bool) -> Self;
 }
 
 macro_rules! integers {
     ($($t:ident)*) => {$(
         impl Sample for $t {
-            fn sample(numbers: &mut Numbers, _: bool) -> $t {
+            fn sample(numbers: &mut Lcg, _: bool) -> $t {
                 (numbers.below(90) as i64 - 40).max($t::MIN as i64) as $t
             }
         }
@@ -35,7 +35,7 @@ integers!(i8 i16 i32 i64 u8 u16 u32 u64);
 macro_rules! floats {
     ($($t:ident $of:expr;)*) => {$(
         impl Sample for $t {
-            fn sample(numbers: &mut Numbers, nan: bool) -> $t {
+            fn sample(numbers: &mut Lcg, nan: bool) -> $t {
                 match numbers.below(400) {
                     0 if nan => $of(f64::NAN),
                     0 => $of(f64::INFINITY),
@@ -70,7 +70,7 @@ fn index_of<T: PartialOrd + Copy>(maximum: bool, list: impl Iterator<Item = T>) 
     best.map_or(-1, |(i, _)| i as i64)
 }
 
-fn check<T: Sample>(reduction: Reduction, numbers: &mut Numbers) {
+fn check<T: Sample>(reduction: Reduction, numbers: &mut Lcg) {
     let (dtype, maximum) = (T::DTYPE, reduction == Reduction::ArgMax);
     for width in [1, 1, 1, 2, 7, 40] {
         for n in [1, 2, 16, 33, 1000, 5000].map(|n| 1 + numbers.below(n)) {
@@ -113,7 +113,7 @@ fn check<T: Sample>(reduction: Reduction, numbers: &mut Numbers) {
 
 #[test]
 fn the_first_extreme_however_elements_come() {
-    let mut numbers = Numbers(7);
+    let mut numbers = Lcg(7);
     for reduction in [Reduction::ArgMax, Reduction::ArgMin] {
         macro_rules! each {
             ($($t:ident)*) => { $(check::<$t>(reduction, &mut numbers);)* };

@@ -33,7 +33,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::oracle::{Dyadic, ExactReal, ModelSignature};
-use crate::value::{Format, Int, Kind, Value, kind_of};
+use crate::value::{Format, Int, Value, ValueKind, kind_of};
 
 /// The source of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -259,13 +259,13 @@ impl<'t> Row<'t> {
 fn value(token: &str, dtype: &str) -> Result<Value, String> {
     let kind = kind_of(dtype).ok_or_else(|| format!("no dtype is called {dtype}"))?;
     let raw = match kind {
-        Kind::Bool => match token {
+        ValueKind::Bool => match token {
             "true" => Some(1),
             "false" => Some(0),
             _ => None,
         },
-        Kind::Int(int) => integer(token, int),
-        Kind::Float(format) => float(token, format),
+        ValueKind::Int(int) => integer(token, int),
+        ValueKind::Float(format) => float(token, format),
     };
     raw.map(|raw| Value::from_raw(kind, raw)).ok_or_else(|| format!("{token} is not a value of {dtype}"))
 }

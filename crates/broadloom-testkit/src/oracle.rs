@@ -18,8 +18,8 @@ mod transcendental;
 use std::sync::LazyLock;
 
 use crate::reference::{Edition, Function};
-use crate::value::Kind;
 pub use crate::value::Value;
+use crate::value::ValueKind;
 use outcome::{NumericResult, store};
 
 pub use casts::cast;
@@ -149,13 +149,13 @@ impl ModelSignature {
         crate::value::kind_of(dtype).is_some_and(|kind| self.takes_kind(kind))
     }
 
-    fn takes_kind(&self, kind: Kind) -> bool {
+    fn takes_kind(&self, kind: ValueKind) -> bool {
         match kind {
-            Kind::Bool => self.takes[0],
+            ValueKind::Bool => self.takes[0],
             // The words of a random stream have one dtype.
-            Kind::Int(int) if self.name.starts_with("philox") => int.bits == 64 && !int.signed,
-            Kind::Int(_) => self.takes[1],
-            Kind::Float(_) => self.takes[2],
+            ValueKind::Int(int) if self.name.starts_with("philox") => int.bits == 64 && !int.signed,
+            ValueKind::Int(_) => self.takes[1],
+            ValueKind::Float(_) => self.takes[2],
         }
     }
 
@@ -164,7 +164,7 @@ impl ModelSignature {
     pub fn result_dtype<'d>(&self, dtype: &'d str) -> &'d str {
         match crate::value::kind_of(dtype) {
             _ if self.is_predicate => "bool",
-            Some(Kind::Int(_)) if self.name == "divide" => "float64",
+            Some(ValueKind::Int(_)) if self.name == "divide" => "float64",
             _ => dtype,
         }
     }
@@ -204,29 +204,29 @@ pub fn apply(function: &str, args: &[Value]) -> Option<Value> {
             _ => None,
         };
     }
-    if signature.result_dtype(args[0].dtype()) == "float64" && matches!(kind, Kind::Int(_)) {
+    if signature.result_dtype(args[0].dtype()) == "float64" && matches!(kind, ValueKind::Int(_)) {
         return apply(function, &args.iter().map(|x| cast(*x, "float64")).collect::<Vec<_>>());
     }
     let raw: Vec<u64> = args.iter().map(Value::raw).collect();
-    if let Kind::Float(format) = kind
+    if let ValueKind::Float(format) = kind
         && let Some(bits) = floats::moved(function, &raw, format)
     {
         return Some(Value::from_raw(kind, bits));
     }
     let outcome = match kind {
-        Kind::Bool => on_bools(function, &args.iter().map(|x| x.raw() == 1).collect::<Vec<_>>()),
-        Kind::Int(int) => integers::apply(
+        ValueKind::Bool => on_bools(function, &args.iter().map(|x| x.raw() == 1).collect::<Vec<_>>()),
+        ValueKind::Int(int) => integers::apply(
             function,
             &args.iter().map(|x| bits::decode(x.raw(), int)).collect::<Vec<_>>(),
             int,
         ),
-        Kind::Float(format) => floats::apply(
+        ValueKind::Float(format) => floats::apply(
             function,
             &args.iter().map(|x| ExactReal::decode(x.raw(), format)).collect::<Vec<_>>(),
             format,
         ),
     }?;
-    Some(store(outcome, if signature.is_predicate { Kind::Bool } else { kind }))
+    Some(store(outcome, if signature.is_predicate { ValueKind::Bool } else { kind }))
 }
 
 /// Whether a result is acceptable, or `None` if [`apply`] returns `None`.
@@ -251,7 +251,7 @@ pub fn accepts(function: &str, args: &[Value], got: Value) -> Option<bool> {
     match got.kind() {
         _ if got.same(&nearest) => Some(true),
         _ if got.is_nan() || nearest.is_nan() => Some(false),
-        Kind::Float(format) if got.kind() == nearest.kind() && may_be_off(function, args) => {
+        ValueKind::Float(format) if got.kind() == nearest.kind() && may_be_off(function, args) => {
             let args: Vec<ExactReal> = args.iter().map(|x| ExactReal::decode(x.raw(), format)).collect();
             let exact = transcendental::apply(function, &args)?;
             Some(transcendental::is_near(exact, ExactReal::decode(got.raw(), format), format))
@@ -265,7 +265,7 @@ fn may_be_off(function: &str, args: &[Value]) -> bool {
     match args {
         [Value::F16(_)] => false,
         [_, exponent] if function == "pow" => match exponent.kind() {
-            Kind::Float(format) => {
+            ValueKind::Float(format) => {
                 let exponent = ExactReal::decode(exponent.raw(), format);
                 ![1, 2, -1].into_iter().any(|defined| exponent.is(defined))
             }

@@ -7,7 +7,7 @@ use half::f16;
 
 /// The interpretation of the bits of a dtype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ValueKind {
     /// 0 or 1.
     Bool,
     /// An integer, in two's complement if signed.
@@ -48,7 +48,7 @@ macro_rules! values {
                 match self { $(Value::$variant(_) => $name,)* }
             }
 
-            pub(crate) fn kind(&self) -> Kind {
+            pub(crate) fn kind(&self) -> ValueKind {
                 match self { $(Value::$variant(_) => $kind,)* }
             }
 
@@ -58,7 +58,7 @@ macro_rules! values {
             }
 
             /// The value of a kind with these bits. Bits above its width are dropped.
-            pub(crate) fn from_raw(kind: Kind, raw: u64) -> Value {
+            pub(crate) fn from_raw(kind: ValueKind, raw: u64) -> Value {
                 $(if kind == $kind {
                     let $raw = raw;
                     return Value::$variant($from);
@@ -68,7 +68,7 @@ macro_rules! values {
         }
 
         /// The kind of the dtype with this name.
-        pub(crate) fn kind_of(dtype: &str) -> Option<Kind> {
+        pub(crate) fn kind_of(dtype: &str) -> Option<ValueKind> {
             match dtype {
                 $($name => Some($kind),)*
                 _ => None,
@@ -77,20 +77,20 @@ macro_rules! values {
     };
 }
 
-const fn signed(bits: u32) -> Kind {
-    Kind::Int(Int { bits, signed: true })
+const fn signed(bits: u32) -> ValueKind {
+    ValueKind::Int(Int { bits, signed: true })
 }
 
-const fn unsigned(bits: u32) -> Kind {
-    Kind::Int(Int { bits, signed: false })
+const fn unsigned(bits: u32) -> ValueKind {
+    ValueKind::Int(Int { bits, signed: false })
 }
 
-const fn float(precision: u32, emax: i32) -> Kind {
-    Kind::Float(Format { precision, emax })
+const fn float(precision: u32, emax: i32) -> ValueKind {
+    ValueKind::Float(Format { precision, emax })
 }
 
 values! {
-    Bool(bool) "bool"    Kind::Bool,      x => u64::from(x),           raw => raw != 0;
+    Bool(bool) "bool"    ValueKind::Bool,      x => u64::from(x),           raw => raw != 0;
     I8(i8)     "int8"    signed(8),       x => u64::from(x as u8),     raw => raw as i8;
     I16(i16)   "int16"   signed(16),      x => u64::from(x as u16),    raw => raw as i16;
     I32(i32)   "int32"   signed(32),      x => u64::from(x as u32),    raw => raw as i32;

@@ -3,14 +3,13 @@
 //! `concat` is a node of the expression. The other functions are made of it and of views, so that they fuse with what uses them:
 //! the loops of each part read its elements where they are.
 
-use broadloom_core::infer::{BY_NUMPY, Promotion, pair};
 use broadloom_core::layout::Slice;
-use broadloom_core::{DType, Error, ErrorKind, Op, Result, Shape, View};
+use broadloom_core::{Error, ErrorKind, Op, Result, Shape, View};
 use smallvec::{SmallVec, smallvec};
 
 use crate::array::{Array, Kind};
 use crate::expr;
-use crate::promote::promotion;
+use crate::promote::result_type;
 use crate::views::resolve_axis;
 
 /// The arrays joined along an axis, in their common dtype. Their other extents are equal.
@@ -69,23 +68,7 @@ pub fn stack<'a>(arrays: &[Array<'a>], axis: isize) -> Result<Array<'a>> {
 /// Converts arrays to their common dtype.
 fn of_one_dtype<'a>(function: &str, arrays: &[Array<'a>]) -> Result<Vec<Array<'a>>> {
     let arrays = arrays.iter().map(expr::typed).collect::<Result<Vec<Array<'a>>>>()?;
-    let mut common: Option<DType> = None;
-    // Floats are promoted first, as for functions.
-    let dtypes = |float: bool| arrays.iter().map(Array::dtype).filter(move |dtype| dtype.is_float() == float);
-    for dtype in dtypes(true).chain(dtypes(false)) {
-        let mode = promotion();
-        common = Some(match common {
-            None => dtype,
-            Some(other) => pair(other, dtype, mode).ok_or_else(|| {
-                let error = Error::new(ErrorKind::DType, format!("{function}: {other} and {dtype}"));
-                match mode {
-                    Promotion::Strict => error.with_help(format!("write astype(x, {other}), or {BY_NUMPY}")),
-                    Promotion::NumPy => error,
-                }
-            })?,
-        });
-    }
-    let Some(common) = common else { return Ok(Vec::new()) };
+    let common = result_type(function, &arrays)?;
     Ok(arrays.into_iter().map(|array| array.astype(common)).collect())
 }
 

@@ -243,7 +243,7 @@ pub use open_loop::OpenLoop;
 pub use open_scan::OpenScan;
 pub use operand::IntoArray;
 pub use padding::PadMode;
-pub use promote::{promotion, with_promotion};
+pub use promote::{promotion, result_type, with_promotion};
 pub use range::{Bound, IntoRanges, Range, Ranges};
 pub use reduce::{Combine, reduce, try_reduce};
 pub use reductions::Over;

@@ -1,11 +1,14 @@
-//! The promotion mode in which expressions are built.
+//! The promotion mode in which expressions are built, and the dtype to which arrays promote.
 //!
 //! The mode is local to a thread, and is restored when the closure returns or panics. Expressions do not store the mode; they
 //! contain the conversions that follow from it.
 
 use std::cell::Cell;
 
-use broadloom_core::Promotion;
+use broadloom_core::{DType, Promotion, Result, infer};
+use smallvec::SmallVec;
+
+use crate::array::Array;
 
 thread_local! {
     static MODE: Cell<Promotion> = const { Cell::new(Promotion::Strict) };
@@ -37,4 +40,22 @@ pub fn with_promotion<R>(mode: Promotion, build: impl FnOnce() -> R) -> R {
     }
     let _restore = Restore(MODE.replace(mode));
     build()
+}
+
+/// The dtype to which the operands of a function promote, in the mode of this thread. A number takes the dtype of the arrays.
+///
+/// # Errors
+/// [`ErrorKind::DType`](crate::ErrorKind::DType), with the name of the function, if the mode does not allow their combination.
+///
+/// ```
+/// use broadloom::prelude::*;
+/// use broadloom::result_type;
+///
+/// let (small, large) = (Array::from_vec(vec![1_i8]), Array::from_vec(vec![1_u8]));
+/// assert_eq!(result_type("concat", &[small, large])?, DType::Int16);
+/// # Ok::<(), Error>(())
+/// ```
+pub fn result_type(function: &str, operands: &[Array<'_>]) -> Result<DType> {
+    let known: SmallVec<[infer::Operand<'_>; 4]> = operands.iter().map(Array::known).collect();
+    infer::promote(function, &known, promotion())
 }

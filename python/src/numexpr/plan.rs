@@ -17,7 +17,7 @@ use crate::dtype;
 use crate::entry::{Argument, Entry, first};
 use crate::error::OrRaise;
 use crate::memory::{self, Axes, NumpyMemory};
-use crate::table::{CallKey, Table};
+use crate::table::{CallKey, CallTable};
 
 /// The number of threads that kernels are built for.
 static THREADS: AtomicU8 = AtomicU8::new(1);
@@ -58,7 +58,7 @@ pub struct Plan {
     names: Vec<Py<PyString>>,
     builder: Py<PyAny>,
     is_elementwise: bool,
-    table: Table,
+    table: CallTable,
 }
 
 impl Plan {
@@ -224,7 +224,7 @@ impl Plan {
     /// `names` are the variables, in the order of the kernel's inputs.
     #[new]
     fn new(names: Vec<Py<PyString>>, builder: Py<PyAny>, is_elementwise: bool) -> Plan {
-        Plan { names, builder, is_elementwise, table: Table::default() }
+        Plan { names, builder, is_elementwise, table: CallTable::default() }
     }
 
     /// Runs on values given in the order of the names.

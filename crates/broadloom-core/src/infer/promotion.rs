@@ -3,6 +3,8 @@
 //!
 //! Sources: the Array API standard's promotion tables, and NumPy 2 for [`Promotion::NumPy`].
 
+use std::fmt;
+
 use broadloom_math::{DType, Kind};
 
 use super::operand::{Operand, list};
@@ -25,8 +27,11 @@ pub enum Promotion {
 /// The advice to use the promotion option, whose name is the same in every interface.
 pub const BY_NUMPY: &str = "promote as NumPy does (promotion=numpy)";
 
-/// The dtype to which the operands promote, before the op's own rules apply.
-pub(super) fn promote(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<DType> {
+/// The dtype to which the operands of a function promote, before the function's own rules apply.
+///
+/// # Errors
+/// [`ErrorKind::DType`], with the name of the function, if the mode does not allow their combination.
+pub fn promote(function: impl fmt::Display, operands: &[Operand<'_>], mode: Promotion) -> Result<DType> {
     let mut met: Option<DType> = None;
     // Floats are promoted first, so that the result does not depend on the order of the operands: int16 and uint16
     // alone would promote to int32.
@@ -35,19 +40,21 @@ pub(super) fn promote(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Resu
     for dtype in arrays(true).chain(arrays(false)) {
         met = Some(match met {
             None => dtype,
-            Some(other) => pair(other, dtype, mode).ok_or_else(|| mixed(op, operands, other, dtype))?,
+            Some(other) => {
+                pair(other, dtype, mode).ok_or_else(|| mixed(&function, operands, other, dtype))?
+            }
         });
     }
     let literals =
         || operands.iter().filter_map(|x| if let Operand::Literal(l) = x { Some(*l) } else { None });
     let Some(mut dtype) = met else {
-        return all_literals(op, operands, literals(), mode);
+        return all_literals(&function, operands, literals(), mode);
     };
     for literal in literals() {
         dtype = weak(dtype, literal, mode).ok_or_else(|| {
             Error::new(
                 ErrorKind::DType,
-                format!("{op}: {} with the literal {literal}", list(operands, |x| x.dtype().is_some())),
+                format!("{function}: {} with the literal {literal}", list(operands, |x| x.dtype().is_some())),
             )
             .with_help(match literal {
                 Literal::Float(_) => {
@@ -62,7 +69,7 @@ pub(super) fn promote(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Resu
 
 /// The dtype of operands that are all literals: bool, int64 or float64, by the widest kind among them.
 fn all_literals(
-    op: Op,
+    function: &dyn fmt::Display,
     operands: &[Operand<'_>],
     literals: impl Iterator<Item = Literal> + Clone,
     mode: Promotion,
@@ -70,7 +77,7 @@ fn all_literals(
     let dtype = literals.clone().map(Literal::default_dtype).max().unwrap_or(DType::Float64);
     let mut bools = literals.filter(|l| matches!(l, Literal::Bool(_)));
     if mode == Promotion::Strict && dtype != DType::Bool && bools.next().is_some() {
-        let why = format!("{op}: {} mix bool and numbers", list(operands, |_| true));
+        let why = format!("{function}: {} mix bool and numbers", list(operands, |_| true));
         return Err(Error::new(ErrorKind::DType, why).with_help(format!("write numbers, or {BY_NUMPY}")));
     }
     Ok(dtype)
@@ -117,8 +124,8 @@ fn least_float(dtype: DType) -> DType {
     }
 }
 
-fn mixed(op: Op, operands: &[Operand<'_>], a: DType, b: DType) -> Error {
-    let message = format!("{op}: cannot promote {}", list(operands, |x| x.dtype().is_some()));
+fn mixed(function: &dyn fmt::Display, operands: &[Operand<'_>], a: DType, b: DType) -> Error {
+    let message = format!("{function}: cannot promote {}", list(operands, |x| x.dtype().is_some()));
     let (low, high) = if a.kind() <= b.kind() { (a, b) } else { (b, a) };
     let help = match (low.kind(), high.kind()) {
         (Kind::Signed, Kind::Unsigned) => {

@@ -35,7 +35,6 @@ const PRODUCTS: Advice =
     Missing("there is no matrix product; of vectors it is `vecdot(x1, x2)`, or `sum(x1 * x2)`");
 const JOINS: Advice =
     Missing("arrays can't be joined: a text computes new elements from those of its inputs");
-const RANDOM: Advice = Missing("there are no random numbers: give them as an input");
 const ORDERING: Advice = Missing("there is no sorting or searching");
 const ELEMENTS: Advice = Missing("functions apply to every element of an array");
 const LOOPS: Advice = Missing("a loop is the value of a binding: `x = while (x = 0; x < 4) { x = x + 1 }`");
@@ -92,7 +91,7 @@ const FUNCTIONS: &[Slip] = &[
     (&["tgamma", "lgamma", "gammaln", "j0", "j1", "i0", "zeta"], SPECIAL),
     (&["sinc"], Write("`where(x == 0, 1.0, sin(x) / x)`, with `pi * x` for x to have NumPy's")),
     // Formulas that have a name elsewhere.
-    (&["sigmoid", "logistic", "expit"], Write("`1 / (1 + exp(-x))`")),
+    (&["sigmoid", "expit"], Write("`1 / (1 + exp(-x))`")),
     (&["relu"], Write("`maximum(x, 0)`")),
     (&["softplus"], Write("`logaddexp(x, 0)`")),
     (&["lerp", "mix"], Write("`x1 + (x2 - x1) * t`")),
@@ -174,9 +173,11 @@ const FUNCTIONS: &[Slip] = &[
     (&["median", "percentile", "quantile", "histogram", "bincount", "nanmedian", "mode"], ORDERING),
     (&["matmul", "einsum", "tensordot", "cross", "kron", "conv"], PRODUCTS),
     (&["outer"], Write("`expand_dims(x1, 1) * x2`")),
-    (&["concatenate", "concat", "stack", "hstack", "vstack", "append", "split"], JOINS),
+    (&["concatenate", "concat", "stack", "hstack", "vstack", "append"], JOINS),
     // Generated arrays.
-    (&["rand", "random", "randn", "normal", "uniform", "randint"], RANDOM),
+    (&["rand", "random"], Write("`uniform(key(1), [10])`, with a seed and a shape")),
+    (&["randn"], Write("`normal(key(1), [10])`, with a seed and a shape")),
+    (&["randint"], Write("`integers(key(1), 0, 6, [10])`, with a seed and a shape")),
     (&["empty"], Is("zeros")),
     (&["identity"], Is("eye")),
     (
@@ -191,7 +192,11 @@ const FUNCTIONS: &[Slip] = &[
     (&["tril", "triu"], Write("`where(indices(x, axis=0) >= indices(x, axis=1), x, 0)`")),
     (&["sort", "argsort", "unique", "searchsorted", "nonzero", "in1d", "isin"], ORDERING),
     (&["range"], Is("arange")),
-    (&["enumerate", "map", "zip", "filter", "reduce", "fold", "for_each", "vectorize"], ELEMENTS),
+    (&["enumerate", "map", "zip", "filter", "for_each", "vectorize"], ELEMENTS),
+    (
+        &["reduce", "fold"],
+        Missing("a fold is the value of a binding: `s = reduce (s = 0.0; v in x, axis=0) { s = s + v }`"),
+    ),
     (&["print", "printf", "println", "display"], Missing("the last expression of a text is its result")),
     (
         &["load", "open", "read", "loadtxt", "read_csv"],
@@ -345,6 +350,11 @@ const ARITIES: &[(&str, usize, &str)] = &[
         "gamma",
         1,
         "it draws random numbers: `gamma(key(1), 2.5, [10])`; the function Γ is not among the functions",
+    ),
+    (
+        "logistic",
+        1,
+        "it draws random numbers: `logistic(key(1), [10])`; the logistic function is `1 / (1 + exp(-x))`",
     ),
     ("reshape", 3, "the shape is one list: `reshape(x, [2, 3])`"),
     ("permute_dims", 1, "the axes are one list: `permute_dims(x, [1, 0])`"),
@@ -530,4 +540,16 @@ pub(super) fn operands(operator: &str) -> Option<&'static str> {
 pub(super) fn compares(token: Token) -> bool {
     use Token::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
     matches!(token, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::built_in::built_in_names;
+
+    #[test]
+    fn functions_that_exist_are_no_slips() {
+        let known = built_in_names().filter(|name| find(FUNCTIONS, name).is_some());
+        assert_eq!(known.collect::<Vec<_>>(), [""; 0]);
+    }
 }

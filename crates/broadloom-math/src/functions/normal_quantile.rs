@@ -29,7 +29,7 @@ function! {
 through_float64!(unary_with_single ErfInv erfinv single::erfinv; Ndtri ndtri single::ndtri;);
 
 /// The probability of a tail.
-struct Tail<O: Ops> {
+struct TailProbability<O: Ops> {
     /// The probability, rounded; up to 1/2.
     q: O::V<f64>,
     /// What the rounding of q adds to 4q(1 − q).
@@ -49,7 +49,7 @@ struct Regions<O: Ops> {
 
 /// The magnitude of the quantile for 0 < q ≤ 1/2.
 #[inline(always)]
-fn regions<O: Ops, P: Precision>(o: &mut O, of: &Tail<O>) -> Regions<O> {
+fn regions<O: Ops, P: Precision>(o: &mut O, of: &TailProbability<O>) -> Regions<O> {
     let q = of.q;
     let is_tail = o.is(q, Cmp::Lt, SEAM);
     let log = log_of_tail::<O, P>(o, of, is_tail);
@@ -101,7 +101,7 @@ fn regions<O: Ops, P: Precision>(o: &mut O, of: &Tail<O>) -> Regions<O> {
 
 /// log(4q(1 − q)), or log q in the tail.
 #[inline(always)]
-fn log_of_tail<O: Ops, P: Precision>(o: &mut O, of: &Tail<O>, is_tail: O::M<f64>) -> Sum<O> {
+fn log_of_tail<O: Ops, P: Precision>(o: &mut O, of: &TailProbability<O>, is_tail: O::M<f64>) -> Sum<O> {
     // With b = 2q, 4q(1 − q) is 2b − b².
     let q = of.q;
     let (b, twice) = (o.mul_c(q, 2.0), o.mul_c(q, 4.0));
@@ -152,7 +152,7 @@ pub(crate) fn ndtri<O: Ops, P: Precision>(o: &mut O, p: O::V<f64>) -> O::V<f64> 
     let below = o.is(p, Cmp::Lt, 0.5);
     let q = o.select::<f64>(below, p, upper);
     let Regions { factor, tail, is_tail } =
-        regions::<O, P>(o, &Tail { q, more: None, may_be_subnormal: true });
+        regions::<O, P>(o, &TailProbability { q, more: None, may_be_subnormal: true });
     let one = o.constant(1.0);
     let (central, tail) = if P::FULL {
         let minus = o.mul_c(q, -2.0);
@@ -190,7 +190,8 @@ pub(crate) fn erfinv<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64>
         (o.add::<f64>(one, minus), None)
     };
     let q = o.mul_c(b, 0.5);
-    let Regions { factor, tail, is_tail } = regions::<O, P>(o, &Tail { q, more, may_be_subnormal: false });
+    let Regions { factor, tail, is_tail } =
+        regions::<O, P>(o, &TailProbability { q, more, may_be_subnormal: false });
     let y = if P::FULL {
         let hi = o.select::<f64>(is_tail, tail.hi, factor.hi);
         let lo = o.select::<f64>(is_tail, tail.lo, factor.lo);

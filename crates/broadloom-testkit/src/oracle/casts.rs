@@ -7,7 +7,7 @@
 use super::bits;
 use super::exact::{ExactReal, Toward};
 use super::outcome::{NumericResult, store};
-use crate::value::{Kind, Value, kind_of};
+use crate::value::{Value, ValueKind, kind_of};
 
 /// The value of dtype `to` that `x` converts to.
 ///
@@ -27,27 +27,27 @@ pub fn cast(x: Value, to: &str) -> Value {
         return x;
     }
     let outcome = match (x.kind(), target) {
-        (Kind::Bool, Kind::Bool) => NumericResult::Truth(x.raw() == 1),
-        (Kind::Bool, Kind::Int(_)) => NumericResult::Integer(i128::from(x.raw())),
-        (Kind::Bool, Kind::Float(_)) => {
+        (ValueKind::Bool, ValueKind::Bool) => NumericResult::Truth(x.raw() == 1),
+        (ValueKind::Bool, ValueKind::Int(_)) => NumericResult::Integer(i128::from(x.raw())),
+        (ValueKind::Bool, ValueKind::Float(_)) => {
             NumericResult::ExactReal(ExactReal::finite(false, u128::from(x.raw()), 0))
         }
-        (Kind::Int(from), target) => {
+        (ValueKind::Int(from), target) => {
             let integer = bits::decode(x.raw(), from);
             match target {
-                Kind::Bool => NumericResult::Truth(integer != 0),
-                Kind::Int(_) => NumericResult::Integer(integer),
-                Kind::Float(_) => {
+                ValueKind::Bool => NumericResult::Truth(integer != 0),
+                ValueKind::Int(_) => NumericResult::Integer(integer),
+                ValueKind::Float(_) => {
                     NumericResult::ExactReal(ExactReal::finite(integer < 0, integer.unsigned_abs(), 0))
                 }
             }
         }
-        (Kind::Float(from), target) => {
+        (ValueKind::Float(from), target) => {
             let real = ExactReal::decode(x.raw(), from);
             match target {
-                Kind::Bool => NumericResult::Truth(!real.is_zero()),
-                Kind::Int(int) => NumericResult::Integer(saturated(real, bits::range(int))),
-                Kind::Float(_) => NumericResult::ExactReal(real),
+                ValueKind::Bool => NumericResult::Truth(!real.is_zero()),
+                ValueKind::Int(int) => NumericResult::Integer(saturated(real, bits::range(int))),
+                ValueKind::Float(_) => NumericResult::ExactReal(real),
             }
         }
     };

@@ -2,7 +2,7 @@
 
 use super::bits;
 use super::exact::ExactReal;
-use crate::value::{Kind, Value};
+use crate::value::{Value, ValueKind};
 
 /// The result of a function on numbers, before it is converted to a dtype.
 pub(super) enum NumericResult {
@@ -12,14 +12,14 @@ pub(super) enum NumericResult {
 }
 
 /// Converts a result to a dtype: integers wrap, reals are rounded, and a NaN becomes the positive quiet one without payload.
-pub(super) fn store(outcome: NumericResult, kind: Kind) -> Value {
+pub(super) fn store(outcome: NumericResult, kind: ValueKind) -> Value {
     let raw = match (outcome, kind) {
         (NumericResult::Truth(truth), _) => u64::from(truth),
-        (NumericResult::Integer(x), Kind::Int(int)) => bits::encode(x, int),
-        (NumericResult::ExactReal(ExactReal::Nan { .. }), Kind::Float(format)) => {
+        (NumericResult::Integer(x), ValueKind::Int(int)) => bits::encode(x, int),
+        (NumericResult::ExactReal(ExactReal::Nan { .. }), ValueKind::Float(format)) => {
             ExactReal::Nan { negative: false }.encode(format)
         }
-        (NumericResult::ExactReal(x), Kind::Float(format)) => x.encode(format),
+        (NumericResult::ExactReal(x), ValueKind::Float(format)) => x.encode(format),
         (NumericResult::Integer(_) | NumericResult::ExactReal(_), _) => {
             unreachable!("a number was computed for a result of {kind:?}")
         }

@@ -3,7 +3,7 @@
 use broadloom_core::{DType, Promotion};
 
 use super::call::{Cumulative, Function, Reduction, VecDot};
-use super::numbers::{Accumulator, Float};
+use super::numbers::{Accumulator, FloatAccumulator};
 use super::tree::{canonical, cumulative};
 use super::{floats, typing};
 use crate::tensor::Tensor;
@@ -118,7 +118,7 @@ fn combined(r: &Reduction, group: &[u64], from: DType, to: DType) -> u64 {
     }
 }
 
-fn float<F: Float>(r: &Reduction, elements: &[u64], of_float16: bool) -> u64 {
+fn float<F: FloatAccumulator>(r: &Reduction, elements: &[u64], of_float16: bool) -> u64 {
     let x: Vec<F> = elements.iter().map(|&bits| F::from_bits(bits)).collect();
     let result = match r.function {
         Function::Mean => floats::mean(&x),

@@ -2,59 +2,59 @@
 
 use broadloom_core::DType;
 
-use super::numbers::Float;
+use super::numbers::FloatAccumulator;
 use super::tree::canonical;
 
 /// The canonical sum; +0 without elements.
-pub fn sum<F: Float>(x: &[F]) -> F {
+pub fn sum<F: FloatAccumulator>(x: &[F]) -> F {
     canonical(x, &|a, b| a.add(*b)).unwrap_or(F::ZERO)
 }
 
 /// The sum divided by the number of elements.
-pub fn mean<F: Float>(x: &[F]) -> F {
+pub fn mean<F: FloatAccumulator>(x: &[F]) -> F {
     sum(x).divide(F::count(x.len()))
 }
 
 /// The sum of squared differences from the mean, divided by the number of elements less the correction; NaN if that is not
 /// positive.
-pub fn variance<F: Float>(x: &[F], correction: f64) -> F {
+pub fn variance<F: FloatAccumulator>(x: &[F], correction: f64) -> F {
     let mean = mean(x);
     let squares: Vec<F> = x.iter().map(|x| squared(x.subtract(mean))).collect();
     sum(&squares).divide(divisor(x.len(), correction))
 }
 
-fn squared<F: Float>(x: F) -> F {
+fn squared<F: FloatAccumulator>(x: F) -> F {
     x.multiply(x)
 }
 
 /// The divisor: the number of elements less the correction, computed in float64 and rounded. NaN if it is not
 /// positive.
-fn divisor<F: Float>(n: usize, correction: f64) -> F {
+fn divisor<F: FloatAccumulator>(n: usize, correction: f64) -> F {
     let left = n as f64 - correction;
     F::nearest(if left > 0.0 { left } else { f64::NAN })
 }
 
 /// The mean without NaNs, which count as +0 in the sum.
-pub fn mean_of_numbers<F: Float>(x: &[F]) -> F {
+pub fn mean_of_numbers<F: FloatAccumulator>(x: &[F]) -> F {
     let numbers: Vec<F> = x.iter().map(|&x| if x.is_nan() { F::ZERO } else { x }).collect();
     sum(&numbers).divide(F::count(count_of_numbers(x)))
 }
 
 /// The variance without NaNs, which count as +0 in the sum of squares.
-pub fn variance_of_numbers<F: Float>(x: &[F], correction: f64) -> F {
+pub fn variance_of_numbers<F: FloatAccumulator>(x: &[F], correction: f64) -> F {
     let mean = mean_of_numbers(x);
     let square = |x: &F| if x.is_nan() { F::ZERO } else { squared(x.subtract(mean)) };
     let squares: Vec<F> = x.iter().map(square).collect();
     sum(&squares).divide(divisor(count_of_numbers(x), correction))
 }
 
-fn count_of_numbers<F: Float>(x: &[F]) -> usize {
+fn count_of_numbers<F: FloatAccumulator>(x: &[F]) -> usize {
     x.iter().filter(|x| !x.is_nan()).count()
 }
 
 /// The square root of the sum of squares. If that sum is infinite, or so small that squares may have lost digits, elements are
 /// scaled by a power of two first, and the root is scaled back.
-fn euclidean<F: Float>(x: &[F], of_float16: bool) -> F {
+fn euclidean<F: FloatAccumulator>(x: &[F], of_float16: bool) -> F {
     let sum_of_squares = |x: &[F]| sum(&x.iter().map(|&x| squared(x)).collect::<Vec<F>>());
     let (down, up, least) = if F::DTYPE == DType::Float32 { (-70, 90, -60) } else { (-600, 600, -900) };
     let plain = sum_of_squares(x);
@@ -70,7 +70,7 @@ fn euclidean<F: Float>(x: &[F], of_float16: bool) -> F {
 }
 
 /// The vector norm of an order.
-pub fn norm<F: Float>(x: &[F], ord: f64, of_float16: bool) -> F {
+pub fn norm<F: FloatAccumulator>(x: &[F], ord: f64, of_float16: bool) -> F {
     let magnitudes: Vec<F> = x.iter().map(|x| x.magnitude()).collect();
     if ord == 1.0 {
         return sum(&magnitudes);

@@ -24,7 +24,7 @@ pub trait Accumulator: Copy {
 }
 
 /// The type of a float accumulator.
-pub trait Float: Accumulator + PartialOrd {
+pub trait FloatAccumulator: Accumulator + PartialOrd {
     /// The dtype.
     const DTYPE: DType;
 
@@ -110,7 +110,7 @@ macro_rules! floats {
             }
         }
 
-        impl Float for $type {
+        impl FloatAccumulator for $type {
             const DTYPE: DType = DType::$dtype;
 
             fn nearest(x: f64) -> $type {

@@ -36,6 +36,14 @@ fn relative(got: &Big, exact: &Big) -> f64 {
 }
 
 #[test]
+fn mpmath_has_values_of_every_function() {
+    for function in Function::ALL {
+        let values = rows().filter(|(of, ..)| *of == function).count();
+        assert!(values >= 20, "{function:?} has {values}");
+    }
+}
+
+#[test]
 fn the_precise_reference_agrees_with_mpmath() {
     for (function, [x, y], exact) in rows() {
         if function.special(x, y).is_some() {

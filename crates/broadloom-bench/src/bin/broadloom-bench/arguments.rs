@@ -16,7 +16,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 /// reused.
 #[derive(Debug, Parser)]
 #[command(name = "broadloom-bench", version, max_term_width = 100)]
-pub struct Arguments {
+pub struct CommandLine {
     /// Print a JSON object for each measurement, one per line.
     #[arg(long)]
     pub json: bool,
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn the_command_is_well_formed() {
-        Arguments::command().debug_assert();
+        CommandLine::command().debug_assert();
     }
 
     #[test]

@@ -16,7 +16,7 @@ use broadloom_bench::{BenchError, Measurement, Settings, WORKLOADS, Workload, ru
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use arguments::Arguments;
+use arguments::CommandLine;
 
 /// The default sizes: one for the overhead of calls, one each for the L1 and L2 caches, and two for memory.
 const SIZES: [usize; 5] = [10, 1_000, 100_000, 10_000_000, 30_000_000];
@@ -46,7 +46,7 @@ impl From<io::Error> for BenchFailure {
 }
 
 fn main() -> ExitCode {
-    match bench(&Arguments::parse()) {
+    match bench(&CommandLine::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(BenchFailure { status, message }) => {
             eprintln!("error: {message}");
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
 }
 
 /// Measures the selected workloads, and prints a row for each measurement.
-fn bench(args: &Arguments) -> Result<(), BenchFailure> {
+fn bench(args: &CommandLine) -> Result<(), BenchFailure> {
     let plan = plan(args)?;
     if args.threads.get() > 1 {
         // Creating the global thread pool fails if a pool already exists, which is then used.
@@ -94,7 +94,7 @@ fn line(bar: &ProgressBar, text: &str) -> io::Result<()> {
 }
 
 /// The selected measurements, in the order in which they are made.
-fn plan(args: &Arguments) -> Result<Vec<(&'static Workload, DType, usize)>, BenchFailure> {
+fn plan(args: &CommandLine) -> Result<Vec<(&'static Workload, DType, usize)>, BenchFailure> {
     let all: Vec<&Workload> = WORKLOADS.iter().collect();
     let workloads = if args.workloads.is_empty() { &all } else { &args.workloads };
     let sizes = if args.sizes.is_empty() { &SIZES[..] } else { &args.sizes };
@@ -115,7 +115,7 @@ fn plan(args: &Arguments) -> Result<Vec<(&'static Workload, DType, usize)>, Benc
     Ok(plan)
 }
 
-fn settings(args: &Arguments, n: usize) -> Settings {
+fn settings(args: &CommandLine, n: usize) -> Settings {
     let budget = if n <= SMALL { BUDGETS.0 } else { BUDGETS.1 };
     Settings {
         threads: args.threads.get(),

@@ -1,7 +1,7 @@
 """Computes values of each function with mpmath, to 200 bits, with which the references of the accuracy command are
 tested.
 
-    python3 mpmath.py > mpmath.txt        (mpmath 1.3.0)
+    python3 mpmath_values.py > mpmath.txt        (mpmath 1.3.0)
 
 A row is the function, its arguments as float64 bits, and the value: sign, integer, and exponent of two.
 """
