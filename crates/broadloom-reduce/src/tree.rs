@@ -10,12 +10,14 @@ use std::marker::PhantomData;
 
 use broadloom_ir::Result;
 use broadloom_mem::Caches;
+use broadloom_sort::Workers;
 use pulp::{Scalar128b, Simd, WithSimd};
 
 use crate::LANES;
 use crate::combine::Combine;
 use crate::each;
 use crate::method::{Method, arch};
+use crate::segments::{self, Labels, SegmentError};
 use crate::state::{State, elements, elements_mut};
 use crate::vectors::{
     CombineVectors, IN_STREAMS, Units, Vectors, combine, fold, fold_256, fold_level, fold_node, fold_streams,
@@ -102,6 +104,16 @@ impl<F: CombineVectors<T>, T: Vectors> Method for Tree<F, T> {
         arch().dispatch(each::FewRows::<F, T>(rows, elements_mut::<T>(out), PhantomData));
         true
     }
+
+    fn segments(
+        &self,
+        from: &[u8],
+        labels: &Labels<'_>,
+        out: &mut [u8],
+        workers: &dyn Workers,
+    ) -> std::result::Result<(), SegmentError> {
+        segments::in_order::<F, T>(elements::<T>(from), labels, elements_mut::<T>(out), workers)
+    }
 }
 
 /// Copies rows of `size` bytes to contiguous memory, as many at a time as fit, and calls `push` with the copies.
@@ -126,7 +138,7 @@ pub(crate) fn packed<'r>(
 /// Reduces at most [`LANES`] elements to one result.
 ///
 /// PERF: for so few elements, choosing the instruction set would take longer than the work.
-fn few<F: Combine<T>, T: Vectors>(from: &[T]) -> T {
+pub(crate) fn few<F: Combine<T>, T: Vectors>(from: &[T]) -> T {
     let mut nodes = [F::identity(); LANES];
     let mut count = from.len().min(LANES);
     nodes[..count].copy_from_slice(&from[..count]);

@@ -1,0 +1,155 @@
+//! Many segments of floats: elements are moved to buckets of adjacent segments, whose elements then fit a cache, and there to
+//! their segments. Both moves keep the order of the elements of a segment.
+
+use std::slice::IterMut;
+
+use broadloom_sort::{Stopped, Workers, for_each, zeros};
+
+use super::labels::{BETWEEN, Labels};
+use super::runs::reduce_run;
+use super::{SegmentError, ranges};
+use crate::vectors::{CombineVectors, Vectors};
+
+/// The binary logarithm of the number of segments of a bucket: about as many as there are buckets, within these limits. Fewer
+/// buckets fit the translation buffers of a processor; of more segments, their numbers in the bucket would take more than 16 bits.
+fn bits(segments: usize) -> u32 {
+    (usize::BITS - segments.leading_zeros()).saturating_sub(10).clamp(10, 16)
+}
+
+/// The places of the next elements of a bucket: their values, and the numbers of their segments in the bucket.
+struct Places<'p, T> {
+    values: IterMut<'p, T>,
+    numbers: IterMut<'p, u16>,
+}
+
+/// Reduces each segment.
+pub(super) fn reduce<F: CombineVectors<T>, T: Vectors>(
+    elements: &[T],
+    labels: &Labels<'_>,
+    out: &mut [T],
+    workers: &dyn Workers,
+) -> Result<(), SegmentError> {
+    let (n, threads) = (labels.len(), workers.threads());
+    let bits = bits(labels.segments());
+    let count = (labels.segments() >> bits) + 1;
+    let ranges = ranges(n, threads);
+    let mut counts: Vec<Vec<usize>> = ranges.iter().map(|_| zeros(count)).collect::<Result<_, Stopped>>()?;
+    for_each(
+        workers,
+        ranges.len(),
+        ranges.iter().zip(&mut counts),
+        || (),
+        |(), (range, counts)| {
+            labels.tiles(range.clone(), workers, |_, ids| {
+                ids.iter().for_each(|&id| counts[(id >> bits) as usize] += 1);
+                Ok(())
+            })
+        },
+    )?;
+    let (mut values, mut numbers): (Vec<T>, Vec<u16>) = (zeros(n)?, zeros(n)?);
+    let places = places(&counts, &mut values, &mut numbers);
+    for_each(
+        workers,
+        ranges.len(),
+        ranges.iter().zip(places),
+        || (),
+        |(), (range, mut places)| {
+            labels.tiles(range.clone(), workers, |first, ids| {
+                for (&id, &x) in ids.iter().zip(&elements[first..]) {
+                    let Places { values, numbers } = &mut places[(id >> bits) as usize];
+                    if let (Some(value), Some(number)) = (values.next(), numbers.next()) {
+                        (*value, *number) = (x, (id & ((1 << bits) - 1)) as u16);
+                    }
+                }
+                Ok(())
+            })
+        },
+    )?;
+    let (mut values, mut numbers) = (&values[..], &numbers[..]);
+    let units = out.chunks_mut(1 << bits).enumerate().map(|(bucket, out)| {
+        let len = counts.iter().map(|counts| counts[bucket]).sum();
+        let (these, of);
+        (these, values) = values.split_at(len);
+        (of, numbers) = numbers.split_at(len);
+        (these, of, out)
+    });
+    for_each(workers, threads, units, Scratch::default, |scratch, (values, numbers, out)| {
+        scratch.sort(values, numbers, 1 << bits, workers)?;
+        let mut start = 0;
+        for (out, &end) in out.iter_mut().zip(&scratch.ends) {
+            if end > start {
+                *out = reduce_run::<F, T>(&scratch.sorted[start..end], workers)?;
+            }
+            start = end;
+        }
+        Ok::<(), SegmentError>(())
+    })
+}
+
+/// For each range, the places of its elements in each bucket.
+fn places<'p, T>(
+    counts: &[Vec<usize>],
+    mut values: &'p mut [T],
+    mut numbers: &'p mut [u16],
+) -> Vec<Vec<Places<'p, T>>> {
+    let buckets = counts.first().map_or(0, Vec::len);
+    let mut places: Vec<Vec<Places<'p, T>>> =
+        counts.iter().map(|counts| Vec::with_capacity(counts.len())).collect();
+    for bucket in 0..buckets {
+        for (places, counts) in places.iter_mut().zip(counts) {
+            let (these, of);
+            (these, values) = std::mem::take(&mut values).split_at_mut(counts[bucket]);
+            (of, numbers) = std::mem::take(&mut numbers).split_at_mut(counts[bucket]);
+            places.push(Places { values: these.iter_mut(), numbers: of.iter_mut() });
+        }
+    }
+    places
+}
+
+/// Memory of a thread, which is reused from bucket to bucket.
+struct Scratch<T> {
+    sorted: Vec<T>,
+    /// The index after the last element of each segment.
+    ends: Vec<usize>,
+}
+
+impl<T> Default for Scratch<T> {
+    fn default() -> Self {
+        Scratch { sorted: Vec::new(), ends: Vec::new() }
+    }
+}
+
+impl<T: Vectors> Scratch<T> {
+    /// Moves the elements of a bucket to those of their segments.
+    fn sort(
+        &mut self,
+        values: &[T],
+        numbers: &[u16],
+        segments: usize,
+        workers: &dyn Workers,
+    ) -> Result<(), SegmentError> {
+        self.ends.clear();
+        self.ends.resize(segments, 0);
+        if self.sorted.len() < values.len() {
+            self.sorted = zeros(values.len())?;
+        }
+        for numbers in numbers.chunks(BETWEEN) {
+            workers.go_on()?;
+            numbers.iter().for_each(|&number| self.ends[usize::from(number)] += 1);
+        }
+        let mut sum = 0;
+        for end in &mut self.ends {
+            sum += std::mem::replace(end, sum);
+        }
+        // The places of the next elements, which are the ends once all elements have moved.
+        for (values, numbers) in values.chunks(BETWEEN).zip(numbers.chunks(BETWEEN)) {
+            workers.go_on()?;
+            for (&value, &number) in values.iter().zip(numbers) {
+                let place = &mut self.ends[usize::from(number)];
+                self.sorted[*place] = value;
+                *place += 1;
+            }
+        }
+        Ok(())
+    }
+}
