@@ -138,7 +138,7 @@ pub(crate) fn packed<'r>(
 /// Reduces at most [`LANES`] elements to one result.
 ///
 /// PERF: for so few elements, choosing the instruction set would take longer than the work.
-pub(crate) fn few<F: Combine<T>, T: Vectors>(from: &[T]) -> T {
+fn few<F: Combine<T>, T: Vectors>(from: &[T]) -> T {
     let mut nodes = [F::identity(); LANES];
     let mut count = from.len().min(LANES);
     nodes[..count].copy_from_slice(&from[..count]);

@@ -10,10 +10,10 @@ use super::runs::reduce_run;
 use super::{SegmentError, ranges};
 use crate::vectors::{CombineVectors, Vectors};
 
-/// The binary logarithm of the number of segments of a bucket: about as many as there are buckets, within these limits. Fewer
-/// buckets fit the translation buffers of a processor; of more segments, their numbers in the bucket would take more than 16 bits.
+/// The binary logarithm of the number of segments of a bucket: such that there are at most 256 buckets, so that a line of each fits
+/// a first-level cache; but at most 16, since the numbers of segments in a bucket have so many bits.
 fn bits(segments: usize) -> u32 {
-    (usize::BITS - segments.leading_zeros()).saturating_sub(10).clamp(10, 16)
+    (usize::BITS - segments.leading_zeros()).saturating_sub(8).clamp(10, 16)
 }
 
 /// The places of the next elements of a bucket: their values, and the numbers of their segments in the bucket.

@@ -54,6 +54,15 @@ impl<'l> Labels<'l> {
         self.segments as usize
     }
 
+    /// The label with this index.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn get(&self, index: usize) -> i128 {
+        let size = self.dtype.size();
+        self.dtype.visit(Wide(&self.bytes[index * size..][..size]))
+    }
+
     /// Reads labels from index `from` on as numbers of segments. That of −1 is the number of segments.
     fn read(&self, from: usize, ids: &mut [u32]) -> std::result::Result<(), SegmentError> {
         let size = self.dtype.size();
@@ -100,9 +109,11 @@ impl<'l> Labels<'l> {
     pub(super) fn are_sorted(&self, workers: &dyn Workers) -> std::result::Result<bool, SegmentError> {
         let (mut last, mut sorted, none) = (0, true, self.segments);
         let checked = self.tiles(0..self.len(), workers, |_, ids| {
-            let before = [last].into_iter().chain(ids.iter().map(|&id| rank(id, none)));
-            sorted = before.zip(ids).fold(true, |sorted, (before, &id)| sorted & (before <= rank(id, none)));
-            last = ids.last().map_or(last, |&id| rank(id, none));
+            let rank = |&id: &u32| rank(id, none);
+            let later = ids.get(1..).unwrap_or_default();
+            sorted = ids.first().is_none_or(|id| last <= rank(id));
+            sorted &= ids.iter().zip(later).fold(true, |sorted, (a, b)| sorted & (rank(a) <= rank(b)));
+            last = ids.last().map_or(last, rank);
             // An error ends the walk. It has no index that a caller would see.
             if sorted { Ok(()) } else { Err(SegmentError::Label(usize::MAX)) }
         });
@@ -129,6 +140,22 @@ impl<'l> Labels<'l> {
 #[inline(always)]
 pub(super) fn rank(id: u32, none: u32) -> u32 {
     if id == none { 0 } else { id + 1 }
+}
+
+/// One label, which is read as it is.
+struct Wide<'w>(&'w [u8]);
+
+impl DTypeVisitor for Wide<'_> {
+    type Out = i128;
+
+    fn visit<T: Elem>(self) -> i128 {
+        let bits =
+            typed::<T>(self.0).expect("an aligned label").iter().map(|&label| T::load(label).to_bits64());
+        let (unused, is_signed) = (64 - 8 * size_of::<T::Store>() as u32, T::DTYPE.kind() == Kind::Signed);
+        let wide =
+            |bits: u64| if is_signed { i128::from((bits << unused) as i64 >> unused) } else { bits.into() };
+        bits.last().map_or(0, wide)
+    }
 }
 
 /// Labels that are read as numbers of segments. Returns whether all of them are in range.

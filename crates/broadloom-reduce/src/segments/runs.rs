@@ -7,9 +7,10 @@ use broadloom_sort::{Workers, for_each};
 
 use super::SegmentError;
 use super::labels::{BETWEEN, Labels, rank};
+use super::streams::lanes;
 use crate::LANES;
 use crate::method::Method;
-use crate::tree::{Tree, few};
+use crate::tree::Tree;
 use crate::vectors::{CombineVectors, Vectors};
 
 /// The number of units per thread, which differ in their numbers of elements.
@@ -85,7 +86,10 @@ pub(super) fn reduce_run<F: CombineVectors<T>, T: Vectors>(
     workers: &dyn Workers,
 ) -> Result<T, SegmentError> {
     if run.len() <= LANES {
-        return Ok(F::result(few::<F, T>(run)));
+        // Absent elements are identities, which change no bits, so that all runs take the same steps.
+        let mut node = [F::identity(); LANES];
+        node.iter_mut().zip(run).for_each(|(lane, &x)| *lane = x);
+        return Ok(F::result(lanes::<F, T>(node)));
     }
     long_run::<F, T>(run, workers)
 }

@@ -1,6 +1,6 @@
 //! Few segments of floats: the elements of each are collected in a buffer, and whole buffers become nodes of the canonical order.
 //!
-//! A block is two rows of 16 elements of a segment. Its node is merged with the nodes before it as carries propagate in a binary
+//! A block is four rows of 16 elements of a segment. Its node is merged with the nodes before it as carries propagate in a binary
 //! counter, whose digits are the nodes of each level. Threads have a range of the array each. The elements of the ranges before are
 //! counted first, so that a range knows the numbers of its elements in each segment; a node whose left sibling belongs to the
 //! range before waits for it.
@@ -18,7 +18,9 @@ use crate::method::arch;
 use crate::vectors::Vectors;
 
 /// The number of elements of a block.
-const BLOCK: usize = 2 * LANES;
+const BLOCK: usize = ROWS * LANES;
+/// The number of rows of a block.
+const ROWS: usize = 4;
 /// Groups of this many elements are tested for a single label.
 const RUN: usize = 64;
 
@@ -104,7 +106,7 @@ struct Streams<F, T> {
     depth: usize,
     /// The number of elements in each buffer. The elements before those of the range count.
     fills: Vec<u32>,
-    buffers: Vec<[T; BLOCK]>,
+    buffers: Vec<[[T; LANES]; ROWS]>,
     blocks: Vec<Blocks>,
     /// The nodes of each segment by level. The one of level k exists if the number of blocks has the binary digit k, and the node
     /// begins within the range.
@@ -112,7 +114,7 @@ struct Streams<F, T> {
     /// The nodes by level whose left sibling belongs to the range before, and the first block of each segment, if it began there.
     /// Empty for the first range.
     waiting: Vec<[T; LANES]>,
-    heads: Vec<[T; BLOCK]>,
+    heads: Vec<[[T; LANES]; ROWS]>,
     /// The number of elements before the range.
     starts: Vec<u64>,
     operation: PhantomData<fn() -> F>,
@@ -148,16 +150,33 @@ impl<F: Combine<T>, T: Vectors> Streams<F, T> {
         })
     }
 
-    /// Adds the next element of a segment.
+    /// Adds elements of several segments.
     #[inline(always)]
-    fn push(&mut self, segment: usize, x: T) {
-        let fill = &mut self.fills[segment];
-        self.buffers[segment][*fill as usize % BLOCK] = x;
-        *fill += 1;
-        if *fill as usize == BLOCK {
-            *fill = 0;
+    fn push(&mut self, mut ids: &[u32], mut elements: &[T]) {
+        while let Some((count, segment)) = self.fill(ids, elements) {
+            (ids, elements) = (&ids[count..], &elements[count..]);
+            self.fills[segment] = 0;
             self.flush(segment);
         }
+    }
+
+    /// Adds elements until a buffer is full. Returns the number of added elements, and the segment of the buffer.
+    ///
+    /// PERF: the loop calls nothing, so that its slices stay in registers. A count is written before the element, or it would be
+    /// read a second time.
+    #[inline(always)]
+    fn fill(&mut self, ids: &[u32], elements: &[T]) -> Option<(usize, usize)> {
+        let (fills, buffers) = (&mut self.fills[..], &mut self.buffers[..]);
+        for (i, (&id, &x)) in ids.iter().zip(elements).enumerate() {
+            let (fill, buffer) = (&mut fills[id as usize], &mut buffers[id as usize]);
+            let at = *fill as usize % BLOCK;
+            *fill = at as u32 + 1;
+            buffer.as_flattened_mut()[at] = x;
+            if at + 1 == BLOCK {
+                return Some((i + 1, id as usize));
+            }
+        }
+        None
     }
 
     /// Adds the next elements of a segment. Whole blocks are not copied.
@@ -166,7 +185,7 @@ impl<F: Combine<T>, T: Vectors> Streams<F, T> {
         let fill = self.fills[segment] as usize;
         if fill > 0 {
             let taken = run.len().min(BLOCK - fill);
-            self.buffers[segment][fill..fill + taken].copy_from_slice(&run[..taken]);
+            self.buffers[segment].as_flattened_mut()[fill..fill + taken].copy_from_slice(&run[..taken]);
             self.fills[segment] = ((fill + taken) % BLOCK) as u32;
             if fill + taken < BLOCK {
                 return;
@@ -174,11 +193,11 @@ impl<F: Combine<T>, T: Vectors> Streams<F, T> {
             self.flush(segment);
             run = &run[taken..];
         }
-        let (blocks, rest) = run.as_chunks::<BLOCK>();
-        for block in blocks {
-            self.push_node(segment, 0, halves::<F, T>(block));
+        let (blocks, rest) = run.split_at(run.len() / BLOCK * BLOCK);
+        for block in blocks.as_chunks::<LANES>().0.as_chunks::<ROWS>().0 {
+            self.push_node(segment, 0, rows::<F, T>(block));
         }
-        self.buffers[segment][..rest.len()].copy_from_slice(rest);
+        self.buffers[segment].as_flattened_mut()[..rest.len()].copy_from_slice(rest);
         self.fills[segment] = rest.len() as u32;
     }
 
@@ -190,7 +209,7 @@ impl<F: Combine<T>, T: Vectors> Streams<F, T> {
             *next += 1;
             self.heads[segment] = self.buffers[segment];
         } else {
-            self.push_node(segment, 0, halves::<F, T>(&self.buffers[segment]));
+            self.push_node(segment, 0, rows::<F, T>(&self.buffers[segment]));
         }
     }
 
@@ -218,11 +237,11 @@ impl<F: Combine<T>, T: Vectors> Streams<F, T> {
             let (begin, fill) =
                 ((later.starts[segment] % BLOCK as u64) as usize, later.fills[segment] as usize);
             if next < first {
-                self.push_run(segment, &later.buffers[segment][begin..fill]);
+                self.push_run(segment, &later.buffers[segment].as_flattened()[begin..fill]);
                 continue;
             }
             if begin > 0 {
-                self.push_run(segment, &later.heads[segment][begin..]);
+                self.push_run(segment, &later.heads[segment].as_flattened()[begin..]);
             }
             let (nodes, mut at) = (segment * later.depth, first);
             while at < next {
@@ -232,7 +251,7 @@ impl<F: Combine<T>, T: Vectors> Streams<F, T> {
                 self.push_node(segment, level, of[nodes + level]);
                 at += 1 << level;
             }
-            self.push_run(segment, &later.buffers[segment][..fill]);
+            self.push_run(segment, &later.buffers[segment].as_flattened()[..fill]);
         }
     }
 
@@ -243,31 +262,38 @@ impl<F: Combine<T>, T: Vectors> Streams<F, T> {
             return None;
         }
         // Absent elements are identities, which change no bits.
-        let mut block = [F::identity(); BLOCK];
-        block[..fill].copy_from_slice(&self.buffers[segment][..fill]);
-        let mut node = halves::<F, T>(&block);
+        let mut block = [[F::identity(); LANES]; ROWS];
+        block.as_flattened_mut()[..fill].copy_from_slice(&self.buffers[segment].as_flattened()[..fill]);
+        let mut node = rows::<F, T>(&block);
         for level in (0..self.depth).filter(|level| count >> level & 1 == 1) {
             pairs::<F, T>(&self.nodes[segment * self.depth + level], &mut node);
         }
-        let mut lanes = LANES;
-        while lanes > 1 {
-            lanes /= 2;
-            for i in 0..lanes {
-                node[i] = F::pair(node[2 * i], node[2 * i + 1]);
-            }
-        }
-        Some(F::result(node[0]))
+        Some(F::result(lanes::<F, T>(node)))
     }
 }
 
-/// The node of the two rows of a block.
+/// The node of the rows of a block.
 #[inline(always)]
-fn halves<F: Combine<T>, T: Vectors>(block: &[T; BLOCK]) -> [T; LANES] {
+fn rows<F: Combine<T>, T: Vectors>(block: &[[T; LANES]; ROWS]) -> [T; LANES] {
     let mut node = [F::identity(); LANES];
     for i in 0..LANES {
-        node[i] = F::pair(block[i], block[i + LANES]);
+        let [a, b, c, d] = block;
+        node[i] = F::pair(F::pair(a[i], b[i]), F::pair(c[i], d[i]));
     }
     node
+}
+
+/// Merges the lanes of a node.
+#[inline(always)]
+pub(super) fn lanes<F: Combine<T>, T: Vectors>(mut node: [T; LANES]) -> T {
+    let mut count = LANES;
+    while count > 1 {
+        count /= 2;
+        for i in 0..count {
+            node[i] = F::pair(node[2 * i], node[2 * i + 1]);
+        }
+    }
+    node[0]
 }
 
 /// Merges a node with the one before it.
@@ -302,9 +328,7 @@ impl<F: Combine<T>, T: Vectors> NullaryFnOnce for Push<'_, F, T> {
                 }
                 streams.push_run(id as usize, &elements[from..at]);
             } else {
-                for (&id, &x) in ids[from..at].iter().zip(&elements[from..at]) {
-                    streams.push(id as usize, x);
-                }
+                streams.push(&ids[from..at], &elements[from..at]);
             }
         }
     }
