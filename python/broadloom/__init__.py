@@ -31,13 +31,26 @@ from broadloom._tracebacks import shorten
 from broadloom._tracing import TracerError
 
 if TYPE_CHECKING:
-    from broadloom import _gathers, _loops, _notebook, _sorts, _through_numpy, _vectorize, arrow, fft, linalg, random
+    from broadloom import (
+        _gathers,
+        _loops,
+        _notebook,
+        _segments,
+        _sorts,
+        _through_numpy,
+        _vectorize,
+        arrow,
+        fft,
+        linalg,
+        random,
+    )
     from broadloom import dask as dask
     from broadloom._gathers import *
     from broadloom._generated.numpy_names import *
     from broadloom._jit import jit
     from broadloom._loops import *
     from broadloom._notebook import *
+    from broadloom._segments import *
     from broadloom._sorts import *
     from broadloom._through_numpy import *
     from broadloom._vectorize import *
@@ -89,6 +102,7 @@ __all__ += _reductions.__all__
 if TYPE_CHECKING:
     __all__ += _loops.__all__
     __all__ += _notebook.__all__
+    __all__ += _segments.__all__
     __all__ += _sorts.__all__
     __all__ += _through_numpy.__all__
     __all__ += _gathers.__all__
@@ -102,6 +116,7 @@ say_where(
         "array_function": "broadloom._numpy_protocols",
         "array_ufunc": "broadloom._numpy_protocols",
         "astype": "broadloom._numpy_protocols",
+        "at": "broadloom._segments",
         "elements": "broadloom._printing",
         "getitem": "broadloom._indexing",
         "html": "broadloom._notebook",
@@ -133,6 +148,7 @@ _LATER = {
         "broadloom._loops": "cond fori_loop reduce scan while_loop",
         "broadloom._notebook": "Explanation explain show_versions",
         "broadloom._pandas": "jit",
+        "broadloom._segments": "bincount histogram segment_max segment_mean segment_min segment_prod segment_sum",
         "broadloom._sorts": "argsort searchsorted sort",
         "broadloom._through_numpy": "matmul nonzero tensordot unique_all unique_counts unique_inverse unique_values",
         "broadloom._gathers": "take take_along_axis",

@@ -341,7 +341,7 @@ def test_tracebacks_of_other_errors_stay_as_they_are() -> None:
 
 
 #: What `broadloom.asarray` and operators do not need.
-LATER = "_jit _loops _notebook _numpy_protocols _pandas _refusals _scalars _sorts _through_numpy _vectorize arrow dask fft linalg random".split()
+LATER = "_jit _loops _notebook _numpy_protocols _pandas _refusals _scalars _segments _sorts _through_numpy _vectorize arrow dask fft linalg random".split()
 
 
 def test_modules_that_few_programs_need_are_imported_on_first_use() -> None:
