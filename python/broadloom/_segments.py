@@ -3,6 +3,7 @@ are evaluated."""
 
 from __future__ import annotations
 
+from math import prod
 from operator import index
 from typing import Any
 
@@ -169,11 +170,11 @@ class Selected:
         >>> bl.zeros(4).at[bl.asarray([1, 3, 1])].set(bl.asarray([5.0, 6.0, 7.0]))
         Array([0., 7., 0., 6.], dtype=float64)
         """
-        old, positions, new = self._parts(values)
-        if new.size == 0:
+        old, new, places = self._parts(values)
+        if places.size == 0:
             return self._back(old)
-        numbers = Handle.from_numpy(np.arange(new.size))
-        last = _core.segments("max", numbers, positions, old.size)
+        numbers = Handle.from_numpy(np.arange(places.size))
+        last = _core.segments("max", numbers, Handle.from_numpy(places), self._size())
         chosen = _core.take(new, last, 0, "clip")
         return self._back(_core.apply("where", _core.apply("less", last, 0), old, chosen))
 
@@ -210,26 +211,31 @@ class Selected:
         return self._reduced("max", "maximum", values)
 
     def _reduced(self, reduction: str, function: str, values: Any) -> Array:
-        old, positions, new = self._parts(values)
-        if new.size == 0:
+        old, new, places = self._parts(values)
+        if places.size == 0:
             return self._back(old)
-        reduced = _core.segments(reduction, of_rule(new, self._array), positions, old.size).astype(old.dtype)
-        is_written = _core.apply("greater", _core.segment_count(positions, old.size), 0)
+        labels, size = Handle.from_numpy(places), self._size()
+        reduced = _core.segments(reduction, of_rule(new, self._array), labels, size).astype(old.dtype)
+        is_written = _core.apply("greater", _core.segment_count(labels, size), 0)
         return self._back(_core.apply("where", is_written, _core.apply(function, old, reduced), old))
 
-    def _parts(self, values: Any) -> tuple[Handle, Handle, Handle]:
-        """The elements of the array, the numbers of the selected ones, and their values, each with one axis, in row-major
+    def _parts(self, values: Any) -> tuple[Handle, Handle, np.ndarray]:
+        """The elements of the array, the values of the selected ones, and the numbers of these, each with one axis, in row-major
         order."""
         handle = self._array._operand()
-        shape = extents("at", handle)
-        numbers = np.arange(handle.size).reshape(shape)
-        selected = Handle.from_numpy(np.asarray(as_array(numbers)[self._key]))
-        new = broadcast_value(converted_value(values, handle.dtype), selected)
-        return handle.reshape([-1]), selected.reshape([-1]), new.reshape([-1])
+        numbers = np.arange(self._size()).reshape(self._shape())
+        places = np.asarray(as_array(numbers)[self._key])
+        new = broadcast_value(converted_value(values, handle.dtype), Handle.from_numpy(places))
+        return handle.reshape([-1]), new.reshape([-1]), places.reshape(-1)
+
+    def _shape(self) -> tuple[int, ...]:
+        return extents("at", self._array._handle)
+
+    def _size(self) -> int:
+        return prod(self._shape())
 
     def _back(self, handle: Handle) -> Array:
-        made = handle.reshape(list(extents("at", self._array._handle)))
-        return Array._of(of_rule(made, self._array))
+        return Array._of(of_rule(handle.reshape(list(self._shape())), self._array))
 
 
 @registered("at")

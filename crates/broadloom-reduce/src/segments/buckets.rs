@@ -1,13 +1,16 @@
 //! Many segments of floats: elements are moved to buckets of adjacent segments, whose elements then fit a cache, and there to
 //! their segments. Both moves keep the order of the elements of a segment.
 
+use std::marker::PhantomData;
 use std::slice::IterMut;
 
 use broadloom_sort::{Stopped, Workers, for_each, zeros};
+use pulp::NullaryFnOnce;
 
 use super::labels::{BETWEEN, Labels};
 use super::runs::reduce_run;
 use super::{SegmentError, ranges};
+use crate::method::arch;
 use crate::vectors::{CombineVectors, Vectors};
 
 /// The binary logarithm of the number of segments of a bucket: such that there are at most 256 buckets, so that a line of each fits
@@ -42,7 +45,7 @@ pub(super) fn reduce<F: CombineVectors<T>, T: Vectors>(
         |(), (range, counts)| {
             labels.tiles(range.clone(), workers, |_, ids| {
                 ids.iter().for_each(|&id| counts[(id >> bits) as usize] += 1);
-                Ok(())
+                Ok::<(), SegmentError>(())
             })
         },
     )?;
@@ -55,13 +58,15 @@ pub(super) fn reduce<F: CombineVectors<T>, T: Vectors>(
         || (),
         |(), (range, mut places)| {
             labels.tiles(range.clone(), workers, |first, ids| {
+                // PERF: copies of what the closure refers to, which would be read again after each store.
+                let (places, bits, mask) = (&mut places[..], bits, (1 << bits) - 1);
                 for (&id, &x) in ids.iter().zip(&elements[first..]) {
                     let Places { values, numbers } = &mut places[(id >> bits) as usize];
                     if let (Some(value), Some(number)) = (values.next(), numbers.next()) {
-                        (*value, *number) = (x, (id & ((1 << bits) - 1)) as u16);
+                        (*value, *number) = (x, (id & mask) as u16);
                     }
                 }
-                Ok(())
+                Ok::<(), SegmentError>(())
             })
         },
     )?;
@@ -75,15 +80,28 @@ pub(super) fn reduce<F: CombineVectors<T>, T: Vectors>(
     });
     for_each(workers, threads, units, Scratch::default, |scratch, (values, numbers, out)| {
         scratch.sort(values, numbers, 1 << bits, workers)?;
+        arch().dispatch(Runs::<F, T>(&scratch.sorted, &scratch.ends, out, workers, PhantomData))
+    })
+}
+
+/// Segments of a bucket: the sorted elements, the ends of the segments, and their results.
+struct Runs<'r, F, T>(&'r [T], &'r [usize], &'r mut [T], &'r dyn Workers, PhantomData<F>);
+
+impl<F: CombineVectors<T>, T: Vectors> NullaryFnOnce for Runs<'_, F, T> {
+    type Output = Result<(), SegmentError>;
+
+    #[inline(always)]
+    fn call(self) -> Result<(), SegmentError> {
+        let Runs(sorted, ends, out, workers, _) = self;
         let mut start = 0;
-        for (out, &end) in out.iter_mut().zip(&scratch.ends) {
+        for (out, &end) in out.iter_mut().zip(ends) {
             if end > start {
-                *out = reduce_run::<F, T>(&scratch.sorted[start..end], workers)?;
+                *out = reduce_run::<F, T>(sorted, start..end, workers)?;
             }
             start = end;
         }
-        Ok::<(), SegmentError>(())
-    })
+        Ok(())
+    }
 }
 
 /// For each range, the places of its elements in each bucket.
@@ -144,9 +162,10 @@ impl<T: Vectors> Scratch<T> {
         // The places of the next elements, which are the ends once all elements have moved.
         for (values, numbers) in values.chunks(BETWEEN).zip(numbers.chunks(BETWEEN)) {
             workers.go_on()?;
+            let (ends, sorted) = (&mut self.ends[..], &mut self.sorted[..]);
             for (&value, &number) in values.iter().zip(numbers) {
-                let place = &mut self.ends[usize::from(number)];
-                self.sorted[*place] = value;
+                let place = &mut ends[usize::from(number)];
+                sorted[*place] = value;
                 *place += 1;
             }
         }

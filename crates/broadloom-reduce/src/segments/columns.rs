@@ -27,7 +27,7 @@ pub(super) fn reduce(
     let mut ends: Vec<usize> = zeros(segments + 1)?;
     labels.tiles(0..n, workers, |_, ids| {
         ids.iter().for_each(|&id| ends[id as usize] += 1);
-        Ok(())
+        Ok::<(), SegmentError>(())
     })?;
     let mut sum = 0;
     for end in &mut ends {
@@ -40,7 +40,7 @@ pub(super) fn reduce(
             order[*place] = number;
             *place += 1;
         }
-        Ok(())
+        Ok::<(), SegmentError>(())
     })?;
     let threads = workers.threads();
     let unit = segments.div_ceil(UNITS * threads).max(1);

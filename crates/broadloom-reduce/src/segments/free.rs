@@ -70,7 +70,7 @@ fn accumulated<A: Copy + Default + Send + Sync>(
             accumulators.fill(identity);
             labels.tiles(range.clone(), workers, |first, ids| {
                 fold(accumulators, first, ids);
-                Ok(())
+                Ok::<(), SegmentError>(())
             })
         },
     )?;

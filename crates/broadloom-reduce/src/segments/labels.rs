@@ -5,7 +5,7 @@ use std::ops::Range;
 use broadloom_ir::{DType, Error, ErrorKind, Result};
 use broadloom_math::{DTypeVisitor, Elem, Kind};
 use broadloom_mem::typed;
-use broadloom_sort::Workers;
+use broadloom_sort::{Stopped, Workers};
 use pulp::NullaryFnOnce;
 
 use super::SegmentError;
@@ -82,12 +82,12 @@ impl<'l> Labels<'l> {
 
     /// Calls `run` with the index of the first label of each tile of a range, and with the numbers of the segments.
     #[inline]
-    pub(super) fn tiles(
+    pub(super) fn tiles<E: From<SegmentError> + From<Stopped>>(
         &self,
         range: Range<usize>,
         workers: &dyn Workers,
-        mut run: impl FnMut(usize, &[u32]) -> std::result::Result<(), SegmentError>,
-    ) -> std::result::Result<(), SegmentError> {
+        mut run: impl FnMut(usize, &[u32]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
         let mut ids = [0; TILE];
         for first in range.clone().step_by(TILE) {
             if (first - range.start).is_multiple_of(BETWEEN) {
@@ -102,25 +102,7 @@ impl<'l> Labels<'l> {
 
     /// Fails if a label is out of range.
     pub(super) fn check(&self, workers: &dyn Workers) -> std::result::Result<(), SegmentError> {
-        self.tiles(0..self.len(), workers, |_, _| Ok(()))
-    }
-
-    /// Whether labels never decrease. If so, all of them are in range.
-    pub(super) fn are_sorted(&self, workers: &dyn Workers) -> std::result::Result<bool, SegmentError> {
-        let (mut last, mut sorted, none) = (0, true, self.segments);
-        let checked = self.tiles(0..self.len(), workers, |_, ids| {
-            let rank = |&id: &u32| rank(id, none);
-            let later = ids.get(1..).unwrap_or_default();
-            sorted = ids.first().is_none_or(|id| last <= rank(id));
-            sorted &= ids.iter().zip(later).fold(true, |sorted, (a, b)| sorted & (rank(a) <= rank(b)));
-            last = ids.last().map_or(last, rank);
-            // An error ends the walk. It has no index that a caller would see.
-            if sorted { Ok(()) } else { Err(SegmentError::Label(usize::MAX)) }
-        });
-        match checked {
-            Err(SegmentError::Label(usize::MAX)) if !sorted => Ok(false),
-            checked => checked.map(|()| true),
-        }
+        self.tiles(0..self.len(), workers, |_, _| Ok::<(), SegmentError>(()))
     }
 
     /// The error with the index of the first label that is out of range, if it is about a label.

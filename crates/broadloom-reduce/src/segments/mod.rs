@@ -124,8 +124,8 @@ pub(crate) fn in_order<F: CombineVectors<T>, T: Vectors>(
     if segments <= FEW && labels.len() >= PER_STREAM * segments {
         return streams::reduce::<F, T>(elements, labels, out, workers);
     }
-    if labels.are_sorted(workers)? {
-        return runs::reduce::<F, T>(elements, labels, out, workers);
+    if runs::reduce::<F, T>(elements, labels, out, workers)? {
+        return Ok(());
     }
     buckets::reduce::<F, T>(elements, labels, out, workers)
 }

@@ -54,7 +54,7 @@ pub(super) fn reduce<F: Combine<T>, T: Vectors>(
             let mut streams = Streams::new(starts, labels.len())?;
             labels.tiles(range.clone(), workers, |first, ids| {
                 arch().dispatch(Push(&mut streams, ids, &elements[first..][..ids.len()]));
-                Ok(())
+                Ok::<(), SegmentError>(())
             })?;
             *part = Some(streams);
             Ok::<(), SegmentError>(())
@@ -87,7 +87,7 @@ fn starts(
         |(), (range, counts)| {
             labels.tiles(range.clone(), workers, |_, ids| {
                 ids.iter().for_each(|&id| counts[id as usize] += 1);
-                Ok(())
+                Ok::<(), SegmentError>(())
             })
         },
     )?;
@@ -171,7 +171,7 @@ impl<F: Combine<T>, T: Vectors> Streams<F, T> {
             let (fill, buffer) = (&mut fills[id as usize], &mut buffers[id as usize]);
             let at = *fill as usize % BLOCK;
             *fill = at as u32 + 1;
-            buffer.as_flattened_mut()[at] = x;
+            buffer[at / LANES][at % LANES] = x;
             if at + 1 == BLOCK {
                 return Some((i + 1, id as usize));
             }
