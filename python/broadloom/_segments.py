@@ -134,7 +134,11 @@ def histogram(
     values = values_of(x)
     if values.dtype == np.bool_:
         values = values.astype(np.uint8)
-    edges = np.histogram_bin_edges(values, np.asarray(bins) if isinstance(bins, Array) else bins, range)
+    try:
+        edges = np.histogram_bin_edges(values, np.asarray(bins) if isinstance(bins, Array) else bins, range)
+    except (TypeError, ValueError) as error:
+        # A new error, whose traceback has no lines of NumPy.
+        raise (TypeError if isinstance(error, TypeError) else ValueError)(str(error)) from None
     common = np.result_type(values.dtype, edges.dtype)
     one, other = (Handle.from_numpy(each) for each in (values, edges))
     counts = _core.histogram(*(each if each.dtype == common else each.astype(common) for each in (one, other)))

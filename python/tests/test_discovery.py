@@ -69,7 +69,6 @@ def test_methods_and_functions_of_other_libraries_are_hinted_at(name: str) -> No
         (bl.asarray([1]), "jit", "see broadloom.jit"),
         (bl.asarray([1]), "linalg", "see broadloom.linalg"),
         (bl.asarray([1]), "strides", "numpy.asarray(x).strides"),
-        (bl.asarray([1]), "at", "`x[key] = value`"),
         (bl.asarray([1]), "resize", "broadloom.reshape(x, shape)"),
         (bl, "fromiter", "numpy.fromiter is NumPy's alone; see asarray"),
         (bl, "nothing", "module 'broadloom' has no attribute 'nothing'"),
