@@ -1,4 +1,4 @@
-"""The time of elements at computed indices, of sorts and of searches, beside NumPy and, if it is installed, a loop by Numba: the least
+"""The time of elements at computed indices, of sorts, searches, sums by label and histograms, beside NumPy and, if it is installed, a loop by Numba: the least
 of several rounds in which they take turns, on one thread.
 
     python python/bench/indices.py
@@ -60,6 +60,21 @@ def rows(n: int, rng: np.random.Generator) -> dict[str, tuple[Call, Call, Call |
             None,
         ),
     }
+    for groups in (10, 1000, 10**6):
+        for order in ("random", "sorted"):
+            by = rng.integers(0, groups, n) if order == "random" else np.sort(rng.integers(0, groups, n))
+            labels = bl.asarray(by)
+            made[f"segment_sum of float64, {groups:.0e} {order} labels"] = (
+                lambda labels=labels, groups=groups: bl.segment_sum(f, labels, groups),
+                lambda by=by, groups=groups: np.bincount(by, floats, groups),
+                None,
+            )
+    single = bl.asarray(x)
+    made["histogram of float32, 100 bins"] = (
+        lambda: bl.histogram(single, 100),
+        lambda: np.histogram(x, 100),
+        None,
+    )
     return made
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         _interpolation,
         _loops,
         _notebook,
+        _segments,
         _sorts,
         _through_numpy,
         _vectorize,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from broadloom._jit import jit
     from broadloom._loops import *
     from broadloom._notebook import *
+    from broadloom._segments import *
     from broadloom._sorts import *
     from broadloom._through_numpy import *
     from broadloom._vectorize import *
@@ -102,6 +104,7 @@ __all__ += _reductions.__all__
 if TYPE_CHECKING:
     __all__ += _loops.__all__
     __all__ += _notebook.__all__
+    __all__ += _segments.__all__
     __all__ += _sorts.__all__
     __all__ += _through_numpy.__all__
     __all__ += _gathers.__all__
@@ -116,6 +119,7 @@ say_where(
         "array_function": "broadloom._numpy_protocols",
         "array_ufunc": "broadloom._numpy_protocols",
         "astype": "broadloom._numpy_protocols",
+        "at": "broadloom._segments",
         "elements": "broadloom._printing",
         "getitem": "broadloom._indexing",
         "html": "broadloom._notebook",
@@ -147,6 +151,7 @@ _LATER = {
         "broadloom._loops": "cond fori_loop reduce scan while_loop",
         "broadloom._notebook": "Explanation explain show_versions",
         "broadloom._pandas": "jit",
+        "broadloom._segments": "bincount histogram segment_max segment_mean segment_min segment_prod segment_sum",
         "broadloom._sorts": "argsort searchsorted sort",
         "broadloom._through_numpy": "matmul nonzero tensordot unique_all unique_counts unique_inverse unique_values",
         "broadloom._gathers": "take take_along_axis",

@@ -388,6 +388,12 @@ class Array(Buffered, Reductions, NumpyMethods, ArrayOperators):
             shorten(error)
             raise
 
+    @property
+    def at(self) -> Any:
+        """Elements to be replaced in a new array: `x.at[key].set(values)`, and `add`, `multiply`, `min` and `max`. The array is
+        not changed."""
+        return found("at")(self)
+
     # DLPack: the memory is exported by `_dlpack`.
 
     def __dlpack__(

@@ -16,7 +16,6 @@ ELSEWHERE = (
     )
     | dict.fromkeys(("to_numpy", "numpy", "get", "cpu", "values"), "numpy.asarray(x) gives the values")
     | {
-        "at": "`x[key] = value` sets elements",
         "resize": "broadloom.reshape(x, shape) is the array in another shape",
         "to_arrow": "pyarrow.array(x) has the values",
         "to_pandas": "pandas.Series(x) has the values",

@@ -148,7 +148,7 @@ def _set_through(array: Array, key: Any, value: Value) -> None:
 def _set_elements(array: Array, key: Any, value: Value) -> None:
     mask = _sole_mask(key)
     if mask is not None:
-        values = _converted(value, array.dtype)
+        values = converted_value(value, array.dtype)
         if values.ndim == 0:
             array._replace(_masked(array._operand(), mask, values))
             return
@@ -233,7 +233,7 @@ def _view(handle: Handle, items: Items) -> Handle:
     return handle
 
 
-def _converted(value: Value, dtype: np.dtype[Any]) -> Handle:
+def converted_value(value: Value, dtype: np.dtype[Any]) -> Handle:
     """A value converted to the dtype of the array that it is assigned to."""
     is_number = isinstance(value, (bool, int, float))
     given = value if isinstance(value, Array) else np.asarray(value)
@@ -252,7 +252,7 @@ def _converted(value: Value, dtype: np.dtype[Any]) -> Handle:
     return handle if handle.dtype == dtype else handle.astype(dtype)
 
 
-def _broadcast(values: Handle, target: Handle) -> Handle:
+def broadcast_value(values: Handle, target: Handle) -> Handle:
     """A value broadcast to the shape that it is assigned to. As in NumPy, it may have additional leading axes of extent
     1."""
     while values.ndim > target.ndim and values.shape[0] == 1:
@@ -304,7 +304,7 @@ def _computed(value: Value, dtype: np.dtype[Any]) -> np.ndarray:
         lender = value._lender()
         if lender is not None and value.dtype == dtype:
             return lender
-    return _converted(value, dtype).to_numpy()
+    return converted_value(value, dtype).to_numpy()
 
 
 #: The description of unsupported assignments to a traced array, and advice.
@@ -315,7 +315,7 @@ _SETTING_INSTEAD = "use broadloom.where(condition, value, x), or x[mask] = value
 def _set_view(array: Array, items: Items, value: Value) -> None:
     handle = array._handle
     view = _view(handle, items)
-    values = _broadcast(_converted(value, handle.dtype), view)
+    values = broadcast_value(converted_value(value, handle.dtype), view)
     if view is handle:
         array._replace(values)
         return

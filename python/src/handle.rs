@@ -106,7 +106,7 @@ impl Handle {
     }
 
     /// The promotion rule of a function applied to this handle, which may be NumPy's for another reason.
-    fn rule(&self, py: Python<'_>, is_numpys: bool) -> PyResult<Promotion> {
+    pub fn rule(&self, py: Python<'_>, is_numpys: bool) -> PyResult<Promotion> {
         Ok(rule(is_numpys || self.by_numpy || current(py)?.by_numpy))
     }
 

@@ -25,6 +25,7 @@ mod options;
 mod origin;
 mod random;
 mod run;
+mod segments;
 mod sorts;
 mod table;
 mod tables;
@@ -68,6 +69,8 @@ mod _core {
     };
     #[pymodule_export]
     use super::random::{draw, random_fold_in, random_key, random_split};
+    #[pymodule_export]
+    use super::segments::{bincount, histogram, segment_count, segments};
     #[pymodule_export]
     use super::sorts::{argsort, searchsorted, sort};
     #[pymodule_export]

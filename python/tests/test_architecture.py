@@ -72,6 +72,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_operands",
         "_reductions",
         "_signatures",
+        "_segments",
         "_sorts",
         "_through_numpy",
         "_vectorize",

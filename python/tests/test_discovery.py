@@ -69,7 +69,6 @@ def test_methods_and_functions_of_other_libraries_are_hinted_at(name: str) -> No
         (bl.asarray([1]), "jit", "see broadloom.jit"),
         (bl.asarray([1]), "linalg", "see broadloom.linalg"),
         (bl.asarray([1]), "strides", "numpy.asarray(x).strides"),
-        (bl.asarray([1]), "at", "`x[key] = value`"),
         (bl.asarray([1]), "resize", "broadloom.reshape(x, shape)"),
         (bl, "fromiter", "numpy.fromiter is NumPy's alone; see asarray"),
         (bl, "nothing", "module 'broadloom' has no attribute 'nothing'"),
@@ -350,7 +349,7 @@ def test_tracebacks_of_other_errors_stay_as_they_are() -> None:
 
 
 #: What `broadloom.asarray` and operators do not need.
-LATER = "_jit _loops _notebook _numpy_protocols _pandas _refusals _scalars _sorts _through_numpy _vectorize arrow dask fft linalg random".split()
+LATER = "_jit _loops _notebook _numpy_protocols _pandas _refusals _scalars _segments _sorts _through_numpy _vectorize arrow dask fft linalg random".split()
 
 
 def test_modules_that_few_programs_need_are_imported_on_first_use() -> None:

@@ -31,6 +31,7 @@ mod index;
 mod method;
 mod partial;
 mod scan;
+mod segments;
 mod state;
 mod tree;
 mod vectors;
@@ -38,6 +39,9 @@ mod whole;
 
 pub use partial::Partial;
 pub use scan::ScanState;
+pub use segments::{
+    Labels, SegmentError, count_in_bins, count_segments, histogram_bytes, reduce_segments, segment_bytes,
+};
 pub use whole::{reduce_each, reduce_rows};
 
 pub use broadloom_ir::canonical::LANES;

@@ -49,7 +49,11 @@ impl Memory {
 }
 
 /// Zeros, of which the system may have whole pages.
-pub(crate) fn zeros<I: Clone + Default>(len: usize) -> Result<Vec<I>, Stopped> {
+///
+/// # Errors
+///
+/// The system refused memory.
+pub fn zeros<I: Clone + Default>(len: usize) -> Result<Vec<I>, Stopped> {
     // A request that the system refuses here would end the process below.
     drop(with_capacity::<I>(len)?);
     Ok(vec![I::default(); len])

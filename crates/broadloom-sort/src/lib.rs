@@ -60,10 +60,10 @@ mod topk;
 mod unique;
 mod workers;
 
-pub use item::Memory;
+pub use item::{Memory, zeros};
 pub use order::Direction;
 pub use search::{Side, searchsorted};
 pub use sort::{argsort, bytes_needed, sort};
 pub use topk::topk;
 pub use unique::{Unique, UniqueIndices, unique, unique_indices};
-pub use workers::{Alone, Stopped, Workers};
+pub use workers::{Alone, Stopped, Workers, for_each};

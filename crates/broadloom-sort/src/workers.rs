@@ -66,13 +66,17 @@ impl Workers for Alone {
 }
 
 /// Runs `run` for each unit, on up to `threads` threads. Each thread makes a state of its own.
-pub(crate) fn for_each<U: Send, S>(
+///
+/// # Errors
+///
+/// The first error of a unit, after which no unit is begun; or the workers stopped.
+pub fn for_each<U: Send, S, E: From<Stopped> + Send + Sync>(
     workers: &dyn Workers,
     threads: usize,
     units: impl Iterator<Item = U> + Send,
     state: impl Fn() -> S + Sync,
-    run: impl Fn(&mut S, U) -> Result<(), Stopped> + Sync,
-) -> Result<(), Stopped> {
+    run: impl Fn(&mut S, U) -> Result<(), E> + Sync,
+) -> Result<(), E> {
     if threads <= 1 {
         let mut state = state();
         for unit in units {
@@ -86,7 +90,8 @@ pub(crate) fn for_each<U: Send, S>(
         let mut own = None;
         while stopped.get().is_none() {
             let Some(unit) = units.lock().unwrap_or_else(PoisonError::into_inner).next() else { break };
-            let done = workers.go_on().and_then(|()| run(own.get_or_insert_with(&state), unit));
+            let done =
+                workers.go_on().map_err(E::from).and_then(|()| run(own.get_or_insert_with(&state), unit));
             if let Err(why) = done {
                 let _ = stopped.set(why);
             }

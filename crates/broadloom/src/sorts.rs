@@ -1,16 +1,14 @@
 //! Sorting and searching, which compute the values of their operands. The order is that of the crate `broadloom-sort`.
 
-use std::time::Instant;
-
-use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape, View};
+use broadloom_core::{DType, Error, ErrorKind, Result, View};
 use broadloom_math::{DTypeVisitor, Elem};
-use broadloom_mem::{FloatEnv, typed, typed_mut};
+use broadloom_mem::{typed, typed_mut};
 use broadloom_sort::{Direction, Memory, Side, Stopped, Workers};
 
 use crate::array::Array;
-use crate::engine::{self, Options, Outcome, Watch, Work};
 use crate::evaluation::Evaluation;
 use crate::expr;
+use crate::value_run::{ValueRun, bytes};
 
 /// The approximate time per element and comparison of a sort, and of a search, in nanoseconds.
 const COMPARISON: f64 = 1.0;
@@ -150,116 +148,9 @@ impl Evaluation<'_> {
         Ok(places)
     }
 
-    /// The run of a sort or search of `count` elements in rows of `row`. Its time begins now.
-    fn run(&self, count: usize, row: usize) -> Run<'_> {
-        let options = self.prepared(|_, options, _| options.clone());
-        let time = COMPARISON * count as f64 * (2.0 + row as f64).log2();
-        Run { evaluation: self, options, began: Instant::now(), count, time }
-    }
-}
-
-/// A run of a sort or of a search, for which its operands are evaluated.
-struct Run<'r> {
-    evaluation: &'r Evaluation<'r>,
-    /// The options of the evaluation.
-    options: Options,
-    began: Instant,
-    count: usize,
-    /// The estimated time of the sort or search, in nanoseconds.
-    time: f64,
-}
-
-impl Run<'_> {
-    /// The number of threads that share the work, as many as is worth their cost.
-    fn threads(&self) -> usize {
-        engine::workers::threads(&self.options, self.time)
-    }
-
-    /// Fails if the bytes of values and those that are needed beside them exceed the option `max_bytes`.
-    fn check_bytes(&self, values: usize, beside: usize) -> Result<()> {
-        let (bytes, limit) = (values.saturating_add(beside), self.options.max_bytes);
-        if bytes <= limit {
-            return Ok(());
-        }
-        let why = format!("the evaluation takes {bytes} bytes, the limit is {limit}");
-        Err(Error::new(ErrorKind::Limit, why).with_help("the option max_bytes sets the limit"))
-    }
-
-    /// Memory from the engine's pool, contiguous in row-major order. Its contents are unspecified.
-    fn memory(&self, dtype: DType, shape: &[usize]) -> Result<Array<'static>> {
-        let shape = Shape::new(shape)?;
-        let storage = self.evaluation.prepared(|engine, _, _| engine.buffer(dtype, shape.elements()))?;
-        Ok(Array::data(storage, Layout::contiguous(shape)))
-    }
-
-    /// The values of an array, contiguous in row-major order: the array itself if it has them.
-    fn values<'v>(&self, array: &Array<'v>) -> Result<Array<'v>> {
-        if array.as_bytes().is_some() { Ok(array.clone()) } else { self.own_values(array) }
-    }
-
-    /// The values of an array in memory of their own. Takes its time from that of the run.
-    fn own_values(&self, array: &Array<'_>) -> Result<Array<'static>> {
-        let mut values = self.memory(array.dtype(), array.shape())?;
-        let options = self.remaining();
-        let evaluation = self.evaluation.with_options(&options);
-        evaluation.eval_into_bytes(array, values.as_bytes_mut().unwrap_or_default())?;
-        Ok(values)
-    }
-
-    /// The options, with what is left of the time.
-    fn remaining(&self) -> Options {
-        let left = self.options.max_time.map(|limit| limit.saturating_sub(self.began.elapsed()));
-        Options { max_time: left, ..self.options.clone() }
-    }
-
-    /// Runs `work` with the threads of the evaluation.
-    fn with_workers(
-        &self,
-        work: impl FnOnce(&dyn Workers) -> std::result::Result<(), Stopped>,
-    ) -> Result<()> {
-        let _ieee = FloatEnv::ieee();
-        let options = self.remaining();
-        self.evaluation.prepared(|_, _, control| {
-            let watch = Watch::begin(control, &options)?;
-            let watch = Watch::over(watch, Work { elements: self.count, time: self.time })?;
-            let lent = Lent { threads: self.threads(), outcome: Outcome::new(0, false, watch.as_ref()) };
-            work(&lent).map_err(|why| match (why, lent.outcome.share(1, &|| ())) {
-                (Stopped::ByWorkers, Err(error)) => error,
-                (Stopped::ByWorkers, Ok(())) => Error::new(ErrorKind::Internal, "a thread was lost"),
-                (Stopped::ByMemory, _) => Error::new(ErrorKind::Limit, why.to_string()),
-            })?;
-            lent.outcome.count(self.count);
-            Ok(())
-        })
-    }
-}
-
-/// The threads of an evaluation, lent to a sort. The outcome has the error for which the sort was stopped.
-struct Lent<'l> {
-    threads: usize,
-    outcome: Outcome<'l>,
-}
-
-impl Workers for Lent<'_> {
-    fn threads(&self) -> usize {
-        self.threads
-    }
-
-    fn share(&self, threads: usize, work: &(dyn Fn() + Sync)) -> std::result::Result<(), Stopped> {
-        self.stopped(self.outcome.share(threads, work))
-    }
-
-    fn go_on(&self) -> std::result::Result<(), Stopped> {
-        self.stopped(self.outcome.go_on())
-    }
-}
-
-impl Lent<'_> {
-    fn stopped(&self, done: Result<()>) -> std::result::Result<(), Stopped> {
-        done.map_err(|error| {
-            self.outcome.fail(error);
-            Stopped::ByWorkers
-        })
+    /// The run of a sort or search of `count` elements in rows of `row`.
+    fn run(&self, count: usize, row: usize) -> ValueRun<'_> {
+        ValueRun::begin(self, count, COMPARISON * count as f64 * (2.0 + row as f64).log2())
     }
 }
 
@@ -305,11 +196,6 @@ impl<'r> Rows<'r> {
         };
         expr::view(rows, View::Permute((0..rank).map(|axis| back(axis) as u8).collect()))
     }
-}
-
-/// The number of bytes of the values of an array.
-fn bytes(array: &Array<'_>) -> usize {
-    array.len() * array.dtype().size()
 }
 
 fn direction(descending: bool) -> Direction {

@@ -27,6 +27,7 @@ mod over;
 mod scans;
 
 use broadloom_core::infer::BY_NUMPY;
+use broadloom_core::reductions::{Computation, ReductionFunction};
 use broadloom_core::{DType, Error, ErrorKind, Kind, Promotion, Result};
 use broadloom_ir::{Axes, Reduction};
 
@@ -42,6 +43,29 @@ fn accumulated<'a>(name: &str, reduction: Reduction, x: &Array<'a>, over: &Over)
     let (x, result) = accumulated_from(name, x, over.result_dtype())?;
     let reduced = expr::reduce(reduction, &x, axes, over.keeps_dims())?;
     Ok(expr::cast(reduced, result))
+}
+
+/// How a function is computed by label: the reduction, the elements in the dtype in which it is computed, and the dtype of the
+/// result. That of a mean is the sum of the elements.
+pub(crate) fn by_label<'a>(
+    name: &str,
+    function: ReductionFunction,
+    x: &Array<'a>,
+) -> Result<(Reduction, Array<'a>, DType)> {
+    let (reduction, (x, dtype)) = match (function, function.computation()) {
+        (ReductionFunction::Mean, _) => (Reduction::Sum, floats(name, x)?),
+        (_, Computation::Reduction(node @ (Reduction::Sum | Reduction::Prod))) => {
+            (node, accumulated_from(name, x, None)?)
+        }
+        (_, Computation::Reduction(node @ (Reduction::Max | Reduction::Min))) => {
+            (node, extremes::ordered(name, x)?)
+        }
+        _ => {
+            let why = format!("{name}: sum, prod, max, min and mean are computed by label");
+            return Err(Error::new(ErrorKind::Name, why));
+        }
+    };
+    Ok((reduction, x, dtype))
 }
 
 /// Whether any element is true, or whether all elements are true.

@@ -20,7 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("broadloom-interp", &["broadloom-ir", "broadloom-math", "broadloom-mem"]),
     ("broadloom-clif", &["broadloom-ir", "broadloom-math", "broadloom-mem", "broadloom-wide"]),
     // Reductions take tiles, whichever executor computes them.
-    ("broadloom-reduce", &["broadloom-ir", "broadloom-math", "broadloom-mem"]),
+    ("broadloom-reduce", &["broadloom-ir", "broadloom-math", "broadloom-mem", "broadloom-sort"]),
     // Sorts take memory, whoever computed it.
     ("broadloom-sort", &["broadloom-math"]),
     ("broadloom-wide", &[]),

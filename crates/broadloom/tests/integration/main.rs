@@ -62,6 +62,7 @@ mod row_blocks;
 mod scan;
 mod scans_in_chunks;
 mod scans_written;
+mod segments;
 mod small_domains;
 mod soak;
 mod sorts;

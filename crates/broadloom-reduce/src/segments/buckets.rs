@@ -1,0 +1,174 @@
+//! Many segments of floats: elements are moved to buckets of adjacent segments, whose elements then fit a cache, and there to
+//! their segments. Both moves keep the order of the elements of a segment.
+
+use std::marker::PhantomData;
+use std::slice::IterMut;
+
+use broadloom_sort::{Stopped, Workers, for_each, zeros};
+use pulp::NullaryFnOnce;
+
+use super::labels::{BETWEEN, Labels};
+use super::runs::reduce_run;
+use super::{SegmentError, ranges};
+use crate::method::arch;
+use crate::vectors::{CombineVectors, Vectors};
+
+/// The binary logarithm of the number of segments of a bucket: such that there are at most 256 buckets, so that a line of each fits
+/// a first-level cache; but at most 16, since the numbers of segments in a bucket have so many bits.
+fn bits(segments: usize) -> u32 {
+    (usize::BITS - segments.leading_zeros()).saturating_sub(8).clamp(10, 16)
+}
+
+/// The places of the next elements of a bucket: their values, and the numbers of their segments in the bucket.
+struct Places<'p, T> {
+    values: IterMut<'p, T>,
+    numbers: IterMut<'p, u16>,
+}
+
+/// Reduces each segment.
+pub(super) fn reduce<F: CombineVectors<T>, T: Vectors>(
+    elements: &[T],
+    labels: &Labels<'_>,
+    out: &mut [T],
+    workers: &dyn Workers,
+) -> Result<(), SegmentError> {
+    let (n, threads) = (labels.len(), workers.threads());
+    let bits = bits(labels.segments());
+    let count = (labels.segments() >> bits) + 1;
+    let ranges = ranges(n, threads);
+    let mut counts: Vec<Vec<usize>> = ranges.iter().map(|_| zeros(count)).collect::<Result<_, Stopped>>()?;
+    for_each(
+        workers,
+        ranges.len(),
+        ranges.iter().zip(&mut counts),
+        || (),
+        |(), (range, counts)| {
+            labels.tiles(range.clone(), workers, |_, ids| {
+                ids.iter().for_each(|&id| counts[(id >> bits) as usize] += 1);
+                Ok::<(), SegmentError>(())
+            })
+        },
+    )?;
+    let (mut values, mut numbers): (Vec<T>, Vec<u16>) = (zeros(n)?, zeros(n)?);
+    let places = places(&counts, &mut values, &mut numbers);
+    for_each(
+        workers,
+        ranges.len(),
+        ranges.iter().zip(places),
+        || (),
+        |(), (range, mut places)| {
+            labels.tiles(range.clone(), workers, |first, ids| {
+                // PERF: copies of what the closure refers to, which would be read again after each store.
+                let (places, bits, mask) = (&mut places[..], bits, (1 << bits) - 1);
+                for (&id, &x) in ids.iter().zip(&elements[first..]) {
+                    let Places { values, numbers } = &mut places[(id >> bits) as usize];
+                    if let (Some(value), Some(number)) = (values.next(), numbers.next()) {
+                        (*value, *number) = (x, (id & mask) as u16);
+                    }
+                }
+                Ok::<(), SegmentError>(())
+            })
+        },
+    )?;
+    let (mut values, mut numbers) = (&values[..], &numbers[..]);
+    let units = out.chunks_mut(1 << bits).enumerate().map(|(bucket, out)| {
+        let len = counts.iter().map(|counts| counts[bucket]).sum();
+        let (these, of);
+        (these, values) = values.split_at(len);
+        (of, numbers) = numbers.split_at(len);
+        (these, of, out)
+    });
+    for_each(workers, threads, units, Scratch::default, |scratch, (values, numbers, out)| {
+        scratch.sort(values, numbers, 1 << bits, workers)?;
+        arch().dispatch(Runs::<F, T>(&scratch.sorted, &scratch.ends, out, workers, PhantomData))
+    })
+}
+
+/// Segments of a bucket: the sorted elements, the ends of the segments, and their results.
+struct Runs<'r, F, T>(&'r [T], &'r [usize], &'r mut [T], &'r dyn Workers, PhantomData<F>);
+
+impl<F: CombineVectors<T>, T: Vectors> NullaryFnOnce for Runs<'_, F, T> {
+    type Output = Result<(), SegmentError>;
+
+    #[inline(always)]
+    fn call(self) -> Result<(), SegmentError> {
+        let Runs(sorted, ends, out, workers, _) = self;
+        let mut start = 0;
+        for (out, &end) in out.iter_mut().zip(ends) {
+            if end > start {
+                *out = reduce_run::<F, T>(sorted, start..end, workers)?;
+            }
+            start = end;
+        }
+        Ok(())
+    }
+}
+
+/// For each range, the places of its elements in each bucket.
+fn places<'p, T>(
+    counts: &[Vec<usize>],
+    mut values: &'p mut [T],
+    mut numbers: &'p mut [u16],
+) -> Vec<Vec<Places<'p, T>>> {
+    let buckets = counts.first().map_or(0, Vec::len);
+    let mut places: Vec<Vec<Places<'p, T>>> =
+        counts.iter().map(|counts| Vec::with_capacity(counts.len())).collect();
+    for bucket in 0..buckets {
+        for (places, counts) in places.iter_mut().zip(counts) {
+            let (these, of);
+            (these, values) = std::mem::take(&mut values).split_at_mut(counts[bucket]);
+            (of, numbers) = std::mem::take(&mut numbers).split_at_mut(counts[bucket]);
+            places.push(Places { values: these.iter_mut(), numbers: of.iter_mut() });
+        }
+    }
+    places
+}
+
+/// Memory of a thread, which is reused from bucket to bucket.
+struct Scratch<T> {
+    sorted: Vec<T>,
+    /// The index after the last element of each segment.
+    ends: Vec<usize>,
+}
+
+impl<T> Default for Scratch<T> {
+    fn default() -> Self {
+        Scratch { sorted: Vec::new(), ends: Vec::new() }
+    }
+}
+
+impl<T: Vectors> Scratch<T> {
+    /// Moves the elements of a bucket to those of their segments.
+    fn sort(
+        &mut self,
+        values: &[T],
+        numbers: &[u16],
+        segments: usize,
+        workers: &dyn Workers,
+    ) -> Result<(), SegmentError> {
+        self.ends.clear();
+        self.ends.resize(segments, 0);
+        if self.sorted.len() < values.len() {
+            self.sorted = zeros(values.len())?;
+        }
+        for numbers in numbers.chunks(BETWEEN) {
+            workers.go_on()?;
+            numbers.iter().for_each(|&number| self.ends[usize::from(number)] += 1);
+        }
+        let mut sum = 0;
+        for end in &mut self.ends {
+            sum += std::mem::replace(end, sum);
+        }
+        // The places of the next elements, which are the ends once all elements have moved.
+        for (values, numbers) in values.chunks(BETWEEN).zip(numbers.chunks(BETWEEN)) {
+            workers.go_on()?;
+            let (ends, sorted) = (&mut self.ends[..], &mut self.sorted[..]);
+            for (&value, &number) in values.iter().zip(numbers) {
+                let place = &mut ends[usize::from(number)];
+                sorted[*place] = value;
+                *place += 1;
+            }
+        }
+        Ok(())
+    }
+}

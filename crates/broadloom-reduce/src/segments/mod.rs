@@ -1,0 +1,147 @@
+//! Reductions of elements by label: the elements of one label are a segment, and each segment has a result.
+//!
+//! A result has the bits of the reduction of its segment alone, whose elements are numbered in the order of the array. Few segments
+//! of floats are [streams], of which each keeps nodes of the canonical order. The elements of many segments are moved to contiguous
+//! memory first ([`buckets`]), unless they are sorted by label and are contiguous already ([`runs`]). Rows of several elements
+//! are gathered by their numbers ([`columns`]). Whatever may be merged in any order has one accumulator per segment ([`free`]).
+
+mod buckets;
+mod columns;
+mod free;
+mod histogram;
+mod labels;
+mod runs;
+mod streams;
+
+use broadloom_ir::{DType, Error, Reduction};
+use broadloom_math::Elem;
+use broadloom_sort::{Stopped, Workers};
+
+use crate::combine::Combine;
+use crate::partial::{method, nothing};
+use crate::vectors::{CombineVectors, Vectors};
+
+pub use histogram::{count_in_bins, histogram_bytes};
+pub use labels::Labels;
+
+/// Segments of floats are streams if there are at most this many: their buffers and the nodes in use fit a second-level cache.
+const FEW: usize = 1024;
+/// A stream pays if its segment has at least this many elements on average, since its buffer and its nodes are cleared first.
+const PER_STREAM: usize = 16;
+
+/// Why segments were not reduced. The contents of the outputs are unspecified.
+#[derive(Clone, Debug)]
+pub enum SegmentError {
+    /// The workers stopped, or memory was refused.
+    Stopped(Stopped),
+    /// The label with this index is neither that of a segment nor −1. It is the first such label.
+    Label(usize),
+    /// The reduction does not take the dtype.
+    Refused(Error),
+}
+
+impl From<Stopped> for SegmentError {
+    fn from(why: Stopped) -> SegmentError {
+        SegmentError::Stopped(why)
+    }
+}
+
+impl From<Error> for SegmentError {
+    fn from(error: Error) -> SegmentError {
+        SegmentError::Refused(error)
+    }
+}
+
+/// Reduces the rows of each label to one row: `elements` is `[n][width]` for n labels, `out` is `[segments][width]`.
+///
+/// Of no elements, the result is [`Reduction::of_nothing`], or the lowest value for a maximum and the highest for a minimum.
+///
+/// # Errors
+/// The variants of [`SegmentError`].
+///
+/// # Panics
+/// If the bytes are not aligned for the dtype, or are not as many as rows of `width` elements take.
+pub fn reduce_segments(
+    reduction: Reduction,
+    dtype: DType,
+    elements: &[u8],
+    width: usize,
+    labels: &Labels<'_>,
+    out: &mut [u8],
+    workers: &dyn Workers,
+) -> Result<(), SegmentError> {
+    let is_index = matches!(reduction, Reduction::ArgMax | Reduction::ArgMin);
+    let (method, row) = (method(reduction, dtype)?, width * dtype.size());
+    assert_eq!(labels.len().checked_mul(row), Some(elements.len()), "a row for each label");
+    assert_eq!(labels.segments().checked_mul(row), Some(out.len()), "a row for each segment");
+    let done = match width {
+        _ if out.is_empty() => labels.check(workers),
+        _ if width == 1 || is_index => {
+            nothing(reduction, dtype, out);
+            method.segments(elements, labels, out, workers)
+        }
+        _ => columns::reduce(reduction, dtype, elements, width, labels, out, workers),
+    };
+    done.map_err(|error| labels.first_of(error))
+}
+
+/// The number of elements of each segment.
+///
+/// # Errors
+/// The variants of [`SegmentError`].
+///
+/// # Panics
+/// If `out` does not have an element for each segment.
+pub fn count_segments(
+    labels: &Labels<'_>,
+    out: &mut [i64],
+    workers: &dyn Workers,
+) -> Result<(), SegmentError> {
+    assert_eq!(labels.segments(), out.len(), "a count for each segment");
+    free::count(labels, out, workers).map_err(|error| labels.first_of(error))
+}
+
+/// The approximate number of bytes that a reduction of `n` rows needs beside its operands and its result.
+pub fn segment_bytes(dtype: DType, n: usize, width: usize, segments: usize, threads: usize) -> usize {
+    let size = dtype.size();
+    let moved = match width {
+        1 => n.saturating_mul(2 * size + 2),
+        _ => n.saturating_mul(size_of::<usize>()),
+    };
+    let streams = streams::bytes(size, n, segments.min(FEW)).saturating_mul(threads);
+    let accumulators = segments.saturating_mul(size_of::<u64>().saturating_mul(threads));
+    moved.saturating_add(streams).saturating_add(accumulators)
+}
+
+/// Reduces segments whose results depend on the order of the elements.
+pub(crate) fn in_order<F: CombineVectors<T>, T: Vectors>(
+    elements: &[T],
+    labels: &Labels<'_>,
+    out: &mut [T],
+    workers: &dyn Workers,
+) -> Result<(), SegmentError> {
+    let segments = labels.segments();
+    if segments <= FEW && labels.len() >= PER_STREAM * segments {
+        return streams::reduce::<F, T>(elements, labels, out, workers);
+    }
+    if runs::reduce::<F, T>(elements, labels, out, workers)? {
+        return Ok(());
+    }
+    buckets::reduce::<F, T>(elements, labels, out, workers)
+}
+
+/// Reduces segments whose elements may be merged in any order.
+pub(crate) fn in_any_order<F: Combine<T>, T: Elem>(
+    elements: &[T::Store],
+    labels: &Labels<'_>,
+    out: &mut [T::Store],
+    workers: &dyn Workers,
+) -> Result<(), SegmentError> {
+    free::reduce::<F, T>(elements, labels, out, workers)
+}
+
+/// Consecutive ranges of `0..n`, one for each thread, or a single one for so few elements that the threads do not pay.
+fn ranges(n: usize, threads: usize) -> Vec<std::ops::Range<usize>> {
+    let threads = threads.clamp(1, (n / labels::BETWEEN).max(1));
+    (0..threads).map(|i| n / threads * i..if i + 1 == threads { n } else { n / threads * (i + 1) }).collect()
+}

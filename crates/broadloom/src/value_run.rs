@@ -1,0 +1,145 @@
+//! The run of a function that computes the values of its operands, and then works on memory: sorts, searches, and reductions by
+//! label. It keeps the options of its evaluation: the limits of memory and time, the threads, and the wish to stop.
+
+use std::time::Instant;
+
+use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
+use broadloom_mem::FloatEnv;
+use broadloom_sort::{Stopped, Workers};
+
+use crate::array::Array;
+use crate::engine::{self, Options, Outcome, Watch, Work};
+use crate::evaluation::Evaluation;
+
+/// The number of bytes of the values of an array.
+pub(crate) fn bytes(array: &Array<'_>) -> usize {
+    array.len() * array.dtype().size()
+}
+
+/// A run of such a function.
+pub(crate) struct ValueRun<'r> {
+    evaluation: &'r Evaluation<'r>,
+    /// The options of the evaluation.
+    options: Options,
+    began: Instant,
+    count: usize,
+    /// The estimated time without that of the operands, in nanoseconds.
+    time: f64,
+}
+
+impl<'r> ValueRun<'r> {
+    /// A run over `count` elements that takes about as long as `time` says, in nanoseconds. Its time limit begins now.
+    pub(crate) fn begin(evaluation: &'r Evaluation<'r>, count: usize, time: f64) -> ValueRun<'r> {
+        let options = evaluation.prepared(|_, options, _| options.clone());
+        ValueRun { evaluation, options, began: Instant::now(), count, time }
+    }
+
+    /// The number of threads that share the work, as many as is worth their cost.
+    pub(crate) fn threads(&self) -> usize {
+        engine::workers::threads(&self.options, self.time)
+    }
+
+    /// Fails if the bytes of values and those that are needed beside them exceed the option `max_bytes`.
+    pub(crate) fn check_bytes(&self, values: usize, beside: usize) -> Result<()> {
+        let (bytes, limit) = (values.saturating_add(beside), self.options.max_bytes);
+        if bytes <= limit {
+            return Ok(());
+        }
+        let why = format!("the evaluation takes {bytes} bytes, the limit is {limit}");
+        Err(Error::new(ErrorKind::Limit, why).with_help("the option max_bytes sets the limit"))
+    }
+
+    /// Memory from the engine's pool, contiguous in row-major order. Its contents are unspecified.
+    pub(crate) fn memory(&self, dtype: DType, shape: &[usize]) -> Result<Array<'static>> {
+        let shape = Shape::new(shape)?;
+        let storage = self.evaluation.prepared(|engine, _, _| engine.buffer(dtype, shape.elements()))?;
+        Ok(Array::data(storage, Layout::contiguous(shape)))
+    }
+
+    /// The values of an array, contiguous in row-major order: the array itself if it has them.
+    pub(crate) fn values<'v>(&self, array: &Array<'v>) -> Result<Array<'v>> {
+        if array.as_bytes().is_some() { Ok(array.clone()) } else { self.own_values(array) }
+    }
+
+    /// The values of an array in memory of their own. Takes its time from that of the run.
+    pub(crate) fn own_values(&self, array: &Array<'_>) -> Result<Array<'static>> {
+        let mut values = self.memory(array.dtype(), array.shape())?;
+        let options = self.remaining();
+        let evaluation = self.evaluation.with_options(&options);
+        evaluation.eval_into_bytes(array, values.as_bytes_mut().unwrap_or_default())?;
+        Ok(values)
+    }
+
+    /// The options, with what is left of the time.
+    fn remaining(&self) -> Options {
+        let left = self.options.max_time.map(|limit| limit.saturating_sub(self.began.elapsed()));
+        Options { max_time: left, ..self.options.clone() }
+    }
+
+    /// Runs `work` with the threads of the evaluation.
+    pub(crate) fn with_workers<E: Into<Ended>>(
+        &self,
+        work: impl FnOnce(&dyn Workers) -> std::result::Result<(), E>,
+    ) -> Result<()> {
+        let _ieee = FloatEnv::ieee();
+        let options = self.remaining();
+        self.evaluation.prepared(|_, _, control| {
+            let watch = Watch::begin(control, &options)?;
+            let watch = Watch::over(watch, Work { elements: self.count, time: self.time })?;
+            let lent = Lent { threads: self.threads(), outcome: Outcome::new(0, false, watch.as_ref()) };
+            work(&lent).map_err(|why| match (why.into(), lent.outcome.share(1, &|| ())) {
+                (Ended::Failed(error), _) => error,
+                (Ended::Stopped(Stopped::ByWorkers), Err(error)) => error,
+                (Ended::Stopped(Stopped::ByWorkers), Ok(())) => {
+                    Error::new(ErrorKind::Internal, "a thread was lost")
+                }
+                (Ended::Stopped(why @ Stopped::ByMemory), _) => Error::new(ErrorKind::Limit, why.to_string()),
+            })?;
+            lent.outcome.count(self.count);
+            Ok(())
+        })
+    }
+}
+
+/// Why work ended before it was complete.
+pub(crate) enum Ended {
+    /// The threads stopped, or memory was refused.
+    Stopped(Stopped),
+    /// The work failed.
+    Failed(Error),
+}
+
+impl From<Stopped> for Ended {
+    fn from(why: Stopped) -> Ended {
+        Ended::Stopped(why)
+    }
+}
+
+/// The threads of an evaluation, lent to work. The outcome has the error for which the work was stopped.
+struct Lent<'l> {
+    threads: usize,
+    outcome: Outcome<'l>,
+}
+
+impl Workers for Lent<'_> {
+    fn threads(&self) -> usize {
+        self.threads
+    }
+
+    fn share(&self, threads: usize, work: &(dyn Fn() + Sync)) -> std::result::Result<(), Stopped> {
+        self.stopped(self.outcome.share(threads, work))
+    }
+
+    fn go_on(&self) -> std::result::Result<(), Stopped> {
+        self.stopped(self.outcome.go_on())
+    }
+}
+
+impl Lent<'_> {
+    fn stopped(&self, done: Result<()>) -> std::result::Result<(), Stopped> {
+        done.map_err(|error| {
+            self.outcome.fail(error);
+            Stopped::ByWorkers
+        })
+    }
+}
