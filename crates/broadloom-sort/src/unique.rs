@@ -3,7 +3,7 @@
 
 use broadloom_math::Elem;
 
-use crate::item::{Memory, with_capacity, zeros};
+use crate::item::{Memory, zeros};
 use crate::order::{Direction, is_nan, key_of_value};
 use crate::sort::{argsort_by, sort};
 use crate::workers::{Stopped, Workers};
@@ -37,12 +37,11 @@ pub struct UniqueIndices<S> {
 /// The workers stopped.
 pub fn unique<T: Elem>(
     row: &[T::Store],
-    memory: &mut Memory,
+    memory: &mut Memory<'_>,
     workers: &dyn Workers,
 ) -> Result<Unique<T::Store>, Stopped> {
-    let mut values = with_capacity(row.len())?;
-    values.extend_from_slice(row);
-    sort::<T>(&mut values, row.len(), Direction::Ascending, memory, workers)?;
+    let mut values = zeros(row.len())?;
+    sort::<T>(row, row.len(), Direction::Ascending, &mut values, memory, workers)?;
     let mut counts: Vec<i64> = Vec::new();
     let mut last = None;
     values.retain(|&value| {
@@ -73,7 +72,7 @@ pub fn unique<T: Elem>(
 /// The workers stopped.
 pub fn unique_indices<T: Elem>(
     row: &[T::Store],
-    memory: &mut Memory,
+    memory: &mut Memory<'_>,
     workers: &dyn Workers,
 ) -> Result<UniqueIndices<T::Store>, Stopped> {
     let mut order = zeros(row.len())?;

@@ -84,14 +84,19 @@ impl Evaluation<'_> {
     pub fn sort(&self, array: &Array<'_>, axis: isize, descending: bool) -> Result<Array<'static>> {
         let rows = Rows::of("sort", array, axis)?;
         let run = self.run(rows.array.len(), rows.row);
-        run.check_bytes(rows.bytes(), rows.bytes_needed(false, run.threads()))?;
-        let mut values = run.own_values(&rows.array)?;
+        let words = rows.words_needed(false, run.threads());
+        run.check_bytes(&[&rows.array], rows.bytes().saturating_add(8 * words))?;
+        let values = run.values(&rows.array)?;
+        let (mut sorted, mut words) =
+            (run.memory(rows.dtype(), rows.array.shape())?, run.memory(DType::UInt64, &[words])?);
         if rows.row > 0 {
-            let (row, values) = (rows.row, values.as_bytes_mut().unwrap_or_default());
-            let direction = direction(descending);
-            run.with_workers(|workers| rows.dtype().visit(Sort { values, row, direction, workers }))?;
+            let (values, row, direction) = (borrowed(&values), rows.row, direction(descending));
+            let (to, memory) = (written(&mut sorted), &mut memory_of(&mut words));
+            run.with_workers(|workers| {
+                rows.dtype().visit(Sort { values, row, direction, sorted: to, memory, workers })
+            })?;
         }
-        rows.back(&values)
+        rows.back(&sorted)
     }
 
     /// [`Array::argsort`] in the way of this evaluation.
@@ -101,15 +106,16 @@ impl Evaluation<'_> {
     pub fn argsort(&self, array: &Array<'_>, axis: isize, descending: bool) -> Result<Array<'static>> {
         let rows = Rows::of("argsort", array, axis)?;
         let run = self.run(rows.array.len(), rows.row);
-        let indices = rows.array.len().saturating_mul(8);
-        run.check_bytes(rows.bytes().saturating_add(indices), rows.bytes_needed(true, run.threads()))?;
+        let words = rows.words_needed(true, run.threads());
+        run.check_bytes(&[&rows.array], words.saturating_add(rows.array.len()).saturating_mul(8))?;
         let values = run.values(&rows.array)?;
-        let mut indices = run.memory(DType::Int64, rows.array.shape())?;
+        let (mut indices, mut words) =
+            (run.memory(DType::Int64, rows.array.shape())?, run.memory(DType::UInt64, &[words])?);
         if rows.row > 0 {
-            let (row, values) = (rows.row, values.as_bytes().unwrap_or_default());
-            let (direction, to) = (direction(descending), indices.as_bytes_mut().unwrap_or_default());
+            let (values, row, direction) = (borrowed(&values), rows.row, direction(descending));
+            let (to, memory) = (written(&mut indices), &mut memory_of(&mut words));
             run.with_workers(|workers| {
-                rows.dtype().visit(ArgSort { values, row, direction, indices: to, workers })
+                rows.dtype().visit(ArgSort { values, row, direction, indices: to, memory, workers })
             })?;
         }
         rows.back(&indices)
@@ -136,14 +142,12 @@ impl Evaluation<'_> {
             return Err(Error::new(ErrorKind::DType, why).with_help("convert one of them by astype"));
         }
         let run = self.run(queries.len(), sorted.len());
-        let places = queries.len().saturating_mul(8);
-        run.check_bytes(bytes(&sorted).saturating_add(bytes(&queries)), places)?;
+        run.check_bytes(&[&sorted, &queries], queries.len().saturating_mul(8))?;
         let (values, wanted) = (run.values(&sorted)?, run.values(&queries)?);
         let mut places = run.memory(DType::Int64, queries.shape())?;
-        let to = places.as_bytes_mut().unwrap_or_default();
+        let to = written(&mut places);
         let side = if right { Side::Right } else { Side::Left };
-        let values = values.as_bytes().unwrap_or_default();
-        let wanted = wanted.as_bytes().unwrap_or_default();
+        let (values, wanted) = (borrowed(&values), borrowed(&wanted));
         run.with_workers(|workers| {
             sorted.dtype().visit(Search { sorted: values, queries: wanted, side, places: to, workers })
         })?;
@@ -151,7 +155,7 @@ impl Evaluation<'_> {
     }
 
     /// The run of a sort or search of `count` elements in rows of `row`. Its time begins now.
-    fn run(&self, count: usize, row: usize) -> Run<'_> {
+    pub(crate) fn run(&self, count: usize, row: usize) -> Run<'_> {
         let options = self.prepared(|_, options, _| options.clone());
         let time = COMPARISON * count as f64 * (2.0 + row as f64).log2();
         Run { evaluation: self, options, began: Instant::now(), count, time }
@@ -159,7 +163,7 @@ impl Evaluation<'_> {
 }
 
 /// A run of a sort or of a search, for which its operands are evaluated.
-struct Run<'r> {
+pub(crate) struct Run<'r> {
     evaluation: &'r Evaluation<'r>,
     /// The options of the evaluation.
     options: Options,
@@ -171,13 +175,15 @@ struct Run<'r> {
 
 impl Run<'_> {
     /// The number of threads that share the work, as many as is worth their cost.
-    fn threads(&self) -> usize {
+    pub(crate) fn threads(&self) -> usize {
         engine::workers::threads(&self.options, self.time)
     }
 
-    /// Fails if the bytes of values and those that are needed beside them exceed the option `max_bytes`.
-    fn check_bytes(&self, values: usize, beside: usize) -> Result<()> {
-        let (bytes, limit) = (values.saturating_add(beside), self.options.max_bytes);
+    /// Fails if the values of operands that are not in memory, and this many bytes beside them, exceed the option `max_bytes`.
+    pub(crate) fn check_bytes(&self, operands: &[&Array<'_>], beside: usize) -> Result<()> {
+        let computed = operands.iter().filter(|operand| operand.borrowed_bytes().is_none());
+        let bytes = computed.fold(beside, |sum, operand| sum.saturating_add(bytes(operand)));
+        let limit = self.options.max_bytes;
         if bytes <= limit {
             return Ok(());
         }
@@ -186,23 +192,22 @@ impl Run<'_> {
     }
 
     /// Memory from the engine's pool, contiguous in row-major order. Its contents are unspecified.
-    fn memory(&self, dtype: DType, shape: &[usize]) -> Result<Array<'static>> {
+    pub(crate) fn memory(&self, dtype: DType, shape: &[usize]) -> Result<Array<'static>> {
         let shape = Shape::new(shape)?;
         let storage = self.evaluation.prepared(|engine, _, _| engine.buffer(dtype, shape.elements()))?;
         Ok(Array::data(storage, Layout::contiguous(shape)))
     }
 
-    /// The values of an array, contiguous in row-major order: the array itself if it has them.
-    fn values<'v>(&self, array: &Array<'v>) -> Result<Array<'v>> {
-        if array.as_bytes().is_some() { Ok(array.clone()) } else { self.own_values(array) }
-    }
-
-    /// The values of an array in memory of their own. Takes its time from that of the run.
-    fn own_values(&self, array: &Array<'_>) -> Result<Array<'static>> {
+    /// The values of an array, contiguous in row-major order: the array itself if it has them, or else values that are computed
+    /// in the time of the run.
+    pub(crate) fn values<'v>(&self, array: &Array<'v>) -> Result<Array<'v>> {
+        if array.borrowed_bytes().is_some() {
+            return Ok(array.clone());
+        }
         let mut values = self.memory(array.dtype(), array.shape())?;
         let options = self.remaining();
         let evaluation = self.evaluation.with_options(&options);
-        evaluation.eval_into_bytes(array, values.as_bytes_mut().unwrap_or_default())?;
+        evaluation.eval_into_bytes(array, written(&mut values))?;
         Ok(values)
     }
 
@@ -213,7 +218,7 @@ impl Run<'_> {
     }
 
     /// Runs `work` with the threads of the evaluation.
-    fn with_workers(
+    pub(crate) fn with_workers(
         &self,
         work: impl FnOnce(&dyn Workers) -> std::result::Result<(), Stopped>,
     ) -> Result<()> {
@@ -264,7 +269,7 @@ impl Lent<'_> {
 }
 
 /// An array, with the axis that is sorted as the last one.
-struct Rows<'r> {
+pub(crate) struct Rows<'r> {
     array: Array<'r>,
     axis: usize,
     /// The number of elements of a row.
@@ -272,7 +277,7 @@ struct Rows<'r> {
 }
 
 impl<'r> Rows<'r> {
-    fn of(function: &str, array: &Array<'r>, axis: isize) -> Result<Rows<'r>> {
+    pub(crate) fn of(function: &str, array: &Array<'r>, axis: isize) -> Result<Rows<'r>> {
         let array = expr::typed(array)?;
         array.has_known_extents(function)?;
         let axis = array.axis(function, axis)?;
@@ -282,7 +287,7 @@ impl<'r> Rows<'r> {
         Ok(Rows { array: expr::view(&array, View::Permute(last))?, axis, row })
     }
 
-    fn dtype(&self) -> DType {
+    pub(crate) fn dtype(&self) -> DType {
         self.array.dtype()
     }
 
@@ -290,13 +295,13 @@ impl<'r> Rows<'r> {
         bytes(&self.array)
     }
 
-    /// The bytes that a sort needs beside values and indices.
-    fn bytes_needed(&self, with_indices: bool, threads: usize) -> usize {
-        self.dtype().visit(BytesNeeded { row: self.row, with_indices, threads })
+    /// The words of 8 bytes that a sort needs beside values and indices.
+    fn words_needed(&self, with_indices: bool, threads: usize) -> usize {
+        self.dtype().visit(WordsNeeded { row: self.row, with_indices, threads })
     }
 
     /// An array of these rows, with the axis where it was.
-    fn back(&self, rows: &Array<'static>) -> Result<Array<'static>> {
+    pub(crate) fn back(&self, rows: &Array<'static>) -> Result<Array<'static>> {
         let rank = rows.rank();
         let back = |axis: usize| match axis.cmp(&self.axis) {
             std::cmp::Ordering::Less => axis,
@@ -308,63 +313,81 @@ impl<'r> Rows<'r> {
 }
 
 /// The number of bytes of the values of an array.
-fn bytes(array: &Array<'_>) -> usize {
-    array.len() * array.dtype().size()
+pub(crate) fn bytes(array: &Array<'_>) -> usize {
+    array.len().saturating_mul(array.dtype().size())
 }
 
-fn direction(descending: bool) -> Direction {
+/// The bytes of values that [`Run::values`] returned.
+pub(crate) fn borrowed<'b>(values: &'b Array<'_>) -> &'b [u8] {
+    values.borrowed_bytes().unwrap_or_default()
+}
+
+/// The bytes of memory that [`Run::memory`] returned.
+pub(crate) fn written(memory: &mut Array<'static>) -> &mut [u8] {
+    memory.as_bytes_mut().unwrap_or_default()
+}
+
+/// The memory of a sort, in words that [`Run::memory`] returned.
+pub(crate) fn memory_of(words: &mut Array<'static>) -> Memory<'_> {
+    Memory::lent(typed_mut::<u64>(written(words)).unwrap_or_default())
+}
+
+pub(crate) fn direction(descending: bool) -> Direction {
     if descending { Direction::Descending } else { Direction::Ascending }
 }
 
-/// The bytes that a sort needs beside values and indices.
-struct BytesNeeded {
+/// The words of 8 bytes that a sort needs beside values and indices.
+struct WordsNeeded {
     row: usize,
     with_indices: bool,
     threads: usize,
 }
 
-impl DTypeVisitor for BytesNeeded {
+impl DTypeVisitor for WordsNeeded {
     type Out = usize;
 
     fn visit<T: Elem>(self) -> usize {
-        broadloom_sort::bytes_needed::<T>(self.row, self.with_indices, self.threads)
+        broadloom_sort::words_needed::<T>(self.row, self.with_indices, self.threads)
     }
 }
 
 /// A sort of rows.
-struct Sort<'s> {
-    values: &'s mut [u8],
+struct Sort<'s, 'm> {
+    values: &'s [u8],
     row: usize,
     direction: Direction,
+    sorted: &'s mut [u8],
+    memory: &'s mut Memory<'m>,
     workers: &'s dyn Workers,
 }
 
-impl DTypeVisitor for Sort<'_> {
+impl DTypeVisitor for Sort<'_, '_> {
     type Out = std::result::Result<(), Stopped>;
 
     fn visit<T: Elem>(self) -> Self::Out {
-        let values = typed_mut::<T>(self.values).unwrap_or_default();
-        broadloom_sort::sort::<T>(values, self.row, self.direction, &mut Memory::default(), self.workers)
+        let values = typed::<T>(self.values).unwrap_or_default();
+        let sorted = typed_mut::<T>(self.sorted).unwrap_or_default();
+        broadloom_sort::sort::<T>(values, self.row, self.direction, sorted, self.memory, self.workers)
     }
 }
 
 /// A sort of the indices of rows.
-struct ArgSort<'s> {
+struct ArgSort<'s, 'm> {
     values: &'s [u8],
     row: usize,
     direction: Direction,
     indices: &'s mut [u8],
+    memory: &'s mut Memory<'m>,
     workers: &'s dyn Workers,
 }
 
-impl DTypeVisitor for ArgSort<'_> {
+impl DTypeVisitor for ArgSort<'_, '_> {
     type Out = std::result::Result<(), Stopped>;
 
     fn visit<T: Elem>(self) -> Self::Out {
         let values = typed::<T>(self.values).unwrap_or_default();
         let indices = typed_mut::<i64>(self.indices).unwrap_or_default();
-        let memory = &mut Memory::default();
-        broadloom_sort::argsort::<T>(values, self.row, self.direction, indices, memory, self.workers)
+        broadloom_sort::argsort::<T>(values, self.row, self.direction, indices, self.memory, self.workers)
     }
 }
 
