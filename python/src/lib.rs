@@ -24,6 +24,7 @@ mod options;
 mod origin;
 mod random;
 mod run;
+mod selections;
 mod sorts;
 mod table;
 mod tables;
@@ -64,7 +65,13 @@ mod _core {
         Context, default_threads, engine_info, set_context_variable, set_promotion, set_semantics,
     };
     #[pymodule_export]
-    use super::random::{draw, random_fold_in, random_key, random_split};
+    use super::random::{
+        draw, random_choice, random_fold_in, random_key, random_permutation, random_split,
+    };
+    #[pymodule_export]
+    use super::selections::{
+        compress, isin, median, nonzero, quantile, topk, unique_all, unique_counts,
+    };
     #[pymodule_export]
     use super::sorts::{argsort, searchsorted, sort};
     #[pymodule_export]

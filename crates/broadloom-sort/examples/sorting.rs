@@ -1,10 +1,10 @@
-//! Prints the times of sorts and searches: `cargo run --release -p broadloom-sort --example sorting [elements] [filter]`.
+//! Prints the times of sorts, searches and selections: `cargo run --release -p broadloom-sort --example sorting [elements] [filter]`.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use broadloom_sort::{
-    Alone, Direction, Memory, Side, Stopped, Workers, argsort, searchsorted, sort, topk, unique,
+    Alone, Direction, Memory, Selection, Side, Stopped, Workers, argsort, searchsorted, sort, topk, unique,
 };
 
 /// Threads that are started for each part of the work.
@@ -114,6 +114,22 @@ fn main() -> Result<(), Stopped> {
         let (mut out, mut indices) = ([0.0; 100], [0; 100]);
         let start = Instant::now();
         topk::<f64>(&uniform, n, 100, Direction::Descending, (&mut out, &mut indices), workers)?;
+        Ok(start.elapsed().as_secs_f64())
+    })?;
+    let mask: Vec<u8> = normal.iter().map(|&x| u8::from(x > 0.0)).collect();
+    time("compress float64, half", |workers| {
+        let start = Instant::now();
+        let selection = Selection::new(&mask, 1, workers)?;
+        let mut out = vec![0.0; selection.count()];
+        selection.compress(&normal, &mut out, workers)?;
+        let time = start.elapsed().as_secs_f64();
+        black_box(out);
+        Ok(time)
+    })?;
+    time("indices, half", |workers| {
+        let start = Instant::now();
+        let selection = Selection::new(&mask, 1, workers)?;
+        selection.indices(&mut indices[..selection.count()], workers)?;
         Ok(start.elapsed().as_secs_f64())
     })?;
     for (name, values) in [("uniform", &uniform), ("ten values", &few)] {

@@ -1,4 +1,4 @@
-//! Sorting and searching: one order for every dtype, and one result for any number of threads.
+//! Sorting, searching and selecting: one order for every dtype, and one result for any number of threads.
 //!
 //! # The order
 //!
@@ -55,6 +55,7 @@ mod item;
 mod order;
 mod partition;
 mod search;
+mod select;
 mod sort;
 mod topk;
 mod unique;
@@ -63,7 +64,8 @@ mod workers;
 pub use item::Memory;
 pub use order::Direction;
 pub use search::{Side, searchsorted};
+pub use select::Selection;
 pub use sort::{argsort, sort, words_needed};
-pub use topk::topk;
+pub use topk::{bytes_of_candidates, topk};
 pub use unique::{Unique, UniqueIndices, unique, unique_indices};
 pub use workers::{Alone, Stopped, Workers};

@@ -205,10 +205,14 @@ impl Run<'_> {
             return Ok(array.clone());
         }
         let mut values = self.memory(array.dtype(), array.shape())?;
-        let options = self.remaining();
-        let evaluation = self.evaluation.with_options(&options);
-        evaluation.eval_into_bytes(array, written(&mut values))?;
+        self.part(|evaluation| evaluation.eval_into_bytes(array, written(&mut values)))?;
         Ok(values)
+    }
+
+    /// Evaluates a part of the run in what is left of its time.
+    pub(crate) fn part<R>(&self, evaluate: impl FnOnce(&Evaluation<'_>) -> R) -> R {
+        let options = self.remaining();
+        evaluate(&self.evaluation.with_options(&options))
     }
 
     /// The options, with what is left of the time.
@@ -218,23 +222,23 @@ impl Run<'_> {
     }
 
     /// Runs `work` with the threads of the evaluation.
-    pub(crate) fn with_workers(
+    pub(crate) fn with_workers<R>(
         &self,
-        work: impl FnOnce(&dyn Workers) -> std::result::Result<(), Stopped>,
-    ) -> Result<()> {
+        work: impl FnOnce(&dyn Workers) -> std::result::Result<R, Stopped>,
+    ) -> Result<R> {
         let _ieee = FloatEnv::ieee();
         let options = self.remaining();
         self.evaluation.prepared(|_, _, control| {
             let watch = Watch::begin(control, &options)?;
             let watch = Watch::over(watch, Work { elements: self.count, time: self.time })?;
             let lent = Lent { threads: self.threads(), outcome: Outcome::new(0, false, watch.as_ref()) };
-            work(&lent).map_err(|why| match (why, lent.outcome.share(1, &|| ())) {
+            let made = work(&lent).map_err(|why| match (why, lent.outcome.share(1, &|| ())) {
                 (Stopped::ByWorkers, Err(error)) => error,
                 (Stopped::ByWorkers, Ok(())) => Error::new(ErrorKind::Internal, "a thread was lost"),
                 (Stopped::ByMemory, _) => Error::new(ErrorKind::Limit, why.to_string()),
             })?;
             lent.outcome.count(self.count);
-            Ok(())
+            Ok(made)
         })
     }
 }
@@ -270,10 +274,10 @@ impl Lent<'_> {
 
 /// An array, with the axis that is sorted as the last one.
 pub(crate) struct Rows<'r> {
-    array: Array<'r>,
+    pub(crate) array: Array<'r>,
     axis: usize,
     /// The number of elements of a row.
-    row: usize,
+    pub(crate) row: usize,
 }
 
 impl<'r> Rows<'r> {
@@ -296,7 +300,7 @@ impl<'r> Rows<'r> {
     }
 
     /// The words of 8 bytes that a sort needs beside values and indices.
-    fn words_needed(&self, with_indices: bool, threads: usize) -> usize {
+    pub(crate) fn words_needed(&self, with_indices: bool, threads: usize) -> usize {
         self.dtype().visit(WordsNeeded { row: self.row, with_indices, threads })
     }
 
@@ -323,12 +327,12 @@ pub(crate) fn borrowed<'b>(values: &'b Array<'_>) -> &'b [u8] {
 }
 
 /// The bytes of memory that [`Run::memory`] returned.
-pub(crate) fn written(memory: &mut Array<'static>) -> &mut [u8] {
+pub(crate) fn written<'w>(memory: &'w mut Array<'static>) -> &'w mut [u8] {
     memory.as_bytes_mut().unwrap_or_default()
 }
 
 /// The memory of a sort, in words that [`Run::memory`] returned.
-pub(crate) fn memory_of(words: &mut Array<'static>) -> Memory<'_> {
+pub(crate) fn memory_of<'w>(words: &'w mut Array<'static>) -> Memory<'w> {
     Memory::lent(typed_mut::<u64>(written(words)).unwrap_or_default())
 }
 
