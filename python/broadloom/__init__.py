@@ -31,14 +31,31 @@ from broadloom._tracebacks import shorten
 from broadloom._tracing import TracerError
 
 if TYPE_CHECKING:
-    from broadloom import _gathers, _loops, _notebook, _sorts, _through_numpy, _vectorize, arrow, fft, linalg, random
+    from broadloom import (
+        _gathers,
+        _loops,
+        _notebook,
+        _selections,
+        _sets,
+        _sorts,
+        _statistics,
+        _through_numpy,
+        _vectorize,
+        arrow,
+        fft,
+        linalg,
+        random,
+    )
     from broadloom import dask as dask
     from broadloom._gathers import *
     from broadloom._generated.numpy_names import *
     from broadloom._jit import jit
     from broadloom._loops import *
     from broadloom._notebook import *
+    from broadloom._selections import *
+    from broadloom._sets import *
     from broadloom._sorts import *
+    from broadloom._statistics import *
     from broadloom._through_numpy import *
     from broadloom._vectorize import *
     from broadloom.arrow import from_arrow
@@ -89,7 +106,10 @@ __all__ += _reductions.__all__
 if TYPE_CHECKING:
     __all__ += _loops.__all__
     __all__ += _notebook.__all__
+    __all__ += _selections.__all__
+    __all__ += _sets.__all__
     __all__ += _sorts.__all__
+    __all__ += _statistics.__all__
     __all__ += _through_numpy.__all__
     __all__ += _gathers.__all__
     __all__ += _vectorize.__all__
@@ -133,8 +153,11 @@ _LATER = {
         "broadloom._loops": "cond fori_loop reduce scan while_loop",
         "broadloom._notebook": "Explanation explain show_versions",
         "broadloom._pandas": "jit",
-        "broadloom._sorts": "argsort searchsorted sort",
-        "broadloom._through_numpy": "matmul nonzero tensordot unique_all unique_counts unique_inverse unique_values",
+        "broadloom._selections": "compress nonzero",
+        "broadloom._sets": "isin unique_all unique_counts unique_inverse unique_values",
+        "broadloom._sorts": "argsort searchsorted sort topk",
+        "broadloom._statistics": "median quantile",
+        "broadloom._through_numpy": "matmul tensordot",
         "broadloom._gathers": "take take_along_axis",
         "broadloom._vectorize": "vectorize",
         "broadloom.arrow": "from_arrow",
@@ -163,7 +186,7 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
         """Imports on first use: names in modules that are imported late, and NumPy's functions that the standard lacks.
-        `broadloom.median` is `numpy.median`, which accepts arrays."""
+        `broadloom.ptp` is `numpy.ptp`, which accepts arrays."""
         if name in _MODULES:
             return import_module(_MODULES[name])
         if name in _LATER:
