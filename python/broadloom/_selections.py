@@ -71,18 +71,20 @@ def masked(array: Array, key: Any) -> Array | None:
     handle = of_rule(Handle.from_numpy(values), array)
     whole = completed(parts, values.ndim)
     axis = 0
+    chosen = []
     for part in whole:
         if is_mask(part):
-            extents = values.shape[axis : axis + part.ndim]
-            if extents != part.shape:
+            extents, mask = values.shape[axis : axis + part.ndim], values_of(part)
+            # As in NumPy, an empty mask selects nothing of any axes.
+            if any(n not in (0, extent) for n, extent in zip(mask.shape, extents, strict=True)):
                 raise IndexError(f"a mask of shape {part.shape} for axes of shape {extents}")
+            chosen.append(mask if mask.shape == extents else np.zeros(extents, np.bool_))
         axis += axes_of(part)
     arrays = [place for place, part in enumerate(whole) if not (part is None or isinstance(part, slice))]
     if len(arrays) == 1:
-        (place,) = arrays
-        (mask,) = masks
+        (place,), (mask,) = arrays, chosen
         view = of_slices(handle, [*whole[:place], *[slice(None)] * mask.ndim, *whole[place + 1 :]])
-        return Array._of(_core.compress(view, Handle.from_numpy(values_of(mask)), place))
+        return Array._of(_core.compress(view, Handle.from_numpy(mask), place))
     # Beside other arrays, a mask is as many arrays of indices as it has axes.
     indices = [nonzero(part) if is_mask(part) else (part,) for part in parts]
     return selected(Array._of(handle), tuple(part for several in indices for part in several))
