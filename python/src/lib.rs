@@ -65,13 +65,9 @@ mod _core {
         Context, default_threads, engine_info, set_context_variable, set_promotion, set_semantics,
     };
     #[pymodule_export]
-    use super::random::{
-        draw, random_choice, random_fold_in, random_key, random_permutation, random_split,
-    };
+    use super::random::{draw, random_choice, random_fold_in, random_key, random_permutation, random_split};
     #[pymodule_export]
-    use super::selections::{
-        compress, isin, median, nonzero, quantile, topk, unique_all, unique_counts,
-    };
+    use super::selections::{compress, isin, median, nonzero, quantile, topk, unique_all, unique_counts};
     #[pymodule_export]
     use super::sorts::{argsort, searchsorted, sort};
     #[pymodule_export]

@@ -115,11 +115,12 @@ impl<'s> Selection<'s> {
     pub fn indices(&self, out: &mut [i64], workers: &dyn Workers) -> Result<(), Stopped> {
         assert_eq!(out.len(), self.count(), "indices: one for each true element");
         let mut rest = out;
-        let units = self.mask.chunks(self.range).zip(&self.counts).enumerate().map(move |(i, (mask, &count))| {
-            let out;
-            (out, rest) = std::mem::take(&mut rest).split_at_mut(count);
-            ((i * self.range) as i64, mask, out)
-        });
+        let units =
+            self.mask.chunks(self.range).zip(&self.counts).enumerate().map(move |(i, (mask, &count))| {
+                let out;
+                (out, rest) = std::mem::take(&mut rest).split_at_mut(count);
+                ((i * self.range) as i64, mask, out)
+            });
         let threads = workers.threads().min(self.counts.len());
         for_each(
             workers,

@@ -84,9 +84,7 @@ impl Evaluation<'_> {
         run.check_bytes(&[&array], size)?;
         let mut out = run.memory(array.dtype(), &shape)?;
         let (values, to) = (borrowed(&values), written(&mut out));
-        run.with_workers(|workers| {
-            array.dtype().visit(Compress { selection, values, out: to, workers })
-        })?;
+        run.with_workers(|workers| array.dtype().visit(Compress { selection, values, out: to, workers }))?;
         Ok(out)
     }
 
