@@ -158,7 +158,7 @@ impl Weights {
         }
         let values = evaluation.eval(&weights.astype(DType::Float64))?;
         let numbers = values.as_slice::<f64>().unwrap_or_default();
-        if let Some(index) = numbers.iter().position(|weight| !(*weight >= 0.0)) {
+        if let Some(index) = numbers.iter().position(|weight| weight.is_nan() || *weight < 0.0) {
             let why = format!("choice: weight {index} is {}", numbers[index]);
             return Err(Error::new(ErrorKind::Literal, why).with_help("weights are numbers from 0 on"));
         }
