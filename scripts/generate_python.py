@@ -362,7 +362,7 @@ def files(core):
 
 def names_of_numpy():
     """The stub with NumPy's functions that the namespace contains under their own names and does not replace, for type
-    checkers and editors: `broadloom.median` is `numpy.median`. A test compares the names with those that the namespace
+    checkers and editors: `broadloom.ptp` is `numpy.ptp`. A test compares the names with those that the namespace
     finds, and not the text, since other versions of NumPy have other functions."""
     modules = [*PACKAGE.glob("_*.py"), *(PACKAGE / "_generated").glob("*.py")]
     listed = re.findall(r"^__all__(?:: list\[str\])? = \[(.*?)\]", "".join(path.read_text() for path in modules), re.M | re.S)

@@ -1,4 +1,5 @@
-"""The time of elements at computed indices, of sorts, searches, sums by label and histograms, beside NumPy and, if it is installed, a loop by Numba: the least
+"""The time of elements at computed indices, of sorts, searches, selections, sums by label and histograms, beside NumPy and, if it is
+installed, a loop by Numba: the least
 of several rounds in which they take turns, on one thread.
 
     python python/bench/indices.py
@@ -48,8 +49,10 @@ def rows(n: int, rng: np.random.Generator) -> dict[str, tuple[Call, Call, Call |
         (lambda: loops["neighbours"](image, out)) if loops else None,
     )
     floats, ints = rng.standard_normal(n), rng.integers(-(2**31), 2**31, n).astype(np.int32)
+    mask = floats > 0
     ordered, queries = np.sort(rng.random(n // 10)), rng.random(n // 10)
     f, i, o, q = (bl.asarray(values) for values in (floats, ints, ordered, queries))
+    m = bl.asarray(mask)
     made |= {
         "sort float64": (lambda: bl.sort(f), lambda: np.sort(floats), None),
         "sort int32": (lambda: bl.sort(i), lambda: np.sort(ints), None),
@@ -59,6 +62,12 @@ def rows(n: int, rng: np.random.Generator) -> dict[str, tuple[Call, Call, Call |
             lambda: np.searchsorted(ordered, queries),
             None,
         ),
+        "float64 selected by a mask, half": (lambda: f[m], lambda: floats[mask], None),
+        "nonzero, half": (lambda: bl.nonzero(m), lambda: np.nonzero(mask), None),
+        "the first 100 of float64": (lambda: bl.topk(f, 100), lambda: np.partition(floats, n - 100), None),
+        "unique int32": (lambda: bl.unique_values(i), lambda: np.unique(ints), None),
+        "median of float64": (lambda: bl.median(f), lambda: np.median(floats), None),
+        "isin, int32 in a tenth": (lambda: bl.isin(i, ints[::10]), lambda: np.isin(ints, ints[::10]), None),
     }
     for groups in (10, 1000, 10**6):
         for order in ("random", "sorted"):

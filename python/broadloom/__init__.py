@@ -38,6 +38,9 @@ if TYPE_CHECKING:
         _notebook,
         _segments,
         _sorts,
+        _selections,
+        _sets,
+        _statistics,
         _through_numpy,
         _vectorize,
         arrow,
@@ -53,7 +56,10 @@ if TYPE_CHECKING:
     from broadloom._loops import *
     from broadloom._notebook import *
     from broadloom._segments import *
+    from broadloom._selections import *
+    from broadloom._sets import *
     from broadloom._sorts import *
+    from broadloom._statistics import *
     from broadloom._through_numpy import *
     from broadloom._vectorize import *
     from broadloom.arrow import from_arrow
@@ -105,7 +111,10 @@ if TYPE_CHECKING:
     __all__ += _loops.__all__
     __all__ += _notebook.__all__
     __all__ += _segments.__all__
+    __all__ += _selections.__all__
+    __all__ += _sets.__all__
     __all__ += _sorts.__all__
+    __all__ += _statistics.__all__
     __all__ += _through_numpy.__all__
     __all__ += _gathers.__all__
     __all__ += _interpolation.__all__
@@ -154,6 +163,11 @@ _LATER = {
         "broadloom._segments": "bincount histogram segment_max segment_mean segment_min segment_prod segment_sum",
         "broadloom._sorts": "argsort searchsorted sort",
         "broadloom._through_numpy": "matmul nonzero tensordot unique_all unique_counts unique_inverse unique_values",
+        "broadloom._selections": "compress nonzero",
+        "broadloom._sets": "isin unique_all unique_counts unique_inverse unique_values",
+        "broadloom._sorts": "argsort searchsorted sort topk",
+        "broadloom._statistics": "median quantile",
+        "broadloom._through_numpy": "matmul tensordot",
         "broadloom._gathers": "take take_along_axis",
         "broadloom._interpolation": "interp",
         "broadloom._vectorize": "vectorize",
@@ -183,7 +197,7 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
         """Imports on first use: names in modules that are imported late, and NumPy's functions that the standard lacks.
-        `broadloom.median` is `numpy.median`, which accepts arrays."""
+        `broadloom.ptp` is `numpy.ptp`, which accepts arrays."""
         if name in _MODULES:
             return import_module(_MODULES[name])
         if name in _LATER:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from operator import index
 from types import EllipsisType
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, TypeGuard
 
 import numpy as np
 
@@ -73,18 +73,18 @@ def take_along_axis(x: Array, indices: Array, /, axis: int = -1) -> Array:
 def selected(array: Array, key: Any) -> Array | None:
     """The elements at a key that contains arrays of integers, by NumPy's rules; None if it contains none, or a mask."""
     given = key if isinstance(key, tuple) else (key,)
-    parts = [_part(part) for part in given]
-    if not any(isinstance(part, Array) for part in parts) or any(_is_mask(part) for part in parts):
+    parts = [part_of(part) for part in given]
+    if not any(isinstance(part, Array) for part in parts) or any(is_mask(part) for part in parts):
         return None
     handle = array._handle
     # Beside arrays, an int is an array too. A `...` separates arrays even if it stands for no axis.
     positions = _positions(parts)
     is_adjacent = positions == list(range(positions[0], positions[-1] + 1))
-    parts = _complete(parts, handle.ndim)
+    parts = completed(parts, handle.ndim)
     positions = _positions(parts)
     basic = [slice(None) if i in positions else part for i, part in enumerate(parts)]
     axes = [i for i, part in enumerate(parts) if i in positions]
-    view = _of_slices(handle, basic)
+    view = of_slices(handle, basic)
     numbers = [
         handle_of(as_array(np.asarray(part)) if isinstance(part, int) else part) for part in _at(parts, positions)
     ]
@@ -102,7 +102,7 @@ def _at(parts: list[Any], positions: list[int]) -> list[Any]:
     return [parts[i] for i in positions]
 
 
-def _part(part: Any) -> Array | Basic:
+def part_of(part: Any) -> Array | Basic:
     """An item of a key: arrays of one or more axes, and lists, as arrays."""
     if isinstance(part, Array):
         if part.ndim > 0 or part.dtype == np.bool_ or part._handle.is_symbolic:
@@ -129,23 +129,30 @@ def _refused(dtype: np.dtype[Any]) -> NoReturn:
     raise IndexError(f"an array of {dtype} is no key: arrays of ints and of bools are")
 
 
-def _is_mask(part: Any) -> bool:
+def is_mask(part: Any) -> TypeGuard[Array]:
     return isinstance(part, Array) and part.dtype == np.bool_
 
 
-def _complete(parts: list[Any], rank: int) -> list[Any]:
-    """The items of a key without `...`, one for each axis, and None for each new one."""
+def axes_of(part: Any) -> int:
+    """The number of axes that an item of a key indexes."""
+    if part is None or part is Ellipsis:
+        return 0
+    return part.ndim if is_mask(part) else 1
+
+
+def completed(parts: list[Any], rank: int) -> list[Any]:
+    """The items of a key without `...`, one for each axis or the axes of a mask, and None for each new one."""
     dots = [i for i, part in enumerate(parts) if part is Ellipsis]
     if len(dots) > 1:
         raise IndexError("a key has one `...` at most")
-    indexed = sum(part is not None and part is not Ellipsis for part in parts)
+    indexed = sum(axes_of(part) for part in parts)
     if indexed > rank:
         raise IndexError(f"{indexed} indices are too many for an array of rank {rank}")
     place = dots[0] if dots else len(parts)
     return [*parts[:place], *[slice(None)] * (rank - indexed), *parts[place + 1 :]]
 
 
-def _of_slices(handle: Handle, parts: list[Any]) -> Handle:
+def of_slices(handle: Handle, parts: list[Any]) -> Handle:
     """The view that slices select, with a new axis for each None."""
     ranges = [part for part in parts if part is not None]
     for axis, part in enumerate(ranges):

@@ -1,7 +1,7 @@
 """Reading and assigning elements: `x[key]` and `x[key] = value`.
 
 A key of ints, slices, `...` and None selects a view, which is lazy. A key that contains arrays of ints selects elements,
-lazily too (`_gathers`). A key that contains masks is passed to NumPy with everything evaluated. Assignment gives the array another expression or other
+lazily too (`_gathers`). A key that contains masks evaluates everything (`_selections`). Assignment gives the array another expression or other
 memory: arrays built from it before keep the elements that it had then. Assignment to a view also sets the elements of
 the arrays that the view was taken from.
 """
@@ -22,6 +22,7 @@ from broadloom._core import Handle
 from broadloom._gathers import selected
 from broadloom._operands import as_array
 from broadloom._registry import registered
+from broadloom._selections import masked
 from broadloom._tracing import known, need_extent, refuse
 from broadloom._views import located, parents
 
@@ -43,9 +44,8 @@ def getitem(array: Array, key: Any, /) -> Array:
     array. An int removes its axis, and the result may have rank 0. None adds an axis of extent 1. Slices are clipped as
     in Python.
 
-    A mask, which is an array of bools, selects the elements where it is true. Its shape must be equal to the leading
-    extents of the array, whose axes become one axis. With a mask, the array and the key are evaluated, and NumPy
-    computes the result. Arrays of ints select the elements at these indices, by NumPy's rules: several of them
+    A mask, which is an array of bools, selects the elements where it is true. Its shape must be equal to the extents of the
+    axes at its place, which become one axis. With a mask, the array and the key are evaluated. Arrays of ints select the elements at these indices, by NumPy's rules: several of them
     broadcast. The result is lazy, and an index that is out of range is an error when it is evaluated.
 
     Raises IndexError for an index that is out of range, for more indices than axes, for a second `...`, for a mask of
@@ -71,6 +71,10 @@ def getitem(array: Array, key: Any, /) -> Array:
         return found
     if handle.is_symbolic:
         _refuse_arrays(key)
+    else:
+        found = masked(array, key)
+        if found is not None:
+            return found
     items = _items(key)
     if any(isinstance(item, np.ndarray) for item in items):
         if handle.is_symbolic:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from operator import index
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,14 @@ from broadloom._operands import one_axis
 from broadloom._signatures import take_numpys_arguments
 from broadloom._through_numpy import values_of
 
-__all__: list[str] = ["argsort", "searchsorted", "sort"]
+__all__: list[str] = ["argsort", "searchsorted", "sort", "topk"]
+
+
+class TopKResult(NamedTuple):
+    """The result of `topk`."""
+
+    values: Array
+    indices: Array
 
 
 def sort(x: Array, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Array:
@@ -45,6 +53,26 @@ def argsort(x: Array, /, axis: int = -1, *, descending: bool = False, stable: bo
     values = values_of(x)
     at = one_axis("argsort", axis, values.ndim)
     return Array._of(of_rule(_core.argsort(Handle.from_numpy(values), at, descending), x))
+
+
+def topk(x: Array, k: int, /, axis: int = -1, *, largest: bool = True) -> TopKResult:
+    """The `k` greatest elements along an axis in descending order, or the `k` least in ascending order, and their indices, as
+    int64. Evaluates its operand.
+
+    The order is that of `sort`, in which NaNs are greater than numbers. Of equal elements, the one with the lower index is
+    first.
+
+    Raises ValueError for a negative `k` and one above the number of elements, and if there is no such axis.
+
+    >>> bl.topk(bl.asarray([3, 9, 5, 9]), 2).indices
+    Array([1, 3], dtype=int64)
+    """
+    values, count = values_of(x), index(k)
+    at = one_axis("topk", axis, values.ndim)
+    if not 0 <= count <= values.shape[at]:
+        raise ValueError(f"topk: {count} of {values.shape[at]} elements along axis {axis}")
+    first, indices = _core.topk(Handle.from_numpy(values), count, at, largest)
+    return TopKResult(Array._of(of_rule(first, x)), Array._of(of_rule(indices, x)))
 
 
 def searchsorted(

@@ -1,4 +1,4 @@
-"""Sets, selection and matrix products: functions of the Array API standard that evaluate their operands and pass them to
+"""Matrix products: functions of the Array API standard that evaluate their operands and pass them to
 NumPy.
 
 Where NumPy differs from the standard, the standard is followed. Results are in memory of their own.
@@ -21,38 +21,7 @@ from broadloom._operators import handle_of
 from broadloom._registry import registered
 from broadloom._signatures import take_numpys_arguments
 
-__all__: list[str] = [
-    "matmul",
-    "nonzero",
-    "tensordot",
-    "unique_all",
-    "unique_counts",
-    "unique_inverse",
-    "unique_values",
-]
-
-
-class UniqueAllResult(NamedTuple):
-    """The result of `unique_all`."""
-
-    values: Array
-    indices: Array
-    inverse_indices: Array
-    counts: Array
-
-
-class UniqueCountsResult(NamedTuple):
-    """The result of `unique_counts`."""
-
-    values: Array
-    counts: Array
-
-
-class UniqueInverseResult(NamedTuple):
-    """The result of `unique_inverse`."""
-
-    values: Array
-    inverse_indices: Array
+__all__: list[str] = ["matmul", "tensordot"]
 
 
 class EighResult(NamedTuple):
@@ -87,82 +56,6 @@ class SVDResult(NamedTuple):
 def values_of(x: Array) -> np.ndarray:
     """The values of an operand, computed, as a NumPy array that must not be written to."""
     return np.asarray(as_array(x))
-
-
-def nonzero(x: Array, /) -> tuple[Array, ...]:
-    """The indices, as int64, of the elements that are not 0, in row-major order: one array for each axis. Evaluates
-    its operand and is computed by NumPy.
-
-    Raises ValueError for an array of rank 0.
-
-    >>> bl.nonzero(bl.asarray([0, 5, 0, 7]))[0]
-    Array([1, 3], dtype=int64)
-    """
-    values = values_of(x)
-    if values.ndim == 0:
-        raise ValueError("nonzero: an array of rank 0 has no indices")
-    return tuple(array_over(_indices(found), x) for found in np.nonzero(values))
-
-
-def unique_all(x: Array, /) -> UniqueAllResult:
-    """The distinct values of an array, in ascending order; the index of the first occurrence of each value, in
-    row-major order; the indices that reconstruct the array from the values; and the number of occurrences of each
-    value. Evaluates its operand and is computed by NumPy.
-
-    Each NaN is a value of its own; -0 and 0 are the same value. Indices and counts are int64; the inverse indices have
-    the shape of `x`.
-
-    >>> result = bl.unique_all(bl.asarray([3, 1, 3]))
-    >>> result.values, result.counts, result.inverse_indices
-    (Array([1, 3], dtype=int64), Array([1, 2], dtype=int64), Array([1, 0, 1], dtype=int64))
-    """
-    values = values_of(x)
-    unique, first, inverse, counts = np.unique(
-        values, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
-    )
-    inverse = inverse.reshape(values.shape)
-    return UniqueAllResult(array_over(unique, x), *(array_over(_indices(each), x) for each in (first, inverse, counts)))
-
-
-def unique_counts(x: Array, /) -> UniqueCountsResult:
-    """The distinct values of an array, in ascending order, and the number of occurrences of each value, as int64.
-    Evaluates its operand and is computed by NumPy.
-
-    Each NaN is a value of its own; -0 and 0 are the same value.
-
-    >>> values, counts = bl.unique_counts(bl.asarray([3, 1, 3]))
-    >>> values, counts
-    (Array([1, 3], dtype=int64), Array([1, 2], dtype=int64))
-    """
-    unique, counts = np.unique(values_of(x), return_counts=True, equal_nan=False)
-    return UniqueCountsResult(array_over(unique, x), array_over(_indices(counts), x))
-
-
-def unique_inverse(x: Array, /) -> UniqueInverseResult:
-    """The distinct values of an array, in ascending order, and the indices, as int64 and in the shape of the array,
-    that reconstruct the array from the values. Evaluates its operand and is computed by NumPy.
-
-    Each NaN is a value of its own; -0 and 0 are the same value.
-
-    >>> values, inverse = bl.unique_inverse(bl.asarray([[3, 1], [3, 3]]))
-    >>> inverse
-    Array([[1, 0],
-           [1, 1]], dtype=int64)
-    """
-    values = values_of(x)
-    unique, inverse = np.unique(values, return_inverse=True, equal_nan=False)
-    return UniqueInverseResult(array_over(unique, x), array_over(_indices(inverse.reshape(values.shape)), x))
-
-
-def unique_values(x: Array, /) -> Array:
-    """The distinct values of an array, in ascending order. Evaluates its operand and is computed by NumPy.
-
-    Each NaN is a value of its own; -0 and 0 are the same value.
-
-    >>> bl.unique_values(bl.asarray([3, 1, 3]))
-    Array([1, 3], dtype=int64)
-    """
-    return array_over(np.unique(values_of(x), equal_nan=False), x)
 
 
 @registered("matmul")
@@ -227,11 +120,6 @@ def tensordot(x1: Array, x2: Array, /, axes: int | tuple[Sequence[int], Sequence
     if extents_a != extents_b or len(set(along_a)) != len(along_a) or len(set(along_b)) != len(along_b):
         raise ValueError(f"tensordot: axes {along_a} and {along_b}, of extents {extents_a} and {extents_b}, don't fit")
     return array_over(np.tensordot(a, b, axes=(along_a, along_b)), x1, x2)
-
-
-def _indices(values: np.ndarray) -> np.ndarray:
-    """Indices in the dtype that all functions use for them."""
-    return values.astype(np.int64, copy=False)
 
 
 def _promoted_values(name: str, x1: Any, x2: Any) -> tuple[np.ndarray, np.ndarray]:

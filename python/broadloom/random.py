@@ -21,10 +21,13 @@ import numpy as np
 
 from broadloom import _core
 from broadloom._array import Array
+from broadloom._core import Handle
+from broadloom._gathers import take
 from broadloom._generated import random as _generated
 from broadloom._generated.random import *
-from broadloom._operands import shape_of
+from broadloom._operands import as_array, one_axis, shape_of
 from broadloom._operators import handle_of, operand
+from broadloom._through_numpy import values_of
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 
     Size = int | Sequence[int] | None
 
-__all__ = ["Generator", "fold_in", "key", "split"]
+__all__ = ["Generator", "choice", "fold_in", "key", "permutation", "shuffle", "split"]
 __all__ += _generated.__all__
 
 
@@ -78,6 +81,80 @@ def fold_in(key: Array, data: Array | int) -> Array:
     return Array._of(_core.random_fold_in(handle_of(key), number))
 
 
+def permutation(key: Array, x: Array | int, axis: int = 0) -> Array:
+    """The numbers below `x` in a random order, as int64, or the elements of an array in a random order along an axis, along
+    which rows stay together. The order is computed, and elements are taken lazily.
+
+    TypeError for an array that is no key or is not a single one for an array; ValueError for a negative number, and if there is
+    no such axis.
+
+    >>> bl.sort(bl.random.permutation(bl.random.key(5), 4))
+    Array([0, 1, 2, 3], dtype=int64)
+    """
+    if not isinstance(x, (Array, np.ndarray)):
+        return Array._of(_core.random_permutation(_values_of(key), _number("permutation", x)))
+    extents = np.shape(x)
+    at = one_axis("permutation", axis, len(extents))
+    order = _core.random_permutation(_values_of(key), extents[at])
+    if order.ndim != 1:
+        raise TypeError("permutation: several keys permute numbers, not the elements of an array")
+    return take(as_array(x), Array._of(order), axis=at)
+
+
+def shuffle(key: Array, x: Array, axis: int = 0) -> Array:
+    """The elements of an array in a random order along an axis: `permutation` of an array.
+
+    >>> bl.random.shuffle(bl.random.key(5), bl.asarray([[1, 2], [3, 4]]), axis=1).shape
+    (2, 2)
+    """
+    return permutation(key, as_array(x), axis)
+
+
+def choice(
+    key: Array,
+    a: Array | Sequence[Any] | int,
+    shape: int | Sequence[int] = (),
+    replace: bool = True,
+    p: Array | Sequence[float] | None = None,
+    axis: int = 0,
+) -> Array:
+    """Numbers below `a`, or elements of an array along an axis, that are chosen at random: with replacement or each at most
+    once, with equal probabilities or in proportion to the weights `p`, whose sum may be any. The choice is computed, and elements
+    are taken lazily.
+
+    TypeError for an array that is no key or is not a single one for an array; ValueError for weights that are negative, NaN, or
+    of another number, for a sum of 0, and if there are fewer elements, or positive weights, than are to be chosen.
+
+    >>> bl.random.choice(bl.random.key(5), bl.asarray([1.5, 2.5]), 3, p=[0, 1])
+    Array([2.5, 2.5, 2.5], dtype=float64)
+    """
+    weights = None if p is None else Handle.from_numpy(np.asarray(p))
+    extents = shape_of("choice", shape)
+    is_array = isinstance(a, (list, tuple, Array, np.ndarray)) and np.ndim(a) > 0
+    x = as_array(a if isinstance(a, Array) else np.asarray(a)) if is_array else None
+    at = 0 if x is None else one_axis("choice", axis, x.ndim)
+    n = _number("choice", a) if x is None else np.shape(x)[at]
+    chosen = _core.random_choice(_values_of(key), n, extents, replace, weights)
+    if x is None:
+        return Array._of(chosen)
+    if chosen.ndim != len(extents):
+        raise TypeError("choice: several keys choose numbers, not elements of an array")
+    return take(x, Array._of(chosen), axis=at)
+
+
+def _values_of(key: Array) -> Handle:
+    """The handle of a key, whose values are computed."""
+    return Handle.from_numpy(values_of(key))
+
+
+def _number(name: str, n: Any) -> int:
+    """The number of elements of a permutation or choice."""
+    number = index(n)
+    if number < 0:
+        raise ValueError(f"{name}: a negative number of elements, {number}")
+    return number
+
+
 class Generator:
     """Draws with the names and parameters of the methods of `numpy.random.Generator`, but not its numbers. Call number c, from
     0, draws from the key `fold_in(key(seed), c)`. `size=None` gives the shape to which the parameters broadcast. Results
@@ -102,8 +179,12 @@ class Generator:
             if np.broadcast_shapes(extents, *shapes) != extents:
                 raise ValueError(f"{name}: the parameters do not broadcast to the size {extents}")
         options = {} if dtype is None else {"dtype": dtype}
-        made: Array = getattr(_generated, name)(fold_in(self._root, next(self._calls)), *parameters, size, **options)
+        made: Array = getattr(_generated, name)(self._key(), *parameters, size, **options)
         return made
+
+    def _key(self) -> Array:
+        """The key of the next call."""
+        return fold_in(self._root, next(self._calls))
 
     def random(self, size: Size = None, dtype: DTypeLike = np.float64) -> Array:
         """Uniform numbers in [0, 1)."""
@@ -196,3 +277,22 @@ class Generator:
     def geometric(self, p: Array | Number, size: Size = None) -> Array:
         """The number of the first successful trial of probability `p`, int64."""
         return self._draw("geometric", size, p)
+
+    def permutation(self, x: Array | int, axis: int = 0) -> Array:
+        """The numbers below `x`, or the elements of an array along an axis, in a random order."""
+        return permutation(self._key(), x, axis)
+
+    def shuffle(self, x: Array, axis: int = 0) -> None:
+        """Puts the elements of an array in a random order along an axis, as an assignment to it."""
+        x[...] = shuffle(self._key(), x, axis)
+
+    def choice(
+        self,
+        a: Array | Sequence[Any] | int,
+        size: Size = None,
+        replace: bool = True,
+        p: Array | Sequence[float] | None = None,
+        axis: int = 0,
+    ) -> Array:
+        """Numbers below `a`, or elements of an array along an axis, that are chosen at random, with weights `p` of any sum."""
+        return choice(self._key(), a, () if size is None else size, replace, p, axis)

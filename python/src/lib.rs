@@ -26,6 +26,7 @@ mod origin;
 mod random;
 mod run;
 mod segments;
+mod selections;
 mod sorts;
 mod table;
 mod tables;
@@ -68,9 +69,11 @@ mod _core {
         Context, default_threads, engine_info, set_context_variable, set_promotion, set_semantics,
     };
     #[pymodule_export]
-    use super::random::{draw, random_fold_in, random_key, random_split};
+    use super::random::{draw, random_choice, random_fold_in, random_key, random_permutation, random_split};
     #[pymodule_export]
     use super::segments::{bincount, histogram, segment_count, segments};
+    #[pymodule_export]
+    use super::selections::{compress, isin, median, nonzero, quantile, topk, unique_all, unique_counts};
     #[pymodule_export]
     use super::sorts::{argsort, searchsorted, sort};
     #[pymodule_export]

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use crate::dtype;
 use crate::error::{About, OrRaise};
 use crate::handle::{Handle, operand};
+use crate::selections::evaluated;
 
 /// The handle of the key of a seed.
 #[pyfunction]
@@ -28,6 +29,30 @@ pub fn random_fold_in(key: &Bound<'_, PyAny>, number: &Bound<'_, PyAny>) -> PyRe
     made("fold_in", [key.clone(), number.clone()].into_iter(), |arrays| {
         random::fold_in(&arrays[0], &arrays[1])
     })
+}
+
+/// The numbers below `n` in a random order.
+#[pyfunction]
+pub fn random_permutation(py: Python<'_>, key: &Handle, n: usize) -> PyResult<Handle> {
+    let key = key.computable(py)?;
+    let made = evaluated(py, |evaluation| evaluation.permutation(&key, n))?;
+    Ok(Handle::evaluated_to(made, false))
+}
+
+/// Indices below `n` that are chosen at random.
+#[pyfunction]
+pub fn random_choice(
+    py: Python<'_>,
+    key: &Handle,
+    n: usize,
+    shape: Vec<usize>,
+    replace: bool,
+    weights: Option<&Handle>,
+) -> PyResult<Handle> {
+    let key = key.computable(py)?;
+    let weights = weights.map(|weights| weights.computable(py)).transpose()?;
+    let made = evaluated(py, |evaluation| evaluation.choice(&key, n, &shape, replace, weights.as_ref()))?;
+    Ok(Handle::evaluated_to(made, false))
 }
 
 /// The handle of a draw. The operands are the key and the parameters of the distribution.

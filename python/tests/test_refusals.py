@@ -65,6 +65,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "iinfo": {"type": np.int8},
     "shape": {"shape": (9,)},
     "searchsorted": {"x1": bl.asarray([1.0, 2.0])},
+    "topk": {"k": 1},
     "outer": {"x1": bl.asarray([1.0, 2.0]), "x2": bl.asarray([1.0, 2.0])},
     "tensordot": {"axes": 1},
     "fftn": {"axes": (0, 1)},

@@ -1,10 +1,10 @@
-//! Prints the times of sorts and searches: `cargo run --release -p broadloom-sort --example sorting [elements] [filter]`.
+//! Prints the times of sorts, searches and selections: `cargo run --release -p broadloom-sort --example sorting [elements] [filter]`.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use broadloom_sort::{
-    Alone, Direction, Memory, Side, Stopped, Workers, argsort, searchsorted, sort, topk, unique,
+    Alone, Direction, Memory, Selection, Side, Stopped, Workers, argsort, searchsorted, sort, topk, unique,
 };
 
 /// Threads that are started for each part of the work.
@@ -73,6 +73,7 @@ fn main() -> Result<(), Stopped> {
     let any: Vec<f64> = (0..n).map(|_| f64::from_bits(numbers.bits())).collect();
     let few: Vec<f64> = (0..n).map(|_| (numbers.bits() % 10) as f64).collect();
     let half: Vec<f64> = (0..n).map(|i| if i % 2 == 0 { 0.5 } else { numbers.unit() }).collect();
+    let mut sorted = vec![0.0; n];
     for (name, values) in [
         ("uniform", &uniform),
         ("normal", &normal),
@@ -81,22 +82,17 @@ fn main() -> Result<(), Stopped> {
         ("half equal", &half),
     ] {
         time(&format!("sort float64 {name}"), |workers| {
-            let mut copy = values.clone();
             let start = Instant::now();
-            sort::<f64>(&mut copy, n, Direction::Ascending, &mut memory, workers)?;
-            let time = start.elapsed().as_secs_f64();
-            black_box(copy);
-            Ok(time)
+            sort::<f64>(values, n, Direction::Ascending, &mut sorted, &mut memory, workers)?;
+            Ok(start.elapsed().as_secs_f64())
         })?;
     }
     let integers: Vec<i32> = (0..n).map(|_| numbers.bits() as i32).collect();
+    let mut sorted_integers = integers.clone();
     time("sort int32", |workers| {
-        let mut copy = integers.clone();
         let start = Instant::now();
-        sort::<i32>(&mut copy, n, Direction::Ascending, &mut memory, workers)?;
-        let time = start.elapsed().as_secs_f64();
-        black_box(copy);
-        Ok(time)
+        sort::<i32>(&integers, n, Direction::Ascending, &mut sorted_integers, &mut memory, workers)?;
+        Ok(start.elapsed().as_secs_f64())
     })?;
     let mut indices = vec![0; n];
     for (name, values) in [("uniform", &uniform), ("normal", &normal), ("ten values", &few)] {
@@ -107,17 +103,33 @@ fn main() -> Result<(), Stopped> {
         })?;
     }
     let tenth = n / 10;
-    let mut sorted = uniform[..tenth].to_vec();
-    sort::<f64>(&mut sorted, tenth, Direction::Ascending, &mut memory, &Alone)?;
+    let sorted = &mut sorted[..tenth];
+    sort::<f64>(&uniform[..tenth], tenth, Direction::Ascending, sorted, &mut memory, &Alone)?;
     time("searchsorted float64, a tenth", |workers| {
         let start = Instant::now();
-        searchsorted::<f64>(&sorted, &uniform[n - tenth..], Side::Left, &mut indices[n - tenth..], workers)?;
+        searchsorted::<f64>(sorted, &uniform[n - tenth..], Side::Left, &mut indices[n - tenth..], workers)?;
         Ok(start.elapsed().as_secs_f64())
     })?;
     time("topk float64, 100", |workers| {
         let (mut out, mut indices) = ([0.0; 100], [0; 100]);
         let start = Instant::now();
         topk::<f64>(&uniform, n, 100, Direction::Descending, (&mut out, &mut indices), workers)?;
+        Ok(start.elapsed().as_secs_f64())
+    })?;
+    let mask: Vec<u8> = normal.iter().map(|&x| u8::from(x > 0.0)).collect();
+    time("compress float64, half", |workers| {
+        let start = Instant::now();
+        let selection = Selection::new(&mask, 1, workers)?;
+        let mut out = vec![0.0; selection.count()];
+        selection.compress(&normal, &mut out, workers)?;
+        let time = start.elapsed().as_secs_f64();
+        black_box(out);
+        Ok(time)
+    })?;
+    time("indices, half", |workers| {
+        let start = Instant::now();
+        let selection = Selection::new(&mask, 1, workers)?;
+        selection.indices(&mut indices[..selection.count()], workers)?;
         Ok(start.elapsed().as_secs_f64())
     })?;
     for (name, values) in [("uniform", &uniform), ("ten values", &few)] {

@@ -17,10 +17,11 @@ pub(crate) fn pays<T: Elem>(row: usize) -> bool {
     }
 }
 
-/// Sorts a row.
+/// Writes a row in order.
 pub(crate) fn sort<T: Elem>(
-    row: &mut [T::Store],
+    row: &[T::Store],
     direction: Direction,
+    out: &mut [T::Store],
     workers: &dyn Workers,
 ) -> Result<(), Stopped> {
     let flip = direction.flip::<T>();
@@ -37,7 +38,7 @@ pub(crate) fn sort<T: Elem>(
             counts[(key::<T>(a) ^ flip) as usize][0] += 1;
         }
     }
-    let mut rest = row;
+    let mut rest = out;
     for (key, [even, odd]) in counts.into_iter().enumerate() {
         let equal;
         (equal, rest) = std::mem::take(&mut rest).split_at_mut(even + odd);

@@ -2,50 +2,64 @@
 
 use std::fmt::Debug;
 
+use pulp::bytemuck::{Pod, cast_slice_mut};
+
 use crate::workers::Stopped;
 
 /// How a key, and perhaps an index, is laid out in memory. Items are integers and pairs of them, since
 /// the allocator has zeros of those for nothing.
 pub(crate) trait Layout: 'static {
     /// An item. Its own order is that of keys, and of indices among equal keys.
-    type Item: Copy + Ord + Default + Debug + Send + Sync;
+    type Item: Pod + Ord + Default + Debug + Send + Sync;
     /// The key of an item.
     fn key(item: Self::Item) -> u64;
     /// The item of the element with this index.
     fn item(key: u64, index: usize) -> Self::Item;
     /// The index of an item, of layouts that have one.
     fn index(item: Self::Item) -> usize;
-    /// The memory for items of this layout.
-    fn memory(memory: &mut Memory) -> &mut Vec<Self::Item>;
 }
 
-/// Memory that sorts reuse from call to call. It holds as much as the longest row of each layout so far needs: up to 16 bytes for
-/// each element, and some MB for each thread.
+/// Memory for the items of long rows: words that the caller lends, or others that are allocated where these are too few.
+/// [`words_needed`](crate::words_needed) has their number, up to 16 bytes for each element, and some MB for each thread.
 ///
 /// PERF: memory that is new to the process takes a fourth of the time of a sort, since the system zeroes its pages.
 #[derive(Debug, Default)]
-pub struct Memory {
-    short: Vec<u32>,
-    long: Vec<u64>,
-    indexed: Vec<(u64, u64)>,
+pub struct Memory<'m> {
+    lent: &'m mut [u64],
+    own: Vec<u64>,
 }
 
-impl Memory {
-    /// The number of bytes that are kept.
+impl<'m> Memory<'m> {
+    /// Memory of the caller, with any contents.
+    pub fn lent(words: &'m mut [u64]) -> Memory<'m> {
+        Memory { lent: words, own: Vec::new() }
+    }
+
+    /// The number of bytes that are kept from call to call, beside those of the caller.
     pub fn bytes(&self) -> usize {
-        4 * self.short.capacity() + 8 * self.long.capacity() + 16 * self.indexed.capacity()
+        8 * self.own.capacity()
     }
 
     /// At least this many items.
     pub(crate) fn items<L: Layout>(&mut self, len: usize) -> Result<&mut [L::Item], Stopped> {
-        let items = L::memory(self);
-        if items.len() < len {
-            // Nothing is copied, and the new memory may be zero already.
-            *items = Vec::new();
-            *items = zeros(len)?;
-        }
-        Ok(&mut items[..len])
+        let words = words_of::<L::Item>(len);
+        let memory = if words <= self.lent.len() {
+            &mut *self.lent
+        } else {
+            if self.own.len() < words {
+                // Nothing is copied, and the new memory may be zero already.
+                self.own = Vec::new();
+                self.own = zeros(words)?;
+            }
+            &mut self.own
+        };
+        Ok(&mut cast_slice_mut(&mut memory[..words])[..len])
     }
+}
+
+/// The number of words that this many items take.
+pub(crate) fn words_of<I>(len: usize) -> usize {
+    len.saturating_mul(size_of::<I>()).div_ceil(size_of::<u64>())
 }
 
 /// Zeros, of which the system may have whole pages.
@@ -91,10 +105,6 @@ impl Layout for Short {
     fn index(_: u32) -> usize {
         0
     }
-
-    fn memory(memory: &mut Memory) -> &mut Vec<u32> {
-        &mut memory.short
-    }
 }
 
 impl Layout for Long {
@@ -112,10 +122,6 @@ impl Layout for Long {
 
     fn index(_: u64) -> usize {
         0
-    }
-
-    fn memory(memory: &mut Memory) -> &mut Vec<u64> {
-        &mut memory.long
     }
 }
 
@@ -136,31 +142,23 @@ impl Layout for ShortIndexed {
     fn index(item: u64) -> usize {
         item as u32 as usize
     }
-
-    fn memory(memory: &mut Memory) -> &mut Vec<u64> {
-        &mut memory.long
-    }
 }
 
 impl Layout for LongIndexed {
-    type Item = (u64, u64);
+    type Item = [u64; 2];
 
     #[inline(always)]
-    fn key(item: (u64, u64)) -> u64 {
-        item.0
+    fn key(item: [u64; 2]) -> u64 {
+        item[0]
     }
 
     #[inline(always)]
-    fn item(key: u64, index: usize) -> (u64, u64) {
-        (key, index as u64)
+    fn item(key: u64, index: usize) -> [u64; 2] {
+        [key, index as u64]
     }
 
     #[inline(always)]
-    fn index(item: (u64, u64)) -> usize {
-        item.1 as usize
-    }
-
-    fn memory(memory: &mut Memory) -> &mut Vec<(u64, u64)> {
-        &mut memory.indexed
+    fn index(item: [u64; 2]) -> usize {
+        item[1] as usize
     }
 }

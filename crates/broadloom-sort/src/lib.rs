@@ -1,4 +1,4 @@
-//! Sorting and searching: one order for every dtype, and one result for any number of threads.
+//! Sorting, searching and selecting: one order for every dtype, and one result for any number of threads.
 //!
 //! # The order
 //!
@@ -38,12 +38,12 @@
 //! ```
 //! use broadloom_sort::{Alone, Direction, Memory, argsort, sort};
 //!
-//! let (mut memory, mut values) = (Memory::default(), [2.0, f64::NAN, -0.0, 0.0]);
-//! let mut indices = [0; 4];
+//! let (mut memory, values) = (Memory::default(), [2.0, f64::NAN, -0.0, 0.0]);
+//! let (mut indices, mut sorted) = ([0; 4], [0.0; 4]);
 //! argsort::<f64>(&values, 4, Direction::Descending, &mut indices, &mut memory, &Alone)?;
 //! assert_eq!(indices, [1, 0, 3, 2]);
-//! sort::<f64>(&mut values, 4, Direction::Ascending, &mut memory, &Alone)?;
-//! assert_eq!(values.map(f64::to_bits), [-0.0, 0.0, 2.0, f64::NAN].map(f64::to_bits));
+//! sort::<f64>(&values, 4, Direction::Ascending, &mut sorted, &mut memory, &Alone)?;
+//! assert_eq!(sorted.map(f64::to_bits), [-0.0, 0.0, 2.0, f64::NAN].map(f64::to_bits));
 //! # Ok::<(), broadloom_sort::Stopped>(())
 //! ```
 #![forbid(unsafe_code)]
@@ -55,6 +55,7 @@ mod item;
 mod order;
 mod partition;
 mod search;
+mod select;
 mod sort;
 mod topk;
 mod unique;
@@ -63,7 +64,8 @@ mod workers;
 pub use item::{Memory, zeros};
 pub use order::Direction;
 pub use search::{Side, searchsorted};
-pub use sort::{argsort, bytes_needed, sort};
-pub use topk::topk;
+pub use select::Selection;
+pub use sort::{argsort, sort, words_needed};
+pub use topk::{bytes_of_candidates, topk};
 pub use unique::{Unique, UniqueIndices, unique, unique_indices};
 pub use workers::{Alone, Stopped, Workers, for_each};

@@ -6,7 +6,7 @@ use pulp::{Arch, NullaryFnOnce};
 use crate::bucket::Scratch;
 use crate::chain::{Block, Bucket, Buckets};
 use crate::counting;
-use crate::item::{Layout, Long, LongIndexed, Memory, Short, ShortIndexed, with_capacity, zeros};
+use crate::item::{Layout, Long, LongIndexed, Memory, Short, ShortIndexed, with_capacity, words_of, zeros};
 use crate::order::{Direction, element, key};
 use crate::partition::{items_needed, partition};
 use crate::workers::{Stopped, Workers, for_each};
@@ -24,65 +24,73 @@ const DENSE: usize = 1 << 17;
 /// The number of times that a bucket is divided before it is sorted by comparisons.
 const DEPTH: u32 = 3;
 
-/// Sorts each row of contiguous rows of `row` elements.
+/// Writes each row of contiguous rows of `row` elements in order.
 ///
 /// # Errors
 ///
 /// The workers stopped, or the system refused memory.
+///
+/// # Panics
+///
+/// `out` is not as long as `values`.
 pub fn sort<T: Elem>(
-    values: &mut [T::Store],
+    values: &[T::Store],
     row: usize,
     direction: Direction,
-    memory: &mut Memory,
+    out: &mut [T::Store],
+    memory: &mut Memory<'_>,
     workers: &dyn Workers,
 ) -> Result<(), Stopped> {
+    assert_eq!(values.len(), out.len(), "sort: one result for each value");
     if counting::pays::<T>(row) {
         let threads = workers.threads().min(values.len() / row);
         return for_each(
             workers,
             threads,
-            values.chunks_mut(row),
+            values.chunks(row).zip(out.chunks_mut(row)),
             || (),
-            |(), row| counting::sort::<T>(row, direction, workers),
+            |(), (row, out)| counting::sort::<T>(row, direction, out, workers),
         );
     }
     match T::DTYPE.size() {
-        8 => sort_as::<T, Long>(values, row, direction, memory, workers),
-        _ => sort_as::<T, Short>(values, row, direction, memory, workers),
+        8 => sort_as::<T, Long>(values, row, direction, out, memory, workers),
+        _ => sort_as::<T, Short>(values, row, direction, out, memory, workers),
     }
 }
 
 fn sort_as<T: Elem, L: Layout>(
-    values: &mut [T::Store],
+    values: &[T::Store],
     row: usize,
     direction: Direction,
-    memory: &mut Memory,
+    out: &mut [T::Store],
+    memory: &mut Memory<'_>,
     workers: &dyn Workers,
 ) -> Result<(), Stopped> {
     let flip = direction.flip::<T>();
     let item = |_, element| L::item(key::<T>(element) ^ flip, 0);
     let emit = |item| element::<T>(L::key(item) ^ flip);
     if row > LONG {
-        for row in values.chunks_mut(row) {
+        for (row, out) in values.chunks(row).zip(out.chunks_mut(row)) {
             workers.go_on()?;
-            if row.is_sorted_by_key(|&element| key::<T>(element) ^ flip) {
-                continue;
-            }
-            if row.is_sorted_by(|&a, &b| key::<T>(a) ^ flip >= key::<T>(b) ^ flip) {
-                row.reverse();
+            let is_sorted = row.is_sorted_by_key(|&element| key::<T>(element) ^ flip);
+            if is_sorted || row.is_sorted_by(|&a, &b| key::<T>(a) ^ flip >= key::<T>(b) ^ flip) {
+                out.copy_from_slice(row);
+                if !is_sorted {
+                    out.reverse();
+                }
                 continue;
             }
             let buckets = divide::<L, _>(row, item, memory, workers)?;
-            finish::<L, _>(&buckets, row, emit, workers)?;
+            finish::<L, _>(&buckets, out, emit, workers)?;
         }
         return Ok(());
     }
-    let units = values.chunks_mut(rows(row));
+    let units = values.chunks(rows(row)).zip(out.chunks_mut(rows(row)));
     let threads = workers.threads().min(units.len());
-    for_each(workers, threads, units, Rows::<L>::default, |rows, unit| {
-        for row in unit.chunks_mut(row.max(1)) {
+    for_each(workers, threads, units, Rows::<L>::default, |rows, (unit, out)| {
+        for (row, out) in unit.chunks(row.max(1)).zip(out.chunks_mut(row.max(1))) {
             let sorted = rows.sort(row, item);
-            row.iter_mut().zip(sorted).for_each(|(to, &mut item)| *to = emit(item));
+            out.iter_mut().zip(sorted).for_each(|(to, &mut item)| *to = emit(item));
         }
         Ok(())
     })
@@ -103,7 +111,7 @@ pub fn argsort<T: Elem>(
     row: usize,
     direction: Direction,
     indices: &mut [i64],
-    memory: &mut Memory,
+    memory: &mut Memory<'_>,
     workers: &dyn Workers,
 ) -> Result<(), Stopped> {
     assert_eq!(values.len(), indices.len(), "argsort: one index for each value");
@@ -117,7 +125,7 @@ pub(crate) fn argsort_by<T: Elem>(
     row: usize,
     key: &(impl Fn(T::Store) -> u64 + Sync),
     indices: &mut [i64],
-    memory: &mut Memory,
+    memory: &mut Memory<'_>,
     workers: &dyn Workers,
 ) -> Result<(), Stopped> {
     if T::DTYPE.size() < 8 && row as u64 <= 1 << 32 {
@@ -132,7 +140,7 @@ fn argsort_as<T: Elem, L: Layout>(
     row: usize,
     key: &(impl Fn(T::Store) -> u64 + Sync),
     indices: &mut [i64],
-    memory: &mut Memory,
+    memory: &mut Memory<'_>,
     workers: &dyn Workers,
 ) -> Result<(), Stopped> {
     let item = |index, element| L::item(key(element), index);
@@ -190,7 +198,7 @@ impl<L: Layout> Rows<L> {
 fn divide<'m, L: Layout, S: Copy + Sync>(
     row: &[S],
     item: impl Fn(usize, S) -> L::Item + Sync,
-    memory: &'m mut Memory,
+    memory: &'m mut Memory<'_>,
     workers: &dyn Workers,
 ) -> Result<Buckets<'m, L>, Stopped> {
     let (buckets, threads) = (bucket_count(row.len()), workers.threads());
@@ -198,19 +206,19 @@ fn divide<'m, L: Layout, S: Copy + Sync>(
     partition(row, items, item, buckets, threads, workers)
 }
 
-/// The number of bytes that the items of a row of this many elements take on so many threads, with indices or without. Keys that
-/// a sample of the row misses can take several times as many.
-pub fn bytes_needed<T: Elem>(row: usize, with_indices: bool, threads: usize) -> usize {
+/// The number of words of 8 bytes that the items of a row of this many elements take on so many threads, with indices or without.
+/// Keys that a sample of the row misses can take several times as many.
+pub fn words_needed<T: Elem>(row: usize, with_indices: bool, threads: usize) -> usize {
     let bytes = T::DTYPE.size();
     if row <= LONG || (!with_indices && counting::pays::<T>(row)) {
         return 0;
     }
-    let item = match with_indices {
-        false if bytes < 8 => size_of::<u32>(),
-        true if bytes == 8 || row as u64 > 1 << 32 => size_of::<(u64, u64)>(),
-        _ => size_of::<u64>(),
-    };
-    items_needed(row, bucket_count(row), threads).saturating_mul(item)
+    let items = items_needed(row, bucket_count(row), threads);
+    match with_indices {
+        false if bytes < 8 => words_of::<u32>(items),
+        true if bytes == 8 || row as u64 > 1 << 32 => words_of::<[u64; 2]>(items),
+        _ => words_of::<u64>(items),
+    }
 }
 
 /// The number of buckets of a row.

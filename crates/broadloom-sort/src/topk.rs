@@ -23,7 +23,7 @@ type Candidate = [u64; 2];
 ///
 /// # Errors
 ///
-/// The workers stopped.
+/// The workers stopped, or the system refused memory.
 ///
 /// # Panics
 ///
@@ -74,7 +74,7 @@ pub fn topk<T: Elem>(
                 Ok(())
             },
         )?;
-        let mut best = best.concat();
+        let mut best = concat(&best)?;
         select(&mut best, k);
         write::<T>(best, flip, out, indices);
     }
@@ -110,6 +110,20 @@ fn candidates<T: Elem>(
     }
     select(&mut best, k);
     Ok(best)
+}
+
+/// The candidates of all ranges.
+fn concat(ranges: &[Vec<Candidate>]) -> Result<Vec<Candidate>, Stopped> {
+    let mut all = with_capacity(ranges.iter().map(Vec::len).sum())?;
+    ranges.iter().for_each(|range| all.extend_from_slice(range));
+    Ok(all)
+}
+
+/// The number of bytes that the candidates of rows take on so many threads.
+pub fn bytes_of_candidates(row: usize, k: usize, threads: usize) -> usize {
+    // Candidates of ranges, and those of all ranges together.
+    let most = k.saturating_add(k.max(ADDED)).min(row);
+    most.saturating_add(k).saturating_mul(threads).saturating_mul(size_of::<Candidate>())
 }
 
 /// Keeps the best `k` candidates. Returns the key of the worst of them.

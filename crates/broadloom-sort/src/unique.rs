@@ -3,10 +3,13 @@
 
 use broadloom_math::Elem;
 
-use crate::item::{Memory, with_capacity, zeros};
+use crate::item::{Memory, zeros};
 use crate::order::{Direction, is_nan, key_of_value};
 use crate::sort::{argsort_by, sort};
 use crate::workers::{Stopped, Workers};
+
+/// Between this many elements, a thread asks whether it goes on.
+const BETWEEN: usize = 1 << 18;
 
 /// The distinct elements of a row, sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,27 +37,32 @@ pub struct UniqueIndices<S> {
 ///
 /// # Errors
 ///
-/// The workers stopped.
+/// The workers stopped, or the system refused memory.
 pub fn unique<T: Elem>(
     row: &[T::Store],
-    memory: &mut Memory,
+    memory: &mut Memory<'_>,
     workers: &dyn Workers,
 ) -> Result<Unique<T::Store>, Stopped> {
-    let mut values = with_capacity(row.len())?;
-    values.extend_from_slice(row);
-    sort::<T>(&mut values, row.len(), Direction::Ascending, memory, workers)?;
+    let mut values = zeros(row.len())?;
+    sort::<T>(row, row.len(), Direction::Ascending, &mut values, memory, workers)?;
     let mut counts: Vec<i64> = Vec::new();
     let mut last = None;
-    values.retain(|&value| {
-        let key = key_of_value::<T>(value);
-        let is_new = last != Some(key) || is_nan::<T>(key);
-        last = Some(key);
-        if is_new {
-            counts.push(0);
+    let mut found = 0;
+    for first in (0..values.len()).step_by(BETWEEN) {
+        workers.go_on()?;
+        for i in first..values.len().min(first + BETWEEN) {
+            let value = values[i];
+            let key = key_of_value::<T>(value);
+            if last != Some(key) || is_nan::<T>(key) {
+                push(&mut counts, 0)?;
+                values[found] = value;
+                found += 1;
+            }
+            last = Some(key);
+            counts[found - 1] += 1;
         }
-        counts.iter_mut().next_back().into_iter().for_each(|count| *count += 1);
-        is_new
-    });
+    }
+    values.truncate(found);
     // The sort has −0 first. The zero that occurs first in the row may be the other one.
     let zero = key_of_value::<T>(T::default().store());
     if T::DTYPE.is_float()
@@ -70,25 +78,25 @@ pub fn unique<T: Elem>(
 ///
 /// # Errors
 ///
-/// The workers stopped.
+/// The workers stopped, or the system refused memory.
 pub fn unique_indices<T: Elem>(
     row: &[T::Store],
-    memory: &mut Memory,
+    memory: &mut Memory<'_>,
     workers: &dyn Workers,
 ) -> Result<UniqueIndices<T::Store>, Stopped> {
     let mut order = zeros(row.len())?;
     argsort_by::<T>(row, row.len(), &key_of_value::<T>, &mut order, memory, workers)?;
     let mut found = UniqueIndices { inverse: zeros(row.len())?, ..Default::default() };
     let mut last = None;
-    for part in order.chunks(1 << 18) {
+    for part in order.chunks(BETWEEN) {
         workers.go_on()?;
         for &index in part {
             let value = row[index as usize];
             let key = key_of_value::<T>(value);
             if last != Some(key) || is_nan::<T>(key) {
-                found.values.push(value);
-                found.first.push(index);
-                found.counts.push(0);
+                push(&mut found.values, T::load(value).store())?;
+                push(&mut found.first, index)?;
+                push(&mut found.counts, 0)?;
             }
             last = Some(key);
             found.counts.iter_mut().next_back().into_iter().for_each(|count| *count += 1);
@@ -96,4 +104,11 @@ pub fn unique_indices<T: Elem>(
         }
     }
     Ok(found)
+}
+
+/// Adds a value, for which the system may refuse memory.
+fn push<V>(values: &mut Vec<V>, value: V) -> Result<(), Stopped> {
+    values.try_reserve(1).map_err(|_| Stopped::ByMemory)?;
+    values.push(value);
+    Ok(())
 }

@@ -65,6 +65,17 @@ impl<'a> Array<'a> {
         self.in_memory()?.bytes()
     }
 
+    /// [`Array::as_bytes`], also of memory shared with another owner, who must not write to it while the bytes are in use.
+    pub(crate) fn borrowed_bytes(&self) -> Option<&[u8]> {
+        let data = self.in_memory()?;
+        if !data.storage.is_lent() {
+            return data.bytes();
+        }
+        let (size, len) = (self.dtype().size(), self.len());
+        let from = if len == 0 { 0 } else { usize::try_from(data.layout.offset).ok()?.checked_mul(size)? };
+        data.layout.is_contiguous().then(|| data.storage.region().contiguous(size, from, len))?
+    }
+
     /// The bytes of the elements in row-major order. Evaluates the array if necessary.
     ///
     /// # Errors

@@ -2,8 +2,8 @@
 //! handed over.
 //!
 //! Shared memory has an owner. The owner is kept alive as long as an array needs the memory, and may change elements between two
-//! evaluations. The memory is therefore borrowed as a slice only while contiguous elements are reduced, and each evaluation of a
-//! handle reads the values that the memory contains at that time.
+//! evaluations. The memory is therefore borrowed as a slice only while contiguous elements are reduced, sorted or selected, and each
+//! evaluation of a handle reads the values that the memory contains at that time.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -12,7 +12,7 @@ use crate::array::Array;
 use crate::evaluation::Evaluation;
 use crate::expr;
 use crate::reductions::by_label;
-use crate::value_run::{Ended, ValueRun, bytes};
+use crate::value_run::{Ended, ValueRun, borrowed, written};
 
 /// The approximate time per element, in nanoseconds.
 const ELEMENT: f64 = 3.0;
@@ -154,11 +154,11 @@ impl Evaluation<'_> {
         let run = ValueRun::begin(self, x.len().max(count), ELEMENT * x.len().max(count) as f64);
         let beside = broadloom_reduce::segment_bytes(x.dtype(), count, width, segments, run.threads());
         let results = segments.saturating_mul(width).saturating_mul(x.dtype().size());
-        run.check_bytes(bytes(&x).saturating_add(bytes(&labels)), beside.saturating_add(results))?;
+        run.check_bytes(&[&x, &labels], beside.saturating_add(results))?;
         let (values, labels) = (run.values(&x)?, run.values(&labels)?);
         let known = known(&name, &labels, segments)?;
         let mut out = run.memory(x.dtype(), &shape)?;
-        let (from, to) = (values.as_bytes().unwrap_or_default(), out.as_bytes_mut().unwrap_or_default());
+        let (from, to) = (borrowed(&values), written(&mut out));
         run.with_workers(|workers| {
             reduce_segments(reduction, x.dtype(), from, width, &known, to, workers)
                 .map_err(|error| ended(error, &name, &known))
@@ -182,7 +182,7 @@ impl Evaluation<'_> {
         let labels = of_integers(name, labels)?;
         let run = ValueRun::begin(self, labels.len(), ELEMENT * labels.len() as f64);
         let counts = segments.saturating_mul(8).saturating_mul(1 + run.threads());
-        run.check_bytes(bytes(&labels), counts)?;
+        run.check_bytes(&[&labels], counts)?;
         let labels = run.values(&labels)?;
         counted(&run, name, &known(name, &labels, segments)?)
     }
@@ -256,11 +256,11 @@ impl Evaluation<'_> {
         }
         let run = ValueRun::begin(self, x.len(), ELEMENT * x.len() as f64);
         let beside = broadloom_reduce::histogram_bytes(bins, run.threads());
-        run.check_bytes(bytes(&x).saturating_add(bytes(&edges)), beside)?;
+        run.check_bytes(&[&x, &edges], beside)?;
         let (values, edges) = (run.values(&x)?, run.values(&edges)?);
         let mut counts = run.memory(DType::Int64, &[bins])?;
-        let to = typed_mut::<i64>(counts.as_bytes_mut().unwrap_or_default()).unwrap_or_default();
-        let (from, edges) = (values.as_bytes().unwrap_or_default(), edges.as_bytes().unwrap_or_default());
+        let to = typed_mut::<i64>(written(&mut counts)).unwrap_or_default();
+        let (from, edges) = (borrowed(&values), borrowed(&edges));
         run.with_workers(|workers| {
             count_in_bins(dtype, from, edges, to, workers).map_err(|error| unlabelled("histogram", error))
         })?;
@@ -271,7 +271,7 @@ impl Evaluation<'_> {
 /// The number of elements of each label.
 fn counted(run: &ValueRun<'_>, name: &str, labels: &Labels<'_>) -> Result<Array<'static>> {
     let mut counts = run.memory(DType::Int64, &[labels.segments()])?;
-    let to = typed_mut::<i64>(counts.as_bytes_mut().unwrap_or_default()).unwrap_or_default();
+    let to = typed_mut::<i64>(written(&mut counts)).unwrap_or_default();
     run.with_workers(|workers| {
         count_segments(labels, to, workers).map_err(|error| ended(error, name, labels))
     })?;
@@ -295,7 +295,7 @@ fn of_integers<'a>(name: &str, labels: &Array<'a>) -> Result<Array<'a>> {
 
 /// The labels of an array whose values are known.
 fn known<'l>(name: &str, labels: &'l Array<'_>, segments: usize) -> Result<Labels<'l>> {
-    let bytes = labels.as_bytes().unwrap_or_default();
+    let bytes = borrowed(labels);
     let named = |error: Error| Error::new(error.kind(), format!("{name}: {}", error.message()));
     Labels::new(labels.dtype(), bytes, segments).map_err(named)
 }

@@ -8,7 +8,7 @@ use broadloom_sort::{Direction, Memory, Side, Stopped, Workers};
 use crate::array::Array;
 use crate::evaluation::Evaluation;
 use crate::expr;
-use crate::value_run::{ValueRun, bytes};
+use crate::value_run::{ValueRun, borrowed, bytes, written};
 
 /// The approximate time per element and comparison of a sort, and of a search, in nanoseconds.
 const COMPARISON: f64 = 1.0;
@@ -82,14 +82,19 @@ impl Evaluation<'_> {
     pub fn sort(&self, array: &Array<'_>, axis: isize, descending: bool) -> Result<Array<'static>> {
         let rows = Rows::of("sort", array, axis)?;
         let run = self.run(rows.array.len(), rows.row);
-        run.check_bytes(rows.bytes(), rows.bytes_needed(false, run.threads()))?;
-        let mut values = run.own_values(&rows.array)?;
+        let words = rows.words_needed(false, run.threads());
+        run.check_bytes(&[&rows.array], rows.bytes().saturating_add(8 * words))?;
+        let values = run.values(&rows.array)?;
+        let (mut sorted, mut words) =
+            (run.memory(rows.dtype(), rows.array.shape())?, run.memory(DType::UInt64, &[words])?);
         if rows.row > 0 {
-            let (row, values) = (rows.row, values.as_bytes_mut().unwrap_or_default());
-            let direction = direction(descending);
-            run.with_workers(|workers| rows.dtype().visit(Sort { values, row, direction, workers }))?;
+            let (values, row, direction) = (borrowed(&values), rows.row, direction(descending));
+            let (to, memory) = (written(&mut sorted), &mut memory_of(&mut words));
+            run.with_workers(|workers| {
+                rows.dtype().visit(Sort { values, row, direction, sorted: to, memory, workers })
+            })?;
         }
-        rows.back(&values)
+        rows.back(&sorted)
     }
 
     /// [`Array::argsort`] in the way of this evaluation.
@@ -99,15 +104,16 @@ impl Evaluation<'_> {
     pub fn argsort(&self, array: &Array<'_>, axis: isize, descending: bool) -> Result<Array<'static>> {
         let rows = Rows::of("argsort", array, axis)?;
         let run = self.run(rows.array.len(), rows.row);
-        let indices = rows.array.len().saturating_mul(8);
-        run.check_bytes(rows.bytes().saturating_add(indices), rows.bytes_needed(true, run.threads()))?;
+        let words = rows.words_needed(true, run.threads());
+        run.check_bytes(&[&rows.array], words.saturating_add(rows.array.len()).saturating_mul(8))?;
         let values = run.values(&rows.array)?;
-        let mut indices = run.memory(DType::Int64, rows.array.shape())?;
+        let (mut indices, mut words) =
+            (run.memory(DType::Int64, rows.array.shape())?, run.memory(DType::UInt64, &[words])?);
         if rows.row > 0 {
-            let (row, values) = (rows.row, values.as_bytes().unwrap_or_default());
-            let (direction, to) = (direction(descending), indices.as_bytes_mut().unwrap_or_default());
+            let (values, row, direction) = (borrowed(&values), rows.row, direction(descending));
+            let (to, memory) = (written(&mut indices), &mut memory_of(&mut words));
             run.with_workers(|workers| {
-                rows.dtype().visit(ArgSort { values, row, direction, indices: to, workers })
+                rows.dtype().visit(ArgSort { values, row, direction, indices: to, memory, workers })
             })?;
         }
         rows.back(&indices)
@@ -134,36 +140,34 @@ impl Evaluation<'_> {
             return Err(Error::new(ErrorKind::DType, why).with_help("convert one of them by astype"));
         }
         let run = self.run(queries.len(), sorted.len());
-        let places = queries.len().saturating_mul(8);
-        run.check_bytes(bytes(&sorted).saturating_add(bytes(&queries)), places)?;
+        run.check_bytes(&[&sorted, &queries], queries.len().saturating_mul(8))?;
         let (values, wanted) = (run.values(&sorted)?, run.values(&queries)?);
         let mut places = run.memory(DType::Int64, queries.shape())?;
-        let to = places.as_bytes_mut().unwrap_or_default();
+        let to = written(&mut places);
         let side = if right { Side::Right } else { Side::Left };
-        let values = values.as_bytes().unwrap_or_default();
-        let wanted = wanted.as_bytes().unwrap_or_default();
+        let (values, wanted) = (borrowed(&values), borrowed(&wanted));
         run.with_workers(|workers| {
             sorted.dtype().visit(Search { sorted: values, queries: wanted, side, places: to, workers })
         })?;
         Ok(places)
     }
 
-    /// The run of a sort or search of `count` elements in rows of `row`.
-    fn run(&self, count: usize, row: usize) -> ValueRun<'_> {
+    /// The run of a sort or search of `count` elements in rows of `row`. Its time begins now.
+    pub(crate) fn run(&self, count: usize, row: usize) -> ValueRun<'_> {
         ValueRun::begin(self, count, COMPARISON * count as f64 * (2.0 + row as f64).log2())
     }
 }
 
 /// An array, with the axis that is sorted as the last one.
-struct Rows<'r> {
-    array: Array<'r>,
+pub(crate) struct Rows<'r> {
+    pub(crate) array: Array<'r>,
     axis: usize,
     /// The number of elements of a row.
-    row: usize,
+    pub(crate) row: usize,
 }
 
 impl<'r> Rows<'r> {
-    fn of(function: &str, array: &Array<'r>, axis: isize) -> Result<Rows<'r>> {
+    pub(crate) fn of(function: &str, array: &Array<'r>, axis: isize) -> Result<Rows<'r>> {
         let array = expr::typed(array)?;
         array.has_known_extents(function)?;
         let axis = array.axis(function, axis)?;
@@ -173,7 +177,7 @@ impl<'r> Rows<'r> {
         Ok(Rows { array: expr::view(&array, View::Permute(last))?, axis, row })
     }
 
-    fn dtype(&self) -> DType {
+    pub(crate) fn dtype(&self) -> DType {
         self.array.dtype()
     }
 
@@ -181,13 +185,13 @@ impl<'r> Rows<'r> {
         bytes(&self.array)
     }
 
-    /// The bytes that a sort needs beside values and indices.
-    fn bytes_needed(&self, with_indices: bool, threads: usize) -> usize {
-        self.dtype().visit(BytesNeeded { row: self.row, with_indices, threads })
+    /// The words of 8 bytes that a sort needs beside values and indices.
+    pub(crate) fn words_needed(&self, with_indices: bool, threads: usize) -> usize {
+        self.dtype().visit(WordsNeeded { row: self.row, with_indices, threads })
     }
 
     /// An array of these rows, with the axis where it was.
-    fn back(&self, rows: &Array<'static>) -> Result<Array<'static>> {
+    pub(crate) fn back(&self, rows: &Array<'static>) -> Result<Array<'static>> {
         let rank = rows.rank();
         let back = |axis: usize| match axis.cmp(&self.axis) {
             std::cmp::Ordering::Less => axis,
@@ -198,59 +202,67 @@ impl<'r> Rows<'r> {
     }
 }
 
-fn direction(descending: bool) -> Direction {
+/// The memory of a sort, in words that [`Run::memory`] returned.
+pub(crate) fn memory_of<'w>(words: &'w mut Array<'static>) -> Memory<'w> {
+    Memory::lent(typed_mut::<u64>(written(words)).unwrap_or_default())
+}
+
+pub(crate) fn direction(descending: bool) -> Direction {
     if descending { Direction::Descending } else { Direction::Ascending }
 }
 
-/// The bytes that a sort needs beside values and indices.
-struct BytesNeeded {
+/// The words of 8 bytes that a sort needs beside values and indices.
+struct WordsNeeded {
     row: usize,
     with_indices: bool,
     threads: usize,
 }
 
-impl DTypeVisitor for BytesNeeded {
+impl DTypeVisitor for WordsNeeded {
     type Out = usize;
 
     fn visit<T: Elem>(self) -> usize {
-        broadloom_sort::bytes_needed::<T>(self.row, self.with_indices, self.threads)
+        broadloom_sort::words_needed::<T>(self.row, self.with_indices, self.threads)
     }
 }
 
 /// A sort of rows.
-struct Sort<'s> {
-    values: &'s mut [u8],
+struct Sort<'s, 'm> {
+    values: &'s [u8],
     row: usize,
     direction: Direction,
+    sorted: &'s mut [u8],
+    memory: &'s mut Memory<'m>,
     workers: &'s dyn Workers,
 }
 
-impl DTypeVisitor for Sort<'_> {
+impl DTypeVisitor for Sort<'_, '_> {
     type Out = std::result::Result<(), Stopped>;
 
     fn visit<T: Elem>(self) -> Self::Out {
-        let values = typed_mut::<T>(self.values).unwrap_or_default();
-        broadloom_sort::sort::<T>(values, self.row, self.direction, &mut Memory::default(), self.workers)
+        let values = typed::<T>(self.values).unwrap_or_default();
+        let sorted = typed_mut::<T>(self.sorted).unwrap_or_default();
+        broadloom_sort::sort::<T>(values, self.row, self.direction, sorted, self.memory, self.workers)
     }
 }
 
 /// A sort of the indices of rows.
-struct ArgSort<'s> {
+struct ArgSort<'s, 'm> {
     values: &'s [u8],
     row: usize,
     direction: Direction,
     indices: &'s mut [u8],
+    memory: &'s mut Memory<'m>,
     workers: &'s dyn Workers,
 }
 
-impl DTypeVisitor for ArgSort<'_> {
+impl DTypeVisitor for ArgSort<'_, '_> {
     type Out = std::result::Result<(), Stopped>;
 
     fn visit<T: Elem>(self) -> Self::Out {
         let values = typed::<T>(self.values).unwrap_or_default();
         let indices = typed_mut::<i64>(self.indices).unwrap_or_default();
-        let memory = &mut Memory::default();
-        broadloom_sort::argsort::<T>(values, self.row, self.direction, indices, memory, self.workers)
+        broadloom_sort::argsort::<T>(values, self.row, self.direction, indices, self.memory, self.workers)
     }
 }
 

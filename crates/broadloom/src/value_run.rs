@@ -13,7 +13,17 @@ use crate::evaluation::Evaluation;
 
 /// The number of bytes of the values of an array.
 pub(crate) fn bytes(array: &Array<'_>) -> usize {
-    array.len() * array.dtype().size()
+    array.len().saturating_mul(array.dtype().size())
+}
+
+/// The bytes of values that [`ValueRun::values`] returned.
+pub(crate) fn borrowed<'b>(values: &'b Array<'_>) -> &'b [u8] {
+    values.borrowed_bytes().unwrap_or_default()
+}
+
+/// The bytes of memory that [`ValueRun::memory`] returned.
+pub(crate) fn written<'w>(memory: &'w mut Array<'static>) -> &'w mut [u8] {
+    memory.as_bytes_mut().unwrap_or_default()
 }
 
 /// A run of such a function.
@@ -39,9 +49,11 @@ impl<'r> ValueRun<'r> {
         engine::workers::threads(&self.options, self.time)
     }
 
-    /// Fails if the bytes of values and those that are needed beside them exceed the option `max_bytes`.
-    pub(crate) fn check_bytes(&self, values: usize, beside: usize) -> Result<()> {
-        let (bytes, limit) = (values.saturating_add(beside), self.options.max_bytes);
+    /// Fails if the values of operands that are not in memory, and this many bytes beside them, exceed the option `max_bytes`.
+    pub(crate) fn check_bytes(&self, operands: &[&Array<'_>], beside: usize) -> Result<()> {
+        let computed = operands.iter().filter(|operand| operand.borrowed_bytes().is_none());
+        let bytes = computed.fold(beside, |sum, operand| sum.saturating_add(bytes(operand)));
+        let limit = self.options.max_bytes;
         if bytes <= limit {
             return Ok(());
         }
@@ -56,18 +68,21 @@ impl<'r> ValueRun<'r> {
         Ok(Array::data(storage, Layout::contiguous(shape)))
     }
 
-    /// The values of an array, contiguous in row-major order: the array itself if it has them.
+    /// The values of an array, contiguous in row-major order: the array itself if it has them, or else values that are computed
+    /// in the time of the run.
     pub(crate) fn values<'v>(&self, array: &Array<'v>) -> Result<Array<'v>> {
-        if array.as_bytes().is_some() { Ok(array.clone()) } else { self.own_values(array) }
+        if array.borrowed_bytes().is_some() {
+            return Ok(array.clone());
+        }
+        let mut values = self.memory(array.dtype(), array.shape())?;
+        self.part(|evaluation| evaluation.eval_into_bytes(array, written(&mut values)))?;
+        Ok(values)
     }
 
-    /// The values of an array in memory of their own. Takes its time from that of the run.
-    pub(crate) fn own_values(&self, array: &Array<'_>) -> Result<Array<'static>> {
-        let mut values = self.memory(array.dtype(), array.shape())?;
+    /// Evaluates a part of the run in what is left of its time.
+    pub(crate) fn part<R>(&self, evaluate: impl FnOnce(&Evaluation<'_>) -> R) -> R {
         let options = self.remaining();
-        let evaluation = self.evaluation.with_options(&options);
-        evaluation.eval_into_bytes(array, values.as_bytes_mut().unwrap_or_default())?;
-        Ok(values)
+        evaluate(&self.evaluation.with_options(&options))
     }
 
     /// The options, with what is left of the time.
@@ -77,17 +92,17 @@ impl<'r> ValueRun<'r> {
     }
 
     /// Runs `work` with the threads of the evaluation.
-    pub(crate) fn with_workers<E: Into<Ended>>(
+    pub(crate) fn with_workers<R, E: Into<Ended>>(
         &self,
-        work: impl FnOnce(&dyn Workers) -> std::result::Result<(), E>,
-    ) -> Result<()> {
+        work: impl FnOnce(&dyn Workers) -> std::result::Result<R, E>,
+    ) -> Result<R> {
         let _ieee = FloatEnv::ieee();
         let options = self.remaining();
         self.evaluation.prepared(|_, _, control| {
             let watch = Watch::begin(control, &options)?;
             let watch = Watch::over(watch, Work { elements: self.count, time: self.time })?;
             let lent = Lent { threads: self.threads(), outcome: Outcome::new(0, false, watch.as_ref()) };
-            work(&lent).map_err(|why| match (why.into(), lent.outcome.share(1, &|| ())) {
+            let made = work(&lent).map_err(|why| match (why.into(), lent.outcome.share(1, &|| ())) {
                 (Ended::Failed(error), _) => error,
                 (Ended::Stopped(Stopped::ByWorkers), Err(error)) => error,
                 (Ended::Stopped(Stopped::ByWorkers), Ok(())) => {
@@ -96,7 +111,7 @@ impl<'r> ValueRun<'r> {
                 (Ended::Stopped(why @ Stopped::ByMemory), _) => Error::new(ErrorKind::Limit, why.to_string()),
             })?;
             lent.outcome.count(self.count);
-            Ok(())
+            Ok(made)
         })
     }
 }

@@ -2,6 +2,7 @@
 //! stable sort by them.
 
 mod searches;
+mod selections;
 mod sorts;
 mod spec;
 mod stops;

@@ -9,10 +9,10 @@ use crate::spec::{Numbers, PATTERNS, Spec, Threads, bits, reference, row};
 const DIRECTIONS: [Direction; 2] = [Direction::Ascending, Direction::Descending];
 
 /// Sorts rows in all ways, and compares them with the reference.
-fn check<T: Spec>(what: &str, rows: &[T::Store], len: usize, memory: &mut Memory, workers: &dyn Workers) {
+fn check<T: Spec>(what: &str, rows: &[T::Store], len: usize, memory: &mut Memory<'_>, workers: &dyn Workers) {
     for direction in DIRECTIONS {
         let (mut values, mut indices) = (rows.to_vec(), vec![-1; rows.len()]);
-        sort::<T>(&mut values, len, direction, memory, workers).unwrap();
+        sort::<T>(rows, len, direction, &mut values, memory, workers).unwrap();
         argsort::<T>(rows, len, direction, &mut indices, memory, workers).unwrap();
         for (i, row) in rows.chunks(len.max(1)).enumerate() {
             let expected = reference::<T>(row, direction);
@@ -121,20 +121,20 @@ fn the_order_of_float64() {
         nan(0xfff8_0000_0000_0007),
         nan(0xffff_ffff_ffff_ffff),
     ];
-    let mut row: Vec<f64> = order.iter().cycle().skip(5).take(order.len()).copied().collect();
-    let (mut memory, len) = (Memory::default(), row.len());
-    sort::<f64>(&mut row, len, Direction::Ascending, &mut memory, &Alone).unwrap();
-    assert_eq!(row.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), order.map(f64::to_bits));
-    sort::<f64>(&mut row, len, Direction::Descending, &mut memory, &Alone).unwrap();
-    row.reverse();
-    assert_eq!(row.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), order.map(f64::to_bits));
+    let row: Vec<f64> = order.iter().cycle().skip(5).take(order.len()).copied().collect();
+    let (mut memory, len, mut sorted) = (Memory::default(), row.len(), row.clone());
+    sort::<f64>(&row, len, Direction::Ascending, &mut sorted, &mut memory, &Alone).unwrap();
+    assert_eq!(sorted.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), order.map(f64::to_bits));
+    sort::<f64>(&row, len, Direction::Descending, &mut sorted, &mut memory, &Alone).unwrap();
+    sorted.reverse();
+    assert_eq!(sorted.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), order.map(f64::to_bits));
 }
 
 #[test]
 fn bytes_other_than_0_are_true() {
-    let mut row = [2, 0, 255, 1, 0];
-    sort::<bool>(&mut row, 5, Direction::Ascending, &mut Memory::default(), &Alone).unwrap();
-    assert_eq!(row, [0, 0, 1, 1, 1]);
+    let (row, mut sorted) = ([2, 0, 255, 1, 0], [7; 5]);
+    sort::<bool>(&row, 5, Direction::Ascending, &mut sorted, &mut Memory::default(), &Alone).unwrap();
+    assert_eq!(sorted, [0, 0, 1, 1, 1]);
 }
 
 fn first_of_rows<T: Spec>(name: &str) {

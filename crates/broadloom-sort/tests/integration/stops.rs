@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use broadloom_sort::{
     Direction, Memory, Side, Stopped, Workers, argsort, searchsorted, sort, topk, unique, unique_indices,
+    words_needed,
 };
 
 use crate::spec::{Numbers, compare, row};
@@ -40,7 +41,14 @@ fn every_function_stops() {
     let len = values.len();
     for units in [0, 1, 2] {
         let stops = [
-            sort::<f64>(&mut values.clone(), len, Direction::Ascending, &mut memory, &Limited::to(units)),
+            sort::<f64>(
+                &values,
+                len,
+                Direction::Ascending,
+                &mut vec![0.0; len],
+                &mut memory,
+                &Limited::to(units),
+            ),
             argsort::<f64>(
                 &values,
                 len,
@@ -61,18 +69,30 @@ fn every_function_stops() {
 
 #[test]
 fn one_thread_does_the_work_of_all() {
-    let mut values = row::<f64>("bits", 100_000, &mut Numbers(1));
-    let len = values.len();
-    let workers = Limited::to(usize::MAX);
-    sort::<f64>(&mut values, len, Direction::Ascending, &mut Memory::default(), &workers).unwrap();
-    assert!(values.is_sorted_by(|&a, &b| compare::<f64>(Direction::Ascending, a, b).is_le()));
+    let values = row::<f64>("bits", 100_000, &mut Numbers(1));
+    let (mut sorted, len, workers) = (values.clone(), values.len(), Limited::to(usize::MAX));
+    sort::<f64>(&values, len, Direction::Ascending, &mut sorted, &mut Memory::default(), &workers).unwrap();
+    assert!(sorted.is_sorted_by(|&a, &b| compare::<f64>(Direction::Ascending, a, b).is_le()));
 }
 
+/// Items are in the memory of the caller if that suffices, whatever it contains.
 #[test]
-fn memory_is_kept() {
-    let mut values = row::<f64>("bits", 100_000, &mut Numbers(1));
-    let (mut memory, len) = (Memory::default(), values.len());
-    let workers = Limited::to(usize::MAX);
-    sort::<f64>(&mut values, len, Direction::Ascending, &mut memory, &workers).unwrap();
-    assert!(memory.bytes() >= 8 * len);
+fn memory_is_lent_or_kept() {
+    let values = row::<f64>("bits", 100_000, &mut Numbers(1));
+    let (mut sorted, len, workers) = (values.clone(), values.len(), Limited::to(usize::MAX));
+    for (with_indices, missing) in [(false, 0), (true, 0), (false, 1), (true, 1)] {
+        let mut words = vec![u64::MAX / 3; words_needed::<f64>(len, with_indices, 3) - missing];
+        let mut memory = Memory::lent(&mut words);
+        for _ in 0..2 {
+            if with_indices {
+                let indices = &mut vec![0; len];
+                argsort::<f64>(&values, len, Direction::Ascending, indices, &mut memory, &workers).unwrap();
+                sorted.iter_mut().zip(indices).for_each(|(to, &mut index)| *to = values[index as usize]);
+            } else {
+                sort::<f64>(&values, len, Direction::Ascending, &mut sorted, &mut memory, &workers).unwrap();
+            }
+            assert!(sorted.is_sorted_by(|&a, &b| compare::<f64>(Direction::Ascending, a, b).is_le()));
+            assert_eq!(memory.bytes() > 0, missing > 0);
+        }
+    }
 }

@@ -25,9 +25,12 @@
 //! # Ok::<(), Error>(())
 //! ```
 
+mod choices;
 mod maps;
 mod rejection;
 mod stream;
+
+pub use choices::{choice, permutation, shuffle};
 
 use broadloom_core::draws::{Draw, DrawCall};
 use broadloom_core::{DType, Error, ErrorKind, Result};

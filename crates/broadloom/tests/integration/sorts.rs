@@ -126,7 +126,8 @@ fn sorts_keep_the_limits() -> Result<()> {
         ];
         results.map(|result| result.map_err(|e| e.kind()).err())
     };
-    assert_eq!(refused(800_000, None), [Some(ErrorKind::Limit); 3]);
+    assert_eq!(refused(800_000, None), [Some(ErrorKind::Limit), Some(ErrorKind::Limit), None]);
+    assert_eq!(refused(799_999, None), [Some(ErrorKind::Limit); 3]);
     assert_eq!(refused(10_000_000, None), [None; 3]);
     assert_eq!(refused(10_000_000, Some(Duration::ZERO)), [Some(ErrorKind::TimeLimit); 3]);
     Ok(())

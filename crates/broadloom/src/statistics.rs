@@ -1,0 +1,155 @@
+//! Quantiles and medians, of sorted elements. The values of the operands are computed.
+
+use broadloom_core::{DType, Error, ErrorKind, Op, Result};
+use smallvec::smallvec;
+
+use crate::array::Array;
+use crate::evaluation::Evaluation;
+use crate::expr;
+use crate::operand::IntoArray;
+use crate::value_run::bytes;
+
+impl Array<'_> {
+    /// The quantiles of the elements along an axis, for numbers from 0 to 1, which are the first axis of the result. Computes the
+    /// values.
+    ///
+    /// The quantile q of n elements is at the position p = q·(n − 1) of the sorted elements. Between two elements a and b, it is
+    /// a + (b − a)·t for t = p − ⌊p⌋ below ½, and b − (b − a)·(1 − t) otherwise, computed in float64 and rounded to the dtype of
+    /// the array, or to float64 for integers; it is a if t is 0 or a = b. Where an element is NaN, the result is the last NaN in
+    /// the order of [`Array::sort`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::Literal`] for a number that is not from 0 to 1; [`ErrorKind::DType`] for bool; [`ErrorKind::Shape`] for an axis
+    /// that does not exist or has no elements; the errors of [`Evaluation::eval`].
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let x = Array::from([10, 40, 20, 30]);
+    /// assert_eq!(x.quantile(&[0.0, 0.5, 0.75], 0)?.to_vec::<f64>()?, [10.0, 25.0, 32.5]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn quantile(&self, q: &[f64], axis: isize) -> Result<Array<'static>> {
+        Evaluation::default().quantile(self, q, axis)
+    }
+
+    /// The median of the elements along an axis: the middle one, or half the sum of the middle two, computed in float64 and
+    /// rounded to the dtype of the array, or to float64 for integers. Where an element is NaN, it is as in [`Array::quantile`].
+    /// Computes the values.
+    ///
+    /// # Errors
+    /// The errors of [`Array::quantile`].
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let x = Array::from([[3, 1, 2], [7, 5, 9]]);
+    /// assert_eq!(x.median(1)?.to_vec::<f64>()?, [2.0, 7.0]);
+    /// assert_eq!(x.median(0)?.to_vec::<f64>()?, [5.0, 3.0, 5.5]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn median(&self, axis: isize) -> Result<Array<'static>> {
+        Evaluation::default().median(self, axis)
+    }
+}
+
+impl Evaluation<'_> {
+    /// [`Array::quantile`] in the way of this evaluation.
+    ///
+    /// # Errors
+    /// The errors of [`Array::quantile`].
+    pub fn quantile(&self, array: &Array<'_>, q: &[f64], axis: isize) -> Result<Array<'static>> {
+        if let Some(wrong) = q.iter().find(|q| !(0.0..=1.0).contains(*q)) {
+            return Err(Error::new(ErrorKind::Literal, format!("quantile: {wrong} is not from 0 to 1")));
+        }
+        self.of_sorted("quantile", array, axis, |sorted, axis| {
+            let last = sorted.shape()[axis] - 1;
+            let positions = q.iter().map(|q| q * last as f64);
+            let (low, part): (Vec<i64>, Vec<f64>) =
+                positions.map(|position| (position as i64, position.fract())).unzip();
+            let high: Vec<i64> = low.iter().map(|&low| (low + 1).min(last as i64)).collect();
+            let mut shape = vec![1; sorted.rank()];
+            shape[axis] = q.len() as isize;
+            let t = Array::from_vec(part).reshape(&shape)?;
+            let [a, b] = [low, high].map(|at| sorted.take(&Array::from_vec(at), axis as isize));
+            let [a, b] = [a?, b?].map(|x| x.astype(DType::Float64));
+            let difference = &b - &a;
+            // The products must not be contracted, so that the bits are those of the formula.
+            let upwards = &a + expr::uncontracted(&(&difference * &t))?;
+            let downwards = &b - expr::uncontracted(&(&difference * (1.0 - &t)))?;
+            let between = choose(&t.greater_equal(0.5), &downwards, &upwards)?;
+            let value = choose(&t.equal(0.0).logical_or(a.equal(&b)), &a, &between)?;
+            let axes = (0..sorted.rank()).filter(|&other| other != axis).map(|other| other as isize);
+            let axes: Vec<isize> = std::iter::once(axis as isize).chain(axes).collect();
+            let result = value.astype(result_of(sorted.dtype()));
+            of_nan(sorted, axis, &result)?.permute_dims(&axes)
+        })
+    }
+
+    /// [`Array::median`] in the way of this evaluation.
+    ///
+    /// # Errors
+    /// The errors of [`Array::median`].
+    pub fn median(&self, array: &Array<'_>, axis: isize) -> Result<Array<'static>> {
+        self.of_sorted("median", array, axis, |sorted, axis| {
+            let n = sorted.shape()[axis] as isize;
+            let [a, b] = [(n - 1) / 2, n / 2]
+                .map(|at| sorted.slice_axis(axis, at).map(|element| element.astype(DType::Float64)));
+            let (a, b) = (a?, b?);
+            let median = if n % 2 == 1 { a } else { (&a + &b) / 2.0 };
+            let result = median.astype(result_of(sorted.dtype()));
+            of_nan(sorted, axis, &result)?.squeeze(axis as isize)
+        })
+    }
+
+    /// Evaluates an expression of the sorted elements along an axis, which is given with its index.
+    fn of_sorted(
+        &self,
+        function: &str,
+        array: &Array<'_>,
+        axis: isize,
+        make: impl FnOnce(&Array<'static>, usize) -> Result<Array<'static>>,
+    ) -> Result<Array<'static>> {
+        let array = expr::typed(array)?;
+        array.has_known_extents(function)?;
+        let axis = array.axis(function, axis)?;
+        if array.dtype() == DType::Bool {
+            let why = format!("{function}: there are no numbers between bools");
+            return Err(Error::new(ErrorKind::DType, why).with_help("convert the array by astype"));
+        }
+        if array.shape()[axis] == 0 {
+            let why = format!("{function}: axis {axis} of {} has no elements", array.all_dims());
+            return Err(Error::new(ErrorKind::Shape, why));
+        }
+        let run = self.run(array.len(), array.shape()[axis]);
+        run.check_bytes(&[&array], bytes(&array))?;
+        let sorted = run.part(|part| part.sort(&array, axis as isize, false))?;
+        let result = make(&sorted, axis)?;
+        run.part(|part| part.eval(&result))
+    }
+}
+
+impl<'a> Array<'a> {
+    /// The elements at one index of an axis, which keeps the extent 1.
+    fn slice_axis(&self, axis: usize, index: isize) -> Result<Array<'a>> {
+        self.index_axis(axis as isize, index)?.expand_dims(axis as isize)
+    }
+}
+
+/// The dtype of quantiles.
+fn result_of(dtype: DType) -> DType {
+    if dtype.is_float() { dtype } else { DType::Float64 }
+}
+
+/// A result of sorted elements, with NaN where one of them is NaN.
+fn of_nan(sorted: &Array<'static>, axis: usize, result: &Array<'static>) -> Result<Array<'static>> {
+    if !sorted.dtype().is_float() {
+        return Ok(result.clone());
+    }
+    let last = sorted.slice_axis(axis, -1)?;
+    choose(&last.isnan(), &last, result)
+}
+
+fn choose(condition: &Array<'static>, x: &Array<'static>, y: &Array<'static>) -> Result<Array<'static>> {
+    expr::apply(Op::Where, smallvec![condition.into_operand(), x.into_operand(), y.into_operand()])
+}
