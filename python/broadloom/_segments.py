@@ -233,7 +233,7 @@ class Selected:
         return handle.reshape([-1]), new.reshape([-1]), places.reshape(-1)
 
     def _shape(self) -> tuple[int, ...]:
-        return extents("at", self._array._handle)
+        return extents(self._array._handle)
 
     def _size(self) -> int:
         return prod(self._shape())

@@ -10,9 +10,9 @@ use broadloom_reduce::{Labels, SegmentError, count_in_bins, count_segments, redu
 use broadloom_sort::{Alone, Stopped, Workers};
 
 /// Threads of std.
-struct Threads(usize);
+struct StdThreads(usize);
 
-impl Workers for Threads {
+impl Workers for StdThreads {
     fn threads(&self) -> usize {
         self.0
     }
@@ -44,9 +44,9 @@ fn pairwise<T: Copy>(mut elements: Vec<T>, op: &impl Fn(T, T) -> T) -> Option<T>
 }
 
 /// Pseudorandom numbers, the same in each run.
-struct Numbers(u64);
+struct Pseudorandom(u64);
 
-impl Numbers {
+impl Pseudorandom {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 ^ self.0 >> 29) >> 8
@@ -59,14 +59,14 @@ impl Numbers {
 
 /// The ways in which labels are ordered: at random, in runs of up to some length, or sorted.
 #[derive(Clone, Copy, Debug)]
-enum Order {
+enum LabelOrder {
     Random,
     Runs(usize),
     Sorted,
 }
 
-fn labels(n: usize, segments: usize, order: Order) -> Vec<i64> {
-    let mut numbers = Numbers(n as u64 ^ segments as u64);
+fn labels(n: usize, segments: usize, order: LabelOrder) -> Vec<i64> {
+    let mut numbers = Pseudorandom(n as u64 ^ segments as u64);
     // One segment in eight has no elements, and −1 occurs.
     let mut label = || match numbers.below(segments + 1) as i64 {
         label if label % 8 == 5 => -1,
@@ -74,10 +74,10 @@ fn labels(n: usize, segments: usize, order: Order) -> Vec<i64> {
     };
     let mut labels: Vec<i64> = (0..n).map(|_| label()).collect();
     match order {
-        Order::Random => (),
-        Order::Sorted => labels.sort_unstable(),
-        Order::Runs(longest) => {
-            let mut numbers = Numbers(7);
+        LabelOrder::Random => (),
+        LabelOrder::Sorted => labels.sort_unstable(),
+        LabelOrder::Runs(longest) => {
+            let mut numbers = Pseudorandom(7);
             let mut at = 0;
             while at < n {
                 let end = n.min(at + 1 + numbers.below(longest));
@@ -92,31 +92,31 @@ fn labels(n: usize, segments: usize, order: Order) -> Vec<i64> {
 
 /// Sizes for each way of reducing: streams of several blocks, sizes about those of blocks, many segments in buckets, and a
 /// segment with nearly all elements.
-const CASES: [(usize, usize, Order); 13] = [
-    (0, 3, Order::Random),
-    (1, 1, Order::Random),
-    (31, 1, Order::Random),
-    (33, 1, Order::Random),
-    (5_000, 3, Order::Random),
-    (700_000, 10, Order::Random),
-    (700_000, 10, Order::Runs(1000)),
-    (700_000, 7, Order::Sorted),
-    (600_000, 1000, Order::Random),
-    (600_000, 1000, Order::Sorted),
-    (600_000, 50_000, Order::Random),
-    (600_000, 50_000, Order::Sorted),
-    (900_000, 3_000, Order::Runs(200_000)),
+const CASES: [(usize, usize, LabelOrder); 13] = [
+    (0, 3, LabelOrder::Random),
+    (1, 1, LabelOrder::Random),
+    (31, 1, LabelOrder::Random),
+    (33, 1, LabelOrder::Random),
+    (5_000, 3, LabelOrder::Random),
+    (700_000, 10, LabelOrder::Random),
+    (700_000, 10, LabelOrder::Runs(1000)),
+    (700_000, 7, LabelOrder::Sorted),
+    (600_000, 1000, LabelOrder::Random),
+    (600_000, 1000, LabelOrder::Sorted),
+    (600_000, 50_000, LabelOrder::Random),
+    (600_000, 50_000, LabelOrder::Sorted),
+    (900_000, 3_000, LabelOrder::Runs(200_000)),
 ];
 
 fn check<T: Elem<Store = T>>(
     reduction: Reduction,
     nothing: T,
-    sample: impl Fn(&mut Numbers) -> T,
+    sample: impl Fn(&mut Pseudorandom) -> T,
     op: impl Fn(T, T) -> T,
 ) {
     for (n, segments, order) in CASES {
         let labels = labels(n, segments, order);
-        let mut numbers = Numbers(n as u64 + 1);
+        let mut numbers = Pseudorandom(n as u64 + 1);
         let elements: Vec<T> = (0..n).map(|_| sample(&mut numbers)).collect();
         let mut of: Vec<Vec<T>> = vec![Vec::new(); segments];
         for (&label, &x) in labels.iter().zip(&elements) {
@@ -130,7 +130,7 @@ fn check<T: Elem<Store = T>>(
             let as_labels = Labels::new(DType::Int64, bytes_of(&labels), segments).unwrap();
             let mut out = vec![T::default(); segments];
             let (from, to) = (bytes_of(&elements), bytes_of_mut(&mut out));
-            let done = reduce_segments(reduction, T::DTYPE, from, 1, &as_labels, to, &Threads(threads));
+            let done = reduce_segments(reduction, T::DTYPE, from, 1, &as_labels, to, &StdThreads(threads));
             assert!(done.is_ok(), "{done:?}");
             let got: Vec<u64> = out.iter().map(|x| x.to_bits64()).collect();
             let wrong = got.iter().zip(&expected).position(|(got, expected)| got != expected);
@@ -140,7 +140,7 @@ fn check<T: Elem<Store = T>>(
 }
 
 /// Values of many magnitudes, with zeros of either sign.
-fn float(numbers: &mut Numbers) -> f64 {
+fn float(numbers: &mut Pseudorandom) -> f64 {
     match numbers.below(50) {
         0 => -0.0,
         1 => 0.0,
@@ -168,7 +168,8 @@ fn sums_and_products_of_integers() {
 
 #[test]
 fn extremes() {
-    let some = |numbers: &mut Numbers| if numbers.below(100_000) == 0 { f64::NAN } else { float(numbers) };
+    let some =
+        |numbers: &mut Pseudorandom| if numbers.below(100_000) == 0 { f64::NAN } else { float(numbers) };
     let key = |x: f64| if x.is_nan() { f64::INFINITY } else { x };
     // The larger in the total order of numbers, where NaN is the greatest for a maximum.
     let max =
@@ -178,7 +179,7 @@ fn extremes() {
     check(Reduction::Min, f64::INFINITY, some, min);
     check(Reduction::Max, i8::MIN, |numbers| numbers.next() as i8, i8::max);
     check(Reduction::Min, u16::MAX, |numbers| numbers.next() as u16, u16::min);
-    let half = |numbers: &mut Numbers| f16::from_f32(float(numbers) as f32);
+    let half = |numbers: &mut Pseudorandom| f16::from_f32(float(numbers) as f32);
     let of = |x: f16| f64::from(x.to_f32());
     check(Reduction::Max, f16::NEG_INFINITY, half, |a, b| {
         if max(of(a), of(b)).to_bits() == of(a).to_bits() { a } else { b }
@@ -205,11 +206,14 @@ fn nans() {
 #[test]
 fn columns() {
     let (n, width) = (3_000, 3);
-    for (segments, order) in
-        [(1, Order::Random), (40, Order::Random), (40, Order::Sorted), (5_000, Order::Runs(90))]
-    {
+    for (segments, order) in [
+        (1, LabelOrder::Random),
+        (40, LabelOrder::Random),
+        (40, LabelOrder::Sorted),
+        (5_000, LabelOrder::Runs(90)),
+    ] {
         let labels = labels(n, segments, order);
-        let mut numbers = Numbers(5);
+        let mut numbers = Pseudorandom(5);
         let elements: Vec<f32> = (0..n * width).map(|_| float(&mut numbers) as f32).collect();
         let of = |segment: usize, column: usize| {
             let rows = (0..n).filter(|&row| labels[row] == segment as i64);
@@ -221,8 +225,16 @@ fn columns() {
             let as_labels = Labels::new(DType::Int64, bytes_of(&labels), segments).unwrap();
             let mut out = vec![9.0_f32; segments * width];
             let (from, to) = (bytes_of(&elements), bytes_of_mut(&mut out));
-            reduce_segments(Reduction::Sum, DType::Float32, from, width, &as_labels, to, &Threads(threads))
-                .unwrap();
+            reduce_segments(
+                Reduction::Sum,
+                DType::Float32,
+                from,
+                width,
+                &as_labels,
+                to,
+                &StdThreads(threads),
+            )
+            .unwrap();
             assert!(out.iter().map(|x| x.to_bits()).eq(expected.iter().copied()), "{segments} {threads}");
         }
     }
@@ -234,7 +246,7 @@ fn labels_out_of_range() {
     fn first<T: Elem>(labels: &[T], segments: usize) -> Option<usize> {
         let as_labels = Labels::new(T::DTYPE, bytes_of(labels), segments).unwrap();
         let mut counts = vec![0; segments];
-        match count_segments(&as_labels, &mut counts, &Threads(3)) {
+        match count_segments(&as_labels, &mut counts, &StdThreads(3)) {
             Ok(()) => None,
             Err(SegmentError::Label(index)) => Some(index),
             Err(other) => panic!("{other:?}"),
@@ -295,7 +307,9 @@ impl Workers for Patient {
 #[test]
 fn a_reduction_is_stopped_between_parts() {
     let n = 2_000_000;
-    for (segments, order) in [(10, Order::Random), (30_000, Order::Random), (1200, Order::Sorted)] {
+    for (segments, order) in
+        [(10, LabelOrder::Random), (30_000, LabelOrder::Random), (1200, LabelOrder::Sorted)]
+    {
         let (labels, elements) = (labels(n, segments, order), vec![1.0_f32; n]);
         let as_labels = Labels::new(DType::Int64, bytes_of(&labels), segments).unwrap();
         let mut out = vec![0.0_f32; segments];
@@ -319,12 +333,12 @@ fn elements_are_counted_in_bins() {
         let expected: Vec<i64> = (0..bins).map(count).collect();
         for threads in [1, 3] {
             let mut out = vec![7; bins];
-            count_in_bins(T::DTYPE, bytes_of(elements), bytes_of(edges), &mut out, &Threads(threads))
+            count_in_bins(T::DTYPE, bytes_of(elements), bytes_of(edges), &mut out, &StdThreads(threads))
                 .unwrap();
             assert_eq!(out, expected, "{edges:?}");
         }
     }
-    let mut numbers = Numbers(3);
+    let mut numbers = Pseudorandom(3);
     let mut floats: Vec<f32> = (0..30_000).map(|_| numbers.below(1 << 20) as f32 / 1e6 - 0.02).collect();
     let even: Vec<f32> = (0..=100).map(|i| i as f32 / 100.0).collect();
     floats.extend(&even);

@@ -38,7 +38,7 @@ pub struct Draft {
     /// The recurrence whose step the kernel is.
     pub recurrence: Option<Recurrence>,
     /// The part of the output that is written, if other kernels write the rest of it.
-    pub part: Option<Part>,
+    pub part: Option<OutputPart>,
     /// The graph node of each instruction.
     pub nodes: Vec<NodeId>,
 }
@@ -54,7 +54,7 @@ impl Draft {
 }
 
 /// A part of a cut node or a root.
-pub struct Part {
+pub struct OutputPart {
     /// The index of its first element.
     pub at: Index,
     /// The shape of the whole.

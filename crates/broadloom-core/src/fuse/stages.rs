@@ -11,7 +11,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::fuse::body::{self, Member, Straight};
 use crate::fuse::decision::Cuts;
-use crate::fuse::draft::{Draft, DraftTarget, Part};
+use crate::fuse::draft::{Draft, DraftTarget, OutputPart};
 use crate::fuse::plan::{Beginning, Index};
 use crate::graph::{Graph, NodeId, NodeKind};
 use crate::node::{Before, RecurrenceNode, Region, StepOrder};
@@ -30,7 +30,7 @@ struct Group {
     /// Whether the members are the values of a recurrence.
     steps: bool,
     /// The part of a node that the only member is.
-    part: Option<Part>,
+    part: Option<OutputPart>,
 }
 
 impl Group {
@@ -100,7 +100,7 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
             NodeKind::Concat { .. } => {
                 for (part, at) in parts(graph, &uses, id) {
                     let members = vec![Member { node: part, target, sink: Sink::Store, own: false }];
-                    let part = (Part { at, whole: node.shape.clone() }, graph.node(part).shape.clone());
+                    let part = (OutputPart { at, whole: node.shape.clone() }, graph.node(part).shape.clone());
                     groups
                         .push(Group { part: Some(part.0), ..Group::new(order, part.1, members, Axes::NONE) });
                 }

@@ -44,18 +44,18 @@ pub(super) fn take_apart(graph: Graph, roots: Vec<NodeId>) -> Result<(Graph, Vec
         return Ok((graph, roots));
     }
     let may_be_apart = may_be_apart(&graph, &roots);
-    let mut builder = Builder { old: &graph, new: graph.successor(), made: Vec::new(), left: MOST_NODES };
+    let mut splitter = Splitter { old: &graph, new: graph.successor(), made: Vec::new(), left: MOST_NODES };
     for id in graph.ids() {
         let made = match may_be_apart[id.index()] {
-            true => builder.apart(id)?,
+            true => splitter.apart(id)?,
             false => None,
         };
         let made =
-            made.map_or_else(|| builder.whole_of(id).map(Made::Whole), |grid| Ok(Made::Apart(grid)))?;
-        builder.made.push(made);
+            made.map_or_else(|| splitter.whole_of(id).map(Made::Whole), |grid| Ok(Made::Apart(grid)))?;
+        splitter.made.push(made);
     }
-    let roots = roots.iter().map(|root| builder.whole(*root)).collect::<Result<_>>()?;
-    Ok((builder.new, roots))
+    let roots = roots.iter().map(|root| splitter.whole(*root)).collect::<Result<_>>()?;
+    Ok((splitter.new, roots))
 }
 
 /// For each node, whether it can be computed cell by cell, and all of its readers are.
@@ -102,7 +102,7 @@ fn ones(graph: &Graph, id: NodeId, to: &Shape) -> Option<SmallVec<[Option<usize>
     left.next().is_none().then_some(axes)
 }
 
-struct Builder<'g> {
+struct Splitter<'g> {
     old: &'g Graph,
     new: Graph,
     /// What has become of each node of the old graph.
@@ -111,7 +111,7 @@ struct Builder<'g> {
     left: usize,
 }
 
-impl Builder<'_> {
+impl Splitter<'_> {
     /// The node of the new graph that a node has become; its cells are joined.
     fn whole(&mut self, id: NodeId) -> Result<NodeId> {
         let grid = match &self.made[id.index()] {

@@ -20,7 +20,7 @@ fn bits(segments: usize) -> u32 {
 }
 
 /// The places of the next elements of a bucket: their values, and the numbers of their segments in the bucket.
-struct Places<'p, T> {
+struct BucketPlaces<'p, T> {
     values: IterMut<'p, T>,
     numbers: IterMut<'p, u16>,
 }
@@ -61,7 +61,7 @@ pub(super) fn reduce<F: CombineVectors<T>, T: Vectors>(
                 // PERF: copies of what the closure refers to, which would be read again after each store.
                 let (places, bits, mask) = (&mut places[..], bits, (1 << bits) - 1);
                 for (&id, &x) in ids.iter().zip(&elements[first..]) {
-                    let Places { values, numbers } = &mut places[(id >> bits) as usize];
+                    let BucketPlaces { values, numbers } = &mut places[(id >> bits) as usize];
                     if let (Some(value), Some(number)) = (values.next(), numbers.next()) {
                         (*value, *number) = (x, (id & mask) as u16);
                     }
@@ -78,7 +78,7 @@ pub(super) fn reduce<F: CombineVectors<T>, T: Vectors>(
         (of, numbers) = numbers.split_at(len);
         (these, of, out)
     });
-    for_each(workers, threads, units, Scratch::default, |scratch, (values, numbers, out)| {
+    for_each(workers, threads, units, SortedBucket::default, |scratch, (values, numbers, out)| {
         scratch.sort(values, numbers, 1 << bits, workers)?;
         arch().dispatch(Runs::<F, T>(&scratch.sorted, &scratch.ends, out, workers, PhantomData))
     })
@@ -109,35 +109,35 @@ fn places<'p, T>(
     counts: &[Vec<usize>],
     mut values: &'p mut [T],
     mut numbers: &'p mut [u16],
-) -> Vec<Vec<Places<'p, T>>> {
+) -> Vec<Vec<BucketPlaces<'p, T>>> {
     let buckets = counts.first().map_or(0, Vec::len);
-    let mut places: Vec<Vec<Places<'p, T>>> =
+    let mut places: Vec<Vec<BucketPlaces<'p, T>>> =
         counts.iter().map(|counts| Vec::with_capacity(counts.len())).collect();
     for bucket in 0..buckets {
         for (places, counts) in places.iter_mut().zip(counts) {
             let (these, of);
             (these, values) = std::mem::take(&mut values).split_at_mut(counts[bucket]);
             (of, numbers) = std::mem::take(&mut numbers).split_at_mut(counts[bucket]);
-            places.push(Places { values: these.iter_mut(), numbers: of.iter_mut() });
+            places.push(BucketPlaces { values: these.iter_mut(), numbers: of.iter_mut() });
         }
     }
     places
 }
 
 /// Memory of a thread, which is reused from bucket to bucket.
-struct Scratch<T> {
+struct SortedBucket<T> {
     sorted: Vec<T>,
     /// The index after the last element of each segment.
     ends: Vec<usize>,
 }
 
-impl<T> Default for Scratch<T> {
+impl<T> Default for SortedBucket<T> {
     fn default() -> Self {
-        Scratch { sorted: Vec::new(), ends: Vec::new() }
+        SortedBucket { sorted: Vec::new(), ends: Vec::new() }
     }
 }
 
-impl<T: Vectors> Scratch<T> {
+impl<T: Vectors> SortedBucket<T> {
     /// Moves the elements of a bucket to those of their segments.
     fn sort(
         &mut self,

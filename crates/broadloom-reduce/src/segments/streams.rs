@@ -107,7 +107,7 @@ struct Streams<F, T> {
     /// The number of elements in each buffer. The elements before those of the range count.
     fills: Vec<u32>,
     buffers: Vec<[[T; LANES]; ROWS]>,
-    blocks: Vec<Blocks>,
+    blocks: Vec<BlockRange>,
     /// The nodes of each segment by level. The one of level k exists if the number of blocks has the binary digit k, and the node
     /// begins within the range.
     nodes: Vec<[T; LANES]>,
@@ -122,7 +122,7 @@ struct Streams<F, T> {
 
 /// The blocks of a segment, by their numbers in it.
 #[derive(Clone, Copy, Default)]
-struct Blocks {
+struct BlockRange {
     /// The first block that lies within the range as a whole.
     first: u64,
     /// The block that is collected now.
@@ -140,7 +140,7 @@ impl<F: Combine<T>, T: Vectors> Streams<F, T> {
             buffers: zeros(segments)?,
             blocks: starts
                 .iter()
-                .map(|start| Blocks { first: start.div_ceil(block), next: start / block })
+                .map(|start| BlockRange { first: start.div_ceil(block), next: start / block })
                 .collect(),
             nodes: zeros(segments * depth)?,
             waiting: zeros(later * depth)?,
@@ -204,7 +204,7 @@ impl<F: Combine<T>, T: Vectors> Streams<F, T> {
     /// Adds the node of a full buffer.
     #[inline(always)]
     fn flush(&mut self, segment: usize) {
-        let Blocks { first, next } = &mut self.blocks[segment];
+        let BlockRange { first, next } = &mut self.blocks[segment];
         if *next < *first {
             *next += 1;
             self.heads[segment] = self.buffers[segment];
@@ -216,7 +216,7 @@ impl<F: Combine<T>, T: Vectors> Streams<F, T> {
     /// Adds the node of the next 2^`level` blocks, whose number is a multiple of that.
     #[inline(always)]
     fn push_node(&mut self, segment: usize, mut level: usize, mut node: [T; LANES]) {
-        let Blocks { first, next } = &mut self.blocks[segment];
+        let BlockRange { first, next } = &mut self.blocks[segment];
         let (nodes, mut number) = (segment * self.depth, *next >> level);
         *next += 1 << level;
         while number & 1 == 1 {
@@ -233,7 +233,7 @@ impl<F: Combine<T>, T: Vectors> Streams<F, T> {
     /// Adds the elements of the next range.
     fn append(&mut self, later: &Self) {
         for segment in 0..self.fills.len() {
-            let Blocks { first, next } = later.blocks[segment];
+            let BlockRange { first, next } = later.blocks[segment];
             let (begin, fill) =
                 ((later.starts[segment] % BLOCK as u64) as usize, later.fills[segment] as usize);
             if next < first {

@@ -242,7 +242,7 @@ fn errors_name_what_differs() {
     );
     assert_eq!(message(stack(&[x.clone(), y], 0)), "stack: [2,2] and [1,3] are different shapes");
     assert_eq!(concat(&[], 0).unwrap_err().kind(), ErrorKind::Arity);
-    assert_eq!(concat(&[x.clone()], 2).unwrap_err().kind(), ErrorKind::Shape);
+    assert_eq!(concat(std::slice::from_ref(&x), 2).unwrap_err().kind(), ErrorKind::Shape);
     let floats = x.astype(DType::Float32);
     assert_eq!(concat(&[x.clone(), floats], 0).unwrap_err().kind(), ErrorKind::DType);
     assert_eq!(x.pad(&[(1, 1)], PadMode::Edge).unwrap_err().kind(), ErrorKind::Shape);
