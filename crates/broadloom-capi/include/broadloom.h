@@ -840,6 +840,40 @@ bl_status bl_builder_gather(struct bl_builder handle,
                             ptrdiff_t axis,
                             struct bl_value *out);
 
+// Adds `count` values joined along an axis. They promote to one dtype, and their other extents are equal and not open. A negative
+// axis counts from the end.
+//
+// # Safety
+// `values` is null or valid for `count` reads; `out` is null or valid for a write.
+bl_status bl_builder_concat(struct bl_builder handle,
+                            const struct bl_value *values,
+                            size_t count,
+                            ptrdiff_t axis,
+                            struct bl_value *out);
+
+// Adds a value with additional elements: `widths` has two numbers for each of its `rank` axes, those of the elements before and
+// after. The mode is "constant" (zeros), "edge", "reflect", "symmetric" or "wrap", as in NumPy. The extents are not open.
+//
+// # Safety
+// `widths` is null or valid for 2 * `rank` reads; `mode` is null or ends with a zero; `out` is null or valid for a write.
+bl_status bl_builder_pad(struct bl_builder handle,
+                         struct bl_value value,
+                         const size_t *widths,
+                         size_t rank,
+                         const char *mode,
+                         struct bl_value *out);
+
+// Adds all runs of `length` adjacent elements along an axis. The extent of the axis becomes their number, and their elements are
+// along a new last axis. The extents are not open.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_sliding_window(struct bl_builder handle,
+                                    struct bl_value value,
+                                    size_t length,
+                                    ptrdiff_t axis,
+                                    struct bl_value *out);
+
 // Adds a value reduced along `count` axes, or along all axes if `axes` is null and `count` is 0. The reduced axes are kept
 // with an extent of 1 unless `keep_dims` is 0. For a sum or product in another dtype, convert the value first
 // (`bl_builder_cast`).

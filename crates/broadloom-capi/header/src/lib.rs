@@ -37,6 +37,7 @@ const SOURCES: &[&str] = &[
     "scans",
     "views",
     "takes",
+    "joins",
     "reductions",
     "random",
     "kernel",

@@ -219,7 +219,7 @@ static JOIN: BuiltIn = BuiltIn {
     parameters: &[Parameter::operands("x"), FIRST_AXIS_BY_NAME],
     takes: "bool, integer, float",
     gives: "the same",
-    doc: "The operands, of one dtype, joined along an axis. Their other extents are equal.",
+    doc: "The operands in their common dtype, joined along an axis. Their other extents are equal.",
     action: Action::Concat,
 };
 
