@@ -121,7 +121,7 @@ def pad(x: Array, /, pad_width: Widths, mode: Mode = "constant", constant_values
     handle = handle_of(x)
     widths = np.asarray(pad_width)
     if widths.dtype.kind not in "iu" and widths.size:
-        raise TypeError("pad: the widths are no integers")
+        raise TypeError(f"pad: `pad_width` is {pad_width!r}, expected an int, a pair of ints or a sequence of pairs")
     rank = len(extents(handle))
     pairs = [(int(before), int(after)) for before, after in np.broadcast_to(widths, (rank, 2))]
     if any(width < 0 for pair in pairs for width in pair):

@@ -65,6 +65,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_generated.reductions",
         "_indexing",
         "_inspection",
+        "_interpolation",
         "_joining",
         "_loop_states",
         "_loops",

@@ -29,8 +29,11 @@ pub fn bytes_of_mut<T: Elem<Store = T>>(elements: &mut [T]) -> &mut [u8] {
 }
 
 /// Reinterprets bytes as elements. Returns `None` if the address is not aligned for the type, or the length is not a multiple
-/// of its size.
+/// of its size. No bytes are no elements, wherever they are.
 pub fn typed<T: Elem>(bytes: &[u8]) -> Option<&[T::Store]> {
+    if bytes.is_empty() {
+        return Some(&[]);
+    }
     let fits =
         bytes.as_ptr().cast::<T::Store>().is_aligned() && bytes.len().is_multiple_of(size_of::<T::Store>());
     // SAFETY: `fits` tells that the address is aligned and the length is a whole number of elements; the bytes are initialised,
@@ -40,6 +43,9 @@ pub fn typed<T: Elem>(bytes: &[u8]) -> Option<&[T::Store]> {
 
 /// Reinterprets bytes as elements for writing. Returns `None` in the same cases as [`typed`].
 pub fn typed_mut<T: Elem>(bytes: &mut [u8]) -> Option<&mut [T::Store]> {
+    if bytes.is_empty() {
+        return Some(&mut []);
+    }
     let fits =
         bytes.as_ptr().cast::<T::Store>().is_aligned() && bytes.len().is_multiple_of(size_of::<T::Store>());
     // SAFETY: as in `typed`; the borrow is exclusive, and a `Store` has no padding, so the bytes stay

@@ -55,6 +55,22 @@ def one_hot(x: np.ndarray, axis: int) -> np.ndarray:
             == np.expand_dims(x.argmax(axis), axis)).astype(x.dtype)  # fmt: skip
 
 
+def picked(x: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The elements along axis 1 that labels choose."""
+    return np.take_along_axis(x, labels[:, None], 1)[:, 0]
+
+
+#: A label for each place on the other axes, and the weights of three labels.
+LABELS, WEIGHTS = np.arange(8).reshape(2, 4) % 3, f4(1, 2, 4)
+#: Angles for each of two places in sequences of three, and what they rotate.
+ANGLES = np.arange(12, dtype="f4").reshape(2, 3, 2)
+HEADS = np.arange(24, dtype="f4").reshape(2, 1, 3, 4) / 8
+TURNED = np.concatenate([
+    np.cos(ANGLES)[:, None] * HEADS[..., :2] - np.sin(ANGLES)[:, None] * HEADS[..., 2:],
+    np.sin(ANGLES)[:, None] * HEADS[..., :2] + np.cos(ANGLES)[:, None] * HEADS[..., 2:],
+], -1)  # fmt: skip
+
+
 # Versions.
 
 #: Rows of operator, opset, inputs, attributes and expected result, for versions that differ in attributes, inputs or
@@ -133,6 +149,28 @@ VERSIONS: list[tuple[str, int, list[Any], dict[str, Any], Any]] = [
     ("IsInf", 20, [f4(INF, -INF, NAN)], {"detect_positive": 0, "detect_negative": 0}, np.zeros(3, bool)),
     ("BatchNormalization", 9, [X, *[f4(1, 2, 3)] * 4], {"epsilon": 0.0},
      (X - f4(1, 2, 3)[:, None]) / np.sqrt(f4(1, 2, 3))[:, None] * f4(1, 2, 3)[:, None] + f4(1, 2, 3)[:, None]),
+    ("Tile", 1, [X, np.float32(2), np.float32(1)], {}, np.tile(X, (1, 2, 1))),
+    *(("Tile", v, [X, i8(1, 0, 3)], {}, np.tile(X, (1, 0, 3))) for v in (6, 13)),
+    ("Pad", 1, [X], {"paddings": [0, 1, 0, 0, 0, 2], "value": 1.5},
+     np.pad(X, ((0, 0), (1, 0), (0, 2)), constant_values=1.5)),
+    ("Pad", 2, [X], {"pads": [0, 1, -1, 0, 2, 3], "mode": "reflect"},
+     np.pad(X[..., 1:], ((0, 0), (1, 2), (0, 3)), mode="reflect")),
+    ("Pad", 11, [X, i8(1, 0, 0, 0, 0, 2)], {"mode": "edge"}, np.pad(X, ((1, 0), (0, 0), (0, 2)), mode="edge")),
+    ("Pad", 13, [X, i8(0, 0, 1, 0, 0, 0), np.float32(7)], {}, np.pad(X, ((0, 0), (0, 0), (1, 0)), constant_values=7)),
+    ("Pad", 18, [X, i8(1, -1), None, i8(-2)], {}, np.pad(X, ((0, 0), (1, 0), (0, 0)))[:, :-1]),
+    *(("Pad", v, [X, i8(5, 2), None, i8(2)], {"mode": "wrap"}, np.pad(X, ((0, 0), (0, 0), (5, 2)), mode="wrap"))
+      for v in (19, 21, 23)),
+    *(("OneHot", v, [i8(0, 2, -1, 5), np.int64(3), f4(-1, 9)], {"axis": 0},
+       f4(9, -1, -1, -1, -1, -1, -1, -1, -1, 9, 9, -1).reshape(3, 4)) for v in (9, 11)),
+    *(("GatherND", v, [X, i8(0, 2, 1, -1).reshape(2, 2)], {}, X[[0, 1], [2, -1]]) for v in (11, 12, 13)),
+    *(("GatherND", v, [X, i8(2, 0).reshape(2, 1)], {"batch_dims": 1}, X[[0, 1], [2, 0]]) for v in (12, 13)),
+    ("ReverseSequence", 10, [X, i8(2, 1, 2)], {}, np.stack([X[::-1, 0], X[:, 1], X[::-1, 2]], 1)),
+    ("RotaryEmbedding", 23, [HEADS, np.cos(ANGLES), np.sin(ANGLES)], {}, TURNED),
+    *(("NegativeLogLikelihoodLoss", v, [X, LABELS], {"reduction": "none"}, -picked(X, LABELS)) for v in (12, 13, 22)),
+    ("NegativeLogLikelihoodLoss", 22, [X, np.where(LABELS == 1, -7, LABELS), WEIGHTS], {"ignore_index": -7},
+     np.float32(-(picked(X, LABELS) * WEIGHTS[LABELS])[LABELS != 1].sum() / WEIGHTS[LABELS][LABELS != 1].sum())),
+    *(("SoftmaxCrossEntropyLoss", v, [X, LABELS], {"reduction": "sum"},
+       np.float32(-picked(np.log(softmax(X, (1,))), LABELS).sum())) for v in (12, 13)),
     ("Sum", 6, [X, X], {}, X + X),
     ("Mean", 8, [X, X[0], np.float32(1)], {}, (X + X[0] + 1) / 3),
 ]  # fmt: skip
