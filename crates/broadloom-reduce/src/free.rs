@@ -6,13 +6,11 @@ use std::marker::PhantomData;
 use broadloom_ir::Result;
 use broadloom_math::Elem;
 use broadloom_mem::{PAGE, ask_ahead};
-use broadloom_sort::Workers;
 use pulp::{NullaryFnOnce, Scalar128b, Simd, WithSimd};
 
 use crate::combine::{Combine, EIGHT};
 use crate::each::{BATCH, combine_lanes, set_rests};
 use crate::method::{Method, arch};
-use crate::segments::{self, Labels, SegmentError};
 use crate::state::{State, elements, elements_mut};
 use crate::tree::packed;
 use crate::vectors::combine;
@@ -97,16 +95,6 @@ impl<F: Combine<T>, T: Elem> Method for Free<F, T> {
 
     fn few_rows(&self, _: &[&[u8]], _: &mut [u8]) -> bool {
         false
-    }
-
-    fn segments(
-        &self,
-        from: &[u8],
-        labels: &Labels<'_>,
-        out: &mut [u8],
-        workers: &dyn Workers,
-    ) -> std::result::Result<(), SegmentError> {
-        segments::in_any_order::<F, T>(elements::<T>(from), labels, elements_mut::<T>(out), workers)
     }
 }
 

@@ -2,11 +2,9 @@
 
 use std::sync::LazyLock;
 
-use broadloom_ir::{Error, ErrorKind, Result};
-use broadloom_sort::Workers;
+use broadloom_ir::Result;
 use pulp::Arch;
 
-use crate::segments::{Labels, SegmentError};
 use crate::state::State;
 
 /// A method of reduction: how elements are reduced to the nodes of a state, and how nodes are merged.
@@ -24,17 +22,6 @@ pub(crate) trait Method: Sync {
     /// Reduces between one and 16 rows to one row, if the method has a fast path for so few rows. Returns whether it
     /// has.
     fn few_rows(&self, rows: &[&[u8]], out: &mut [u8]) -> bool;
-    /// Reduces the elements of each label to one element. Outputs of segments without elements may be left as they are. By
-    /// default, the method does not reduce by label.
-    fn segments(
-        &self,
-        _elements: &[u8],
-        _labels: &Labels<'_>,
-        _out: &mut [u8],
-        _workers: &dyn Workers,
-    ) -> std::result::Result<(), SegmentError> {
-        Err(Error::new(ErrorKind::Internal, "the reduction is not computed by label").into())
-    }
 }
 
 /// The widest vector instruction set that this CPU supports.

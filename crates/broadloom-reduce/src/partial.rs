@@ -50,7 +50,8 @@ pub(crate) fn method(reduction: Reduction, dtype: DType) -> Result<&'static dyn 
     })
 }
 
-fn refused(reduction: Reduction, dtype: DType) -> Error {
+/// The error for a dtype that a reduction does not take.
+pub(crate) fn refused(reduction: Reduction, dtype: DType) -> Error {
     Error::new(ErrorKind::Internal, format!("{reduction} does not take {dtype}"))
 }
 

@@ -10,14 +10,12 @@ use std::marker::PhantomData;
 
 use broadloom_ir::Result;
 use broadloom_mem::Caches;
-use broadloom_sort::Workers;
 use pulp::{Scalar128b, Simd, WithSimd};
 
 use crate::LANES;
 use crate::combine::Combine;
 use crate::each;
 use crate::method::{Method, arch};
-use crate::segments::{self, Labels, SegmentError};
 use crate::state::{State, elements, elements_mut};
 use crate::vectors::{
     CombineVectors, IN_STREAMS, Units, Vectors, combine, fold, fold_256, fold_level, fold_node, fold_streams,
@@ -103,16 +101,6 @@ impl<F: CombineVectors<T>, T: Vectors> Method for Tree<F, T> {
     fn few_rows(&self, rows: &[&[u8]], out: &mut [u8]) -> bool {
         arch().dispatch(each::FewRows::<F, T>(rows, elements_mut::<T>(out), PhantomData));
         true
-    }
-
-    fn segments(
-        &self,
-        from: &[u8],
-        labels: &Labels<'_>,
-        out: &mut [u8],
-        workers: &dyn Workers,
-    ) -> std::result::Result<(), SegmentError> {
-        segments::in_order::<F, T>(elements::<T>(from), labels, elements_mut::<T>(out), workers)
     }
 }
 

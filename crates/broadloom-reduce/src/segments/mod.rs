@@ -14,11 +14,12 @@ mod runs;
 mod streams;
 
 use broadloom_ir::{DType, Error, Reduction};
-use broadloom_math::Elem;
+use broadloom_math::{Elem, f16};
 use broadloom_sort::{Stopped, Workers};
 
-use crate::combine::Combine;
-use crate::partial::{method, nothing};
+use crate::combine::{All, Any, Combine, Max, Min, Prod, Sum};
+use crate::partial::{method, nothing, refused};
+use crate::state::{elements, elements_mut};
 use crate::vectors::{CombineVectors, Vectors};
 
 pub use histogram::{count_in_bins, histogram_bytes};
@@ -71,14 +72,15 @@ pub fn reduce_segments(
     workers: &dyn Workers,
 ) -> Result<(), SegmentError> {
     let is_index = matches!(reduction, Reduction::ArgMax | Reduction::ArgMin);
-    let (method, row) = (method(reduction, dtype)?, width * dtype.size());
+    let row = width * dtype.size();
+    method(reduction, dtype)?;
     assert_eq!(labels.len().checked_mul(row), Some(elements.len()), "a row for each label");
     assert_eq!(labels.segments().checked_mul(row), Some(out.len()), "a row for each segment");
     let done = match width {
         _ if out.is_empty() => labels.check(workers),
         _ if width == 1 || is_index => {
             nothing(reduction, dtype, out);
-            method.segments(elements, labels, out, workers)
+            reduce_elements(reduction, dtype, elements, labels, out, workers)
         }
         _ => columns::reduce(reduction, dtype, elements, width, labels, out, workers),
     };
@@ -113,8 +115,50 @@ pub fn segment_bytes(dtype: DType, n: usize, width: usize, segments: usize, thre
     moved.saturating_add(streams).saturating_add(accumulators)
 }
 
+/// Reduces the elements of each label to one element. The outputs of segments without elements may be left as they are.
+fn reduce_elements(
+    reduction: Reduction,
+    dtype: DType,
+    from: &[u8],
+    labels: &Labels<'_>,
+    out: &mut [u8],
+    workers: &dyn Workers,
+) -> Result<(), SegmentError> {
+    macro_rules! by {
+        ($reduce:ident $combine:ident $t:ty) => {
+            $reduce::<$combine, $t>(elements::<$t>(from), labels, elements_mut::<$t>(out), workers)
+        };
+    }
+    /// Reduces elements of `dtype`, which must not be bool, in any order.
+    macro_rules! of_numbers {
+        ($combine:ident: $($variant:ident $t:ty),*) => {
+            match dtype {
+                $(DType::$variant => by!(in_any_order $combine $t),)*
+                DType::Bool => Err(refused(reduction, dtype).into()),
+            }
+        };
+        ($combine:ident) => {
+            of_numbers!($combine: Int8 i8, Int16 i16, Int32 i32, Int64 i64, UInt8 u8, UInt16 u16, UInt32 u32, UInt64 u64,
+                Float16 f16, Float32 f32, Float64 f64)
+        };
+    }
+    match (reduction, dtype) {
+        (Reduction::Sum, DType::Float32) => by!(in_order Sum f32),
+        (Reduction::Sum, DType::Float64) => by!(in_order Sum f64),
+        (Reduction::Prod, DType::Float32) => by!(in_order Prod f32),
+        (Reduction::Prod, DType::Float64) => by!(in_order Prod f64),
+        (Reduction::Sum, DType::Int64 | DType::UInt64) => by!(in_any_order Sum u64),
+        (Reduction::Prod, DType::Int64 | DType::UInt64) => by!(in_any_order Prod u64),
+        (Reduction::Max, _) => of_numbers!(Max),
+        (Reduction::Min, _) => of_numbers!(Min),
+        (Reduction::Any, DType::Bool) => by!(in_any_order Any bool),
+        (Reduction::All, DType::Bool) => by!(in_any_order All bool),
+        _ => Err(refused(reduction, dtype).into()),
+    }
+}
+
 /// Reduces segments whose results depend on the order of the elements.
-pub(crate) fn in_order<F: CombineVectors<T>, T: Vectors>(
+fn in_order<F: CombineVectors<T>, T: Vectors>(
     elements: &[T],
     labels: &Labels<'_>,
     out: &mut [T],
@@ -131,7 +175,7 @@ pub(crate) fn in_order<F: CombineVectors<T>, T: Vectors>(
 }
 
 /// Reduces segments whose elements may be merged in any order.
-pub(crate) fn in_any_order<F: Combine<T>, T: Elem>(
+fn in_any_order<F: Combine<T>, T: Elem>(
     elements: &[T::Store],
     labels: &Labels<'_>,
     out: &mut [T::Store],
