@@ -7,9 +7,8 @@ use std::slice::IterMut;
 use broadloom_sort::{Stopped, Workers, for_each, zeros};
 use pulp::NullaryFnOnce;
 
-use super::labels::{BETWEEN, Labels};
+use super::labels::{BETWEEN, Labels, SegmentError, ranges};
 use super::runs::reduce_run;
-use super::{SegmentError, ranges};
 use crate::method::arch;
 use crate::vectors::{CombineVectors, Vectors};
 

@@ -4,8 +4,7 @@
 use broadloom_ir::{DType, Reduction};
 use broadloom_sort::{Workers, for_each, zeros};
 
-use super::SegmentError;
-use super::labels::Labels;
+use super::labels::{Labels, SegmentError};
 use crate::whole::reduce_rows;
 
 /// The number of units per thread.

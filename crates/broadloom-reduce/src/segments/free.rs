@@ -6,8 +6,7 @@ use broadloom_math::Elem;
 use broadloom_sort::{Workers, for_each, zeros};
 use pulp::NullaryFnOnce;
 
-use super::labels::Labels;
-use super::{SegmentError, ranges};
+use super::labels::{Labels, SegmentError, ranges};
 use crate::combine::Combine;
 use crate::method::arch;
 

@@ -6,8 +6,7 @@ use broadloom_mem::typed;
 use broadloom_sort::{Workers, for_each, zeros};
 use pulp::NullaryFnOnce;
 
-use super::labels::{BETWEEN, TILE};
-use super::{SegmentError, ranges};
+use super::labels::{BETWEEN, SegmentError, TILE, ranges};
 use crate::method::arch;
 
 /// A type whose elements are counted between edges.

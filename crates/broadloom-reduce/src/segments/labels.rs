@@ -1,4 +1,4 @@
-//! Labels of any integer dtype, which are read as numbers of segments, a tile at a time.
+//! Labels of any integer dtype, which are read as numbers of segments, a tile at a time, and what all reductions by label share.
 
 use std::ops::Range;
 
@@ -8,7 +8,6 @@ use broadloom_mem::typed;
 use broadloom_sort::{Stopped, Workers};
 use pulp::NullaryFnOnce;
 
-use super::SegmentError;
 use crate::method::arch;
 
 /// The number of labels that are read at a time, which stay in a first-level cache.
@@ -182,4 +181,33 @@ impl<T: Elem> NullaryFnOnce for ReadAs<'_, T> {
         }
         bad == 0
     }
+}
+
+/// Why segments were not reduced. The contents of the outputs are unspecified.
+#[derive(Clone, Debug)]
+pub enum SegmentError {
+    /// The workers stopped, or memory was refused.
+    Stopped(Stopped),
+    /// The label with this index is neither that of a segment nor −1. It is the first such label.
+    Label(usize),
+    /// The reduction does not take the dtype.
+    Refused(Error),
+}
+
+impl From<Stopped> for SegmentError {
+    fn from(why: Stopped) -> SegmentError {
+        SegmentError::Stopped(why)
+    }
+}
+
+impl From<Error> for SegmentError {
+    fn from(error: Error) -> SegmentError {
+        SegmentError::Refused(error)
+    }
+}
+
+/// Consecutive ranges of `0..n`, one for each thread, or a single one for so few elements that the threads do not pay.
+pub(super) fn ranges(n: usize, threads: usize) -> Vec<Range<usize>> {
+    let threads = threads.clamp(1, (n / BETWEEN).max(1));
+    (0..threads).map(|i| n / threads * i..if i + 1 == threads { n } else { n / threads * (i + 1) }).collect()
 }

@@ -13,9 +13,9 @@ mod labels;
 mod runs;
 mod streams;
 
-use broadloom_ir::{DType, Error, Reduction};
+use broadloom_ir::{DType, Reduction};
 use broadloom_math::{Elem, f16};
-use broadloom_sort::{Stopped, Workers};
+use broadloom_sort::Workers;
 
 use crate::combine::{All, Any, Combine, Max, Min, Prod, Sum};
 use crate::partial::{method, nothing, refused};
@@ -23,35 +23,12 @@ use crate::state::{elements, elements_mut};
 use crate::vectors::{CombineVectors, Vectors};
 
 pub use histogram::{count_in_bins, histogram_bytes};
-pub use labels::Labels;
+pub use labels::{Labels, SegmentError};
 
 /// Segments of floats are streams if there are at most this many: their buffers and the nodes in use fit a second-level cache.
 const FEW: usize = 1024;
 /// A stream pays if its segment has at least this many elements on average, since its buffer and its nodes are cleared first.
 const PER_STREAM: usize = 16;
-
-/// Why segments were not reduced. The contents of the outputs are unspecified.
-#[derive(Clone, Debug)]
-pub enum SegmentError {
-    /// The workers stopped, or memory was refused.
-    Stopped(Stopped),
-    /// The label with this index is neither that of a segment nor −1. It is the first such label.
-    Label(usize),
-    /// The reduction does not take the dtype.
-    Refused(Error),
-}
-
-impl From<Stopped> for SegmentError {
-    fn from(why: Stopped) -> SegmentError {
-        SegmentError::Stopped(why)
-    }
-}
-
-impl From<Error> for SegmentError {
-    fn from(error: Error) -> SegmentError {
-        SegmentError::Refused(error)
-    }
-}
 
 /// Reduces the rows of each label to one row: `elements` is `[n][width]` for n labels, `out` is `[segments][width]`.
 ///
@@ -182,10 +159,4 @@ fn in_any_order<F: Combine<T>, T: Elem>(
     workers: &dyn Workers,
 ) -> Result<(), SegmentError> {
     free::reduce::<F, T>(elements, labels, out, workers)
-}
-
-/// Consecutive ranges of `0..n`, one for each thread, or a single one for so few elements that the threads do not pay.
-fn ranges(n: usize, threads: usize) -> Vec<std::ops::Range<usize>> {
-    let threads = threads.clamp(1, (n / labels::BETWEEN).max(1));
-    (0..threads).map(|i| n / threads * i..if i + 1 == threads { n } else { n / threads * (i + 1) }).collect()
 }

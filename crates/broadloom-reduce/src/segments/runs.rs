@@ -7,8 +7,7 @@ use broadloom_mem::{bytes_of, bytes_of_mut};
 use broadloom_sort::{Stopped, Workers, for_each};
 use pulp::NullaryFnOnce;
 
-use super::SegmentError;
-use super::labels::{BETWEEN, Labels, rank};
+use super::labels::{BETWEEN, Labels, SegmentError, rank};
 use super::streams::lanes;
 use crate::LANES;
 use crate::method::{Method, arch};

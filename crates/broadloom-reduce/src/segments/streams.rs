@@ -10,8 +10,7 @@ use std::marker::PhantomData;
 use broadloom_sort::{Stopped, Workers, for_each, zeros};
 use pulp::NullaryFnOnce;
 
-use super::labels::Labels;
-use super::{SegmentError, ranges};
+use super::labels::{Labels, SegmentError, ranges};
 use crate::LANES;
 use crate::combine::Combine;
 use crate::method::arch;
