@@ -33,8 +33,6 @@ type Slip = (&'static [&'static str], Advice);
 
 const PRODUCTS: Advice =
     Missing("there is no matrix product; of vectors it is `vecdot(x1, x2)`, or `sum(x1 * x2)`");
-const JOINS: Advice =
-    Missing("arrays can't be joined: a text computes new elements from those of its inputs");
 const ORDERING: Advice = Missing("there is no sorting or searching");
 const ELEMENTS: Advice = Missing("functions apply to every element of an array");
 const LOOPS: Advice = Missing("a loop is the value of a binding: `x = while (x = 0; x < 4) { x = x + 1 }`");
@@ -173,7 +171,8 @@ const FUNCTIONS: &[Slip] = &[
     (&["median", "percentile", "quantile", "histogram", "bincount", "nanmedian", "mode"], ORDERING),
     (&["matmul", "einsum", "tensordot", "cross", "kron", "conv"], PRODUCTS),
     (&["outer"], Write("`expand_dims(x1, 1) * x2`")),
-    (&["concatenate", "concat", "stack", "hstack", "vstack", "append"], JOINS),
+    (&["concatenate", "hstack", "append"], Is("concat")),
+    (&["stack", "vstack"], Write("`concat(expand_dims(x1, 0), expand_dims(x2, 0))`")),
     // Generated arrays.
     (&["rand", "random"], Write("`uniform(key(1), [10])`, with a seed and a shape")),
     (&["randn"], Write("`normal(key(1), [10])`, with a seed and a shape")),
