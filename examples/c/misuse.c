@@ -297,12 +297,12 @@ static void reductions(void) {
     WANT(BL_HANDLE, bl_builder_take(b, open, (bl_value){0}, 0, &out), "another builder");
     OK(bl_builder_gather(b, open, &key, 1, 0, &out));
     static const size_t widths[] = {1, 2, 0, 1};
-    const bl_value twice[] = {key, key};
+    const bl_value keys[] = {key, key};
     WANT(BL_NULL, bl_builder_concat(b, NULL, 2, 0, &out), "values is null");
-    WANT(BL_ARITY, bl_builder_concat(b, twice, 0, 0, &out), "nothing to join");
-    WANT(BL_SHAPE, bl_builder_concat(b, twice, 2, 1, &out), "axis 1 is out of range");
+    WANT(BL_ARITY, bl_builder_concat(b, keys, 0, 0, &out), "nothing to join");
+    WANT(BL_SHAPE, bl_builder_concat(b, keys, 2, 1, &out), "axis 1 is out of range");
     WANT(BL_SHAPE, bl_builder_concat(b, &open, 1, 0, &out), "are open");
-    OK(bl_builder_concat(b, twice, 2, 0, &out));
+    OK(bl_builder_concat(b, keys, 2, 0, &out));
     WANT(BL_NULL, bl_builder_pad(b, key, NULL, 1, "edge", &out), "widths is null");
     WANT(BL_NULL, bl_builder_pad(b, key, widths, 1, NULL, &out), "name of the mode is null");
     WANT(BL_NAME, bl_builder_pad(b, key, widths, 1, "mirror", &out), "`mirror` is no mode");
