@@ -44,7 +44,7 @@ pub fn concat<'a>(arrays: &[Array<'a>], axis: isize) -> Result<Array<'a>> {
 /// The arrays, all of one shape, joined along a new axis, which is axis `axis` of the result.
 ///
 /// # Errors
-/// The errors of [`concat`].
+/// The errors of [`concat()`].
 ///
 /// ```
 /// use broadloom::{prelude::*, stack};
