@@ -7,7 +7,7 @@ use broadloom_core::layout::Slice;
 use broadloom_core::{Error, ErrorKind, Op, Result, Shape, View};
 use smallvec::{SmallVec, smallvec};
 
-use crate::array::{Array, Kind};
+use crate::array::Array;
 use crate::expr;
 use crate::promote::result_type;
 use crate::views::resolve_axis;
@@ -30,15 +30,7 @@ pub fn concat<'a>(arrays: &[Array<'a>], axis: isize) -> Result<Array<'a>> {
     let first = arrays.first().ok_or_else(|| nothing("concat"))?;
     first.has_known_extents("concat")?;
     let axis = first.axis("concat", axis)?;
-    // What is joined along the same axis already is joined once.
-    let mut parts: Vec<Array<'a>> = Vec::with_capacity(arrays.len());
-    for array in arrays {
-        match &array.0.kind {
-            Kind::Concat { args, axis: of } if usize::from(*of) == axis => parts.extend(args.iter().cloned()),
-            _ => parts.push(array),
-        }
-    }
-    expr::concat("concat", &parts, axis)
+    expr::concat("concat", &arrays, axis)
 }
 
 /// The arrays, all of one shape, joined along a new axis, which is axis `axis` of the result.
