@@ -145,7 +145,7 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
             let layout = Layout::contiguous(node.shape.clone());
             Leaves { flat: true, layout: Some(Arc::new(layout)), total: cost::of_node(graph, node) }
         }
-        NodeKind::View { arg, view } => view_leaves(graph, *arg, view, leaves, cuts, log),
+        NodeKind::View { arg, view } => view_leaves(graph, (id, *arg), view, leaves, cuts, log),
         NodeKind::Reduce { .. }
         | NodeKind::Scan { .. }
         | NodeKind::Concat { .. }
@@ -286,7 +286,7 @@ fn cut_for_faults(graph: &Graph, arg: NodeId, cuts: &mut Cuts, log: &mut Log) {
 
 fn view_leaves(
     graph: &Graph,
-    arg: NodeId,
+    (id, arg): (NodeId, NodeId),
     view: &View,
     leaves: &[Leaves],
     cuts: &mut Cuts,
@@ -299,12 +299,11 @@ fn view_leaves(
     {
         cut_for_faults(graph, arg, cuts, log);
     }
-    if matches!(view, View::Windows { .. })
-        && below.total > 0
-        && cost::weigh(graph, arg, below.total, view.shape(shape).elements()).materialise()
-        && cuts.insert(arg)
-    {
-        log.note(|| Decision::of_node(graph, arg, Why::ManyChains));
+    if matches!(view, View::Windows { .. }) && below.total > 0 {
+        let weighed = cost::weigh(graph, arg, below.total, view.shape(shape).elements());
+        if !weighed.materialise() || cuts.insert(arg) {
+            log.note(|| of_broadcast(graph, arg, id, Some(weighed)));
+        }
     }
     let layout = below.layout.as_ref().and_then(|l| l.view(view)).map(Arc::new);
     let expressible = layout.is_some() || below.layout.is_none() && (below.flat || !view.merges_axes(shape));

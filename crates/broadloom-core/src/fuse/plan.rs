@@ -228,6 +228,11 @@ impl Stage {
         }
     }
 
+    /// If the stage writes a part of its outputs, where the part begins, in words that follow a target.
+    pub fn part(&self) -> String {
+        self.part_at.as_ref().map_or_else(String::new, |at| format!(", from {:?} on", &at[..]))
+    }
+
     /// A description of an output: a value of the kernel, or its reduction or scan.
     pub fn written(&self, output: usize) -> String {
         let KernelOutput { value, sink } = self.kernel.outputs[output];
@@ -309,11 +314,7 @@ impl fmt::Display for Plan {
                 writeln!(f, "  t{j} is {} of {}", table.source, table.layout.shape)?;
             }
             for (j, target) in stage.outputs.iter().enumerate() {
-                write!(f, "  {} is written to {target}", stage.written(j))?;
-                match &stage.part_at {
-                    Some(at) => writeln!(f, ", from {:?} on", &at[..])?,
-                    None => writeln!(f)?,
-                }
+                writeln!(f, "  {} is written to {target}{}", stage.written(j), stage.part())?;
             }
             for line in stage.kernel.to_string().lines() {
                 writeln!(f, "  {line}")?;

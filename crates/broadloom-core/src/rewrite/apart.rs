@@ -218,7 +218,7 @@ impl Splitter<'_> {
             others.for_each(|(_, (bounds, more))| merge(bounds, more));
         }
         bounds[axis] = along;
-        if !self.may_make(&bounds, 1) {
+        if !self.may_make(&bounds, 2) {
             return Ok(None);
         }
         let mut starts = SmallVec::<[usize; 4]>::from_slice(&[0]);
@@ -244,7 +244,7 @@ impl Splitter<'_> {
             let of_arg = self.bounds(arg, &node.shape);
             bounds.iter_mut().zip(&of_arg).for_each(|(bounds, more)| merge(bounds, more));
         }
-        if !self.may_make(&bounds, 1) {
+        if !self.may_make(&bounds, 1 + kind.arity()) {
             return Ok(None);
         }
         let mut cells = Vec::new();

@@ -319,10 +319,10 @@ impl Explanation {
             let outputs = outputs.map(|(j, &target)| ExplainedOutput {
                 value: stage.written(j),
                 dtype: stage.kernel.dtype(stage.kernel.outputs[j].value),
-                target: match target {
+                target: (match target {
                     Target::Root(root) => self.result(self.numbers[root as usize], "the result"),
                     Target::Temp(_) => target.to_string(),
-                },
+                }) + &stage.part(),
             });
             let outputs = outputs.collect();
             for target in &stage.outputs {
