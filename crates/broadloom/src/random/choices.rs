@@ -116,8 +116,7 @@ impl Evaluation<'_> {
                 run.part(|part| part.eval(&random::integers(key, 0_i64, n as i64, shape, DType::Int64)?))
             }
             (true, Some(weights)) => {
-                let sums = weights.values.cumulative_sum(None, None, false)?;
-                let sums = run.part(|part| part.eval(&sums))?;
+                let sums = Array::from_vec(weights.sums);
                 let at = random::uniform(key, shape, DType::Float64)? * sums.index_axis(0, -1)?;
                 let places = run.part(|part| part.searchsorted(&sums, &at, true))?;
                 run.part(|part| part.eval(&places.try_minimum(weights.last)?))
@@ -141,8 +140,11 @@ impl Evaluation<'_> {
 
 /// The weights of a choice.
 struct Weights {
-    /// The weights as float64.
+    /// The weights as float64, times the power of two for which the greatest is from 1 to 2. So their quotients and products do
+    /// not lose digits, whatever their unit is.
     values: Array<'static>,
+    /// The sum of the weights up to each one. They never decrease, which sums in the canonical order might.
+    sums: Vec<f64>,
     /// The number of weights that are not 0.
     positive: usize,
     /// The index of the last of them.
@@ -156,18 +158,44 @@ impl Weights {
             let why = format!("choice: the weights are {}, expected [{n}]", weights.all_dims());
             return Err(Error::new(ErrorKind::Shape, why));
         }
-        let values = evaluation.eval(&weights.astype(DType::Float64))?;
-        let numbers = values.as_slice::<f64>().unwrap_or_default();
+        let mut numbers = evaluation.eval(&weights.astype(DType::Float64))?.to_vec::<f64>()?;
         if let Some(index) = numbers.iter().position(|weight| weight.is_nan() || *weight < 0.0) {
             let why = format!("choice: weight {index} is {}", numbers[index]);
             return Err(Error::new(ErrorKind::Literal, why).with_help("weights are numbers from 0 on"));
         }
+        let positive = numbers.iter().filter(|&&weight| weight > 0.0).count();
+        let last = numbers.iter().rposition(|&weight| weight > 0.0).unwrap_or(0) as i64;
         let sum: f64 = numbers.iter().sum();
         if n > 0 && !(sum > 0.0 && sum < f64::INFINITY) {
             return Err(Error::new(ErrorKind::Literal, format!("choice: the sum of the weights is {sum}")));
         }
-        let positive = numbers.iter().filter(|&&weight| weight > 0.0).count();
-        let last = numbers.iter().rposition(|&weight| weight > 0.0).unwrap_or(0) as i64;
-        Ok(Weights { values, positive, last })
+        in_unit(&mut numbers);
+        let mut sum = 0.0;
+        let add = |weight: &f64| {
+            sum += weight;
+            sum
+        };
+        let sums = numbers.iter().map(add).collect();
+        Ok(Weights { values: Array::from_vec(numbers), sums, positive, last })
+    }
+}
+
+/// Multiplies weights by the power of two for which the greatest is from 1 to 2. A positive one stays positive.
+fn in_unit(weights: &mut [f64]) {
+    const STEP: f64 = (1_u64 << 52) as f64;
+    let mut scale = |factor: f64| {
+        let scaled =
+            |weight: f64| if weight > 0.0 { (weight * factor).max(f64::from_bits(1)) } else { weight };
+        weights.iter_mut().for_each(|weight| *weight = scaled(*weight));
+        weights.iter().copied().fold(0.0, f64::max)
+    };
+    let mut greatest = scale(1.0);
+    while greatest > 0.0 && greatest < 1.0 / STEP {
+        greatest = scale(STEP);
+    }
+    if greatest > 0.0 && greatest < f64::INFINITY {
+        // The greatest is a normal number now, whose exponent is in these bits.
+        let exponent = (greatest.to_bits() >> 52) as i32 - 1023;
+        scale(2f64.powi(-exponent));
     }
 }
