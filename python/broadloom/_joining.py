@@ -144,7 +144,7 @@ def sliding_window(x: Array, /, window_shape: int | tuple[int, ...], axis: Axes 
            [2, 4, 8]], dtype=int64)
     """
     handle = handle_of(x)
-    lengths = [index(one) for one in (window_shape if isinstance(window_shape, (tuple, list)) else (window_shape,))]
+    lengths = [index(one) for one in (window_shape if np.iterable(window_shape) else (window_shape,))]
     rank = len(extents(handle))
     axes = range(rank) if axis is None else normalize_axis_tuple(axis, rank, allow_duplicate=True)
     if len(lengths) != len(axes):

@@ -210,7 +210,11 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> 
         raise Unsupported
     if np.ndim(value) > 0 or mode != "constant" and value != 0:
         raise Unsupported
-    return _joining.pad(Array._of(_handle(array)), pad_width, mode, constant_values=value)._operand()
+    x = _handle(array)
+    with np.errstate(all="ignore"):
+        # NumPy assigns the value to elements, which wraps integers.
+        value = np.asarray(value).astype(x.dtype).item()
+    return _joining.pad(Array._of(x), pad_width, mode, constant_values=value)._operand()
 
 
 @lazy(np.tile)

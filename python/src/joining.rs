@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use crate::error::{About, OrRaise};
 use crate::handle::{Handle, operand};
-use crate::origin::{self, HandleOperand};
+use crate::origin::HandleOperand;
 
 /// The result of a function of operands, in which the handle of an operand may be a number.
 fn made(
@@ -16,16 +16,14 @@ fn made(
     make: impl FnOnce(&[Array<'static>]) -> Result<Array<'static>>,
 ) -> PyResult<Handle> {
     let given: SmallVec<[HandleOperand; 3]> = operands.iter().map(operand).collect::<PyResult<_>>()?;
-    let by_numpy = given.iter().any(|operand| operand.by_numpy);
-    let depth = given.iter().map(|operand| operand.depth).max().unwrap_or(0);
-    let (arrays, origin) = origin::operands(None, given)?;
-    let about = About {
-        operation: Some(operation),
-        operands: &arrays,
-        axes: axis.as_ref().map(std::slice::from_ref),
-    };
-    let array = make(&arrays).or_raise_about(&about)?;
-    Ok(Handle { array, depth: depth.saturating_add(1), origin, by_numpy })
+    Handle::of_operands(None, given, |arrays| {
+        let about = About {
+            operation: Some(operation),
+            operands: arrays,
+            axes: axis.as_ref().map(std::slice::from_ref),
+        };
+        make(arrays).or_raise_about(&about)
+    })
 }
 
 /// Arrays of one dtype, joined along an axis. `function` is the name in errors.

@@ -248,3 +248,24 @@ def test_several_arrays_are_a_tuple_and_scalars_are_searched_for() -> None:
     assert int(bl.searchsorted(x, 2.5)) == 2 and int(bl.searchsorted(x, 2, side="right")) == 2
     assert bl.expand_dims(x, axis=(0, -1)).shape == (1, 3, 1)
     assert bl.__array_api_version__ == "2025.12" and x.__array_namespace__(api_version="2025.12") is bl
+
+
+def test_joined_results_are_written_to_any_memory() -> None:
+    x = np.arange(12.0).reshape(3, 4)
+    whole = np.zeros((8, 10))
+    bl.evaluate(bl.concat([bl.asarray(x), bl.asarray(x) * 2], axis=1), out=whole[1:7:2, ::-1][:, :8])
+    assert (whole[1:7:2, ::-1][:, :8] == np.concatenate([x, x * 2], 1)).all() and np.count_nonzero(whole) == 22
+    turned = np.zeros((8, 3))
+    bl.evaluate(bl.concat([bl.asarray(x), bl.asarray(x) + 1], axis=1), out=turned.T)
+    assert (turned.T == np.concatenate([x, x + 1], 1)).all()
+
+
+@pytest.mark.parametrize("shift", [1, -3])
+def test_joined_results_may_overlap_what_is_read(shift: int) -> None:
+    memory = np.arange(20.0)
+    bl.evaluate(bl.roll(bl.asarray(memory), shift) + 0, out=memory)
+    assert (memory == np.roll(np.arange(20.0), shift)).all()
+    memory = np.arange(20.0)
+    x = bl.asarray(memory[:10])
+    bl.evaluate(bl.concat([x * 2, x + 1]), out=memory)
+    assert (memory == np.concatenate([np.arange(10.0) * 2, np.arange(10.0) + 1])).all()

@@ -4,6 +4,8 @@ that uses the elements; one that is out of range is an error of the run.
 
 from __future__ import annotations
 
+import numpy as np
+
 from broadloom import Array, _core, arange, tile
 from broadloom._core import Handle
 from broadloom.onnx._literals import INT64, apply, back, converted, like, select, widened
@@ -51,6 +53,9 @@ def _one_hot(call: Call, indices: Handle, _: Handle | None, values: Handle) -> H
         raise ValueError("the depth is one number, and the values are those of off and on")
     rank = indices.ndim + 1
     axis = axis_of(call.attribute("axis", -1), rank)
+    if indices.dtype == np.uint64:
+        # As int64, a large one would be negative.
+        indices = apply("minimum", indices, like(indices, depth[0]))
     at = converted(indices, INT64).expand_dims(axis)
     at = select(apply("less", at, like(at, 0)), apply("add", at, like(at, depth[0])), at)
     is_on = apply("equal", at, _numbers(depth[0], axis, rank))

@@ -26,6 +26,9 @@ def _likelihood(call: Call, x: Handle, labels: Handle, weights: Handle | None) -
         weight = like(x, 1) if weight is None else weight
         weight = select(is_ignored, like(weight, 0), weight)
     found = apply("negative", _core.take_along_axis(x, at.expand_dims(1), 1).squeeze(1))
+    if is_ignored is not None:
+        # An infinite score times a weight of 0 would be NaN.
+        found = select(is_ignored, like(found, 0), found)
     loss = found if weight is None else apply("multiply", found, weight)
     reduction = call.attribute("reduction", "mean")
     axes = list(range(loss.ndim))
