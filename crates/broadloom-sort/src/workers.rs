@@ -18,7 +18,7 @@ impl std::fmt::Display for Stopped {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Stopped::ByWorkers => "stopped before the work was complete",
-            Stopped::ByMemory => "no memory for the items of a sort",
+            Stopped::ByMemory => "the system refused memory",
         })
     }
 }

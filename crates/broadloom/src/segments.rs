@@ -1,7 +1,5 @@
 //! Reductions by label, counts and histograms, which compute the values of their operands.
 
-use std::fmt::Display;
-
 use broadloom_core::reductions::ReductionFunction;
 use broadloom_core::{DType, Error, ErrorKind, Kind, Op, Result};
 use broadloom_mem::typed_mut;
@@ -151,7 +149,8 @@ impl Evaluation<'_> {
         };
         let shape: Vec<usize> = [segments].iter().chain(others).copied().collect();
         let width = others.iter().product();
-        let run = ValueRun::begin(self, x.len().max(count), ELEMENT * x.len().max(count) as f64);
+        let work = x.len().max(count).max(segments.saturating_mul(width));
+        let run = ValueRun::begin(self, work, ELEMENT * work as f64);
         let beside = broadloom_reduce::segment_bytes(x.dtype(), count, width, segments, run.threads());
         let results = segments.saturating_mul(width).saturating_mul(x.dtype().size());
         run.check_bytes(&[&x, &labels], beside.saturating_add(results))?;
@@ -168,9 +167,9 @@ impl Evaluation<'_> {
             let ones = others.iter().map(|_| 1);
             let counts = counts.reshape(&[segments as isize].into_iter().chain(ones).collect::<Vec<_>>())?;
             let means = expr::apply(Op::Divide, smallvec![out.into(), counts.into()])?;
-            return self.eval(&expr::cast(means, dtype));
+            return run.part(|part| part.eval(&expr::cast(means, dtype)));
         }
-        if dtype == x.dtype() { Ok(out) } else { self.eval(&expr::cast(out, dtype)) }
+        if dtype == x.dtype() { Ok(out) } else { run.part(|part| part.eval(&expr::cast(out, dtype))) }
     }
 
     /// [`Array::segment_count`] in the way of this evaluation.
@@ -178,9 +177,14 @@ impl Evaluation<'_> {
     /// # Errors
     /// The errors of [`Array::segment_count`].
     pub fn segment_count(&self, labels: &Array<'_>, segments: usize) -> Result<Array<'static>> {
-        let name = "segment_count";
+        self.counted("segment_count", labels, segments)
+    }
+
+    /// The number of elements of each label. `name` is that of the function in errors.
+    fn counted(&self, name: &str, labels: &Array<'_>, segments: usize) -> Result<Array<'static>> {
         let labels = of_integers(name, labels)?;
-        let run = ValueRun::begin(self, labels.len(), ELEMENT * labels.len() as f64);
+        let work = labels.len().max(segments);
+        let run = ValueRun::begin(self, work, ELEMENT * work as f64);
         let counts = segments.saturating_mul(8).saturating_mul(1 + run.threads());
         run.check_bytes(&[&labels], counts)?;
         let labels = run.values(&labels)?;
@@ -198,12 +202,18 @@ impl Evaluation<'_> {
         weights: Option<&Array<'_>>,
         at_least: usize,
     ) -> Result<Array<'static>> {
-        let numbers = self.eval(&of_integers("bincount", numbers)?)?;
+        let numbers = of_integers("bincount", numbers)?;
+        if let Some(weights) = weights.filter(|weights| weights.shape() != numbers.shape()) {
+            let (of, n) = (weights.all_dims(), numbers.len());
+            return Err(Error::new(ErrorKind::Shape, format!("bincount: weights of {of} for {n} numbers")));
+        }
+        let run = ValueRun::begin(self, numbers.len(), ELEMENT * numbers.len() as f64);
+        let numbers = run.part(|part| part.eval(&numbers))?;
         let mut bins = at_least;
         if !numbers.is_empty() {
             let wide = if numbers.dtype().kind() == Kind::Signed { DType::Int64 } else { DType::UInt64 };
             let (least, most) = (numbers.min(())?.astype(wide), numbers.max(())?.astype(wide));
-            let found = self.eval_many(&[&least, &most])?;
+            let found = run.part(|part| part.eval_many(&[&least, &most]))?;
             let item = |x: &Array<'_>| match wide {
                 DType::Int64 => x.item::<i64>().map(i128::from),
                 _ => x.item::<u64>().map(i128::from),
@@ -216,10 +226,10 @@ impl Evaluation<'_> {
             bins = bins.max(usize::try_from(most).unwrap_or(usize::MAX).saturating_add(1));
         }
         match weights {
-            None => self.segment_count(&numbers, bins),
+            None => run.part(|part| part.counted("bincount", &numbers, bins)),
             Some(weights) => {
                 let weights = expr::cast(expr::typed(weights)?, DType::Float64);
-                self.segments(ReductionFunction::Sum, &weights, &numbers, bins)
+                run.part(|part| part.segments(ReductionFunction::Sum, &weights, &numbers, bins))
             }
         }
     }
@@ -251,10 +261,10 @@ impl Evaluation<'_> {
         let (x, edges) = (expr::cast(x, dtype), expr::cast(edges, dtype));
         let (bins, n) = (edges.len() - 1, edges.len() as isize);
         let ascend = edges.slice(1..)?.greater_equal(&edges.slice(..n - 1)?).all(())?;
-        if !self.eval(&ascend)?.item::<bool>()? {
+        let run = ValueRun::begin(self, x.len().max(bins), ELEMENT * x.len().max(bins) as f64);
+        if !run.part(|part| part.eval(&ascend))?.item::<bool>()? {
             return Err(Error::new(ErrorKind::Literal, "histogram: the edges do not ascend"));
         }
-        let run = ValueRun::begin(self, x.len(), ELEMENT * x.len() as f64);
         let beside = broadloom_reduce::histogram_bytes(bins, run.threads());
         run.check_bytes(&[&x, &edges], beside)?;
         let (values, edges) = (run.values(&x)?, run.values(&edges)?);
@@ -303,14 +313,13 @@ fn known<'l>(name: &str, labels: &'l Array<'_>, segments: usize) -> Result<Label
 /// The error that names a label and its place, or the reason for which the work was stopped.
 fn ended(error: SegmentError, name: &str, labels: &Labels<'_>) -> Ended {
     match error {
-        SegmentError::Label(at) => out_of_range(name, &labels.get(at), labels.segments(), at),
+        SegmentError::Label(at) => {
+            let (label, segments) = (labels.get(at), labels.segments());
+            let why = format!("{name}: label {label} is out of range for {segments} segments, at [{at}]");
+            Ended::Failed(Error::new(ErrorKind::Index, why))
+        }
         other => unlabelled(name, other),
     }
-}
-
-fn out_of_range(name: &str, label: &dyn Display, segments: usize, at: usize) -> Ended {
-    let why = format!("{name}: label {label} is out of range for {segments} segments, at [{at}]");
-    Ended::Failed(Error::new(ErrorKind::Index, why))
 }
 
 /// The error of work without labels.

@@ -202,7 +202,7 @@ impl<'r> Rows<'r> {
     }
 }
 
-/// The memory of a sort, in words that [`Run::memory`] returned.
+/// The memory of a sort, in words that [`ValueRun::memory`] returned.
 pub(crate) fn memory_of<'w>(words: &'w mut Array<'static>) -> Memory<'w> {
     Memory::lent(typed_mut::<u64>(written(words)).unwrap_or_default())
 }

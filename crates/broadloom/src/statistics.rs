@@ -92,9 +92,9 @@ impl Evaluation<'_> {
     /// The errors of [`Array::median`].
     pub fn median(&self, array: &Array<'_>, axis: isize) -> Result<Array<'static>> {
         self.of_sorted("median", array, axis, |sorted, axis| {
-            let n = sorted.shape()[axis] as isize;
+            let n = sorted.shape()[axis];
             let [a, b] = [(n - 1) / 2, n / 2]
-                .map(|at| sorted.slice_axis(axis, at).map(|element| element.astype(DType::Float64)));
+                .map(|at| sorted.along(axis, at, 1, 1).map(|element| element.astype(DType::Float64)));
             let (a, b) = (a?, b?);
             let median = if n % 2 == 1 { a } else { (&a + &b) / 2.0 };
             let result = median.astype(result_of(sorted.dtype()));
@@ -129,13 +129,6 @@ impl Evaluation<'_> {
     }
 }
 
-impl<'a> Array<'a> {
-    /// The elements at one index of an axis, which keeps the extent 1.
-    fn slice_axis(&self, axis: usize, index: isize) -> Result<Array<'a>> {
-        self.index_axis(axis as isize, index)?.expand_dims(axis as isize)
-    }
-}
-
 /// The dtype of quantiles.
 fn result_of(dtype: DType) -> DType {
     if dtype.is_float() { dtype } else { DType::Float64 }
@@ -146,7 +139,7 @@ fn of_nan(sorted: &Array<'static>, axis: usize, result: &Array<'static>) -> Resu
     if !sorted.dtype().is_float() {
         return Ok(result.clone());
     }
-    let last = sorted.slice_axis(axis, -1)?;
+    let last = sorted.along(axis, sorted.shape()[axis] - 1, 1, 1)?;
     choose(&last.isnan(), &last, result)
 }
 

@@ -4,7 +4,8 @@
 use broadloom_ir::{DType, Reduction};
 use broadloom_sort::{Workers, for_each, zeros};
 
-use super::labels::{Labels, SegmentError};
+use super::labels::{BETWEEN, Labels, SegmentError};
+use crate::Partial;
 use crate::whole::reduce_rows;
 
 /// The number of units per thread.
@@ -42,6 +43,8 @@ pub(super) fn reduce(
         Ok::<(), SegmentError>(())
     })?;
     let threads = workers.threads();
+    // The rows between which a thread asks whether it goes on.
+    let rows = (BETWEEN / width).max(1);
     let unit = segments.div_ceil(UNITS * threads).max(1);
     let units = out.chunks_mut(unit * row).enumerate();
     for_each(
@@ -55,14 +58,17 @@ pub(super) fn reduce(
             for (out, &end) in out.chunks_mut(row).zip(&ends[first..]) {
                 workers.go_on()?;
                 let numbers = &order[start..end];
-                reduce_rows(
-                    reduction,
-                    dtype,
-                    end - start,
-                    width,
-                    |i| &elements[numbers[i] * row..][..row],
-                    out,
-                )?;
+                let of = |number: usize| &elements[number * row..][..row];
+                if numbers.len() <= rows {
+                    reduce_rows(reduction, dtype, numbers.len(), width, |i| of(numbers[i]), out)?;
+                } else {
+                    let mut result = Partial::new(reduction, dtype, width, 0)?;
+                    for numbers in numbers.chunks(rows) {
+                        workers.go_on()?;
+                        result.push_rows(numbers.len(), |i| of(numbers[i]));
+                    }
+                    result.finish(out);
+                }
                 start = end;
             }
             Ok::<(), SegmentError>(())

@@ -27,14 +27,14 @@ impl<'l> Labels<'l> {
     /// Labels in memory, aligned for their dtype, of this many segments.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] if the labels are not integers; [`ErrorKind::Limit`] for 2^32 segments or more.
+    /// [`ErrorKind::Internal`] if the labels are not integers; [`ErrorKind::Limit`] for 2^32 − 1 segments or more.
     pub fn new(dtype: DType, bytes: &'l [u8], segments: usize) -> Result<Labels<'l>> {
         if !matches!(dtype.kind(), Kind::Signed | Kind::Unsigned) {
             return Err(Error::new(ErrorKind::Internal, format!("labels of {dtype}")));
         }
         // The last number is that of elements without a segment.
         let segments = u32::try_from(segments).ok().filter(|&segments| segments < u32::MAX);
-        let segments = segments.ok_or_else(|| Error::new(ErrorKind::Limit, "2^32 segments or more"))?;
+        let segments = segments.ok_or_else(|| Error::new(ErrorKind::Limit, "2^32 − 1 segments or more"))?;
         Ok(Labels { bytes, dtype, segments })
     }
 

@@ -14,10 +14,10 @@ mod runs;
 mod streams;
 
 use broadloom_ir::{DType, Reduction};
-use broadloom_math::{Elem, f16};
+use broadloom_math::f16;
 use broadloom_sort::Workers;
 
-use crate::combine::{All, Any, Combine, Max, Min, Prod, Sum};
+use crate::combine::{All, Any, Max, Min, Prod, Sum};
 use crate::partial::{method, nothing, refused};
 use crate::state::{elements, elements_mut};
 use crate::vectors::{CombineVectors, Vectors};
@@ -102,8 +102,11 @@ fn reduce_elements(
     workers: &dyn Workers,
 ) -> Result<(), SegmentError> {
     macro_rules! by {
-        ($reduce:ident $combine:ident $t:ty) => {
-            $reduce::<$combine, $t>(elements::<$t>(from), labels, elements_mut::<$t>(out), workers)
+        (in_order $combine:ident $t:ty) => {
+            in_order::<$combine, $t>(elements::<$t>(from), labels, elements_mut::<$t>(out), workers)
+        };
+        (in_any_order $combine:ident $t:ty) => {
+            free::reduce::<$combine, $t>(elements::<$t>(from), labels, elements_mut::<$t>(out), workers)
         };
     }
     /// Reduces elements of `dtype`, which must not be bool, in any order.
@@ -149,14 +152,4 @@ fn in_order<F: CombineVectors<T>, T: Vectors>(
         return Ok(());
     }
     buckets::reduce::<F, T>(elements, labels, out, workers)
-}
-
-/// Reduces segments whose elements may be merged in any order.
-fn in_any_order<F: Combine<T>, T: Elem>(
-    elements: &[T::Store],
-    labels: &Labels<'_>,
-    out: &mut [T::Store],
-    workers: &dyn Workers,
-) -> Result<(), SegmentError> {
-    free::reduce::<F, T>(elements, labels, out, workers)
 }

@@ -3,23 +3,8 @@
 use broadloom::prelude::*;
 use broadloom::text::{Program, print};
 use broadloom::{Chunks, Kernel, PadMode, Range, concat, stack};
-use broadloom_testkit::Runner;
 
-/// The options of the interpreter, and of machine code of every width if there is a compiler, on one thread and on three.
-fn executors() -> Vec<Options> {
-    let can_run = |runner: &Runner| cfg!(feature = "jit") || *runner == Runner::INTERP;
-    let all: Vec<Options> = Runner::all().filter(can_run).map(Runner::options).collect();
-    let threads =
-        |threads| all.iter().map(move |options| Options { threads: Some(threads), ..options.clone() });
-    threads(1).chain(threads(3)).collect()
-}
-
-fn each<T: Element + PartialEq + std::fmt::Debug>(x: &Array<'_>, wanted: &[T], what: &str) -> Result<()> {
-    for options in executors() {
-        assert_eq!(x.eval_with(&options)?.to_vec::<T>()?, wanted, "{what}: {options:?}");
-    }
-    Ok(())
-}
+use crate::on_executors::{each, executors};
 
 fn numbers(n: usize, seed: i64) -> Vec<i64> {
     (0..n as i64).map(|i| (i * 7919 + seed * 104_729) % 1009).collect()
@@ -189,7 +174,7 @@ fn moved_elements_keep_their_bits() -> Result<()> {
     Ok(())
 }
 
-/// Results in memory of their own layout, that overlap what is read, and several at once.
+/// Results in given memory, several at once, and read in another order.
 #[test]
 fn results_in_any_memory() -> Result<()> {
     let x = Array::from([[1_i64, 2], [3, 4]]);
@@ -292,5 +277,66 @@ fn texts_and_kernels() -> Result<()> {
     }
     let open = Array::input("a", DType::Int64, &["n".into()])?;
     assert_eq!(concat(&[open.clone(), open], 0).unwrap_err().kind(), ErrorKind::Shape);
+    Ok(())
+}
+
+/// An array that is joined with itself again and again has as many nodes as joins.
+#[test]
+fn doubled_arrays_take_no_time_to_build() -> Result<()> {
+    let mut nothing = Array::from_vec(Vec::<f32>::new());
+    let mut x = Array::from([7_i32]);
+    for _ in 0..40 {
+        nothing = concat(&[nothing.clone(), nothing], 0)?;
+    }
+    each(&nothing, &[0.0_f32; 0], "nothing, doubled")?;
+    for _ in 0..16 {
+        x = concat(&[x.clone(), x], 0)?;
+    }
+    each(&x, &[7_i32; 1 << 16], "one element, doubled")
+}
+
+/// A part whose kernel is too long is computed by several, and then stored where it goes.
+#[test]
+fn a_part_of_many_operations() -> Result<()> {
+    let x = Array::from([0.5, 1.5, 2.5]);
+    let mut long = x.clone();
+    for i in 0..3000 {
+        long = (long * (1.0 + f64::from(i % 7) * 1e-6)).exp().log1p().tan().atan();
+    }
+    let options = Options { max_depth: 100_000, max_nodes: 100_000, ..Options::default() };
+    let alone = long.eval_with(&options)?.to_vec::<f64>()?;
+    let joined = concat(&[x.clone(), long, &x * 2.0], 0)?;
+    let wanted = [&[0.5, 1.5, 2.5], &alone[..], &[1.0, 3.0, 5.0]].concat();
+    assert_eq!(joined.eval_with(&options)?.to_vec::<f64>()?, wanted);
+    let plan = joined.explain()?;
+    assert!(plan.contains("kernel 3"), "the long part is not cut");
+    Ok(())
+}
+
+/// Row by row, a part is neither computed nor read before it is complete.
+#[test]
+fn parts_beside_stages_that_run_row_block_by_row_block() -> Result<()> {
+    let (rows, columns) = (3000, 200);
+    let x: Vec<f64> = (0..rows * columns).map(|i| (i % 977) as f64 / 100.0).collect();
+    let x = Array::from_shape_vec(&[rows, columns], x)?;
+    let softmax = |x: &Array<'static>| -> Result<Array<'static>> {
+        let powers = (x - x.max(Over::axis(1).keep_dims())?).exp();
+        Ok(&powers / powers.sum(Over::axis(1).keep_dims())?)
+    };
+    let first = softmax(&x)?;
+    let (known, doubled) = (first.eval()?, (&x * 2.0).eval()?);
+    for (lazy, parts) in
+        [([first.clone(), &x * 2.0], [&known, &doubled]), ([&x * 2.0, first], [&doubled, &known])]
+    {
+        let joined = concat(&lazy, 1)?;
+        let wanted = concat(&parts.map(Clone::clone), 1)?.eval()?;
+        let of_both = softmax(&joined)?;
+        let wanted_of_both = softmax(&wanted)?.eval()?;
+        for options in executors() {
+            assert_eq!(joined.eval_with(&options)?.to_vec::<f64>()?, wanted.to_vec::<f64>()?, "{options:?}");
+            let made = of_both.eval_with(&options)?.to_vec::<f64>()?;
+            assert_eq!(made, wanted_of_both.to_vec::<f64>()?, "{options:?}");
+        }
+    }
     Ok(())
 }

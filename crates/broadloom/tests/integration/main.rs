@@ -45,6 +45,7 @@ mod nan_bits;
 mod nans_of_loops;
 mod nearest;
 mod no_executable_memory;
+mod on_executors;
 mod onnx;
 mod open_extents;
 mod operators;

@@ -3,9 +3,10 @@
 
 use broadloom::prelude::*;
 use broadloom::{Control, Evaluation, Promotion, ReductionFunction, with_promotion};
-use broadloom_testkit::Runner;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+
+use crate::on_executors::executors;
 
 const FUNCTIONS: [ReductionFunction; 5] = [
     ReductionFunction::Sum,
@@ -14,15 +15,6 @@ const FUNCTIONS: [ReductionFunction; 5] = [
     ReductionFunction::Min,
     ReductionFunction::Mean,
 ];
-
-/// The options of each executor, on one thread and on three.
-fn executors() -> Vec<Options> {
-    let can_run = |runner: &Runner| cfg!(feature = "jit") || *runner == Runner::INTERP;
-    let all: Vec<Options> = Runner::all().filter(can_run).map(Runner::options).collect();
-    let threads =
-        |threads| all.iter().map(move |options| Options { threads: Some(threads), ..options.clone() });
-    threads(1).chain(threads(3)).collect()
-}
 
 fn labels(n: usize, segments: i64) -> Vec<i64> {
     (0..n as i64).map(|i| (i * 7919 + i / 5) % (segments + 1) - 1).collect()

@@ -3,26 +3,11 @@
 use broadloom::prelude::*;
 use broadloom::text::{Program, print};
 use broadloom::{Chunks, IndexMode, Kernel, Range, while_loop};
-use broadloom_testkit::Runner;
 
-/// The options of the interpreter, and of machine code of every width if there is a compiler, on one thread and on three.
-fn executors() -> Vec<Options> {
-    let can_run = |runner: &Runner| cfg!(feature = "jit") || *runner == Runner::INTERP;
-    let all: Vec<Options> = Runner::all().filter(can_run).map(Runner::options).collect();
-    let threads =
-        |threads| all.iter().map(move |options| Options { threads: Some(threads), ..options.clone() });
-    threads(1).chain(threads(3)).collect()
-}
+use crate::on_executors::{each, executors};
 
 fn numbers(n: usize, seed: i64) -> Vec<i64> {
     (0..n as i64).map(|i| (i * 7919 + seed * 104_729) % 1009).collect()
-}
-
-fn each<T: Element + PartialEq + std::fmt::Debug>(x: &Array<'_>, wanted: &[T], what: &str) -> Result<()> {
-    for options in executors() {
-        assert_eq!(x.eval_with(&options)?.to_vec::<T>()?, wanted, "{what}: {options:?}");
-    }
-    Ok(())
 }
 
 /// A row of a table of every length, and its result used in further arithmetic.
