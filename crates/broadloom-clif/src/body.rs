@@ -191,6 +191,8 @@ pub struct Region {
     pub carried: Vec<DType>,
     /// The maximum number of iterations of an element; `None` if each run has its own, and reaching it is an error.
     pub limit: Option<u64>,
+    /// Whether the region is a branch: it is repeated at most once, and its code can be skipped.
+    pub is_branch: bool,
     /// Whether the last captured value is the number of the element.
     pub is_numbered: bool,
     /// For each carried value, the [captured value that each iteration adds](kernel::KernelLoop::tally), if only the number of

@@ -448,6 +448,7 @@ fn host_isa(regalloc: &str) -> Result<OwnedTargetIsa> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::body::Body;
     use broadloom_ir::DType;
     use broadloom_ir::kernel::{self, Inst, ValueId};
 
@@ -533,6 +534,62 @@ pub(crate) mod tests {
             assert_eq!(compiled.narrowed.is_some(), width == VectorWidth::W512);
             assert_eq!(compiled.fault_sites, 1);
         }
+    }
+
+    /// A kernel whose only loop is a branch, for elements of which the last input, a bool, is true: it applies a function to the
+    /// inputs. Elsewhere the result is the first input.
+    fn branch(op: broadloom_ir::Op, dtype: DType) -> Kernel {
+        use broadloom_ir::kernel::KernelLoop;
+        let operands = op.operands() as u32;
+        let args = [0, 1, 2].map(|i| ValueId(1 + i.min(operands - 1)));
+        let body = Kernel {
+            inputs: [vec![dtype; 1 + operands as usize], vec![DType::Bool]].concat(),
+            body: vec![Inst { code: kernel::Code::apply(op, dtype), args }],
+            outputs: vec![ValueId(1 + operands).into(), ValueId(2 + operands).into()],
+            ..Kernel::default()
+        };
+        let args = [0].into_iter().chain(0..=operands).map(ValueId).collect();
+        let inst = |code| Inst { code, args: [ValueId(1 + operands), ValueId(0), ValueId(0)] };
+        Kernel {
+            inputs: [vec![dtype; operands as usize], vec![DType::Bool]].concat(),
+            loops: vec![KernelLoop { body, limit: Some(1), is_numbered: false, args }],
+            body: vec![inst(kernel::Code::Loop(0)), inst(kernel::Code::Item { item: 0, dtype })],
+            outputs: vec![ValueId(2 + operands).into()],
+            ..Kernel::default()
+        }
+    }
+
+    /// What a branch computes is not computed before it is known whether a lane takes it.
+    #[test]
+    fn a_branch_computes_nothing_beforehand() {
+        for width in VectorWidth::ALL {
+            let kernel = branch(broadloom_ir::Op::Exp, DType::Float64);
+            let body = Body::of(&kernel, &[Access::Contiguous; 2], width).expect("a kernel that verifies");
+            let region = &body.loops()[0];
+            assert!(region.is_branch && region.before.is_empty() && region.rest.len() > 10, "{body}");
+        }
+    }
+
+    /// Branches are compiled at 256 bits, whatever they compute.
+    #[test]
+    fn every_function_is_compiled_in_a_branch() {
+        let Ok(compiler) = Compiler::host() else { return };
+        let mut count = 0;
+        for op in broadloom_ir::Op::public() {
+            for &dtype in DType::ALL.iter().filter(|&&dtype| op.result(dtype) == Some(dtype)) {
+                if op == broadloom_ir::Op::Where {
+                    continue;
+                }
+                let kernel = branch(op, dtype);
+                let access = vec![Access::Contiguous; kernel.inputs.len()];
+                for width in VectorWidth::of_target() {
+                    let compiled = compiler.compile(&kernel, &[], &access, width).expect("compiles");
+                    assert_eq!(compiled.plan.width, width.min(VectorWidth::W256), "{kernel}");
+                }
+                count += 1;
+            }
+        }
+        assert!(count > 300, "{count}");
     }
 
     fn lowers_everything(triple: &str, features: &[&str]) {

@@ -39,6 +39,9 @@ pub struct Constants {
     bits: HashMap<Value, u64, FxBuildHasher>,
 }
 
+/// The constants that are defined at a point of the code.
+pub struct KnownConstants(HashMap<(Type, u64), Value, FxBuildHasher>);
+
 /// An entry of the table of constants that a function's code reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableEntry {
@@ -98,6 +101,18 @@ impl Constants {
     /// The entries of the table that callers have to pass to the code.
     pub fn into_table(self) -> Vec<TableEntry> {
         self.table
+    }
+
+    /// The constants that are defined so far in code that dominates what follows, if not all of them are defined in the entry block.
+    pub fn known(&self) -> Option<KnownConstants> {
+        self.entry_end.is_none().then(|| KnownConstants(self.defined.clone()))
+    }
+
+    /// Forgets all but these constants, since the others were defined in a block that does not dominate what follows.
+    pub fn restore(&mut self, known: Option<KnownConstants>) {
+        if let Some(KnownConstants(defined)) = known {
+            self.defined = defined;
+        }
     }
 
     /// A vector constant with `bits` in each lane.

@@ -2,7 +2,8 @@
 //!
 //! A region has a body of its own, whose inputs are the carried and the captured values. Its values are computed in
 //! three parts: those that no iteration changes, before the loop; and in each iteration those that the condition is
-//! computed from, then all others.
+//! computed from, then all others. In a branch, which is repeated at most once, all others are computed in the iteration, so that
+//! they are not computed if the condition holds nowhere.
 
 use std::fmt::Write;
 use std::rc::Rc;
@@ -132,9 +133,10 @@ impl Body {
 
         let in_condition = body.in_condition(&tested);
         let varies = body.varies(count);
-        let [before, condition, mut rest] = body.in_parts(&varies, &in_condition);
+        let is_branch = *limit == Some(1) && body.is_straight(&in_condition);
+        let [before, condition, mut rest] = body.in_parts(&varies, &in_condition, is_branch);
         let effects = body.effects.iter().any(|(_, id)| tested[id.index()]);
-        let lockstep = if limit.is_some() && body.loops.is_empty() && !effects {
+        let lockstep = if limit.is_some() && body.loops.is_empty() && !effects && !is_branch {
             body.lockstep(&access, operands[..count].iter().map(|&arg| self.node(arg).level), &condition)
         } else {
             None
@@ -148,6 +150,7 @@ impl Body {
             args: operands,
             carried: kernel.inputs[..count].to_vec(),
             limit: *limit,
+            is_branch,
             is_numbered: *is_numbered,
             tallies,
             lockstep,
@@ -164,8 +167,22 @@ impl Body {
         Ok(var)
     }
 
+    /// Whether the code of an iteration, apart from its condition, has no branches of its own: `broadloom-wide` takes no others in
+    /// out-of-line code.
+    fn is_straight(&self, in_condition: &[bool]) -> bool {
+        let branches = |code| {
+            let has_own = matches!(
+                code,
+                Code::Host(_) | Code::CheckDivisor(_) | Code::CheckPosition(_) | Code::Loop(_)
+            );
+            has_own || matches!(code, Code::Primitive(Primitive::SlowPath(_)))
+        };
+        let nodes = self.nodes.iter().zip(in_condition);
+        !{ nodes }.any(|(node, in_condition)| node.live && !in_condition && branches(node.code))
+    }
+
     /// The live values of the body of a loop, in the order in which they are computed: before it, for its condition, and after that.
-    fn in_parts(&self, varies: &[bool], in_condition: &[bool]) -> [Vec<Var>; 3] {
+    fn in_parts(&self, varies: &[bool], in_condition: &[bool], is_branch: bool) -> [Vec<Var>; 3] {
         let mut parts = [const { Vec::new() }; 3];
         for var in (0..self.nodes.len() as u32).map(Var) {
             let node = self.node(var);
@@ -174,6 +191,7 @@ impl Body {
             }
             let [before, condition, rest] = &mut parts;
             match (varies[var.index()], in_condition[var.index()]) {
+                (false, false) if is_branch => rest.push(var),
                 (false, _) => before.push(var),
                 (true, true) => condition.push(var),
                 (true, false) => rest.push(var),

@@ -6,7 +6,8 @@
 //! the effects, of a scalar loop. If the condition depends on uniform values only, all lanes end together, and none is
 //! selected.
 //!
-//! If iterations are long, the condition is tested before the loop and at the end of each iteration instead.
+//! If iterations are long, the condition is tested before the loop and at the end of each iteration instead. A branch, which is
+//! repeated at most once, is skipped if the condition holds in no lane.
 //!
 //! ```text
 //! before:  computes what no iteration changes, takes the iterations until the next pause
@@ -51,6 +52,13 @@ fn arguments(region: &Region, left: Value, carried: &Carried, mask: Option<Lanes
     carried.counts.iter().for_each(|counts| pass(counts, region.lockstep.is_some()));
     mask.iter().for_each(|mask| pass(mask, false));
     arguments
+}
+
+/// What a branch changes: the values that it does not keep, and the number of iterations.
+fn changed<'c>(region: &Region, carried: &'c mut Carried) -> impl Iterator<Item = &'c mut Lanes> {
+    let kept: SmallVec<[bool; 4]> = (0..carried.values.len()).map(|i| region.keeps(i)).collect();
+    let values = carried.values.iter_mut().zip(kept).filter(|(_, is_kept)| !is_kept);
+    values.map(|(lanes, _)| lanes).chain(&mut carried.counts)
 }
 
 fn first_vector(x: Lanes) -> Lanes {
@@ -110,6 +118,9 @@ impl Emitter<'_> {
             .collect();
         let counts = region.count_lane().map(|lane| v.constant_lanes(integer(lane), 0));
         let initial = Carried { values, counts };
+        if region.is_branch {
+            return self.branch(region, initial, sources);
+        }
         match &region.lockstep {
             Some(lockstep) => self.in_lockstep(region, lockstep, initial, sources),
             None if region.rest.len() >= LONG_ITERATION && region.has_condition_apart() => {
@@ -138,6 +149,52 @@ impl Emitter<'_> {
         self.repeat(region, head, left, &next, holds, None);
         self.leave(region, &counter, left, sources);
         self.tallied(region, next)
+    }
+
+    /// Emits a branch, whose iteration is skipped if the condition holds in no lane. Returns the carried values after it.
+    fn branch(
+        &mut self,
+        region: &Region,
+        initial: Carried,
+        sources: &Sources,
+    ) -> Result<SmallVec<[Lanes; 4]>> {
+        let (outside, seen) = (self.active, self.nan_seen.take());
+        self.nodes(&region.condition, sources)?;
+        let holds = self.holds(region, outside)?;
+        initial.values.iter().enumerate().for_each(|(i, &lanes)| self.scope.values[i] = Some(lanes));
+        let v = &mut self.vectors;
+        let any = v.any(holds);
+        let (taken, join) = (v.builder.create_block(), v.builder.create_block());
+        let mut ended = initial.clone();
+        let mut skipped: SmallVec<[BlockArg; 8]> = SmallVec::new();
+        for lanes in changed(region, &mut ended) {
+            skipped.extend(lanes.vectors().iter().map(|&x| BlockArg::from(x)));
+            let ty = v.type_of(lanes.vectors()[0]);
+            let params = lanes.vectors().iter().map(|_| v.builder.append_block_param(join, ty));
+            let params: SmallVec<[Value; 8]> = params.collect();
+            *lanes = Lanes::new(lanes.width.into(), params);
+        }
+        // PERF: out of line, since `broadloom-wide` takes no other branch forward.
+        v.builder.set_cold_block(taken);
+        v.ins().brif(any, taken, &[], join, &skipped);
+
+        v.builder.switch_to_block(taken);
+        // What follows is not dominated by the block.
+        let known = v.constants.known();
+        self.active = Some(Active::new(holds));
+        self.nodes(&region.rest, sources)?;
+        let mut next = self.advanced(region, &initial)?;
+        let next: SmallVec<[BlockArg; 8]> = changed(region, &mut next)
+            .flat_map(|lanes| lanes.vectors().to_vec())
+            .map(BlockArg::from)
+            .collect();
+        let v = &mut self.vectors;
+        v.constants.restore(known);
+        v.ins().jump(join, &next);
+
+        v.builder.switch_to_block(join);
+        (self.active, self.nan_seen) = (outside, seen);
+        self.tallied(region, ended)
     }
 
     /// What a loop carries after an iteration in which it carried `now`.
