@@ -40,6 +40,8 @@ pub enum ErrorKind {
     Cancelled,
     /// The run took longer than its time limit.
     TimeLimit,
+    /// An operation that has no derivative, or none of the requested mode.
+    Derivative,
     /// An error of the operating system.
     Io,
     /// A defect of broadloom: please report it.

@@ -175,6 +175,7 @@ mod expr;
 mod fori_loop;
 pub mod functions;
 mod generated;
+pub mod gradients;
 mod inspect;
 #[cfg(feature = "ndarray")]
 mod interop;

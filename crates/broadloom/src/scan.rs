@@ -9,7 +9,7 @@ use broadloom_core::node::{NodeKind, RecurrenceNode, Region, StepOrder};
 use broadloom_core::region::MAX_CARRIED;
 use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Result, Scalar, Shape, infer, region};
 use broadloom_ir::figures::counted;
-use broadloom_mem::LoopRun;
+use broadloom_mem::{HostFunction, LoopRun};
 use smallvec::SmallVec;
 
 use crate::array::{Array, Kind};
@@ -469,6 +469,17 @@ impl<'a> ScanSpace<'a> {
         }
         moved.reshape(&extents.iter().map(|&extent| extent as isize).collect::<Vec<_>>())
     }
+}
+
+/// The value number `item` of a recurrence.
+pub(crate) fn item<'a>(of: &RecurrenceNode<Array<'a>, HostFunction>, item: usize) -> Result<Array<'a>> {
+    let others: Vec<Array<'a>> = of.others().cloned().collect();
+    let axis = usize::from(of.axis);
+    let shapes = infer::recurrence(of.function(), &known(of.inputs()), &known(&others), axis)?;
+    let node = RecurrenceNode { item: item as u32, ..of.clone() };
+    let dtype = node.dtype().ok_or_else(lost)?;
+    let (shape, dims) = if node.is_state() { shapes.others } else { shapes.space };
+    Ok(Array::with_dims(Kind::Recurrence(Box::new(node)), dtype, shape, dims.map(Arc::new)))
 }
 
 /// The properties of arrays that type inference uses.

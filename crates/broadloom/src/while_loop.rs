@@ -395,7 +395,11 @@ fn whole<'a>(args: &[Array<'a>]) -> Result<Array<'a>> {
 }
 
 /// The values that a loop carries, after it.
-fn items<'a>(region: &Region, functions: &[HostFunction], args: &[Array<'a>]) -> Result<Vec<Array<'a>>> {
+pub(crate) fn items<'a>(
+    region: &Region,
+    functions: &[HostFunction],
+    args: &[Array<'a>],
+) -> Result<Vec<Array<'a>>> {
     let known: SmallVec<[infer::Operand<'_>; 3]> = args.iter().map(Array::known).collect();
     let (shape, dims) = infer::broadcast(WHILE, &known)?;
     let (region, dims) = (Arc::new(region.clone()), dims.map(Arc::new));

@@ -130,8 +130,22 @@ impl Bound<'_> {
                 Ok(Call::Take { name, axis: self.integer("axis")?.unwrap_or(default) })
             }
             Action::Concat => Ok(Call::Concat { axis: self.integer("axis")?.unwrap_or_default() }),
+            Action::Grad => self.gradient(),
             Action::Reduction(function) => self.reduction(function).map(Call::Reduction),
             Action::Generator(name) => self.generator(name).map(Call::Generator),
+        }
+    }
+
+    /// A gradient, whose second operand is a name: another expression would be no part of the first operand.
+    fn gradient(&self) -> Result<Call, TextError> {
+        match self.values.get(1).copied().flatten() {
+            Some(id) if !matches!(self.ast[id].kind, AstKind::Name) => {
+                let message =
+                    format!("`{}` is the derivative for a name, not for an expression", self.function.name);
+                Err(error(&self.ast[id].span, message)
+                    .with_help("bind the expression to a name, and use that in y"))
+            }
+            _ => Ok(Call::Grad),
         }
     }
 

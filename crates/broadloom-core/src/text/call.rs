@@ -112,6 +112,7 @@ pub(super) enum Call {
     Concat {
         axis: isize,
     },
+    Grad,
     Reduction(ReductionCall),
     Generator(GeneratorCall),
 }

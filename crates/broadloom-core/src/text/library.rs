@@ -81,6 +81,11 @@ impl Library {
         &self.0.sources[number as usize]
     }
 
+    /// Whether a function of the library contains a derivative.
+    pub(super) fn differentiates(&self) -> bool {
+        self.0.sources.iter().any(|source| source.differentiates())
+    }
+
     /// Whether a function of the library may compute an element from elements at other indices than its own.
     pub(super) fn moves_elements(&self) -> bool {
         self.0.sources.iter().any(|source| source.moves_elements())

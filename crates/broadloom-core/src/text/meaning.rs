@@ -136,6 +136,15 @@ pub trait Meaning {
         Err(crate::Error::new(ErrorKind::Syntax, "nothing is joined here"))
     }
 
+    /// The derivative of the first operand, which has no axes, with respect to the second one.
+    ///
+    /// # Errors
+    /// If there is no derivative. By default, a meaning has none.
+    fn grad(&mut self, args: &[Self::Value]) -> Result<Self::Value> {
+        let _ = args;
+        Err(crate::Error::new(ErrorKind::Syntax, "there are no derivatives here"))
+    }
+
     /// Constructs an array whose elements are generated from their indices. `args` has one value if the call takes an
     /// operand, whose shape the result then has, and is empty otherwise.
     ///
@@ -544,6 +553,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
                 self.on_all(ast, node, at, |meaning, args| meaning.take(*name, args, *axis))
             }
             Call::Concat { axis } => self.on_all(ast, node, at, |meaning, args| meaning.concat(args, *axis)),
+            Call::Grad => self.on_all(ast, node, at, |meaning, args| meaning.grad(args)),
             Call::Reduction(call) => self.on_all(ast, node, at, |meaning, args| meaning.reduce(call, args)),
             Call::Generator(call) => self.on_all(ast, node, at, |meaning, args| meaning.generate(call, args)),
         }

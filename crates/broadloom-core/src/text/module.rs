@@ -174,6 +174,11 @@ impl Module {
         is_limited && !types && !self.source.moves_elements() && !self.library.moves_elements()
     }
 
+    /// Whether the program, or a function of its library, contains a derivative.
+    pub fn differentiates(&self) -> bool {
+        self.source.differentiates() || self.library.differentiates()
+    }
+
     /// The results, in their order.
     pub fn outputs(&self) -> &[Output] {
         &self.outputs

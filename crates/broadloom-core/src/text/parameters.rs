@@ -54,6 +54,7 @@ pub(super) enum Action {
     View(ViewName),
     Take(TakeName),
     Concat,
+    Grad,
     Reduction(ReductionFunction),
     Generator(GeneratorName),
 }
@@ -85,9 +86,12 @@ impl BuiltIn {
     pub fn reduction(&self) -> Option<ReductionFunction> {
         match self.action {
             Action::Reduction(function) => Some(function),
-            Action::Astype | Action::View(_) | Action::Take(_) | Action::Concat | Action::Generator(_) => {
-                None
-            }
+            Action::Astype
+            | Action::View(_)
+            | Action::Take(_)
+            | Action::Concat
+            | Action::Grad
+            | Action::Generator(_) => None,
         }
     }
 
@@ -223,6 +227,15 @@ static JOIN: BuiltIn = BuiltIn {
     action: Action::Concat,
 };
 
+static GRADIENT: BuiltIn = BuiltIn {
+    name: "grad",
+    parameters: &[Parameter::operand("y"), X],
+    takes: "float",
+    gives: "the same",
+    doc: "The derivative of y, which has no axes, with respect to each element of x, a name from which y was computed.",
+    action: Action::Grad,
+};
+
 /// A function of the table of reductions, as the language has it.
 const fn reduction(function: ReductionFunction) -> BuiltIn {
     BuiltIn {
@@ -302,7 +315,7 @@ const fn draw(draw: Draw) -> BuiltIn {
 rows!(DRAWS: draw of Draw);
 
 /// All functions that take more than operands: the conversion, the changes of shape, those that take elements, the one that joins arrays, the
-/// reductions, and those that generate arrays, among them the random draws.
+/// gradient, the reductions, and those that generate arrays, among them the random draws.
 ///
 /// ```
 /// use broadloom_core::text::built_ins;
@@ -315,7 +328,7 @@ pub fn built_ins() -> impl Iterator<Item = &'static BuiltIn> {
         .into_iter()
         .chain(VIEWS)
         .chain(&TAKES)
-        .chain([&JOIN])
+        .chain([&JOIN, &GRADIENT])
         .chain(&REDUCTIONS)
         .chain(GENERATORS)
         .chain(&DRAWS)

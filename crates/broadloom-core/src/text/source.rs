@@ -78,6 +78,11 @@ pub(super) struct Source {
 }
 
 impl Source {
+    /// Whether there is a call of a derivative.
+    pub(super) fn differentiates(&self) -> bool {
+        self.calls.contains(&Call::Grad)
+    }
+
     /// Whether an element of a result may depend on operands' elements at other indices than its own.
     pub(super) fn moves_elements(&self) -> bool {
         self.calls.iter().any(|call| !matches!(call, Call::Astype(_)))

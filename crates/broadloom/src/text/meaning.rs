@@ -24,6 +24,7 @@ use crate::array::Array;
 use crate::array::Operand;
 use crate::expr;
 use crate::fori_loop::range_loop;
+use crate::gradients;
 use crate::joining;
 use crate::reduce::named_reduce;
 use crate::scan::{Along, named_scan};
@@ -193,6 +194,14 @@ impl<'a> Meaning for Arrays<'_, 'a> {
 
     fn concat(&mut self, args: &[Array<'a>], axis: isize) -> Result<Array<'a>> {
         joining::concat(args, axis)
+    }
+
+    fn grad(&mut self, args: &[Array<'a>]) -> Result<Array<'a>> {
+        let [y, x] = args else {
+            return Err(Error::new(ErrorKind::Internal, "the text was resolved wrongly"));
+        };
+        let found = gradients::grad(y, &[x])?.pop();
+        found.ok_or_else(|| Error::new(ErrorKind::Internal, "a gradient that was lost"))
     }
 
     fn generate(&mut self, call: &GeneratorCall, args: &[Array<'a>]) -> Result<Array<'a>> {

@@ -15,6 +15,7 @@ use super::library::Library;
 use super::meaning::Arrays;
 use crate::array::Array;
 use crate::engine::Options;
+use crate::gradients::variable;
 use crate::kernel::Kernel;
 use crate::promote::with_promotion;
 
@@ -35,6 +36,14 @@ pub struct Program {
     module: Module,
     /// The host functions of the library with which the program was parsed.
     functions: Arc<Vec<HostFunction>>,
+}
+
+/// An array as a variable of derivatives, if it has floats in memory.
+fn as_variable<'a>(x: &Array<'a>) -> Array<'a> {
+    if x.in_memory().is_none() {
+        return x.clone();
+    }
+    variable(x).unwrap_or_else(|_| x.clone())
 }
 
 /// An input of a program.
@@ -212,7 +221,12 @@ impl Program {
     pub(super) fn build_lenient<'a>(&self, bound: &[(&str, Array<'a>)]) -> Result<Vec<Array<'a>>, TextError> {
         // Errors format literals, in the default floating-point environment.
         let _ieee = FloatEnv::ieee();
-        text::evaluate(&self.module, &mut Arrays::new(bound, &self.functions))
+        if !self.module.differentiates() {
+            return text::evaluate(&self.module, &mut Arrays::new(bound, &self.functions));
+        }
+        // Views of an array in memory would not depend on it.
+        let bound: Vec<(&str, Array<'a>)> = bound.iter().map(|(name, x)| (*name, as_variable(x))).collect();
+        text::evaluate(&self.module, &mut Arrays::new(&bound, &self.functions))
     }
 
     /// Returns an error if the program has several results.

@@ -26,6 +26,7 @@ mod explain;
 mod findings;
 mod float_env;
 mod generated;
+mod gradients;
 mod host_failures;
 mod host_functions;
 mod host_unwinding;

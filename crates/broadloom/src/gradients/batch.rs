@@ -1,0 +1,214 @@
+//! Expressions over a batch: the same expression for each index of a further axis, as one expression.
+//!
+//! Each node that depends on a batched array is built again with the batch as its first axis; nodes that do not are shared by all
+//! indices.
+
+use broadloom_core::layout::Slice;
+use broadloom_core::node::RecurrenceNode;
+use broadloom_core::{DType, Error, ErrorKind, Op, Result, Scalar, Shape, View};
+use broadloom_ir::Axes;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::dependents::{LoopKey, address, is_stopped, loop_key};
+use super::linear::{apply, refused, select};
+use super::regions::stopped;
+use crate::array::{Array, Kind};
+use crate::expr;
+use crate::scan::item;
+use crate::while_loop::items;
+
+/// Outputs in which arrays are replaced by batches of them, along a first axis with this extent. An output that does not depend on
+/// them is returned as it is, and is not batched.
+pub(super) fn batched<'a>(
+    outputs: &[Array<'a>],
+    replaced: &[(Array<'a>, Array<'a>)],
+    extent: usize,
+) -> Result<Vec<(Array<'a>, bool)>> {
+    let mut batch =
+        Batch { extent, made: FxHashMap::default(), loops: FxHashMap::default(), visited: Vec::new() };
+    for (x, by) in replaced {
+        batch.visit(x.clone(), Some(by.clone()));
+    }
+    let mut pending: Vec<(Array<'a>, bool)> = outputs.iter().rev().map(|x| (x.clone(), false)).collect();
+    while let Some((array, operands_done)) = pending.pop() {
+        if batch.made.contains_key(&address(&array)) {
+            continue;
+        }
+        // Numbers and indices of elements depend on extents alone.
+        if array.0.kind.arity() == 0 || matches!(array.0.kind, Kind::Count { .. } | Kind::Index { .. }) {
+            batch.visit(array, None);
+        } else if operands_done {
+            let made = batch.node(&array)?;
+            batch.visit(array, made);
+        } else {
+            let operands: Vec<_> = array.0.kind.operands().map(|x| (x.clone(), false)).collect();
+            pending.push((array, true));
+            pending.extend(operands.into_iter().rev());
+        }
+    }
+    Ok(outputs.iter().map(|y| batch.of(y).map_or_else(|| (y.clone(), false), |y| (y, true))).collect())
+}
+
+/// The state of a walk over an expression.
+struct Batch<'a> {
+    extent: usize,
+    /// For each node, the batch of it; `None` if it does not depend on what is replaced.
+    made: FxHashMap<*const (), Option<Array<'a>>>,
+    loops: FxHashMap<LoopKey, Vec<Array<'a>>>,
+    /// The nodes that were visited, which must live as long as their addresses are keys.
+    visited: Vec<Array<'a>>,
+}
+
+impl<'a> Batch<'a> {
+    fn visit(&mut self, array: Array<'a>, made: Option<Array<'a>>) {
+        self.made.insert(address(&array), made);
+        self.visited.push(array);
+    }
+
+    /// The batch of an array that was visited.
+    fn of(&self, array: &Array<'a>) -> Option<Array<'a>> {
+        self.made.get(&address(array)).cloned().flatten()
+    }
+
+    /// The batch of an array with axes of extent 1 behind the batch, up to this rank of its elements; or the array itself.
+    fn aligned(&self, array: &Array<'a>, rank: usize) -> Result<Array<'a>> {
+        match self.of(array) {
+            Some(batch) => (array.rank()..rank).try_fold(batch, |batch, _| batch.expand_dims(1)),
+            None => Ok(array.clone()),
+        }
+    }
+
+    /// The batch of an array, with the extent of the batch.
+    fn whole(&self, array: &Array<'a>) -> Result<Array<'a>> {
+        match self.of(array) {
+            Some(batch) => Ok(batch),
+            None => expr::view(array, View::BroadcastTo(self.shape(array.shape())?)),
+        }
+    }
+
+    fn shape(&self, of: &[usize]) -> Result<Shape> {
+        let extents: SmallVec<[usize; 4]> = [self.extent].iter().chain(of).copied().collect();
+        Shape::new(&extents)
+    }
+
+    /// The batch of a node whose operands were visited.
+    fn node(&mut self, node: &Array<'a>) -> Result<Option<Array<'a>>> {
+        if node.0.kind.operands().all(|x| self.of(x).is_none()) {
+            return Ok(None);
+        }
+        let rank = node.rank();
+        let behind = |axes: Axes| -> Axes { axes.iter().map(|axis| axis + 1).collect() };
+        let made = match &node.0.kind {
+            Kind::Apply { op, args, .. } => {
+                let args = args.iter().map(|x| self.aligned(x, rank)).collect::<Result<Vec<_>>>()?;
+                apply(*op, &args.iter().collect::<Vec<_>>())?
+            }
+            Kind::Host { function, args } => {
+                let args = args.iter().map(|x| self.aligned(x, rank)).collect::<Result<Vec<_>>>()?;
+                expr::call(function, args.into_iter().map(Into::into).collect())?
+            }
+            Kind::Cast { arg, .. } if is_stopped(node) => stopped(&self.whole(arg)?),
+            Kind::Cast { arg, to } => expr::cast(self.whole(arg)?, *to),
+            Kind::View { arg, view } => {
+                let is_repeated = matches!(**view, View::BroadcastTo(_));
+                let arg = if is_repeated { self.aligned(arg, rank)? } else { self.whole(arg)? };
+                expr::view(&arg, self.view(view)?)?
+            }
+            Kind::DynamicView { arg, view } => {
+                expr::dynamic_view(&self.whole(arg)?, view.name(), (**view).clone())?
+            }
+            Kind::Reduce { arg, reduction, axes, keep_dims } => {
+                expr::reduce(*reduction, &self.whole(arg)?, behind(*axes), *keep_dims)?
+            }
+            Kind::Scan { arg, scan, axis, initial, .. } => {
+                expr::scan(*scan, &self.whole(arg)?, usize::from(*axis) + 1, *initial)?
+            }
+            Kind::Concat { args, axis } => {
+                let args = args.iter().map(|x| self.whole(x)).collect::<Result<Vec<_>>>()?;
+                expr::concat("vmap", &args, usize::from(*axis) + 1)?
+            }
+            Kind::Gather { table, positions } => self.taken(table, positions)?,
+            Kind::Loop(of) => {
+                let args = of.args.iter().map(|x| self.aligned(x, rank)).collect::<Result<Vec<_>>>()?;
+                let build = || items(&of.region, &of.functions, &args);
+                self.of_loop(node, of.item, build)?
+            }
+            Kind::Recurrence(of) => {
+                let others = of.inputs().first().map_or(0, |input| input.rank() - 1);
+                let arg = |(i, x): (usize, &Array<'a>)| match (of.has_axis(i), self.of(x)) {
+                    (true, None) if x.rank() > 0 => x.expand_dims(0),
+                    (true, _) => self.aligned(x, others + 1),
+                    (false, _) => self.aligned(x, others),
+                };
+                let args = of.args.iter().enumerate().map(arg).collect::<Result<Vec<_>>>()?;
+                let build = || {
+                    let of = RecurrenceNode { args, axis: of.axis + 1, ..(**of).clone() };
+                    (0..of.items()).map(|i| item(&of, i)).collect()
+                };
+                self.of_loop(node, of.item, build)?
+            }
+            Kind::Words { .. } => {
+                return Err(refused("vmap", "the key of random numbers is part of the batch")
+                    .with_help("draw the numbers before, for a batch of the required shape"));
+            }
+            Kind::Leaf(_) | Kind::Count { .. } | Kind::Index { .. } => return Ok(None),
+        };
+        Ok(Some(made))
+    }
+
+    fn of_loop(
+        &mut self,
+        node: &Array<'a>,
+        item: u32,
+        build: impl FnOnce() -> Result<Vec<Array<'a>>>,
+    ) -> Result<Array<'a>> {
+        let lost = || Error::new(ErrorKind::Internal, "a value of a batched loop");
+        let key = loop_key(node).ok_or_else(lost)?;
+        if !self.loops.contains_key(&key) {
+            let built = build()?;
+            self.loops.insert(key.clone(), built);
+        }
+        self.loops.get(&key).and_then(|items| items.get(item as usize)).cloned().ok_or_else(lost)
+    }
+
+    /// A view of each index of the batch.
+    fn view(&self, view: &View) -> Result<View> {
+        Ok(match view {
+            View::BroadcastTo(shape) => View::BroadcastTo(self.shape(shape)?),
+            View::Reshape(shape) => View::Reshape(self.shape(shape)?),
+            View::Permute(axes) => {
+                View::Permute([0].into_iter().chain(axes.iter().map(|axis| axis + 1)).collect())
+            }
+            View::Slice(slices) => {
+                let all = Slice { start: 0, step: 1, len: self.extent };
+                View::Slice([all].into_iter().chain(slices.iter().copied()).collect())
+            }
+            View::Windows { axis, length, rank } => {
+                View::Windows { axis: axis + 1, length: *length, rank: rank + 1 }
+            }
+        })
+    }
+
+    /// Elements at positions, in the table of each index.
+    fn taken(&self, table: &Array<'a>, positions: &Array<'a>) -> Result<Array<'a>> {
+        let Some(tables) = self.of(table) else {
+            return expr::gather(table, &self.whole(positions)?);
+        };
+        table.has_known_extents("vmap")?;
+        let positions = self.whole(positions)?;
+        let len = expr::constant(Scalar::of(table.len() as i64));
+        let ones = std::iter::repeat_n(1, positions.rank() - 1);
+        let extents: SmallVec<[usize; 4]> = [self.extent].into_iter().chain(ones).collect();
+        let number = expr::view(&expr::numbers(self.extent)?, View::Reshape(Shape::new(&extents)?))?;
+        let zero = expr::constant(Scalar::of(0_i64));
+        let is_inside = apply(
+            Op::LogicalAnd,
+            &[&apply(Op::GreaterEqual, &[&positions, &zero])?, &apply(Op::Less, &[&positions, &len])?],
+        )?;
+        let moved = apply(Op::Add, &[&positions, &apply(Op::Multiply, &[&number, &len])?])?;
+        // A position outside of its table must not reach another one.
+        let outside = expr::constant(Scalar::of(-1_i64));
+        expr::gather(&tables, &expr::cast(select(&is_inside, &moved, &outside)?, DType::Int64))
+    }
+}

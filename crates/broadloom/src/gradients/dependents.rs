@@ -1,0 +1,88 @@
+//! The nodes of expressions that depend on given arrays through floats, in the order of the graph.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::array::{Array, Kind};
+
+/// The address of an array's node. It is unique while the array lives.
+pub(super) fn address(array: &Array<'_>) -> *const () {
+    Arc::as_ptr(&array.0).cast()
+}
+
+/// Whether the array is the result of `stop_gradient`: a conversion to the dtype that its operand has. Graphs drop such a node.
+pub(super) fn is_stopped(array: &Array<'_>) -> bool {
+    matches!(&array.0.kind, Kind::Cast { arg, to } if arg.dtype() == *to)
+}
+
+/// The nodes that depend on the arguments of a derivative, operands first, with the arguments themselves.
+pub(super) struct Dependents<'a> {
+    /// The nodes in the order of the graph. They live as long as their addresses are keys.
+    pub nodes: Vec<Array<'a>>,
+    positions: FxHashMap<*const (), usize>,
+    /// The number of arguments, which are the first nodes.
+    pub arguments: usize,
+}
+
+/// What distinguishes the loops and recurrences of an expression: the region, and the operands.
+pub(super) type LoopKey = (*const (), Vec<*const ()>);
+
+/// The key of the loop or recurrence of which a node is a value.
+pub(super) fn loop_key(node: &Array<'_>) -> Option<LoopKey> {
+    let (region, args) = match &node.0.kind {
+        Kind::Loop(of) => (Arc::as_ptr(&of.region), &of.args),
+        Kind::Recurrence(of) => (Arc::as_ptr(&of.step), &of.args),
+        _ => return None,
+    };
+    Some((region.cast(), args.iter().map(address).collect()))
+}
+
+impl<'a> Dependents<'a> {
+    /// Finds the nodes between the outputs and the arguments. The operands of an argument are not visited: each argument varies
+    /// while the others are held fixed. Only floats vary, so that integers and bools end the search.
+    pub(super) fn of(outputs: &[&Array<'a>], arguments: &[&Array<'a>]) -> Dependents<'a> {
+        let mut found = Dependents { nodes: Vec::new(), positions: FxHashMap::default(), arguments: 0 };
+        for &argument in arguments {
+            found.add(argument);
+        }
+        found.arguments = found.nodes.len();
+        let mut visited: FxHashMap<*const (), Array<'a>> = FxHashMap::default();
+        let mut pending: Vec<(Array<'a>, bool)> = outputs.iter().rev().map(|&x| (x.clone(), false)).collect();
+        while let Some((array, operands_done)) = pending.pop() {
+            let at = address(&array);
+            if operands_done {
+                if array.0.kind.operands().any(|operand| found.contains(operand)) {
+                    found.add(&array);
+                }
+                continue;
+            }
+            let is_constant = !array.dtype().is_float() || is_stopped(&array);
+            if is_constant || found.contains(&array) || visited.contains_key(&at) {
+                continue;
+            }
+            visited.insert(at, array.clone());
+            let operands: Vec<_> = array.0.kind.operands().map(|x| (x.clone(), false)).collect();
+            pending.push((array, true));
+            pending.extend(operands.into_iter().rev());
+        }
+        found
+    }
+
+    fn add(&mut self, array: &Array<'a>) {
+        let next = self.nodes.len();
+        if *self.positions.entry(address(array)).or_insert(next) == next {
+            self.nodes.push(array.clone());
+        }
+    }
+
+    /// The position of a node in the order; `None` if it does not depend on the arguments.
+    pub(super) fn position(&self, array: &Array<'_>) -> Option<usize> {
+        self.positions.get(&address(array)).copied()
+    }
+
+    /// Whether the array depends on the arguments.
+    pub(super) fn contains(&self, array: &Array<'_>) -> bool {
+        self.positions.contains_key(&address(array))
+    }
+}

@@ -1,0 +1,224 @@
+//! Derivatives of recurrences.
+//!
+//! Forwards, the tangents of the states are further states. Backwards, the states before each step are computed again and stored;
+//! a second recurrence in the opposite order carries the adjoints of the states. The contributions of a captured value are
+//! numbered from the last step to the first, and added in the canonical order.
+
+use std::cell::RefCell;
+
+use broadloom_core::node::{RecurrenceNode, StepOrder};
+use broadloom_core::{DType, Dim, Dims, Op, Result};
+use broadloom_mem::HostFunction;
+use smallvec::SmallVec;
+
+use super::linear::{apply, refused, spread, summed_to, zero};
+use super::regions::{Jvp, RegionBody, Vjp};
+use crate::array::Array;
+use crate::scan::{Along, item, try_scan};
+
+/// A recurrence over handles.
+pub(super) type HandleRecurrence<'a> = RecurrenceNode<Array<'a>, HostFunction>;
+
+/// The operands and results of a recurrence, by kind.
+struct RecurrenceParts<'r, 'a> {
+    body: RegionBody<'r>,
+    initial: &'r [Array<'a>],
+    inputs: &'r [Array<'a>],
+    /// The captured values, and the numbers of the elements if there are any.
+    captured: &'r [Array<'a>],
+    along: Along,
+}
+
+impl<'r, 'a> RecurrenceParts<'r, 'a> {
+    fn of(of: &'r HandleRecurrence<'a>) -> RecurrenceParts<'r, 'a> {
+        let (initial, others) = of.args.split_at(of.states());
+        let (inputs, captured) = others.split_at(of.inputs().len());
+        let along = Along::axis(of.axis as isize);
+        let along = match of.order {
+            StepOrder::Forward => along,
+            StepOrder::Backward => along.reverse(),
+            StepOrder::Canonical => along.in_pairs(),
+        };
+        RecurrenceParts {
+            body: RegionBody { region: &of.step, functions: &of.functions },
+            initial,
+            inputs,
+            captured,
+            along,
+        }
+    }
+
+    /// The next states and the outputs of a step.
+    fn step(
+        &self,
+        states: &[Array<'a>],
+        inputs: &[Array<'a>],
+        captured: &[Array<'a>],
+    ) -> Result<(Vec<Array<'a>>, Vec<Array<'a>>)> {
+        let region = self.body.region;
+        let roots: Vec<_> = region.next.iter().chain(&region.outputs).copied().collect();
+        let mut next = self.body.values(&roots, &[states, inputs, captured].concat())?;
+        let outputs = next.split_off(region.next.len());
+        Ok((next, outputs))
+    }
+}
+
+/// The tangent of each state and output, from those of the operands.
+pub(super) fn tangents<'a>(
+    of: &HandleRecurrence<'a>,
+    tangents: &[Option<Array<'a>>],
+    jvp: &Jvp<'_, 'a>,
+) -> Result<Vec<Option<Array<'a>>>> {
+    let parts = RecurrenceParts::of(of);
+    let (states, inputs) = (parts.initial.len(), parts.inputs.len());
+    let varying = parts.body.varying(|param| tangents[param].is_some());
+    let is_paired = of.order == StepOrder::Canonical;
+    // A step that combines pairs has a tangent of each value for a tangent of each identity.
+    let is_moving = |i: usize| varying[i] || is_paired && varying[states + i];
+    let moving: Vec<usize> = (0..states).filter(|&i| is_moving(i)).collect();
+    let tangent = |param: usize| tangents[param].clone().unwrap_or_else(|| zero(of.args[param].dtype()));
+    let initial: Vec<Array<'a>> =
+        parts.initial.iter().cloned().chain(moving.iter().map(|&i| tangent(i))).collect();
+    let given: Vec<usize> = match is_paired {
+        true => moving.clone(),
+        false => (0..inputs).filter(|i| tangents[states + i].is_some()).collect(),
+    };
+    let of_inputs = given.iter().map(|&i| spread(&tangent(states + i), &parts.inputs[i]));
+    let all_inputs: Vec<Array<'a>> =
+        parts.inputs.iter().cloned().map(Ok).chain(of_inputs).collect::<Result<_>>()?;
+    let moved = RefCell::new(Vec::new());
+    let step = |state: &[Array<'a>], elements: &[Array<'a>]| {
+        let (values, of_states) = state.split_at(states);
+        let (elements, of_elements) = elements.split_at(inputs);
+        let (mut next, outputs) = parts.step(values, elements, parts.captured)?;
+        let of_captured = parts.captured.iter().zip(&tangents[states + inputs..]);
+        let arguments: Vec<_> = moving
+            .iter()
+            .zip(of_states)
+            .map(|(&i, v)| (values[i].clone(), v.clone()))
+            .chain(given.iter().zip(of_elements).map(|(&i, v)| (elements[i].clone(), v.clone())))
+            .chain(of_captured.filter_map(|(x, v)| Some((x.clone(), v.clone()?))))
+            .collect();
+        let mut roots: Vec<Array<'a>> = moving.iter().map(|&i| next[i].clone()).collect();
+        roots.extend(outputs.iter().cloned());
+        let mut found = jvp(&roots, &arguments)?;
+        let of_outputs = found.split_off(moving.len());
+        next.extend(
+            found.into_iter().zip(&moving).map(|(v, &i)| v.unwrap_or_else(|| zero(values[i].dtype()))),
+        );
+        *moved.borrow_mut() = of_outputs.iter().map(Option::is_some).collect();
+        Ok((next, of_outputs.into_iter().flatten().collect()))
+    };
+    let (last, outputs) = try_scan(&step, &initial, &all_inputs, parts.along)?;
+    let mut results = vec![None; states];
+    moving.iter().zip(&last[states..]).for_each(|(&i, v)| results[i] = Some(v.clone()));
+    let mut outputs = outputs.into_iter();
+    results.extend(moved.take().iter().map(|&has| if has { outputs.next() } else { None }));
+    Ok(results)
+}
+
+/// The adjoint of each operand, from those of the states and outputs. `wanted` tells which operands vary.
+pub(super) fn adjoints<'a>(
+    of: &HandleRecurrence<'a>,
+    adjoints: &[Option<Array<'a>>],
+    wanted: &[bool],
+    vjp: &Vjp<'_, 'a>,
+) -> Result<Vec<Option<Array<'a>>>> {
+    if of.order == StepOrder::Canonical {
+        return Err(refused(of.function(), "there is no derivative in reverse mode")
+            .with_help("differentiate forwards (jvp), or use scan"));
+    }
+    let parts = RecurrenceParts::of(of);
+    let (states, inputs) = (parts.initial.len(), parts.inputs.len());
+    let varying = parts.body.varying(|param| wanted[param]);
+    let moving: Vec<usize> = (0..states).filter(|&i| varying[i]).collect();
+    let read: Vec<usize> = (0..inputs).filter(|i| wanted[states + i]).collect();
+    let used: Vec<usize> = (0..parts.captured.len()).filter(|i| wanted[states + inputs + i]).collect();
+
+    let storing = |state: &[Array<'a>], elements: &[Array<'a>]| {
+        Ok((parts.step(state, elements, parts.captured)?.0, state.to_vec()))
+    };
+    let (_, stored) = try_scan(&storing, parts.initial, parts.inputs, parts.along)?;
+
+    // The elements of the second recurrence: the inputs, the stored states, and the adjoints of outputs.
+    let mut elements = [parts.inputs, &stored].concat();
+    let of_outputs: Vec<usize> = (states..adjoints.len()).filter(|&i| adjoints[i].is_some()).collect();
+    for &i in &of_outputs {
+        if let Some(v) = &adjoints[i] {
+            elements.push(spread(v, &item(of, i)?)?);
+        }
+    }
+    let like = item(of, 0)?;
+    let whole = parts.captured.iter().enumerate().map(|(i, x)| match used.contains(&i) {
+        true => apply(Op::Positive, &[&spread(x, &like)?]),
+        false => Ok(x.clone()),
+    });
+    let whole = whole.collect::<Result<Vec<_>>>()?;
+    let of_state = |&i: &usize| adjoints[i].clone().unwrap_or_else(|| zero(of.args[i].dtype()));
+    let mut initial: Vec<Array<'a>> = moving.iter().map(of_state).collect();
+    // A recurrence has a state, even if none of the states varies.
+    let is_idle = moving.is_empty();
+    initial.extend(is_idle.then(|| zero(DType::Float32)));
+    let contributed = RefCell::new(Vec::new());
+    let step = |state: &[Array<'a>], elements: &[Array<'a>]| {
+        let (xs, others) = elements.split_at(inputs);
+        let (before, of_results) = others.split_at(states);
+        let (next, outputs) = parts.step(before, xs, &whole)?;
+        let seeds: Vec<_> = moving
+            .iter()
+            .zip(state)
+            .map(|(&i, v)| (next[i].clone(), v.clone()))
+            .chain(of_outputs.iter().zip(of_results).map(|(&i, v)| (outputs[i - states].clone(), v.clone())))
+            .collect();
+        let arguments: Vec<Array<'a>> = moving
+            .iter()
+            .map(|&i| before[i].clone())
+            .chain(read.iter().map(|&i| xs[i].clone()))
+            .chain(used.iter().map(|&i| whole[i].clone()))
+            .collect();
+        let mut found = vjp(&seeds, &arguments)?;
+        let of_operands = found.split_off(moving.len());
+        let next = found.into_iter().zip(&moving);
+        let mut next: Vec<_> = next.map(|(v, &i)| v.unwrap_or_else(|| zero(of.args[i].dtype()))).collect();
+        next.extend(is_idle.then(|| state[0].clone()));
+        *contributed.borrow_mut() = of_operands.iter().map(Option::is_some).collect();
+        Ok((next, of_operands.into_iter().flatten().collect()))
+    };
+    let back = match of.order {
+        StepOrder::Backward => Along::axis(of.axis as isize),
+        _ => parts.along.reverse(),
+    };
+    let mut results = vec![None; of.args.len()];
+    let (last, contributions) = try_scan(&step, &initial, &elements, back)?;
+    for (&i, v) in moving.iter().zip(&last).filter(|(i, _)| wanted[**i]) {
+        results[i] = Some(summed_to(v, v, &of.args[i].all_dims())?);
+    }
+    let mut contributions = contributions.into_iter();
+    let contributed = contributed.take();
+    let operands = read.iter().map(|&i| states + i).chain(used.iter().map(|&i| states + inputs + i));
+    for (operand, _) in operands.zip(contributed).filter(|(_, has)| *has) {
+        let Some(v) = contributions.next() else { break };
+        results[operand] = Some(match operand - states < inputs {
+            true => summed_to(&v, &v, &of.args[operand].all_dims())?,
+            false => of_captured(of, &v, &of.args[operand])?,
+        });
+    }
+    Ok(results)
+}
+
+/// The adjoint of a captured value, which each step uses, from its adjoint `v` at each step: the canonical sum, in which the
+/// contributions of the last step come first.
+fn of_captured<'a>(of: &HandleRecurrence<'a>, v: &Array<'a>, captured: &Array<'a>) -> Result<Array<'a>> {
+    let (axis, rank) = (usize::from(of.axis), v.rank());
+    let v = match of.order {
+        StepOrder::Backward => v.clone(),
+        _ => v.flip(axis as isize - rank as isize)?,
+    };
+    let dims = captured.all_dims();
+    let new = rank - 1 - dims.len();
+    let mut aligned: SmallVec<[Dim; 4]> = SmallVec::from_elem(Dim::Fixed(1), new);
+    aligned.extend(dims.iter().cloned());
+    aligned.insert(axis, Dim::Fixed(1));
+    let sum = summed_to(&v, &v, &Dims::new(&aligned)?)?.squeeze(axis as isize - rank as isize)?;
+    (0..new).try_fold(sum, |sum, _| sum.squeeze(0))
+}

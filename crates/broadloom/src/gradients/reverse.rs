@@ -1,0 +1,176 @@
+//! Reverse mode: adjoints of arguments from adjoints of outputs.
+//!
+//! Nodes are visited from the last to the first. The contributions of several uses of a node are added in this order: the last
+//! use in the graph comes first. A conversion, a view or a function of the op table has one step; the values of a loop are visited
+//! together.
+
+use broadloom_core::{Error, ErrorKind, Result};
+use rustc_hash::FxHashMap;
+
+use super::dependents::{Dependents, LoopKey, loop_key};
+use super::linear::{Partial, add, no_derivative, of_host_function, refused, spread, summed_to};
+use super::reductions::Reduced;
+use super::scans::Scanned;
+use super::{loops, recurrences, rules, views};
+use crate::array::{Array, Kind};
+use crate::expr;
+
+/// The adjoints of arguments, from outputs with their adjoints; `None` for an argument on which no output depends.
+pub(super) fn adjoints<'a>(
+    outputs: &[(Array<'a>, Array<'a>)],
+    arguments: &[Array<'a>],
+) -> Result<Vec<Option<Array<'a>>>> {
+    let of_outputs: Vec<&Array<'a>> = outputs.iter().map(|(y, _)| y).collect();
+    let of_arguments: Vec<&Array<'a>> = arguments.iter().collect();
+    let dependents = Dependents::of(&of_outputs, &of_arguments);
+    let sums = vec![None; dependents.nodes.len()];
+    let mut sweep = ReverseSweep { dependents, sums, groups: FxHashMap::default() };
+    for (output, v) in outputs.iter().rev() {
+        sweep.contribute(output, v)?;
+    }
+    sweep.find_groups();
+    // The operands of an argument do not vary with it.
+    for position in (sweep.dependents.arguments..sweep.dependents.nodes.len()).rev() {
+        sweep.step(position)?;
+    }
+    let adjoint = |x: &Array<'a>| match sweep.dependents.position(x).and_then(|i| sweep.sums[i].clone()) {
+        Some(v) => spread(&v, x).map(Some),
+        None => Ok(None),
+    };
+    arguments.iter().map(adjoint).collect()
+}
+
+/// The state of a reverse sweep.
+struct ReverseSweep<'a> {
+    dependents: Dependents<'a>,
+    /// The sum of the contributions to each node so far.
+    sums: Vec<Option<Array<'a>>>,
+    /// The positions of the nodes of each loop. The loop is visited at the first of them, when the adjoints of all are known.
+    groups: FxHashMap<LoopKey, Vec<usize>>,
+}
+
+impl<'a> ReverseSweep<'a> {
+    /// Adds a contribution to the adjoint of a node, if the node depends on the arguments.
+    fn contribute(&mut self, to: &Array<'a>, v: &Array<'a>) -> Result<()> {
+        let Some(position) = self.dependents.position(to) else { return Ok(()) };
+        let sum = &mut self.sums[position];
+        *sum = Some(match sum {
+            Some(sum) => add(sum, v)?,
+            None => v.clone(),
+        });
+        Ok(())
+    }
+
+    /// Finds the nodes of each loop.
+    fn find_groups(&mut self) {
+        for (position, node) in self.dependents.nodes.iter().enumerate().skip(self.dependents.arguments) {
+            if let Some(key) = loop_key(node) {
+                self.groups.entry(key).or_default().push(position);
+            }
+        }
+    }
+
+    /// Adds the contributions of a node to its operands, the last of them first.
+    fn step(&mut self, position: usize) -> Result<()> {
+        let node = self.dependents.nodes[position].clone();
+        if let Some(positions) = loop_key(&node).and_then(|key| self.groups.get(&key)) {
+            let is_first = positions.first() == Some(&position);
+            return if is_first { self.of_loop(&node, positions.clone()) } else { Ok(()) };
+        }
+        let Some(v) = self.sums[position].clone() else { return Ok(()) };
+        let v = &v;
+        match &node.0.kind {
+            Kind::Apply { op, args, .. } => {
+                for i in (0..op.operands()).rev() {
+                    let Some(arg) = args.get(i).filter(|arg| self.dependents.contains(arg)) else { continue };
+                    let partial = rules::partial(*op, i, &node, args);
+                    if let Partial::Refused(why) = partial {
+                        return Err(no_derivative(op.name(), i, why));
+                    }
+                    if let Some(v) = partial.along(v)? {
+                        self.contribute(arg, &summed_to(&v, &node, &arg.all_dims())?)?;
+                    }
+                }
+                Ok(())
+            }
+            Kind::Host { function, .. } => Err(of_host_function(function.name())),
+            Kind::Cast { arg, .. } => self.contribute(arg, &expr::cast(v.clone(), arg.dtype())),
+            Kind::View { arg, view } => self.contribute(arg, &views::adjoint(view, v, &node, arg)?),
+            Kind::DynamicView { arg, view } => {
+                self.contribute(arg, &views::dynamic_adjoint(view, v, &node, arg)?)
+            }
+            Kind::Reduce { arg, reduction, axes, keep_dims } => {
+                let (axes, keep_dims, reduction) = (*axes, *keep_dims, *reduction);
+                match (Reduced { node: &node, arg, reduction, axes, keep_dims }).adjoint(v)? {
+                    Some(v) => self.contribute(arg, &v),
+                    None => Ok(()),
+                }
+            }
+            Kind::Scan { arg, scan, axis, initial, before: None } => {
+                let axis = usize::from(*axis);
+                let of = Scanned { node: &node, arg, scan: *scan, axis, initial: *initial };
+                self.contribute(arg, &of.adjoint(v)?)
+            }
+            Kind::Scan { .. } => Err(Error::new(ErrorKind::Internal, "a derivative of a part of a scan")),
+            Kind::Concat { args, axis } => {
+                let parts = views::parts(v, &node, args, usize::from(*axis))?;
+                args.iter().zip(&parts).rev().try_for_each(|(arg, v)| self.contribute(arg, v))
+            }
+            Kind::Gather { table, positions } => self.contribute(table, &of_table(v, table, positions)?),
+            // Arguments have no operands that vary, and numbers of elements and words are constants.
+            Kind::Leaf(_)
+            | Kind::Count { .. }
+            | Kind::Index { .. }
+            | Kind::Words { .. }
+            | Kind::Loop(_)
+            | Kind::Recurrence(_) => Ok(()),
+        }
+    }
+
+    /// Adds the contributions of a loop, of which the nodes at these positions are values.
+    fn of_loop(&mut self, node: &Array<'a>, positions: Vec<usize>) -> Result<()> {
+        let of_items = |sweep: &ReverseSweep<'a>, items: usize| {
+            let mut adjoints = vec![None; items];
+            for &position in &positions {
+                let item = match &sweep.dependents.nodes[position].0.kind {
+                    Kind::Loop(of) => of.item,
+                    Kind::Recurrence(of) => of.item,
+                    _ => continue,
+                };
+                adjoints[item as usize] = sweep.sums[position].clone();
+            }
+            adjoints
+        };
+        let wanted =
+            |args: &[Array<'a>]| args.iter().map(|arg| self.dependents.contains(arg)).collect::<Vec<bool>>();
+        let (args, found) = match &node.0.kind {
+            Kind::Loop(of) => {
+                let items = of_items(self, of.region.carried());
+                if items.iter().all(Option::is_none) {
+                    return Ok(());
+                }
+                (&of.args, loops::adjoints(of, node, &items, &wanted(&of.args), &adjoints)?)
+            }
+            Kind::Recurrence(of) => {
+                let items = of_items(self, of.items());
+                if items.iter().all(Option::is_none) {
+                    return Ok(());
+                }
+                (&of.args, recurrences::adjoints(of, &items, &wanted(&of.args), &adjoints)?)
+            }
+            _ => return Ok(()),
+        };
+        for (arg, v) in args.iter().zip(found).rev() {
+            if let Some(v) = v {
+                self.contribute(arg, &v)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The adjoint of a table of which elements were taken at positions.
+fn of_table<'a>(_: &Array<'a>, _: &Array<'a>, _: &Array<'a>) -> Result<Array<'a>> {
+    Err(refused("take", "is not differentiable in reverse mode yet")
+        .with_help("differentiate forwards (jvp)"))
+}
