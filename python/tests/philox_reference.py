@@ -31,11 +31,11 @@ LAST_ATTEMPT = 2**15 - 1
 SPLIT, FOLD = 2**63, 2**63 + 2**32
 
 
-def philox(counter: Any, key: Any) -> Words:
+def philox(counter: Any, key: Any, rounds: int = ROUNDS) -> Words:
     """The output words of counters of the shape [..., 4] and Philox keys of the shape [..., 2], which broadcast."""
     c0, c1, c2, c3 = np.moveaxis(np.asarray(counter, np.uint64), -1, 0)
     k0, k1 = np.moveaxis(np.asarray(key, np.uint64), -1, 0)
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         # Products of 32-bit words fit in 64 bits.
         first, second = MULTIPLIERS[0] * c0, MULTIPLIERS[1] * c2
         c0, c1, c2, c3 = (second >> HALF) ^ c1 ^ k0, second & LOW, (first >> HALF) ^ c3 ^ k1, first & LOW
@@ -43,12 +43,12 @@ def philox(counter: Any, key: Any) -> Words:
     return np.stack(np.broadcast_arrays(c0, c1, c2, c3), axis=-1).astype(np.uint32)
 
 
-def blocks(key: Any, numbers: Any) -> Words:
+def blocks(key: Any, numbers: Any, rounds: int = ROUNDS) -> Words:
     """The blocks of these numbers, which are below 2**64: shape [..., 4] for one key."""
     numbers = np.asarray(numbers, np.uint64)
     k0, k1, c2, c3 = (int(word) for word in key)
     upper = np.full_like(numbers, c2), np.full_like(numbers, c3)
-    return philox(np.stack([numbers & LOW, numbers >> HALF, *upper], axis=-1), [k0, k1])
+    return philox(np.stack([numbers & LOW, numbers >> HALF, *upper], axis=-1), [k0, k1], rounds)
 
 
 def key(seed: int) -> Words:
