@@ -163,7 +163,7 @@ static void build(struct random *r) {
         ranges[i] = (bl_range){below(r, 3) ? axis(r) : BL_OPEN, below(r, 3) ? axis(r) : BL_OPEN, axis(r)};
     }
     const bl_options made = options(r), *given = below(r, 2) ? &made : NULL;
-    switch (below(r, 39)) {
+    switch (below(r, 44)) {
     case 0: MAKE(bl_builder, BUILDER, bl_builder_new(given, to)); break;
     case 1:
     case 2: MAKE(bl_value, VALUE, bl_builder_input(b, NAME(r), CODE(r, 12), below(r, 24) ? dims : NULL, count, to)); break;
@@ -238,6 +238,11 @@ static void build(struct random *r) {
         break;
     }
     case 37: MAKE(bl_value, VALUE, bl_builder_sliding_window(b, v, shape[0], axis(r), to)); break;
+    case 38: MAKE(bl_value, VALUE, bl_builder_sort(b, v, axis(r), below(r, 2), to)); break;
+    case 39: MAKE(bl_value, VALUE, bl_builder_topk(b, v, below(r, 4), axis(r), below(r, 2), to)); break;
+    case 40: MAKE(bl_value, VALUE, bl_builder_segment(b, CODE(r, 20), v, values[1], below(r, 9), to)); break;
+    case 41: MAKE(bl_value, VALUE, bl_builder_scatter(b, CODE(r, 5), v, values[1], values[2], to)); break;
+    case 42: MAKE(bl_value, VALUE, bl_builder_nonzero(b, v, below(r, 3), below(r, 9), -1, to)); break;
     default: MAKE(bl_value, VALUE, bl_builder_vecdot(b, v, values[1], axis(r), to)); break;
     }
 }

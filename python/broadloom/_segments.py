@@ -1,5 +1,4 @@
-"""Reductions by label, counts and histograms, by the engine, and `x.at[key]`, which is written in terms of them. The operands
-are evaluated."""
+"""Reductions by label, counts and histograms, and `x.at[key]`. Reductions and `x.at` are lazy."""
 
 from __future__ import annotations
 
@@ -15,7 +14,8 @@ from broadloom._buffer import of_rule
 from broadloom._core import Handle
 from broadloom._errors import RangeError
 from broadloom._indexing import broadcast_value, converted_value
-from broadloom._operands import as_array, extents
+from broadloom._operands import extents
+from broadloom._operators import handle_of
 from broadloom._registry import registered
 from broadloom._signatures import take_numpys_arguments
 from broadloom._through_numpy import values_of
@@ -32,13 +32,13 @@ __all__: list[str] = [
 
 
 def segment_sum(x: Array, labels: Array, /, k: int) -> Array:
-    """The sum of the elements of each label, from 0 to k - 1. Evaluates its operands.
+    """The sum of the elements of each label, from 0 to k - 1. Lazy.
 
     There is a label for each index of the first axis of `x`; other axes are kept. The label -1 omits its elements. Each sum
     has the bits of `bl.sum(x[labels == label], axis=0)`, for any number of threads, and its dtype. Of no elements it is 0.
 
-    Raises RangeError, which is an IndexError, for another label; ValueError for another number of labels, TypeError for
-    labels that are not integers.
+    Evaluating the result raises RangeError, which is an IndexError, for another label. Raises ValueError for another number of
+    labels, TypeError for labels that are not integers.
 
     >>> bl.segment_sum(bl.asarray([1.0, 2.0, 4.0, 8.0]), bl.asarray([0, 2, 0, -1]), 3)
     Array([5., 0., 2.], dtype=float64)
@@ -88,8 +88,7 @@ def _segments(function: str, x: Array, labels: Array, k: int) -> Array:
     count = index(k)
     if count < 0:
         raise ValueError(f"segment_{function}: k is {count}")
-    values, by = Handle.from_numpy(values_of(x)), Handle.from_numpy(values_of(labels))
-    return Array._of(of_rule(_core.segments(function, of_rule(values, x), by, count), x))
+    return Array._of(_core.segments(function, handle_of(x), handle_of(labels), count))
 
 
 def bincount(x: Array, /, weights: Array | None = None, minlength: int = 0) -> Array:
@@ -174,13 +173,7 @@ class Selected:
         >>> bl.zeros(4).at[bl.asarray([1, 3, 1])].set(bl.asarray([5.0, 6.0, 7.0]))
         Array([0., 7., 0., 6.], dtype=float64)
         """
-        old, new, places = self._parts(values)
-        if places.size == 0:
-            return self._back(old)
-        numbers = Handle.from_numpy(np.arange(places.size))
-        last = _core.segments("max", numbers, Handle.from_numpy(places), self._size())
-        chosen = _core.take(new, last, 0, "clip")
-        return self._back(_core.apply("where", _core.apply("less", last, 0), old, chosen))
+        return self._scattered("scatter", values)
 
     def add(self, values: Any, /) -> Array:
         """The array with the sum of its values added to each element, in the order of `sum`.
@@ -188,7 +181,7 @@ class Selected:
         >>> bl.ones(3).at[bl.asarray([0, 2, 0])].add(bl.asarray([1.0, 2.0, 3.0]))
         Array([5., 1., 3.], dtype=float64)
         """
-        return self._reduced("sum", "add", values)
+        return self._scattered("scatter_add", values)
 
     def multiply(self, values: Any, /) -> Array:
         """The array with each element multiplied by the product of its values.
@@ -196,7 +189,7 @@ class Selected:
         >>> bl.asarray([2, 3]).at[bl.asarray([1, 1])].multiply(5)
         Array([ 2, 75], dtype=int64)
         """
-        return self._reduced("prod", "multiply", values)
+        return self._scattered("scatter_multiply", values)
 
     def min(self, values: Any, /) -> Array:
         """The array with the minimum of each element and its values.
@@ -204,7 +197,7 @@ class Selected:
         >>> bl.asarray([2, 7]).at[1].min(5)
         Array([2, 5], dtype=int64)
         """
-        return self._reduced("min", "minimum", values)
+        return self._scattered("scatter_min", values)
 
     def max(self, values: Any, /) -> Array:
         """The array with the maximum of each element and its values.
@@ -212,34 +205,22 @@ class Selected:
         >>> bl.asarray([2, 7]).at[:].max(5)
         Array([5, 7], dtype=int64)
         """
-        return self._reduced("max", "maximum", values)
+        return self._scattered("scatter_max", values)
 
-    def _reduced(self, reduction: str, function: str, values: Any) -> Array:
-        old, new, places = self._parts(values)
-        if places.size == 0:
-            return self._back(old)
-        labels, size = Handle.from_numpy(places), self._size()
-        reduced = _core.segments(reduction, of_rule(new, self._array), labels, size).astype(old.dtype)
-        is_written = _core.apply("greater", _core.segment_count(labels, size), 0)
-        return self._back(_core.apply("where", is_written, _core.apply(function, old, reduced), old))
-
-    def _parts(self, values: Any) -> tuple[Handle, Handle, np.ndarray]:
-        """The elements of the array, the values of the selected ones, and the numbers of these, each with one axis, in row-major
-        order."""
+    def _scattered(self, mode: str, values: Any) -> Array:
         handle = self._array._operand()
-        numbers = np.arange(self._size()).reshape(self._shape())
-        places = np.asarray(as_array(numbers)[self._key])
-        new = broadcast_value(converted_value(values, handle.dtype), Handle.from_numpy(places))
-        return handle.reshape([-1]), new.reshape([-1]), places.reshape(-1)
-
-    def _shape(self) -> tuple[int, ...]:
-        return extents(self._array._handle)
-
-    def _size(self) -> int:
-        return prod(self._shape())
-
-    def _back(self, handle: Handle) -> Array:
-        return Array._of(of_rule(handle.reshape(list(self._shape())), self._array))
+        shape = extents(handle)
+        # The number of each element that the key selects, in row-major order.
+        numbers = Handle.arange(0, prod(shape), 1, np.int64).reshape(list(shape))
+        places = Array._of(numbers)[self._key]._operand()
+        new = broadcast_value(converted_value(values, handle.dtype), places)
+        if 0 in places.shape:
+            return Array._of(of_rule(handle, self._array))
+        if handle.dtype == np.bool_ and mode != "scatter":
+            # As numbers, of which a sum may be large.
+            old, new = handle.astype(np.int64), new.astype(np.int64)
+            return Array._of(_core.scatter(mode, old, places, new).astype(np.bool_))
+        return Array._of(_core.scatter(mode, handle, places, new))
 
 
 @registered("at")

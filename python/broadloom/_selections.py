@@ -1,9 +1,10 @@
-"""Elements that masks select, and the indices of elements that are not 0, by the engine. The operands are evaluated, since the
-extents of the results depend on values.
+"""Elements that masks select, and the indices of elements that are not 0. Without a size, the extents of the results depend on
+values, so that the operands are evaluated.
 """
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -13,50 +14,92 @@ from broadloom._array import Array
 from broadloom._buffer import of_rule
 from broadloom._core import Handle
 from broadloom._gathers import axes_of, completed, is_mask, of_slices, part_of, selected
-from broadloom._operands import one_axis
+from broadloom._indexing import converted_value
+from broadloom._operands import extents, one_axis
+from broadloom._operators import Number, handle_of
 from broadloom._signatures import take_numpys_arguments
 from broadloom._through_numpy import values_of
+from broadloom._tracing import refuse
 
 __all__: list[str] = ["compress", "nonzero"]
 
 
-def nonzero(x: Array, /) -> tuple[Array, ...]:
+def nonzero(x: Array, /, *, size: int | None = None, fill_value: int = 0) -> tuple[Array, ...]:
     """The indices, as int64, of the elements that are not 0, in row-major order: one array for each axis. Evaluates
-    its operand.
+    its operand, unless a size is given: there are then this many indices, the first ones, and if there are fewer,
+    `fill_value` takes the place of the others. Functions that are compiled need a size.
 
-    Raises ValueError for an array of rank 0.
+    Raises ValueError for an array of rank 0, and for a negative size.
 
     >>> bl.nonzero(bl.asarray([0, 5, 0, 7]))[0]
     Array([1, 3], dtype=int64)
+    >>> bl.nonzero(bl.asarray([0, 5, 0, 7]), size=3, fill_value=-1)[0]
+    Array([ 1,  3, -1], dtype=int64)
     """
-    values = values_of(x)
-    if values.ndim == 0:
+    handle = handle_of(x)
+    if handle.ndim == 0:
         raise ValueError("nonzero: an array of rank 0 has no indices")
-    return tuple(Array._of(of_rule(found, x)) for found in _core.nonzero(Handle.from_numpy(values)))
+    if size is not None:
+        if handle.ndim > 1:
+            extents(handle)
+        found = _core.nonzero_sized(handle, sized("nonzero", size), index(fill_value))
+    else:
+        needs_size("nonzero", handle)
+        found = _core.nonzero(Handle.from_numpy(values_of(x)))
+    return tuple(Array._of(of_rule(each, x)) for each in found)
 
 
-def compress(condition: Array, x: Array, /, axis: int | None = None) -> Array:
-    """The elements along an axis, or in row-major order without one, at which a condition is true. Evaluates its operands.
+def compress(
+    condition: Array, x: Array, /, axis: int | None = None, *, size: int | None = None, fill_value: Number = 0
+) -> Array:
+    """The elements along an axis, or in row-major order without one, at which a condition is true. Evaluates its operands,
+    unless a size is given: there are then this many elements along the axis, the first ones, and if there are fewer,
+    `fill_value` takes the place of the others. Functions that are compiled need a size.
 
     The condition has one axis. If it has fewer elements than the axis, those beyond are not selected.
 
-    Raises ValueError for a condition of another rank or of more elements, and if there is no such axis.
+    Raises ValueError for a condition of another rank or of more elements, for a negative size, and if there is no such axis.
 
     >>> bl.compress(bl.asarray([True, False, True]), bl.asarray([[1, 2, 3], [4, 5, 6]]), axis=1)
     Array([[1, 3],
            [4, 6]], dtype=int64)
+    >>> bl.compress(bl.asarray([True, False, True]), bl.asarray([1, 2, 3]), size=4)
+    Array([1, 3, 0, 0], dtype=int64)
     """
-    mask, values = values_of(condition), values_of(x)
+    mask, whole = handle_of(condition), handle_of(x)
     if mask.ndim != 1:
         raise ValueError(f"compress: the condition has one axis, this one has {mask.ndim}")
     if axis is None:
-        values, axis = values.reshape(-1), 0
-    axis = one_axis("compress", axis, values.ndim)
-    if len(mask) > values.shape[axis]:
-        raise ValueError(f"compress: a condition of {len(mask)} elements for an axis of {values.shape[axis]}")
-    values = values[(slice(None),) * axis + (slice(len(mask)),)]
-    handle, chosen = Handle.from_numpy(values), Handle.from_numpy(mask.astype(np.bool_, copy=False))
-    return Array._of(of_rule(_core.compress(handle, chosen, axis), x))
+        whole, axis = whole.reshape([-1]), 0
+    axis = one_axis("compress", axis, whole.ndim)
+    if size is None:
+        needs_size("compress", mask)
+        needs_size("compress", whole)
+    (count,), shape = extents(mask), extents(whole)
+    if count > shape[axis]:
+        raise ValueError(f"compress: a condition of {count} elements for an axis of {shape[axis]}")
+    if count < shape[axis]:
+        whole = whole.slice([*[slice(None)] * axis, slice(count)])
+    if mask.dtype != np.bool_:
+        mask = mask.astype(np.bool_)
+    if size is not None:
+        fill = converted_value(fill_value, whole.dtype)
+        return Array._of(_core.compress_sized(whole, mask, axis, sized("compress", size), fill))
+    return Array._of(of_rule(_core.compress(whole, mask, axis), x))
+
+
+def sized(name: str, size: int) -> int:
+    """The number of elements that are selected; ValueError for a negative one."""
+    count = index(size)
+    if count < 0:
+        raise ValueError(f"{name}: the size is {count}")
+    return count
+
+
+def needs_size(name: str, handle: Handle) -> None:
+    """Raises the error of a compiled function whose result has no extent before it runs."""
+    if handle.is_symbolic:
+        refuse(f"`{name}`, whose extent depends on values,", advice=f"give the extent: `{name}(…, size=…)`")
 
 
 def masked(array: Array, key: Any) -> Array | None:

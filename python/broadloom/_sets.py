@@ -1,4 +1,5 @@
-"""Distinct elements, and whether elements occur in another array, by the engine. The operands are evaluated."""
+"""Distinct elements, of evaluated operands, and whether elements occur in another array. Without a size, the number of distinct
+elements depends on values."""
 
 from __future__ import annotations
 
@@ -10,6 +11,9 @@ from broadloom import _core
 from broadloom._array import Array
 from broadloom._buffer import of_rule
 from broadloom._core import Handle
+from broadloom._operands import extents
+from broadloom._operators import handle_of
+from broadloom._selections import needs_size, sized
 from broadloom._signatures import take_numpys_arguments
 from broadloom._through_numpy import values_of
 
@@ -84,29 +88,41 @@ def unique_inverse(x: Array, /) -> UniqueInverseResult:
     return UniqueInverseResult(found.values, found.inverse_indices)
 
 
-def unique_values(x: Array, /) -> Array:
-    """The distinct values of an array, in ascending order. Evaluates its operand.
+def unique_values(x: Array, /, *, size: int | None = None) -> Array:
+    """The distinct values of an array, in ascending order. Evaluates its operand, unless a size is given: the result then has
+    this many elements, the first ones, and if there are fewer, the first one takes the place of the others. Functions
+    that are compiled need a size.
 
     Each NaN is a value of its own; -0 and 0 are the same value.
 
+    Raises ValueError for a negative size, and for a size and no elements.
+
     >>> bl.unique_values(bl.asarray([3, 1, 3]))
     Array([1, 3], dtype=int64)
+    >>> bl.unique_values(bl.asarray([3, 1, 3]), size=3)
+    Array([1, 3, 1], dtype=int64)
     """
-    return unique_counts(x).values
+    if size is None:
+        needs_size("unique_values", handle_of(x))
+        return unique_counts(x).values
+    handle = handle_of(x)
+    extents(handle)
+    return Array._of(_core.unique_sized(handle, sized("unique_values", size)))
 
 
 def isin(x1: Array, x2: Array, /, *, invert: bool = False) -> Array:
-    """Whether each element of `x1` is equal to an element of `x2`, or, if `invert`, to none. Evaluates its operands.
+    """Whether each element of `x1` is equal to an element of `x2`, or, if `invert`, to none. Lazy.
 
     -0 and 0 are equal, and NaN is equal to nothing. Elements of different dtypes are compared in their common one, as NumPy's.
 
     >>> bl.isin(bl.asarray([1, 5, 2]), bl.asarray([2, 1]))
     Array([ True, False,  True], dtype=bool)
     """
-    values, among = values_of(x1), values_of(x2)
+    values, among = handle_of(x1), handle_of(x2)
+    extents(among)
     dtype = np.result_type(values.dtype, among.dtype)
-    one, other = (Handle.from_numpy(given.astype(dtype, copy=False)) for given in (values, among))
-    found = Array._of(of_rule(_core.isin(one, other), x1, x2))
+    one, other = (each if each.dtype == dtype else each.astype(dtype) for each in (values, among))
+    found = Array._of(_core.isin(one, other))
     return ~found if invert else found
 
 

@@ -83,7 +83,7 @@ def fold_in(key: Array, data: Array | int) -> Array:
 
 def permutation(key: Array, x: Array | int, axis: int = 0) -> Array:
     """The numbers below `x` in a random order, as int64, or the elements of an array in a random order along an axis, along
-    which rows stay together. The order is computed, and elements are taken lazily.
+    which rows stay together. Lazy.
 
     TypeError for an array that is no key or is not a single one for an array; ValueError for a negative number, and if there is
     no such axis.
@@ -92,10 +92,10 @@ def permutation(key: Array, x: Array | int, axis: int = 0) -> Array:
     Array([0, 1, 2, 3], dtype=int64)
     """
     if not isinstance(x, (Array, np.ndarray)):
-        return Array._of(_core.random_permutation(_values_of(key), _number("permutation", x)))
+        return Array._of(_core.random_permutation(handle_of(key), _number("permutation", x)))
     extents = np.shape(x)
     at = one_axis("permutation", axis, len(extents))
-    order = _core.random_permutation(_values_of(key), extents[at])
+    order = _core.random_permutation(handle_of(key), extents[at])
     if order.ndim != 1:
         raise TypeError("permutation: several keys permute numbers, not the elements of an array")
     return take(as_array(x), Array._of(order), axis=at)

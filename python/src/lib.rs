@@ -24,10 +24,10 @@ mod operations;
 mod options;
 mod origin;
 mod random;
+mod routines;
 mod run;
 mod segments;
 mod selections;
-mod sorts;
 mod table;
 mod tables;
 mod take;
@@ -71,11 +71,14 @@ mod _core {
     #[pymodule_export]
     use super::random::{draw, random_choice, random_fold_in, random_key, random_permutation, random_split};
     #[pymodule_export]
-    use super::segments::{bincount, histogram, segment_count, segments};
+    use super::routines::{
+        argsort, compress_sized, histogram, isin, median, nonzero_sized, quantile, scatter, searchsorted,
+        segment_count, segments, sort, topk, unique_sized,
+    };
     #[pymodule_export]
-    use super::selections::{compress, isin, median, nonzero, quantile, topk, unique_all, unique_counts};
+    use super::segments::bincount;
     #[pymodule_export]
-    use super::sorts::{argsort, searchsorted, sort};
+    use super::selections::{compress, nonzero, unique_all, unique_counts};
     #[pymodule_export]
     use super::tables::{draws, functions, reductions};
     #[pymodule_export]

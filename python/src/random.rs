@@ -33,10 +33,8 @@ pub fn random_fold_in(key: &Bound<'_, PyAny>, number: &Bound<'_, PyAny>) -> PyRe
 
 /// The numbers below `n` in a random order.
 #[pyfunction]
-pub fn random_permutation(py: Python<'_>, key: &Handle, n: usize) -> PyResult<Handle> {
-    let key = key.computable(py)?;
-    let made = evaluated(py, |evaluation| evaluation.permutation(&key, n))?;
-    Ok(Handle::evaluated_to(made, false))
+pub fn random_permutation(key: &Bound<'_, PyAny>, n: usize) -> PyResult<Handle> {
+    made("permutation", [key.clone()].into_iter(), |arrays| random::permutation(&arrays[0], n))
 }
 
 /// Indices below `n` that are chosen at random.

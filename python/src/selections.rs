@@ -1,4 +1,4 @@
-//! Selected and distinct elements, and quantiles, which compute the values of their operands.
+//! Selected and distinct elements, which compute the values of their operands.
 
 use broadloom::{Evaluation, Result};
 use pyo3::prelude::*;
@@ -14,14 +14,6 @@ pub fn evaluated<T: Send>(
 ) -> PyResult<T> {
     let options = of_evaluation(None)?;
     compute(py, None, |control| run(&Evaluation::with(&options).control(control)))
-}
-
-/// The first `k` elements along an axis in order, and their indices.
-#[pyfunction]
-pub fn topk(py: Python<'_>, x: &Handle, k: usize, axis: isize, largest: bool) -> PyResult<(Handle, Handle)> {
-    let array = x.computable(py)?;
-    let (values, indices) = evaluated(py, |evaluation| evaluation.topk(&array, k, axis, largest))?;
-    Ok((Handle::evaluated_to(values, x.by_numpy), Handle::evaluated_to(indices, x.by_numpy)))
 }
 
 /// The elements at which a mask is true, whose axes are those of the array from `axis` on.
@@ -56,28 +48,4 @@ pub fn unique_all(py: Python<'_>, x: &Handle) -> PyResult<[Handle; 4]> {
     let found = evaluated(py, |evaluation| evaluation.unique_all(&array))?;
     let arrays = [found.values, found.indices, found.inverse_indices, found.counts];
     Ok(arrays.map(|array| Handle::evaluated_to(array, x.by_numpy)))
-}
-
-/// Whether each element is an element of another array.
-#[pyfunction]
-pub fn isin(py: Python<'_>, x: &Handle, among: &Handle) -> PyResult<Handle> {
-    let (array, other) = (x.computable(py)?, among.computable(py)?);
-    let made = evaluated(py, |evaluation| evaluation.isin(&array, &other))?;
-    Ok(Handle::evaluated_to(made, x.by_numpy || among.by_numpy))
-}
-
-/// The quantiles along an axis, which are the first axis of the result.
-#[pyfunction]
-pub fn quantile(py: Python<'_>, x: &Handle, q: Vec<f64>, axis: isize) -> PyResult<Handle> {
-    let array = x.computable(py)?;
-    let made = evaluated(py, |evaluation| evaluation.quantile(&array, &q, axis))?;
-    Ok(Handle::evaluated_to(made, x.by_numpy))
-}
-
-/// The median along an axis.
-#[pyfunction]
-pub fn median(py: Python<'_>, x: &Handle, axis: isize) -> PyResult<Handle> {
-    let array = x.computable(py)?;
-    let made = evaluated(py, |evaluation| evaluation.median(&array, axis))?;
-    Ok(Handle::evaluated_to(made, x.by_numpy))
 }

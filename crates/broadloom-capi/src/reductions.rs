@@ -73,11 +73,15 @@ fn scans() -> impl Iterator<Item = ReductionFunction> {
     ReductionFunction::ALL.iter().copied().filter(|function| function.is_scan())
 }
 
+/// The function with this code.
+pub(crate) fn reduction_of(code: bl_reduction) -> Answer<ReductionFunction> {
+    let unknown = || CallFailure::new(BL_ARGUMENT, format!("{code} is not the code of a reduction"));
+    reductions().nth(code as usize).ok_or_else(unknown)
+}
+
 /// The call of a reduction; an error if there is a parameter and the reduction takes none.
 fn call(code: bl_reduction, parameter: Option<f64>) -> Answer<ReductionCall> {
-    let Some(function) = reductions().nth(code as usize) else {
-        return Err(CallFailure::new(BL_ARGUMENT, format!("{code} is not the code of a reduction")));
-    };
+    let function = reduction_of(code)?;
     let mut call = ReductionCall::new(function);
     match (parameter, call.number_mut()) {
         (None, _) => {}

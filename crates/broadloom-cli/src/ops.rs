@@ -54,7 +54,7 @@ fn rows() -> Vec<ListedFunction> {
 }
 
 /// The groups of functions that take other arguments than operands.
-fn groups() -> [ListedGroup; 5] {
+fn groups() -> [ListedGroup; 6] {
     let of = |is_one: fn(&language::BuiltIn) -> bool| {
         language::built_ins().filter(|function| is_one(function)).map(row).collect()
     };
@@ -92,6 +92,13 @@ fn groups() -> [ListedGroup; 5] {
             rows: of(language::BuiltIn::is_take),
         },
         ListedGroup {
+            heading: "Whole arrays",
+            words: "They read all elements of their operands, which are stored before, and are stored themselves. Labels and positions \
+                    that are out of range are errors, which name the first. `k` and `size` are numbers in the text.",
+            columns: &[],
+            rows: of(language::BuiltIn::is_routine),
+        },
+        ListedGroup {
             heading: "Views",
             words: "They move no element. Axes, extents and indices are numbers in the text.",
             columns: &[],
@@ -104,6 +111,7 @@ fn is_view(function: &language::BuiltIn) -> bool {
     !function.is_reduction()
         && !function.is_generator()
         && !function.is_take()
+        && !function.is_routine()
         && function.name != language::ASTYPE
 }
 

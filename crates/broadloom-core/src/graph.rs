@@ -13,9 +13,10 @@ use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
-use crate::infer::{self, Operand, RecurrenceShapes};
+use crate::infer::{self, Operand, RecurrenceShapes, RoutineResult};
 use crate::layout::{Layout, View};
 use crate::node::{self, Args, RecurrenceNode};
+use crate::routine::RoutineNode;
 use crate::shape::Shape;
 
 pub use crate::node::NodeId;
@@ -100,8 +101,8 @@ pub struct Node {
     pub dtype: DType,
     /// The node's shape.
     pub shape: Shape,
-    /// Whether evaluating the node itself may fail because of a division by zero, of a loop that does not end, or of a position
-    /// outside of a table.
+    /// Whether evaluating the node itself may fail because of a division by zero, of a loop that does not end, of a position
+    /// outside of a table, or of a label that is out of range.
     pub faults: bool,
 }
 
@@ -302,8 +303,23 @@ impl Graph {
                 let operands: Vec<Operand<'_>> = args.iter().map(|&arg| self.operand(arg)).collect();
                 infer::concat("concat", &operands, (*axis).into())?
             }
+            NodeKind::Routine(of) => {
+                let (dtype, shape, _) = self.routine(of)?;
+                (dtype, shape)
+            }
         };
         self.insert(kind, dtype, shape)
+    }
+
+    /// The dtype and the shape of a routine's result.
+    ///
+    /// # Errors
+    /// The errors of [`infer::routine`]; [`ErrorKind::Internal`] for a result that the routine does not have.
+    pub(crate) fn routine(&self, of: &RoutineNode<NodeId>) -> Result<RoutineResult> {
+        let operands: SmallVec<[Operand<'_>; 3]> = of.args.iter().map(|&arg| self.operand(arg)).collect();
+        let missing =
+            || Error::new(ErrorKind::Internal, format!("{} has no result {}", of.routine.name(), of.item));
+        infer::routine(&of.routine, &operands)?.into_iter().nth(of.item as usize).ok_or_else(missing)
     }
 
     /// The shapes of a recurrence.
@@ -412,6 +428,7 @@ impl Graph {
             | NodeKind::Scan { .. }
             | NodeKind::Gather { .. }
             | NodeKind::Words { .. }
+            | NodeKind::Routine(_)
             | NodeKind::Loop(_) => {}
             NodeKind::Recurrence(of) => self.add_states(of)?,
         }
@@ -477,6 +494,7 @@ impl Graph {
                 of.step.is_numbered || is_checked && of.step.divides()
             }
             NodeKind::Gather { .. } => true,
+            NodeKind::Routine(of) => of.routine.faults(),
             _ => false,
         };
         let faults = own || kind.operands().any(|&arg| self.node(arg).faults);

@@ -7,6 +7,7 @@
 
 mod operand;
 mod promotion;
+mod routines;
 
 use std::fmt;
 
@@ -25,6 +26,7 @@ pub use promotion::{
     BY_NUMPY, Bound, OfBools, Promotion, bounds_nothing, converted, literal, of_bools, pair, promote,
 };
 use promotion::{accepted, takes_any};
+pub use routines::{RoutineResult, routine};
 
 /// The types of a function applied to operands.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,6 +20,7 @@ pub mod parameter;
 pub mod reductions;
 pub mod region;
 pub mod rewrite;
+pub mod routine;
 pub mod shape;
 pub mod structure;
 pub mod symbol;

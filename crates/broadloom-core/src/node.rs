@@ -14,6 +14,7 @@ use broadloom_ir::{Accuracy, Axes, DType, HostDeclaration, Op, Reduction, Scan};
 
 use crate::indices::DynamicView;
 use crate::layout::View;
+use crate::routine::RoutineNode;
 
 /// The position of a node in a list in which operands come before their users: a [`Graph`](crate::Graph), or a
 /// [`Structure`](crate::structure::Structure).
@@ -220,6 +221,9 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
         /// The number of elements.
         len: usize,
     },
+    /// A result of a [routine](crate::routine), which is computed from whole arrays in memory. The nodes of one call have equal
+    /// routines and operands, and are computed together.
+    Routine(Box<RoutineNode<A>>),
 }
 
 /// A value that a loop carries, after the loop.
@@ -422,6 +426,10 @@ impl<A, L, F> NodeKind<A, L, F> {
                 more = args;
                 [None; 3]
             }
+            NodeKind::Routine(of) => {
+                more = &of.args;
+                [None; 3]
+            }
             NodeKind::Apply { args, .. } | NodeKind::Host { args, .. } => {
                 args.0.each_ref().map(Option::as_ref)
             }
@@ -458,6 +466,7 @@ impl<A, L, F> NodeKind<A, L, F> {
             NodeKind::Loop(of) => of.args.len(),
             NodeKind::Recurrence(of) => of.args.len(),
             NodeKind::Concat { args, .. } => args.len(),
+            NodeKind::Routine(of) => of.args.len(),
         }
     }
 
@@ -489,6 +498,7 @@ impl<A, L, F> NodeKind<A, L, F> {
             NodeKind::Loop(of) => of.args.get(i),
             NodeKind::Recurrence(of) => of.args.get(i),
             NodeKind::Concat { args, .. } => args.get(i),
+            NodeKind::Routine(of) => of.args.get(i),
         }
     }
 
@@ -507,6 +517,10 @@ impl<A, L, F> NodeKind<A, L, F> {
             }
             NodeKind::Concat { args, .. } => {
                 more = args;
+                [None, None, None]
+            }
+            NodeKind::Routine(of) => {
+                more = of.args;
                 [None, None, None]
             }
             NodeKind::Apply { args, .. } | NodeKind::Host { args, .. } => args.0,
@@ -570,6 +584,11 @@ impl<A, L, F> NodeKind<A, L, F> {
                 NodeKind::Concat { args: args.iter().map(operand).collect::<Result<_, E>>()?, axis: *axis }
             }
             NodeKind::Words { key, to, len } => NodeKind::Words { key: operand(key)?, to: *to, len: *len },
+            NodeKind::Routine(of) => NodeKind::Routine(Box::new(RoutineNode {
+                routine: of.routine,
+                args: of.args.iter().map(operand).collect::<Result<_, E>>()?,
+                item: of.item,
+            })),
             NodeKind::Loop(of) => NodeKind::Loop(Box::new(LoopNode {
                 region: of.region.clone(),
                 functions: of.functions.iter().map(function).collect(),
@@ -600,19 +619,25 @@ impl<A, L, F> NodeKind<A, L, F> {
         )
     }
 
-    /// The node whose elements are read as a table, if the node is a gather.
-    pub fn table(&self) -> Option<&A> {
-        match self {
-            NodeKind::Gather { table, .. } => Some(table),
-            _ => None,
-        }
+    /// The operands that are read as tables: contiguous memory, of which any element may be read. A gather has one, and all operands
+    /// of a routine are.
+    pub fn tables(&self) -> impl Iterator<Item = &A> + Clone {
+        self.operands().take(self.table_count())
     }
 
-    /// The operands that are read at the index of each element, after broadcasting and views: all but a
-    /// [table](NodeKind::table).
+    /// The operands that are read at the index of each element, after broadcasting and views: all but
+    /// [tables](NodeKind::tables).
     pub fn aligned(&self) -> impl Iterator<Item = &A> + Clone {
-        let table = self.table().is_some();
-        self.operands().enumerate().filter(move |(i, _)| *i > 0 || !table).map(|(_, arg)| arg)
+        self.operands().skip(self.table_count())
+    }
+
+    /// The number of tables, which come before the other operands.
+    pub fn table_count(&self) -> usize {
+        match self {
+            NodeKind::Gather { .. } => 1,
+            NodeKind::Routine(of) => of.args.len(),
+            _ => 0,
+        }
     }
 
     /// Whether the node computes elements. Leaves and views do not.

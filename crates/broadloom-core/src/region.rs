@@ -109,6 +109,7 @@ impl Region {
                 | NodeKind::Index { .. }
                 | NodeKind::Gather { .. }
                 | NodeKind::Concat { .. }
+                | NodeKind::Routine(_)
                 | NodeKind::Words { .. } => None,
             });
         }

@@ -157,6 +157,10 @@ impl Hash for Structure<'_> {
                     of.hash(state);
                     14 << 8
                 }
+                NodeKind::Routine(of) => {
+                    of.hash(state);
+                    19 << 8
+                }
                 NodeKind::Recurrence(of) => {
                     of.hash(state);
                     15 << 8

@@ -13,6 +13,7 @@
 //! - a reduction or scan accepts the dtype of its operand; the node has the dtype of its result, and a shape that
 //!   follows from the axes
 //! - the key of a random stream is four uint32; its words are uint32 or uint64, as many as their node says
+//! - a routine takes its operands, and the node has the type of one of its results
 //! - there are no `Count` or `Index` nodes: a graph has constants and generated numbers instead
 
 use crate::error::{Error, ErrorKind, Result};
@@ -141,6 +142,10 @@ fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
             expect(of.dtype == DType::UInt32 && of.shape[..] == [4], "a key of another type")?;
             let is_word = matches!(to, DType::UInt32 | DType::UInt64);
             expect(is_word && node.dtype == *to && node.shape[..] == [*len], "words of another type")
+        }
+        NodeKind::Routine(of) => {
+            let (dtype, shape, _) = graph.routine(of).map_err(|e| e.to_string())?;
+            expect((dtype, &shape) == (node.dtype, &node.shape), "a result of a routine of another type")
         }
         NodeKind::Count { .. } => Err("a count that is no constant yet".to_owned()),
         NodeKind::DynamicView { .. } => Err("a view of extents that are not known".to_owned()),

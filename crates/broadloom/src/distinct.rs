@@ -1,16 +1,15 @@
-//! The distinct elements of an array, and whether elements occur in another array. The values of the operands are computed.
+//! The distinct elements of an array, whose values are computed, and whether elements occur in another array.
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_math::{DTypeVisitor, Elem};
-use broadloom_mem::{bytes_of_stores, typed};
+use broadloom_mem::{bytes_of_stores, typed, typed_mut};
 use broadloom_sort::{Memory, Stopped, Unique, UniqueIndices, Workers};
 
 use crate::array::Array;
 use crate::evaluation::Evaluation;
 use crate::expr;
-use crate::sorts::{Rows, memory_of};
 use crate::take::IndexMode;
-use crate::value_run::{ValueRun, borrowed, bytes, written};
+use crate::value_run::{ValueRun, borrowed, written};
 
 /// The result of [`Array::unique_all`].
 #[derive(Clone, Debug)]
@@ -26,7 +25,7 @@ pub struct UniqueAll {
     pub counts: Array<'static>,
 }
 
-impl Array<'_> {
+impl<'a> Array<'a> {
     /// The distinct elements in ascending order, of which each is the first occurrence. −0 equals +0, and each NaN is an element
     /// of its own. Computes the values.
     ///
@@ -79,10 +78,10 @@ impl Array<'_> {
     }
 
     /// Whether each element is equal to an element of `among`, an array of any shape and the same dtype. −0 equals +0, and NaN
-    /// equals nothing. Computes the values.
+    /// equals nothing.
     ///
     /// # Errors
-    /// [`ErrorKind::DType`] for different dtypes, and the errors of [`Evaluation::eval`].
+    /// [`ErrorKind::DType`] for different dtypes; [`ErrorKind::Shape`] for open extents of `among`.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -91,8 +90,21 @@ impl Array<'_> {
     /// assert_eq!(found.to_vec::<bool>()?, [true, false, true]);
     /// # Ok::<(), Error>(())
     /// ```
-    pub fn isin(&self, among: &Array<'_>) -> Result<Array<'static>> {
-        Evaluation::default().isin(self, among)
+    pub fn isin(&self, among: &Array<'a>) -> Result<Array<'a>> {
+        let (array, among) = (expr::typed(self)?, expr::typed(among)?);
+        if array.dtype() != among.dtype() {
+            let why = format!("isin: {} among {}", array.dtype(), among.dtype());
+            return Err(Error::new(ErrorKind::DType, why).with_help("convert one of them by astype"));
+        }
+        among.has_known_extents("isin")?;
+        if among.is_empty() {
+            array.has_known_extents("isin")?;
+            return Array::zeros(array.shape(), DType::Bool);
+        }
+        let sorted = among.reshape(&[-1])?.sort(0, false)?;
+        // Of the elements from here on, only the first can be equal.
+        let places = sorted.searchsorted(&array, false)?;
+        sorted.take_by(&places, 0, IndexMode::Clip)?.try_equal(&array)
     }
 }
 
@@ -102,14 +114,15 @@ impl Evaluation<'_> {
     /// # Errors
     /// The errors of [`Array::unique_counts`].
     pub fn unique_counts(&self, array: &Array<'_>) -> Result<(Array<'static>, Array<'static>)> {
-        let (rows, run) = self.one_row("unique_counts", array)?;
-        let words = rows.words_needed(false, run.threads());
+        let (row, run) = self.one_row("unique_counts", array)?;
+        let dtype = row.dtype();
+        let words = words_needed(&row, false, run.threads());
         // Values are sorted, and copied with their counts.
-        let results = rows.array.len().saturating_mul(2 * rows.dtype().size() + 8);
-        run.check_bytes(&[&rows.array], results.saturating_add(8 * words))?;
-        let (values, mut words) = (run.values(&rows.array)?, run.memory(DType::UInt64, &[words])?);
+        let results = row.len().saturating_mul(2 * dtype.size() + 8);
+        run.check_bytes(&[&row], results.saturating_add(8 * words))?;
+        let (values, mut words) = (run.values(&row)?, run.memory(DType::UInt64, &[words])?);
         let (row, memory) = (borrowed(&values), &mut memory_of(&mut words));
-        rows.dtype().visit(Counts { row, memory, run: &run })
+        dtype.visit(Counts { row, memory, run: &run })
     }
 
     /// [`Array::unique_all`] in the way of this evaluation.
@@ -117,51 +130,51 @@ impl Evaluation<'_> {
     /// # Errors
     /// The errors of [`Array::unique_all`].
     pub fn unique_all(&self, array: &Array<'_>) -> Result<UniqueAll> {
-        let (rows, run) = self.one_row("unique_all", array)?;
-        let words = rows.words_needed(true, run.threads());
+        let (row, run) = self.one_row("unique_all", array)?;
+        let dtype = row.dtype();
+        let words = words_needed(&row, true, run.threads());
         // The order of the elements and their inverse indices; values, which are copied, with first indices and counts.
-        let results = rows.array.len().saturating_mul(2 * rows.dtype().size() + 32);
-        run.check_bytes(&[&rows.array], results.saturating_add(8 * words))?;
-        let (values, mut words) = (run.values(&rows.array)?, run.memory(DType::UInt64, &[words])?);
+        let results = row.len().saturating_mul(2 * dtype.size() + 32);
+        run.check_bytes(&[&row], results.saturating_add(8 * words))?;
+        let (values, mut words) = (run.values(&row)?, run.memory(DType::UInt64, &[words])?);
         let (row, memory) = (borrowed(&values), &mut memory_of(&mut words));
-        let found = rows.dtype().visit(Indices { row, memory, run: &run })?;
+        let found = dtype.visit(Indices { row, memory, run: &run })?;
         let shape: Vec<isize> = array.shape().iter().map(|&extent| extent as isize).collect();
         let inverse_indices = found.inverse_indices.reshape(&shape)?;
         Ok(UniqueAll { inverse_indices, ..found })
     }
 
-    /// [`Array::isin`] in the way of this evaluation.
-    ///
-    /// # Errors
-    /// The errors of [`Array::isin`].
-    pub fn isin(&self, array: &Array<'_>, among: &Array<'_>) -> Result<Array<'static>> {
-        let (array, among) = (expr::typed(array)?, expr::typed(among)?);
-        if array.dtype() != among.dtype() {
-            let why = format!("isin: {} among {}", array.dtype(), among.dtype());
-            return Err(Error::new(ErrorKind::DType, why).with_help("convert one of them by astype"));
-        }
-        array.has_known_extents("isin")?;
-        among.has_known_extents("isin")?;
-        let run = self.run(array.len(), among.len());
-        run.check_bytes(&[&array], bytes(&among).saturating_add(array.len().saturating_mul(9)))?;
-        let sorted = run.part(|part| part.sort(&among.reshape(&[-1])?, 0, false))?;
-        if sorted.is_empty() {
-            return run.part(|part| part.eval(&Array::zeros(array.shape(), DType::Bool)?));
-        }
-        let values = run.values(&array)?;
-        // Of the elements from here on, only the first can be equal.
-        let places = run.part(|part| part.searchsorted(&sorted, &values, false))?;
-        let found = sorted.take_by(&places, 0, IndexMode::Clip)?.try_equal(&values)?;
-        run.part(|part| part.eval(&found))
-    }
-
     /// The elements of an array as one row, and the run of a function that sorts it.
-    fn one_row<'r>(&self, function: &str, array: &Array<'r>) -> Result<(Rows<'r>, ValueRun<'_>)> {
+    fn one_row<'r>(&self, function: &str, array: &Array<'r>) -> Result<(Array<'r>, ValueRun<'_>)> {
         let array = expr::typed(array)?;
         array.has_known_extents(function)?;
-        let rows = Rows::of(function, &array.reshape(&[array.len() as isize])?, 0)?;
-        let run = self.run(rows.row, rows.row);
-        Ok((rows, run))
+        let count = array.len();
+        let row = array.reshape(&[count as isize])?;
+        Ok((row, self.run(count, count)))
+    }
+}
+
+/// The memory of a sort, in words that [`ValueRun::memory`] returned.
+fn memory_of<'w>(words: &'w mut Array<'static>) -> Memory<'w> {
+    Memory::lent(typed_mut::<u64>(written(words)).unwrap_or_default())
+}
+
+/// The words of 8 bytes that a sort of an array needs beside values and indices.
+fn words_needed(array: &Array<'_>, with_indices: bool, threads: usize) -> usize {
+    array.dtype().visit(WordsNeeded { row: array.len(), with_indices, threads })
+}
+
+struct WordsNeeded {
+    row: usize,
+    with_indices: bool,
+    threads: usize,
+}
+
+impl DTypeVisitor for WordsNeeded {
+    type Out = usize;
+
+    fn visit<T: Elem>(self) -> usize {
+        broadloom_sort::words_needed::<T>(self.row, self.with_indices, self.threads)
     }
 }
 

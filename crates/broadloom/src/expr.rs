@@ -10,6 +10,7 @@ use broadloom_core::indices::DynamicView;
 use broadloom_core::node::Args;
 use broadloom_core::op::Arity;
 use broadloom_core::rewrite::contract;
+use broadloom_core::routine::{Routine, RoutineNode};
 use broadloom_core::scalar::Class;
 use broadloom_core::{Accuracy, DType, Dims, Error, ErrorKind, Literal, Op, Result, Scalar, Shape, View};
 use broadloom_core::{fold, infer};
@@ -207,6 +208,18 @@ pub(crate) fn gather<'a>(table: &Array<'a>, positions: &Array<'a>) -> Result<Arr
     let (table, positions) = (typed(table)?, typed(positions)?);
     let (dtype, shape, dims) = (table.0.dtype, positions.0.shape.clone(), positions.0.dims.clone());
     Ok(Array::with_dims(Kind::Gather { table, positions }, dtype, shape, dims))
+}
+
+/// The results of a routine, in order. The operands must have the dtypes that it takes.
+pub(crate) fn routine<'a>(routine: Routine, args: &[Array<'a>]) -> Result<SmallVec<[Array<'a>; 2]>> {
+    let args = args.iter().map(typed).collect::<Result<Vec<Array<'a>>>>()?;
+    let operands: SmallVec<[infer::Operand<'_>; 3]> = args.iter().map(Array::known).collect();
+    let results = infer::routine(&routine, &operands)?.into_iter().zip(0..);
+    let array = |((dtype, shape, dims), item): (infer::RoutineResult, u32)| {
+        let kind = Kind::Routine(Box::new(RoutineNode { routine, args: args.clone(), item }));
+        Array::with_dims(kind, dtype, shape, dims.map(Arc::new))
+    };
+    Ok(results.map(array).collect())
 }
 
 /// Arrays of one dtype, joined along an axis. Their extents must be known.

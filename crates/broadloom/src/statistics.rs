@@ -1,17 +1,14 @@
-//! Quantiles and medians, of sorted elements. The values of the operands are computed.
+//! Quantiles and medians, of sorted elements.
 
 use broadloom_core::{DType, Error, ErrorKind, Op, Result};
 use smallvec::smallvec;
 
 use crate::array::Array;
-use crate::evaluation::Evaluation;
 use crate::expr;
 use crate::operand::IntoArray;
-use crate::value_run::bytes;
 
-impl Array<'_> {
-    /// The quantiles of the elements along an axis, for numbers from 0 to 1, which are the first axis of the result. Computes the
-    /// values.
+impl<'a> Array<'a> {
+    /// The quantiles of the elements along an axis, for numbers from 0 to 1, which are the first axis of the result.
     ///
     /// The quantile q of n elements is at the position p = q·(n − 1) of the sorted elements. Between two elements a and b, it is
     /// a + (b − a)·t for t = p − ⌊p⌋ below ½, and b − (b − a)·(1 − t) otherwise, computed in float64 and rounded to the dtype of
@@ -20,7 +17,7 @@ impl Array<'_> {
     ///
     /// # Errors
     /// [`ErrorKind::Literal`] for a number that is not from 0 to 1; [`ErrorKind::DType`] for bool; [`ErrorKind::Shape`] for an axis
-    /// that does not exist or has no elements; the errors of [`Evaluation::eval`].
+    /// that does not exist, has no elements, or an open extent.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -29,40 +26,11 @@ impl Array<'_> {
     /// assert_eq!(x.quantile(&[0.0, 0.5, 0.75], 0)?.to_vec::<f64>()?, [10.0, 25.0, 32.5]);
     /// # Ok::<(), Error>(())
     /// ```
-    pub fn quantile(&self, q: &[f64], axis: isize) -> Result<Array<'static>> {
-        Evaluation::default().quantile(self, q, axis)
-    }
-
-    /// The median of the elements along an axis: the middle one, or half the sum of the middle two, computed in float64 and
-    /// rounded to the dtype of the array, or to float64 for integers. Where an element is NaN, it is as in [`Array::quantile`].
-    /// Computes the values.
-    ///
-    /// # Errors
-    /// The errors of [`Array::quantile`].
-    ///
-    /// ```
-    /// use broadloom::prelude::*;
-    ///
-    /// let x = Array::from([[3, 1, 2], [7, 5, 9]]);
-    /// assert_eq!(x.median(1)?.to_vec::<f64>()?, [2.0, 7.0]);
-    /// assert_eq!(x.median(0)?.to_vec::<f64>()?, [5.0, 3.0, 5.5]);
-    /// # Ok::<(), Error>(())
-    /// ```
-    pub fn median(&self, axis: isize) -> Result<Array<'static>> {
-        Evaluation::default().median(self, axis)
-    }
-}
-
-impl Evaluation<'_> {
-    /// [`Array::quantile`] in the way of this evaluation.
-    ///
-    /// # Errors
-    /// The errors of [`Array::quantile`].
-    pub fn quantile(&self, array: &Array<'_>, q: &[f64], axis: isize) -> Result<Array<'static>> {
+    pub fn quantile(&self, q: &[f64], axis: isize) -> Result<Array<'a>> {
         if let Some(wrong) = q.iter().find(|q| !(0.0..=1.0).contains(*q)) {
             return Err(Error::new(ErrorKind::Literal, format!("quantile: {wrong} is not from 0 to 1")));
         }
-        self.of_sorted("quantile", array, axis, |sorted, axis| {
+        of_sorted("quantile", self, axis, |sorted, axis| {
             let last = sorted.shape()[axis] - 1;
             let positions = q.iter().map(|q| q * last as f64);
             let (low, part): (Vec<i64>, Vec<f64>) =
@@ -86,12 +54,22 @@ impl Evaluation<'_> {
         })
     }
 
-    /// [`Array::median`] in the way of this evaluation.
+    /// The median of the elements along an axis: the middle one, or half the sum of the middle two, computed in float64 and
+    /// rounded to the dtype of the array, or to float64 for integers. Where an element is NaN, it is as in [`Array::quantile`].
     ///
     /// # Errors
-    /// The errors of [`Array::median`].
-    pub fn median(&self, array: &Array<'_>, axis: isize) -> Result<Array<'static>> {
-        self.of_sorted("median", array, axis, |sorted, axis| {
+    /// The errors of [`Array::quantile`].
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let x = Array::from([[3, 1, 2], [7, 5, 9]]);
+    /// assert_eq!(x.median(1)?.to_vec::<f64>()?, [2.0, 7.0]);
+    /// assert_eq!(x.median(0)?.to_vec::<f64>()?, [5.0, 3.0, 5.5]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn median(&self, axis: isize) -> Result<Array<'a>> {
+        of_sorted("median", self, axis, |sorted, axis| {
             let n = sorted.shape()[axis];
             let [a, b] = [(n - 1) / 2, n / 2]
                 .map(|at| sorted.along(axis, at, 1, 1).map(|element| element.astype(DType::Float64)));
@@ -101,32 +79,27 @@ impl Evaluation<'_> {
             of_nan(sorted, axis, &result)?.squeeze(axis as isize)
         })
     }
+}
 
-    /// Evaluates an expression of the sorted elements along an axis, which is given with its index.
-    fn of_sorted(
-        &self,
-        function: &str,
-        array: &Array<'_>,
-        axis: isize,
-        make: impl FnOnce(&Array<'static>, usize) -> Result<Array<'static>>,
-    ) -> Result<Array<'static>> {
-        let array = expr::typed(array)?;
-        array.has_known_extents(function)?;
-        let axis = array.axis(function, axis)?;
-        if array.dtype() == DType::Bool {
-            let why = format!("{function}: there are no numbers between bools");
-            return Err(Error::new(ErrorKind::DType, why).with_help("convert the array by astype"));
-        }
-        if array.shape()[axis] == 0 {
-            let why = format!("{function}: axis {axis} of {} has no elements", array.all_dims());
-            return Err(Error::new(ErrorKind::Shape, why));
-        }
-        let run = self.run(array.len(), array.shape()[axis]);
-        run.check_bytes(&[&array], bytes(&array))?;
-        let sorted = run.part(|part| part.sort(&array, axis as isize, false))?;
-        let result = make(&sorted, axis)?;
-        run.part(|part| part.eval(&result))
+/// An expression of the sorted elements along an axis, which is given with its index.
+fn of_sorted<'a>(
+    function: &str,
+    array: &Array<'a>,
+    axis: isize,
+    make: impl FnOnce(&Array<'a>, usize) -> Result<Array<'a>>,
+) -> Result<Array<'a>> {
+    let array = expr::typed(array)?;
+    array.has_known_extents(function)?;
+    let axis = array.axis(function, axis)?;
+    if array.dtype() == DType::Bool {
+        let why = format!("{function}: there are no numbers between bools");
+        return Err(Error::new(ErrorKind::DType, why).with_help("convert the array by astype"));
     }
+    if array.shape()[axis] == 0 {
+        let why = format!("{function}: axis {axis} of {} has no elements", array.all_dims());
+        return Err(Error::new(ErrorKind::Shape, why));
+    }
+    make(&array.sort(axis as isize, false)?, axis)
 }
 
 /// The dtype of quantiles.
@@ -135,7 +108,7 @@ fn result_of(dtype: DType) -> DType {
 }
 
 /// A result of sorted elements, with NaN where one of them is NaN.
-fn of_nan(sorted: &Array<'static>, axis: usize, result: &Array<'static>) -> Result<Array<'static>> {
+fn of_nan<'a>(sorted: &Array<'a>, axis: usize, result: &Array<'a>) -> Result<Array<'a>> {
     if !sorted.dtype().is_float() {
         return Ok(result.clone());
     }
@@ -143,6 +116,6 @@ fn of_nan(sorted: &Array<'static>, axis: usize, result: &Array<'static>) -> Resu
     choose(&last.isnan(), &last, result)
 }
 
-fn choose(condition: &Array<'static>, x: &Array<'static>, y: &Array<'static>) -> Result<Array<'static>> {
+fn choose<'a>(condition: &Array<'a>, x: &Array<'a>, y: &Array<'a>) -> Result<Array<'a>> {
     expr::apply(Op::Where, smallvec![condition.into_operand(), x.into_operand(), y.into_operand()])
 }

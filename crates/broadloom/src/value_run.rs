@@ -1,14 +1,13 @@
-//! The run of a function that computes the values of its operands, and then works on memory: sorts, searches, and reductions by
-//! label. It keeps the options of its evaluation: the limits of memory and time, the threads, and the wish to stop.
+//! The run of a function that computes the values of its operands, since the extents of its results depend on them. It keeps the options of its evaluation: the limits of memory and time, the threads, and the wish to stop.
 
 use std::time::Instant;
 
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_mem::FloatEnv;
-use broadloom_sort::{Stopped, Workers};
+use broadloom_sort::Workers;
 
 use crate::array::Array;
-use crate::engine::{self, Options, Outcome, Watch, Work};
+use crate::engine::{self, Ended, Options, Watch, Work};
 use crate::evaluation::Evaluation;
 
 /// The number of bytes of the values of an array.
@@ -24,6 +23,16 @@ pub(crate) fn borrowed<'b>(values: &'b Array<'_>) -> &'b [u8] {
 /// The bytes of memory that [`ValueRun::memory`] returned.
 pub(crate) fn written<'w>(memory: &'w mut Array<'static>) -> &'w mut [u8] {
     memory.as_bytes_mut().unwrap_or_default()
+}
+
+/// The approximate time per element and comparison of a sort, in nanoseconds.
+const COMPARISON: f64 = 1.0;
+
+impl Evaluation<'_> {
+    /// The run of a sort of `count` elements in rows of `row`. Its time begins now.
+    pub(crate) fn run(&self, count: usize, row: usize) -> ValueRun<'_> {
+        ValueRun::begin(self, count, COMPARISON * count as f64 * (2.0 + row as f64).log2())
+    }
 }
 
 /// A run of such a function.
@@ -101,60 +110,7 @@ impl<'r> ValueRun<'r> {
         self.evaluation.prepared(|_, _, control| {
             let watch = Watch::begin(control, &options)?;
             let watch = Watch::over(watch, Work { elements: self.count, time: self.time })?;
-            let lent = Lent { threads: self.threads(), outcome: Outcome::new(0, false, watch.as_ref()) };
-            let made = work(&lent).map_err(|why| match (why.into(), lent.outcome.share(1, &|| ())) {
-                (Ended::Failed(error), _) => error,
-                (Ended::Stopped(Stopped::ByWorkers), Err(error)) => error,
-                (Ended::Stopped(Stopped::ByWorkers), Ok(())) => {
-                    Error::new(ErrorKind::Internal, "a thread was lost")
-                }
-                (Ended::Stopped(why @ Stopped::ByMemory), _) => Error::new(ErrorKind::Limit, why.to_string()),
-            })?;
-            lent.outcome.count(self.count);
-            Ok(made)
-        })
-    }
-}
-
-/// Why work ended before it was complete.
-pub(crate) enum Ended {
-    /// The threads stopped, or memory was refused.
-    Stopped(Stopped),
-    /// The work failed.
-    Failed(Error),
-}
-
-impl From<Stopped> for Ended {
-    fn from(why: Stopped) -> Ended {
-        Ended::Stopped(why)
-    }
-}
-
-/// The threads of an evaluation, lent to work. The outcome has the error for which the work was stopped.
-struct Lent<'l> {
-    threads: usize,
-    outcome: Outcome<'l>,
-}
-
-impl Workers for Lent<'_> {
-    fn threads(&self) -> usize {
-        self.threads
-    }
-
-    fn share(&self, threads: usize, work: &(dyn Fn() + Sync)) -> std::result::Result<(), Stopped> {
-        self.stopped(self.outcome.share(threads, work))
-    }
-
-    fn go_on(&self) -> std::result::Result<(), Stopped> {
-        self.stopped(self.outcome.go_on())
-    }
-}
-
-impl Lent<'_> {
-    fn stopped(&self, done: Result<()>) -> std::result::Result<(), Stopped> {
-        done.map_err(|error| {
-            self.outcome.fail(error);
-            Stopped::ByWorkers
+            engine::lend(self.threads(), self.count, watch.as_ref(), work)
         })
     }
 }

@@ -617,6 +617,7 @@ fn function(kind: &Kind<'_>) -> String {
         Kind::Index { .. } => "indices".to_owned(),
         Kind::Gather { .. } => "take".to_owned(),
         Kind::Concat { .. } => "concat".to_owned(),
+        Kind::Routine(of) => of.routine.name().to_owned(),
         Kind::Words { .. } => Draw::Bits.name().to_owned(),
         Kind::DynamicView { .. } => "a view".to_owned(),
         // The others are element-wise.

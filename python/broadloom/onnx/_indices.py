@@ -36,12 +36,12 @@ def _gather_nd(call: Call, x: Handle, indices: Handle) -> Handle:
     if not wanted or not 0 < wanted[-1] <= len(shape) - batch or shape[:batch] != wanted[:-1][:batch]:
         raise ValueError(f"indices of the shape {wanted} and {batch} axes of batches for an operand of {shape}")
     rank = len(wanted) - 1
-    places = [_numbers(shape[axis], axis, rank) for axis in range(batch)]
+    places = [numbers(shape[axis], axis, rank) for axis in range(batch)]
     places += [indices.slice([*[slice(None)] * rank, number]) for number in range(wanted[-1])]
     return _core.gather(x, places, 0)
 
 
-def _numbers(extent: int, axis: int, rank: int) -> Handle:
+def numbers(extent: int, axis: int, rank: int) -> Handle:
     """The numbers from 0 on along one of the axes."""
     numbers = arange(extent, dtype=INT64)._handle
     return numbers.reshape([extent if other == axis else 1 for other in range(rank)])
@@ -58,7 +58,7 @@ def _one_hot(call: Call, indices: Handle, _: Handle | None, values: Handle) -> H
         indices = apply("minimum", indices, like(indices, depth[0]))
     at = converted(indices, INT64).expand_dims(axis)
     at = select(apply("less", at, like(at, 0)), apply("add", at, like(at, depth[0])), at)
-    is_on = apply("equal", at, _numbers(depth[0], axis, rank))
+    is_on = apply("equal", at, numbers(depth[0], axis, rank))
     return select(is_on, values.slice([1]), values.slice([0]))
 
 
@@ -88,7 +88,7 @@ def _reverse_sequence(call: Call, x: Handle, lengths: Handle) -> Handle:
     if x.ndim < 2 or {time, batch} != {0, 1}:
         raise ValueError(f"the axes of time and of batches are 0 and 1, not {time} and {batch}")
     length = converted(lengths, INT64).reshape([-1 if axis == batch else 1 for axis in range(x.ndim)])
-    at = _numbers(extents(x)[time], time, x.ndim)
+    at = numbers(extents(x)[time], time, x.ndim)
     # What follows a sequence stays where it is.
     reversed_at = apply("subtract", apply("subtract", length, like(length, 1)), at)
     return _core.take_along_axis(x, select(apply("less", at, length), reversed_at, at), time)

@@ -12,6 +12,7 @@ from broadloom.onnx import (
     _losses,
     _normalization,
     _reductions,
+    _scatters,
     _shapes,
 )
 from broadloom.onnx._control import CONTROLS, Control
@@ -27,6 +28,7 @@ KINDS: dict[str, tuple[Row, ...]] = {
     "Losses": _losses.ROWS,
     "Shapes": _shapes.ROWS,
     "Indices and pads": _indices.ROWS,
+    "Scatters, orders and selections": _scatters.ROWS,
     "Constants": _constants.ROWS,
 }
 

@@ -433,7 +433,7 @@ impl<'a> Builder<'a> {
             self.done.insert(id, chain, first);
             return;
         };
-        if let (Code::Gather { table, .. }, Some(&of)) = (&mut code, node.kind.table()) {
+        if let (Code::Gather { table, .. }, Some(&of)) = (&mut code, node.kind.tables().next()) {
             *table = self.table(of);
         }
         let mut args = [first; 3];
@@ -521,6 +521,7 @@ impl<'a> Builder<'a> {
             beginning: Beginning::First,
             recurrence: None,
             part: None,
+            routine: None,
             nodes: self.nodes,
         }
     }

@@ -25,6 +25,7 @@ pub fn of<L>(
         | NodeKind::Recurrence(_)
         | NodeKind::Concat { .. }
         | NodeKind::Index { .. }
+        | NodeKind::Routine(_)
         | NodeKind::Words { .. } => None,
         // The table has no number yet.
         NodeKind::Gather { table, .. } => Some(Code::Gather { table: 0, dtype: dtype(*table) }),

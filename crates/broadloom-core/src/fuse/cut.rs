@@ -98,16 +98,17 @@ fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) 
                 | NodeKind::Scan { .. }
                 | NodeKind::Concat { .. }
                 | NodeKind::Words { .. }
+                | NodeKind::Routine(_)
         );
         let steps = matches!(node.kind, NodeKind::Recurrence(_));
         if matches!(node.kind, NodeKind::Words { .. }) {
             // The key is read as it is in memory, whatever views the words are read through.
             own = SmallVec::from_elem(STRAIGHT, 1);
         }
-        if let Some(table) = node.kind.table()
-            && !of[table.index()].contains(&STRAIGHT)
-        {
-            of[table.index()].push(STRAIGHT);
+        for table in node.kind.tables() {
+            if !of[table.index()].contains(&STRAIGHT) {
+                of[table.index()].push(STRAIGHT);
+            }
         }
         for &arg in node.kind.aligned() {
             let shape = &graph.node(arg).shape;
@@ -158,6 +159,11 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
             }
             Leaves { flat: true, layout: None, total: 0 }
         }
+        NodeKind::Routine(of) => {
+            cuts.insert(id);
+            of.args.iter().for_each(|&table| cut_table(graph, table, cuts));
+            Leaves { flat: true, layout: None, total: 0 }
+        }
         NodeKind::Recurrence(of) => {
             cuts.insert(id);
             cut_operands(graph, of, leaves, cuts);
@@ -168,9 +174,7 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
         | NodeKind::Cast { .. }
         | NodeKind::Loop(_)
         | NodeKind::Gather { .. } => {
-            if let Some(&table) = node.kind.table() {
-                cut_table(graph, table, cuts);
-            }
+            node.kind.tables().for_each(|&table| cut_table(graph, table, cuts));
             let mut flat = true;
             let mut total = cost::of_node(graph, node);
             for &arg in node.kind.aligned() {

@@ -63,6 +63,8 @@ pub enum Why {
     },
     /// Materialised: the node is a reduction or a scan.
     Combined,
+    /// Materialised: a routine computes the node.
+    Routine,
     /// Materialised: several loops, one of which is that of a reduction, would compute the node.
     Shared {
         /// The number of loops that read the node.
@@ -157,6 +159,7 @@ impl fmt::Display for Decision {
             Why::Combined => {
                 f.write_str("it combines elements, and what reads it is computed in a later kernel")
             }
+            Why::Routine => f.write_str("a routine computes it from arrays in memory, between two kernels"),
             Why::Shared { loops, .. } => write!(
                 f,
                 "{loops} kernels read it, and computing it in each would cost more than a temporary of {}",

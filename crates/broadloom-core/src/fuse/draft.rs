@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use broadloom_ir::kernel::Sink;
+use broadloom_ir::kernel::{KernelOutput, Sink};
 use broadloom_ir::{Axes, DType};
 
-use crate::fuse::plan::{Beginning, Index, ParamSource, Recurrence};
+use crate::fuse::plan::{
+    Beginning, Index, ParamSource, Recurrence, StageRoutine, state_shape, written_shape,
+};
 use crate::graph::NodeId;
 use crate::kernel::Kernel;
 use crate::layout::Layout;
 use crate::shape::Shape;
+use smallvec::SmallVec;
 
 /// The source of a kernel's input, before temporaries are numbered.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,6 +42,8 @@ pub struct Draft {
     pub recurrence: Option<Recurrence>,
     /// The part of the output that is written, if other kernels write the rest of it.
     pub part: Option<OutputPart>,
+    /// The routine that computes the outputs instead of the kernel.
+    pub routine: Option<StageRoutine>,
     /// The graph node of each instruction.
     pub nodes: Vec<NodeId>,
 }
@@ -50,6 +55,19 @@ impl Draft {
             DraftTarget::Node(id) if self.recurrence.is_some() || output.sink != Sink::Store => Some(*id),
             DraftTarget::Node(_) | DraftTarget::Root(_) => None,
         })
+    }
+
+    /// The dtype and shape of each output: of the whole, if only a part of it is written.
+    pub fn results(&self) -> SmallVec<[(DType, Shape); 2]> {
+        if let Some(routine) = &self.routine {
+            return routine.results.iter().cloned().collect();
+        }
+        let shape = |(i, output): (usize, &KernelOutput)| match (&self.recurrence, &self.part) {
+            (Some(of), _) if i < of.states => state_shape(&self.shape, of.axis),
+            (_, Some(part)) => part.whole.clone(),
+            _ => written_shape(&self.shape, output.sink, self.axes, self.beginning),
+        };
+        self.kernel.result_dtypes().zip(self.kernel.outputs.iter().enumerate().map(shape)).collect()
     }
 }
 

@@ -12,6 +12,7 @@ mod cut;
 mod decision;
 mod draft;
 mod plan;
+mod routines;
 mod shared;
 mod split;
 mod stages;
@@ -22,7 +23,9 @@ use crate::verify;
 
 pub use cost::MAX_BODY;
 pub use decision::{Decision, Why};
-pub use plan::{Beginning, Index, InputView, ParamSource, Plan, Recurrence, Source, Stage, Target, describe};
+pub use plan::{
+    Beginning, Index, InputView, ParamSource, Plan, Recurrence, Source, Stage, StageRoutine, Target, describe,
+};
 
 use decision::Log;
 
@@ -52,6 +55,9 @@ fn cut_up(graph: &Graph, roots: &[NodeId], mut log: Log) -> Result<Plan> {
     for stage in stages::drafts(graph, roots, &cuts) {
         for id in stage.combined() {
             log.note(|| Decision::of_node(graph, id, Why::Combined));
+        }
+        for &id in stage.routine.iter().flat_map(|_| &stage.nodes) {
+            log.note(|| Decision::of_node(graph, id, Why::Routine));
         }
         split::push(&mut plan, &mut placed, stage, &mut log);
     }

@@ -14,6 +14,7 @@ use crate::graph::NodeId;
 use crate::kernel::Kernel;
 use crate::layout::Layout;
 use crate::node::StepOrder;
+use crate::routine::Routine;
 use crate::scalar::Scalar;
 use crate::shape::Shape;
 
@@ -126,6 +127,29 @@ pub struct Stage {
     /// If the stage writes a part of each output, the index of the part's first element. Its shape is that of the stage, and other
     /// stages write the other parts.
     pub part_at: Option<Index>,
+    /// The routine that computes the outputs from the tables, if the stage is no kernel: the kernel then has tables and nothing else,
+    /// and the shape is that of the first operand.
+    pub routine: Option<StageRoutine>,
+}
+
+/// A routine that computes the outputs of a stage from its tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StageRoutine {
+    /// The routine, with its options.
+    pub routine: Routine,
+    /// The index of each output among the results of the routine, in ascending order.
+    pub items: SmallVec<[u32; 2]>,
+    /// The dtype and shape of each output.
+    pub results: SmallVec<[(DType, Shape); 2]>,
+}
+
+impl StageRoutine {
+    /// The definition of an output, in which the operands are the tables.
+    pub fn written(&self, output: usize, tables: usize) -> String {
+        let names: Vec<String> = (0..tables).map(|i| format!("t{i}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        self.routine.written(&names, self.items.get(output).copied().unwrap_or(0))
+    }
 }
 
 /// An index along each axis.
@@ -178,7 +202,9 @@ pub enum Beginning {
 impl Stage {
     /// Whether all outputs are stored element by element.
     pub fn stores(&self) -> bool {
-        self.recurrence.is_none() && self.kernel.outputs.iter().all(|output| output.sink == Sink::Store)
+        self.recurrence.is_none()
+            && self.routine.is_none()
+            && self.kernel.outputs.iter().all(|output| output.sink == Sink::Store)
     }
 
     /// Whether an output is reduced along axes. If these axes are the last ones, other outputs may be stored.
@@ -217,7 +243,9 @@ impl Stage {
             Some(of) if i < of.states => state_shape(&self.shape, of.axis),
             _ => written_shape(&self.shape, output.sink, self.axes, self.beginning),
         };
-        self.kernel.result_dtypes().zip(self.kernel.outputs.iter().enumerate().map(shape))
+        let computed = self.kernel.result_dtypes().zip(self.kernel.outputs.iter().enumerate().map(shape));
+        // The kernel of a routine has no outputs.
+        self.routine.iter().flat_map(|of| of.results.iter().cloned()).chain(computed)
     }
 
     /// The name and dtype of an input: a value of the kernel, or the totals that a scan continues from.
@@ -235,6 +263,9 @@ impl Stage {
 
     /// A description of an output: a value of the kernel, or its reduction or scan.
     pub fn written(&self, output: usize) -> String {
+        if let Some(routine) = &self.routine {
+            return routine.written(output, self.tables.len());
+        }
         let KernelOutput { value, sink } = self.kernel.outputs[output];
         match sink {
             Sink::Store if self.recurrence.is_some_and(|of| output < of.states) => {
@@ -300,11 +331,10 @@ pub struct Plan {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, stage) in self.stages.iter().enumerate() {
-            match &stage.recurrence {
-                None => writeln!(f, "stage {i} over {}:", stage.shape)?,
-                Some(of) => {
-                    writeln!(f, "stage {i} over {}, {}:", stage.shape, of)?;
-                }
+            match (&stage.recurrence, &stage.routine) {
+                (_, Some(of)) => writeln!(f, "stage {i}, {} of {}:", of.routine.name(), stage.shape)?,
+                (None, None) => writeln!(f, "stage {i} over {}:", stage.shape)?,
+                (Some(of), None) => writeln!(f, "stage {i} over {}, {}:", stage.shape, of)?,
             }
             for (j, input) in stage.inputs.iter().enumerate() {
                 let (name, _) = stage.read(j);

@@ -12,7 +12,7 @@ use broadloom_ir::kernel::{KernelOutput, Sink};
 use crate::fuse::cost::{self, MAX_COST};
 use crate::fuse::decision::{Decision, Log, Why};
 use crate::fuse::draft::{Draft, DraftTarget, Origin};
-use crate::fuse::plan::{Beginning, InputView, Plan, Source, Stage, Target, state_shape, written_shape};
+use crate::fuse::plan::{Beginning, InputView, Plan, Source, Stage, Target};
 use crate::graph::NodeId;
 use crate::kernel::{Code, Definition, Inst, Kernel, KernelLoop, ValueId};
 use crate::layout::Layout;
@@ -36,35 +36,41 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
         };
         InputView { source, layout }
     };
+    let results = draft.results();
     let inputs = draft.inputs.into_iter().map(view).collect();
     let tables = draft.tables.into_iter().map(view).collect();
     let outputs: Vec<Target> = draft
         .outputs
         .iter()
-        .zip(draft.kernel.outputs.iter().zip(draft.kernel.result_dtypes()))
-        .enumerate()
-        .map(|(i, (target, (output, dtype)))| match target {
+        .zip(results)
+        .map(|(target, result)| match target {
             DraftTarget::Root(i) => Target::Root(*i),
             // Another part of it is written already.
             DraftTarget::Node(id) if placed.contains_key(id) => Target::Temp(placed[id]),
             DraftTarget::Node(id) => {
                 let temp = plan.temps.len() as u32;
-                let shape = match (&draft.recurrence, &draft.part) {
-                    (Some(of), _) if i < of.states => state_shape(&draft.shape, of.axis),
-                    (_, Some(part)) => part.whole.clone(),
-                    _ => written_shape(&draft.shape, output.sink, draft.axes, draft.beginning),
-                };
-                plan.temps.push((dtype, shape));
+                plan.temps.push(result);
                 placed.insert(*id, temp);
                 Target::Temp(temp)
             }
         })
         .collect();
-    let Draft { kernel, shape, params, axes, beginning, recurrence, .. } = draft;
+    let Draft { kernel, shape, params, axes, beginning, recurrence, routine, .. } = draft;
     let kernel = Arc::new(kernel);
     let part_at = draft.part.map(|part| part.at);
-    let mut whole =
-        Stage { kernel, shape, inputs, tables, params, outputs, axes, beginning, recurrence, part_at };
+    let mut whole = Stage {
+        kernel,
+        shape,
+        inputs,
+        tables,
+        params,
+        outputs,
+        axes,
+        beginning,
+        recurrence,
+        part_at,
+        routine,
+    };
     // A step is never cut, since its states are carried from its end to its beginning.
     if whole.recurrence.is_some()
         || whole.kernel.body.iter().map(|inst| cost::of_inst(&whole.kernel, inst.code)).sum::<usize>()
@@ -118,6 +124,7 @@ fn stored(plan: &mut Plan, whole: &mut Stage) -> Stage {
         beginning: std::mem::take(&mut whole.beginning),
         recurrence: None,
         part_at: whole.part_at.take(),
+        routine: None,
     }
 }
 
@@ -255,6 +262,7 @@ impl Piece<'_> {
             beginning: Beginning::First,
             recurrence: None,
             part_at: None,
+            routine: None,
         }
     }
 

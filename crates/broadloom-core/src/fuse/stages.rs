@@ -13,8 +13,10 @@ use crate::fuse::body::{self, Member, Straight};
 use crate::fuse::decision::Cuts;
 use crate::fuse::draft::{Draft, DraftTarget, OutputPart};
 use crate::fuse::plan::{Beginning, Index};
+use crate::fuse::routines;
 use crate::graph::{Graph, NodeId, NodeKind};
 use crate::node::{Before, RecurrenceNode, Region, StepOrder};
+use crate::routine::Routine;
 use crate::shape::Shape;
 
 /// A loop and the values that it computes, before its body is built.
@@ -29,6 +31,8 @@ struct Group {
     totals: Option<NodeId>,
     /// Whether the members are the values of a recurrence.
     steps: bool,
+    /// Whether the members are results of a routine.
+    is_routine: bool,
     /// The part of a node that the only member is.
     part: Option<OutputPart>,
 }
@@ -37,7 +41,17 @@ impl Group {
     /// A group that stores or reduces its members.
     fn new(order: (bool, u32, usize), shape: Shape, members: Vec<Member>, axes: Axes) -> Group {
         let beginning = Beginning::First;
-        Group { order, shape, members, axes, beginning, totals: None, steps: false, part: None }
+        Group {
+            order,
+            shape,
+            members,
+            axes,
+            beginning,
+            totals: None,
+            steps: false,
+            is_routine: false,
+            part: None,
+        }
     }
 }
 
@@ -46,6 +60,7 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
     let mut uses = Uses::of(graph, roots);
     uses.reach_states(graph);
     let mut recurrences: FxHashMap<RecurrenceKey<'_>, usize> = FxHashMap::default();
+    let mut routines: FxHashMap<(&Routine, &[NodeId]), usize> = FxHashMap::default();
     let mut groups: Vec<Group> = Vec::new();
     for (i, &root) in roots.iter().enumerate() {
         if !uses.is_written_directly(graph, root) {
@@ -97,6 +112,18 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
                 let axes = [usize::from(of.axis)].into_iter().collect();
                 groups.push(Group { steps: true, ..Group::new(order, shape, vec![member], axes) });
             }
+            NodeKind::Routine(of) => {
+                let member = Member { node: id, target, sink: Sink::Store, own: true };
+                let next = groups.len();
+                let group = *routines.entry((&of.routine, &of.args)).or_insert(next);
+                if group < next {
+                    groups[group].members.push(member);
+                    continue;
+                }
+                let shape = of.args.first().map_or(&node.shape, |&arg| &graph.node(arg).shape).clone();
+                let group = Group::new(order, shape, vec![member], Axes::NONE);
+                groups.push(Group { is_routine: true, ..group });
+            }
             NodeKind::Concat { .. } => {
                 for (part, at) in parts(graph, &uses, id) {
                     let members = vec![Member { node: part, target, sink: Sink::Store, own: false }];
@@ -114,8 +141,11 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
     store_and_reduce(graph, cuts, &levels, &mut groups);
     groups.sort_by_key(|group| group.order);
     let mut straight = Straight::of(graph);
-    let build = |Group { shape, mut members, axes, beginning, totals, steps, part, .. }| {
+    let build = |Group { shape, mut members, axes, beginning, totals, steps, is_routine, part, .. }| {
         members.sort_by_key(|member| item(graph, member.node));
+        if is_routine {
+            return routines::draft(graph, shape, &members, cuts);
+        }
         let build = if steps { body::step } else { body::build };
         let mut draft = Draft { axes, beginning, part, ..build(graph, shape, &members, cuts, &mut straight) };
         draft.inputs.extend(totals.map(|totals| body::whole(graph, totals, cuts)));
@@ -150,10 +180,11 @@ fn key(of: &RecurrenceNode<NodeId, HostDeclaration>) -> RecurrenceKey<'_> {
     (&of.step, &of.args, of.axis, of.order)
 }
 
-/// The index of a value of a recurrence; 0 for other nodes.
+/// The index of a value of a recurrence, or of a result of a routine; 0 for other nodes.
 fn item(graph: &Graph, id: NodeId) -> u32 {
     match &graph.node(id).kind {
         NodeKind::Recurrence(of) => of.item,
+        NodeKind::Routine(of) => of.item,
         _ => 0,
     }
 }
@@ -162,7 +193,7 @@ fn item(graph: &Graph, id: NodeId) -> u32 {
 /// stores the node, so that elements are reduced as soon as they are computed.
 fn store_and_reduce(graph: &Graph, cuts: &Cuts, levels: &[u32], groups: &mut Vec<Group>) {
     let stored = groups.iter().enumerate().filter_map(|(i, group)| match group.members[..] {
-        [Member { node, own: true, .. }] if !group.steps => Some((node, i)),
+        [Member { node, own: true, .. }] if !group.steps && !group.is_routine => Some((node, i)),
         _ => None,
     });
     let stored: FxHashMap<NodeId, usize> = stored.collect();
@@ -209,7 +240,7 @@ fn last_read(graph: &Graph, cuts: &Cuts, levels: &[u32], group: &Group) -> Optio
             continue;
         }
         let is_view = matches!(node.kind, NodeKind::View { .. });
-        pending.extend(node.kind.table().map(|&table| (table, false)));
+        pending.extend(node.kind.tables().map(|&table| (table, false)));
         let below = node.kind.aligned().map(|&arg| {
             let same = graph.node(arg).shape == node.shape;
             (arg, is_straight && same && !is_view)
@@ -297,7 +328,8 @@ impl Uses {
         }
     }
 
-    /// Whether a root is a reduction or scan that has no other use: its stage then writes the result directly.
+    /// Whether a root is a reduction, a scan or a result of a routine that has no other use: its stage then writes the result
+    /// directly.
     fn is_written_directly(&self, graph: &Graph, root: NodeId) -> bool {
         let kind = &graph.node(root).kind;
         matches!(
@@ -305,6 +337,7 @@ impl Uses {
             NodeKind::Reduce { .. }
                 | NodeKind::Scan { .. }
                 | NodeKind::Recurrence(_)
+                | NodeKind::Routine(_)
                 | NodeKind::Concat { .. }
         ) && self.count[root.index()] == 1
     }

@@ -65,8 +65,8 @@ impl Marks {
                 }
                 NodeKind::View { arg, .. } if is_read => reads(arg),
                 NodeKind::Concat { args, .. } if is_read => args.iter().for_each(reads),
-                // The table is stored, and its elements are moved.
-                NodeKind::Gather { table, .. } => reads(table),
+                // Tables are stored, and their elements are moved; sorts read their bits.
+                NodeKind::Gather { .. } | NodeKind::Routine(_) => kind.tables().for_each(reads),
                 NodeKind::Host { args, .. } => args.iter().for_each(reads),
                 NodeKind::Loop(_) | NodeKind::Recurrence(_) => {
                     let (region, args, item) = match kind {
@@ -127,6 +127,7 @@ impl Marks {
                 | NodeKind::Index { .. }
                 | NodeKind::Gather { .. }
                 | NodeKind::Concat { .. }
+                | NodeKind::Routine(_)
                 | NodeKind::Words { .. } => false,
                 // A region makes the values that it computes canonical; the initial state is moved.
                 NodeKind::Loop(_) | NodeKind::Recurrence(_) => false,
@@ -199,6 +200,7 @@ pub(super) fn canonical(graph: &mut Graph, id: NodeId) -> Result<NodeId> {
         | NodeKind::Host { .. }
         | NodeKind::Gather { .. }
         | NodeKind::Concat { .. }
+        | NodeKind::Routine(_)
         | NodeKind::Loop(_)
         | NodeKind::Recurrence(_)
         | NodeKind::View { .. }

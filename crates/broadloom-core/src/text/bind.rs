@@ -9,10 +9,10 @@ use smallvec::SmallVec;
 
 use super::Span;
 use super::ast::{Ast, AstId, AstKind, AstNode};
-use super::call::{Call, Element, GeneratorCall};
+use super::call::{Call, Element, GeneratorCall, RoutineCall};
 use super::error::TextError;
 use super::number::brief;
-use super::parameters::{Action, BuiltIn, GeneratorName, TakeName, ViewName};
+use super::parameters::{Action, BuiltIn, GeneratorName, RoutineName, TakeName, ViewName};
 use super::slips;
 use super::suggestions::nearest;
 use crate::parameter::{Parameter, ParameterKind};
@@ -131,6 +131,19 @@ impl Bound<'_> {
             }
             Action::Concat => Ok(Call::Concat { axis: self.integer("axis")?.unwrap_or_default() }),
             Action::Grad => self.gradient(),
+            Action::Routine(name) => {
+                let flags = [self.flag("descending")?, self.flag("right")?];
+                let is_largest = matches!(name, RoutineName::TopK | RoutineName::TopKIndices);
+                Ok(Call::Routine(RoutineCall {
+                    name,
+                    axis: self.integer("axis")?.unwrap_or(-1),
+                    count: self.integer("k")?.or(self.integer("size")?).unwrap_or_default(),
+                    flag: match is_largest {
+                        true => self.flag("largest")?.unwrap_or(true),
+                        false => flags.contains(&Some(true)),
+                    },
+                }))
+            }
             Action::Reduction(function) => self.reduction(function).map(Call::Reduction),
             Action::Generator(name) => self.generator(name).map(Call::Generator),
         }

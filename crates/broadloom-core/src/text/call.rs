@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::parameters::{TakeName, ViewName};
+use super::parameters::{RoutineName, TakeName, ViewName};
 use crate::draws::Draw;
 use crate::reductions::ReductionCall;
 use crate::{DType, Literal, Scalar};
@@ -84,6 +84,19 @@ pub enum GeneratorCall {
     },
 }
 
+/// A call of a function of whole arrays, with its other arguments than operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoutineCall {
+    /// The function.
+    pub name: RoutineName,
+    /// The axis of elements that are put in order.
+    pub axis: isize,
+    /// The number of segments, or of elements of the result along an axis.
+    pub count: isize,
+    /// Whether the order is descending, or an index is the last possible one.
+    pub flag: bool,
+}
+
 /// A number or bool in a text, with or without a dtype.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Element {
@@ -113,6 +126,7 @@ pub(super) enum Call {
         axis: isize,
     },
     Grad,
+    Routine(RoutineCall),
     Reduction(ReductionCall),
     Generator(GeneratorCall),
 }

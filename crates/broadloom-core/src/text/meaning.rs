@@ -10,7 +10,7 @@ use super::ast::{
     Ast, AstId, AstKind, AstNode, Carried, Item, LoopHead, LoopStatement, ScanAxis, Statement, Type,
 };
 use super::built_in::{built_in, constant};
-use super::call::{Call, GeneratorCall};
+use super::call::{Call, GeneratorCall, RoutineCall};
 use super::error::{TextError, limit};
 use super::module::{Input, Module};
 use super::number::brief;
@@ -143,6 +143,15 @@ pub trait Meaning {
     fn grad(&mut self, args: &[Self::Value]) -> Result<Self::Value> {
         let _ = args;
         Err(crate::Error::new(ErrorKind::Syntax, "there are no derivatives here"))
+    }
+
+    /// Applies a function of whole arrays, such as a sort.
+    ///
+    /// # Errors
+    /// If the function does not take the operands. By default, a meaning has no such functions.
+    fn routine(&mut self, call: &RoutineCall, args: &[Self::Value]) -> Result<Self::Value> {
+        let _ = (call, args);
+        Err(crate::Error::new(ErrorKind::Syntax, "no whole arrays are computed here"))
     }
 
     /// Constructs an array whose elements are generated from their indices. `args` has one value if the call takes an
@@ -554,6 +563,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
             }
             Call::Concat { axis } => self.on_all(ast, node, at, |meaning, args| meaning.concat(args, *axis)),
             Call::Grad => self.on_all(ast, node, at, |meaning, args| meaning.grad(args)),
+            Call::Routine(call) => self.on_all(ast, node, at, |meaning, args| meaning.routine(call, args)),
             Call::Reduction(call) => self.on_all(ast, node, at, |meaning, args| meaning.reduce(call, args)),
             Call::Generator(call) => self.on_all(ast, node, at, |meaning, args| meaning.generate(call, args)),
         }

@@ -40,7 +40,7 @@ pub use ast::{
     Statement, Type,
 };
 pub use broadloom_ir::TextPlace;
-pub use call::{Element, GeneratorCall};
+pub use call::{Element, GeneratorCall, RoutineCall};
 pub use error::{Span, TextError};
 pub use lex::is_name;
 pub use library::Library;
@@ -49,6 +49,6 @@ pub use module::{Input, Module, Output};
 pub use number::brief;
 pub use operator::symbol;
 pub use options::ParseOptions;
-pub use parameters::{ASTYPE, BuiltIn, TakeName, built_ins};
+pub use parameters::{ASTYPE, BuiltIn, RoutineName, TakeName, built_ins};
 pub use parse::parse;
 pub use suggestions::nearest;

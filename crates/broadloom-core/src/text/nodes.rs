@@ -69,6 +69,10 @@ pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
             format!("{CONCAT}({}, axis={axis})", operands.join(", "))
         }
         NodeKind::Index { axis, .. } => format!("{INDICES}({first}, axis={axis})"),
+        NodeKind::Routine(of) => {
+            let operands: SmallVec<[&str; 3]> = operands.iter().map(AsRef::as_ref).collect();
+            of.routine.written(&operands, of.item)
+        }
         NodeKind::Words { to, len, .. } => format!("{}({first}, [{len}], dtype={to})", Draw::Bits.name()),
         NodeKind::Loop(of) => {
             let functions: Vec<T> = of.functions.iter().map(function).collect();
@@ -393,6 +397,9 @@ impl fmt::Display for Structure<'_> {
             }
             if let NodeKind::Recurrence(of) = entry {
                 writeln!(f, "  value {} of {} inputs of {:?}", of.item, of.inputs, of.args)?;
+            }
+            if let NodeKind::Routine(of) = entry {
+                writeln!(f, "  result {} of {}", of.item, of.routine.name())?;
             }
         }
         let mut functions: Vec<_> = numbers.into_iter().collect();

@@ -6,6 +6,7 @@
 use crate::draws::{Draw, KEY};
 use crate::parameter::{DTYPE, Parameter, ParameterKind, X};
 use crate::reductions::ReductionFunction;
+use crate::routine::{ScatterMode, SegmentFunction, TOPK_INDICES};
 
 /// A function that changes a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,31 @@ pub enum TakeName {
     TakeAlongAxis,
     /// `elements_at`: the indices are positions in row-major order, which are not counted from the end.
     ElementsAt,
+}
+
+/// A function of whole arrays, which a [routine](crate::routine) computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoutineName {
+    /// The elements along an axis in order.
+    Sort,
+    /// The indices that put the elements along an axis in order.
+    ArgSort,
+    /// The index of each element among sorted ones.
+    SearchSorted,
+    /// The first elements along an axis in order.
+    TopK,
+    /// The indices of the first elements along an axis in order.
+    TopKIndices,
+    /// A function of the elements of each label.
+    Segments(SegmentFunction),
+    /// A function of the elements at each position.
+    Scattered(SegmentFunction),
+    /// The number of elements between edges.
+    Histogram,
+    /// The positions of the true elements of a mask.
+    NonZero,
+    /// Elements that are put at positions.
+    Scatter(ScatterMode),
 }
 
 /// A function that generates elements from their indices.
@@ -55,6 +81,7 @@ pub(super) enum Action {
     Take(TakeName),
     Concat,
     Grad,
+    Routine(RoutineName),
     Reduction(ReductionFunction),
     Generator(GeneratorName),
 }
@@ -91,6 +118,7 @@ impl BuiltIn {
             | Action::Take(_)
             | Action::Concat
             | Action::Grad
+            | Action::Routine(_)
             | Action::Generator(_) => None,
         }
     }
@@ -108,6 +136,11 @@ impl BuiltIn {
     /// Whether the function takes elements at computed indices.
     pub fn is_take(&self) -> bool {
         matches!(self.action, Action::Take(_))
+    }
+
+    /// Whether a routine computes the function.
+    pub fn is_routine(&self) -> bool {
+        matches!(self.action, Action::Routine(_))
     }
 
     /// Whether the function makes keys of random numbers, or draws from one.
@@ -140,6 +173,19 @@ const AT: Parameter = Parameter::operand("indices");
 const LAST_AXIS: Parameter = Parameter::optional("axis", ParameterKind::Integer, "-1").by_place();
 const FIRST_AXIS_BY_NAME: Parameter = Parameter::optional("axis", ParameterKind::Integer, "0");
 const FIRST_AXIS: Parameter = Parameter::optional("axis", ParameterKind::Integer, "0").by_place();
+
+const DESCENDING: Parameter = Parameter::optional("descending", ParameterKind::Bool, "false");
+const RIGHT: Parameter = Parameter::optional("right", ParameterKind::Bool, "false");
+const LARGEST: Parameter = Parameter::optional("largest", ParameterKind::Bool, "true");
+const SORTED: Parameter = Parameter::operand("sorted");
+const QUERIES: Parameter = Parameter::operand("queries");
+const LABELS: Parameter = Parameter::operand("labels");
+const VALUES: Parameter = Parameter::operand("values");
+const POSITIONS: Parameter = Parameter::operand("positions");
+const EDGES: Parameter = Parameter::operand("edges");
+const MASK: Parameter = Parameter::operand("mask");
+const K: Parameter = Parameter::required("k", ParameterKind::Integer);
+const SIZE: Parameter = Parameter::required("size", ParameterKind::Integer);
 
 /// The name of the conversion function.
 pub const ASTYPE: &str = "astype";
@@ -236,6 +282,69 @@ static GRADIENT: BuiltIn = BuiltIn {
     action: Action::Grad,
 };
 
+macro_rules! routines {
+    ($($name:tt $action:expr, ($($parameter:ident),*) $takes:literal => $gives:literal $doc:literal;)*) => {
+        /// The functions that routines compute.
+        static ROUTINES: &[BuiltIn] = &[$(BuiltIn {
+            name: $name,
+            parameters: &[$($parameter),*],
+            takes: $takes,
+            gives: $gives,
+            doc: $doc,
+            action: Action::Routine($action),
+        }),*];
+    };
+}
+
+routines! {
+    "sort" RoutineName::Sort, (X, LAST_AXIS, DESCENDING) "bool, integer, float" => "the same"
+        "The elements of x along an axis in order: -0 before 0, and NaN last.";
+    "argsort" RoutineName::ArgSort, (X, LAST_AXIS, DESCENDING) "bool, integer, float" => "int64"
+        "The indices that put the elements of x along an axis in order. Equal elements keep their order.";
+    "searchsorted" RoutineName::SearchSorted, (SORTED, QUERIES, RIGHT) "bool, integer, float" => "int64"
+        "For each query, the index in sorted elements of one axis before which it keeps their order: the first, or the last if right.";
+    "topk" RoutineName::TopK, (X, K, LAST_AXIS, LARGEST) "bool, integer, float" => "the same"
+        "The k greatest elements of x along an axis in descending order, or the k least in ascending order.";
+    TOPK_INDICES RoutineName::TopKIndices, (X, K, LAST_AXIS, LARGEST) "bool, integer, float" => "int64"
+        "The indices of topk. Of equal elements, the one with the lower index is first.";
+    "segment_sum" RoutineName::Segments(SegmentFunction::Sum), (X, LABELS, K) "integer, float" => "int64, uint64, float"
+        "The sum of the rows of x with each label from 0 to k - 1, in the order of sum. The label -1 omits its row.";
+    "segment_prod" RoutineName::Segments(SegmentFunction::Prod), (X, LABELS, K) "integer, float" => "int64, uint64, float"
+        "The product of the rows of x with each label.";
+    "segment_max" RoutineName::Segments(SegmentFunction::Max), (X, LABELS, K) "integer, float" => "the same"
+        "The maximum of the rows of x with each label; of none, the lowest value of the dtype.";
+    "segment_min" RoutineName::Segments(SegmentFunction::Min), (X, LABELS, K) "integer, float" => "the same"
+        "The minimum of the rows of x with each label; of none, the highest value of the dtype.";
+    "segment_mean" RoutineName::Segments(SegmentFunction::Mean), (X, LABELS, K) "float" => "the same"
+        "The mean of the rows of x with each label; of none, NaN.";
+    "segment_count" RoutineName::Segments(SegmentFunction::Count), (LABELS, K) "integer" => "int64"
+        "The number of occurrences of each label from 0 to k - 1.";
+    "histogram" RoutineName::Histogram, (X, EDGES) "integer, float" => "int64"
+        "The number of elements of x between ascending edges. A bin contains its left edge, the last one also its right edge.";
+    "nonzero" RoutineName::NonZero, (MASK, SIZE) "bool" => "int64"
+        "The positions in row-major order of the first true elements of a mask, then -1.";
+    "scatter" RoutineName::Scatter(ScatterMode::Set), (X, POSITIONS, VALUES) "bool, integer, float" => "the same"
+        "x with values at positions, int64, in row-major order; of several values at one position, the last.";
+    "scatter_add" RoutineName::Scatter(ScatterMode::Add), (X, POSITIONS, VALUES) "integer, float" => "the same"
+        "x with the sum of the values at each position added, in the order of sum.";
+    "scatter_multiply" RoutineName::Scatter(ScatterMode::Multiply), (X, POSITIONS, VALUES) "integer, float" => "the same"
+        "x multiplied by the product of the values at each position.";
+    "scatter_min" RoutineName::Scatter(ScatterMode::Min), (X, POSITIONS, VALUES) "integer, float" => "the same"
+        "The minimum of x and of the values at each position.";
+    "scatter_max" RoutineName::Scatter(ScatterMode::Max), (X, POSITIONS, VALUES) "integer, float" => "the same"
+        "The maximum of x and of the values at each position.";
+    "scattered_sum" RoutineName::Scattered(SegmentFunction::Sum), (VALUES, POSITIONS, SIZE) "integer, float" => "the same"
+        "The sum of the values at each position below size. The dtype is one in which sums are computed.";
+    "scattered_prod" RoutineName::Scattered(SegmentFunction::Prod), (VALUES, POSITIONS, SIZE) "integer, float" => "the same"
+        "The product of the values at each position below size.";
+    "scattered_max" RoutineName::Scattered(SegmentFunction::Max), (VALUES, POSITIONS, SIZE) "integer, float" => "the same"
+        "The maximum of the values at each position below size.";
+    "scattered_min" RoutineName::Scattered(SegmentFunction::Min), (VALUES, POSITIONS, SIZE) "integer, float" => "the same"
+        "The minimum of the values at each position below size.";
+    "scattered_count" RoutineName::Scattered(SegmentFunction::Count), (POSITIONS, SIZE) "integer" => "int64"
+        "The number of occurrences of each position below size.";
+}
+
 /// A function of the table of reductions, as the language has it.
 const fn reduction(function: ReductionFunction) -> BuiltIn {
     BuiltIn {
@@ -315,7 +424,7 @@ const fn draw(draw: Draw) -> BuiltIn {
 rows!(DRAWS: draw of Draw);
 
 /// All functions that take more than operands: the conversion, the changes of shape, those that take elements, the one that joins arrays, the
-/// gradient, the reductions, and those that generate arrays, among them the random draws.
+/// gradient, those that routines compute, the reductions, and those that generate arrays, among them the random draws.
 ///
 /// ```
 /// use broadloom_core::text::built_ins;
@@ -329,6 +438,7 @@ pub fn built_ins() -> impl Iterator<Item = &'static BuiltIn> {
         .chain(VIEWS)
         .chain(&TAKES)
         .chain([&JOIN, &GRADIENT])
+        .chain(ROUTINES)
         .chain(&REDUCTIONS)
         .chain(GENERATORS)
         .chain(&DRAWS)

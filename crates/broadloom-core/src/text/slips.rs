@@ -33,7 +33,8 @@ type Slip = (&'static [&'static str], Advice);
 
 const PRODUCTS: Advice =
     Missing("there is no matrix product; of vectors it is `vecdot(x1, x2)`, or `sum(x1 * x2)`");
-const ORDERING: Advice = Missing("there is no sorting or searching");
+const QUANTILES: Advice = Missing("there are no quantiles, but `sort(x)` has the elements in order");
+const SETS: Advice = Missing("there are no sets, but `sort(x)` and `searchsorted(sorted, x)`");
 const ELEMENTS: Advice = Missing("functions apply to every element of an array");
 const LOOPS: Advice = Missing("a loop is the value of a binding: `x = while (x = 0; x < 4) { x = x + 1 }`");
 const SHAPES: Advice = Missing("a text can't ask for extents: they are known when it is run");
@@ -168,7 +169,9 @@ const FUNCTIONS: &[Slip] = &[
     (&["trapz", "trapezoid"], Write("`sum(y[1:] + y[:-1]) * (dx / 2)`")),
     (&["nanargmax", "nanargmin"], Write("`argmax(where(isnan(x), -inf, x))` and the like")),
     (&["countif", "count_true"], Is("count_nonzero")),
-    (&["median", "percentile", "quantile", "histogram", "bincount", "nanmedian", "mode"], ORDERING),
+    (&["median", "percentile", "quantile", "nanmedian", "mode"], QUANTILES),
+    (&["bincount"], Is("segment_count")),
+    (&["argtopk"], Is("topk_indices")),
     (&["matmul", "einsum", "tensordot", "cross", "kron", "conv"], PRODUCTS),
     (&["outer"], Write("`expand_dims(x1, 1) * x2`")),
     (&["concatenate", "hstack", "append"], Is("concat")),
@@ -189,7 +192,7 @@ const FUNCTIONS: &[Slip] = &[
     (&["geomspace"], Write("`exp(linspace(0, 1, 11))`")),
     (&["array", "asarray"], Missing("arrays are inputs; a list is only a shape or axes")),
     (&["tril", "triu"], Write("`where(indices(x, axis=0) >= indices(x, axis=1), x, 0)`")),
-    (&["sort", "argsort", "unique", "searchsorted", "nonzero", "in1d", "isin"], ORDERING),
+    (&["unique", "in1d", "isin"], SETS),
     (&["range"], Is("arange")),
     (&["enumerate", "map", "zip", "filter", "for_each", "vectorize"], ELEMENTS),
     (
@@ -252,7 +255,7 @@ const STATEMENTS: &[Slip] = &[
 const INFIXES: &[Slip] = &[
     (&["is", "eq", "equals"], Write("`==` to compare")),
     (&["isnt", "ne"], Write("`!=` to compare")),
-    (&["in", "of"], ORDERING),
+    (&["in", "of"], SETS),
     (&["mod", "rem", "modulo"], Write("`%`")),
     (&["div"], Write("`//`")),
     (&["xor"], Write("`^`")),

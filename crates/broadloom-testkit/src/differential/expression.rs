@@ -63,6 +63,7 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
             NodeKind::Count { .. } => return Err(unknown("count")),
             NodeKind::Index { .. } => return Err(unknown("index")),
             NodeKind::Gather { .. } => return Err(unknown("gather")),
+            NodeKind::Routine(of) => return Err(unknown(of.routine.name())),
             NodeKind::Concat { args, axis } => {
                 Step::Concat(args.iter().map(|arg| arg.index()).collect(), (*axis).into())
             }

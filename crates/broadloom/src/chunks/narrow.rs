@@ -78,7 +78,7 @@ impl<'a> Nodes<'a> {
     fn push(&mut self, array: &Array<'a>, operands: SmallVec<[u32; 3]>) {
         for (i, &operand) in operands.iter().enumerate() {
             let below = &self.list[operand as usize];
-            let is_table = i == 0 && array.0.kind.table().is_some();
+            let is_table = i < array.0.kind.table_count();
             let (is_computed, is_view) = (is_stored(below), matches!(array.0.kind, Kind::View { .. }));
             // An operand of a view or a broadcast may be computed into a temporary, and a reshape may copy it to another one.
             let is_joined = matches!(below.0.kind, Kind::Concat { .. });
@@ -144,6 +144,8 @@ impl<'a> Nodes<'a> {
                         None => filled.for_each(|window| window.take_whole(axis, extent)),
                     }
                 }
+                // A routine computes all of its elements.
+                Kind::Routine(_) => filled.for_each(|window| *window = Window::whole(array.shape())),
                 _ => {}
             }
             let windows = merged(windows);
@@ -198,7 +200,7 @@ impl<'a> Nodes<'a> {
         self.roots.iter().map(size)
     }
 
-    /// The view, reduction or scan that needs the most bytes of its operand, with this operand and the number of bytes.
+    /// The view, reduction, scan or routine that needs the most bytes of its operand, with this operand and the number of bytes.
     pub(crate) fn largest_need(&self, windows: &Windows) -> Option<(String, &Array<'a>, usize)> {
         let needs = self.iter().filter_map(|(node, array)| {
             let named = match &array.0.kind {
@@ -206,6 +208,7 @@ impl<'a> Nodes<'a> {
                 Kind::Reduce { reduction, axes, .. } => format!("{reduction} along {axes}"),
                 Kind::Scan { scan, axis, .. } => format!("{scan} along axis {axis}"),
                 Kind::Recurrence(of) => format!("{} along axis {}", of.function(), of.axis),
+                Kind::Routine(of) => of.routine.name().to_owned(),
                 _ => return None,
             };
             // Of a recurrence, the first input that is no state.
@@ -222,7 +225,7 @@ impl<'a> Nodes<'a> {
             .map(|(_, named, of, bytes)| (named, of, bytes))
     }
 
-    /// Whether any node is a reduction or a scan.
+    /// Whether any node is a reduction, a scan or a result of a routine.
     pub(crate) fn combine(&self) -> bool {
         self.list.iter().any(combines)
     }
@@ -325,6 +328,7 @@ impl<'a> Nodes<'a> {
                 Kind::Loop(of) => of.region.is_numbered || of.region.divides(),
                 Kind::Recurrence(of) => of.step.is_numbered || of.step.divides(),
                 Kind::Gather { .. } => true,
+                Kind::Routine(of) => of.routine.faults(),
                 _ => false,
             };
             let is_slice =
@@ -419,9 +423,9 @@ fn without_elements<'p>(array: &Array<'_>, window: &Window) -> Result<Array<'p>>
     Ok(Array::data(Storage::from_buffer(dtype, memory), Layout::contiguous(window.shape()?)))
 }
 
-/// Whether the node is a reduction or a scan, whose result is always stored in memory of its own.
+/// Whether the node is a reduction, a scan or a result of a routine, which are always stored in memory of their own.
 fn combines(array: &Array<'_>) -> bool {
-    matches!(array.0.kind, Kind::Reduce { .. } | Kind::Scan { .. } | Kind::Recurrence(_))
+    matches!(array.0.kind, Kind::Reduce { .. } | Kind::Scan { .. } | Kind::Recurrence(_) | Kind::Routine(_))
 }
 
 /// Whether a node's elements may be stored: they are computed, and not generated where they are read.
@@ -463,6 +467,8 @@ fn operand_window(array: &Array<'_>, (i, operand): (usize, &Array<'_>), window: 
         }
         // Any element of the table may be read.
         Kind::Gather { .. } if i == 0 => return Ok(Window::whole(operand.shape())),
+        // Any element of the operands may be read.
+        Kind::Routine(_) => return Ok(Window::whole(operand.shape())),
         // Any word depends on the whole key.
         Kind::Words { .. } => return Ok(Window::whole(operand.shape())),
         _ => return Ok(unbroadcast(operand.shape(), array.shape(), window)),

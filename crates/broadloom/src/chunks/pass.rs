@@ -1,6 +1,6 @@
 //! One pass over inputs. A pass computes either reductions that have the same shape and axes, chunk by chunk, or the totals of
 //! the blocks of a scan, from which any part of the scan can be computed later, or the states of a recurrence: before each block
-//! of steps, and after the last one.
+//! of steps, and after the last one. A pass for a routine has one chunk.
 //!
 //! The results are divided into boxes, and for each box the reduced axes are divided, in order. A chunk therefore has elements of
 //! adjacent results, and each result's elements in the chunk are consecutive in the canonical order. Of the divisions that fit
@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use broadloom_core::node::Before;
 use broadloom_core::node::StepOrder;
+use broadloom_core::routine::Routine;
 use broadloom_core::{DType, Result, Shape, View};
 use broadloom_ir::tuning::chunks::CHUNK;
 use broadloom_ir::{Axes, Reduction, Scan};
@@ -39,6 +40,13 @@ pub(super) enum Purpose {
         /// The number of steps in a chunk if the states before each chunk are stored, because outputs are needed.
         block: Option<usize>,
         is_reversed: bool,
+    },
+    /// Results of a routine, which has all of its operands in one chunk.
+    Routine {
+        /// The routine.
+        routine: Routine,
+        /// The index of each result that is computed.
+        items: Vec<u32>,
     },
 }
 
@@ -137,6 +145,35 @@ impl<'a> Pass<'a> {
         let purpose = Purpose::Reductions(kinds);
         let pass = Pass { operands, purpose, axes: along, kept, reduced, stand_ins, reading };
         Ok(Some((pass, fits)))
+    }
+
+    /// The pass for results of a routine, and whether its operands and these results take at most `limit` bytes.
+    pub(crate) fn of_routine(
+        values: &[&Array<'a>],
+        inputs: &[&Array<'a>],
+        limit: usize,
+        stand_in: StandIn<'_, 'a>,
+    ) -> Result<FoundPass<'a>> {
+        let Some(Kind::Routine(of)) = values.first().map(|value| &value.0.kind) else { return Ok(None) };
+        let item = |value: &&Array<'a>| match &value.0.kind {
+            Kind::Routine(of) => of.item,
+            _ => 0,
+        };
+        let purpose = Purpose::Routine { routine: of.routine, items: values.iter().map(item).collect() };
+        let operands = Chunks::whole(&of.args.iter().collect::<Vec<_>>(), inputs)?;
+        let whole: Vec<Window> = operands.nodes.results().map(|x| Window::whole(x.shape())).collect();
+        let windows = operands.nodes.windows(&whole)?;
+        // Operands that are inputs are read where they are, and the others are stored.
+        let computed = operands.nodes.results().filter(|operand| operand.leaf().is_none());
+        let computed = computed.map(|operand| operand.len().saturating_mul(operand.dtype().size()));
+        let bytes = computed.fold(operands.nodes.bytes(&windows), usize::saturating_add);
+        let reading = operands.nodes.reading(&windows) + CHUNK;
+        let stand_ins = { values.iter() }.map(|value| stand_in(value.dtype(), value.0.shape.clone()));
+        let stand_ins = stand_ins.collect::<Result<_>>()?;
+        let (kept, reduced) = (Cuts::none(&[]), Cuts::none(&[]));
+        let pass = Pass { operands, purpose, axes: Axes::NONE, kept, reduced, stand_ins, reading };
+        let held = pass.held().fold(0, usize::saturating_add);
+        Ok(Some((pass, bytes.saturating_add(held) <= limit)))
     }
 
     /// The pass for the totals of a scan, and whether it can be divided into chunks of at most `limit` bytes.
@@ -287,7 +324,7 @@ impl<'a> Pass<'a> {
     /// totals for a scan, and an output that begins with known states for an output.
     pub(crate) fn replacements(&self, of: &[Array<'a>]) -> Vec<Array<'a>> {
         let level = match self.purpose {
-            Purpose::Reductions(_) => return self.stand_ins.clone(),
+            Purpose::Reductions(_) | Purpose::Routine { .. } => return self.stand_ins.clone(),
             Purpose::States { count, .. } => {
                 let (last, before) = self.stand_ins.split_at(count);
                 let known = |array: &Array<'a>| {
@@ -345,11 +382,18 @@ impl<'a> Pass<'a> {
     /// The window of the elements that a chunk contains, given the index of its box of the results and the index of its box of
     /// the reduced axes.
     pub(crate) fn window(&self, kept: usize, reduced: usize) -> Window {
+        if let Purpose::Routine { .. } = self.purpose {
+            let first = self.operands.nodes.results().next();
+            return Window::whole(first.map_or(&[], |first| first.shape()));
+        }
         window(&self.operands, self.axes, self.is_reversed(), (&self.kept, kept), (&self.reduced, reduced))
     }
 
     /// For each operand, the window that a chunk contains.
     pub(crate) fn wanted(&self, kept: usize, reduced: usize) -> Vec<Window> {
+        if let Purpose::Routine { .. } = self.purpose {
+            return self.operands.nodes.results().map(|operand| Window::whole(operand.shape())).collect();
+        }
         wanted(&self.operands, self.axes, &self.window(kept, reduced))
     }
 

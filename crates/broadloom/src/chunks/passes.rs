@@ -287,6 +287,7 @@ impl std::fmt::Display for Pass<'_> {
             Purpose::Totals { scan, level } => write!(f, "{scan} of blocks of {}", 1u64 << level)?,
             Purpose::States { block: Some(block), .. } => write!(f, "scan of blocks of {block}")?,
             Purpose::States { block: None, .. } => f.write_str("scan")?,
+            Purpose::Routine { routine, .. } => return write!(f, "{} in 1 chunk", routine.name()),
         }
         write!(f, " along {} of ", self.axes)?;
         if let Some(operand) = self.operands.nodes.results().next() {
@@ -367,8 +368,8 @@ impl<'p, 'a> PassChunk<'p, 'a> {
         self.pass.to_string()
     }
 
-    /// The reductions of this chunk's elements alone, the elements to be scanned, or the states after this chunk if it is the first,
-    /// as lazy arrays. They are computed from `parts`, which contains one array for each of the [parts](PassChunk::parts).
+    /// The reductions of this chunk's elements alone, the elements to be scanned, the states after this chunk if it is the first, or the
+    /// results of a routine, as lazy arrays. They are computed from `parts`, which contains one array for each of the [parts](PassChunk::parts).
     ///
     /// # Errors
     /// The errors of [`Chunk::results`].
@@ -385,6 +386,10 @@ impl<'p, 'a> PassChunk<'p, 'a> {
                     .collect()
             }
             Purpose::Totals { .. } => Ok(operands),
+            Purpose::Routine { routine, items } => {
+                let results = expr::routine(*routine, &operands)?;
+                Ok(items.iter().filter_map(|&item| results.get(item as usize).cloned()).collect())
+            }
             Purpose::States { .. } => Ok(match operands.split_first() {
                 Some((output, initial)) => recurrence::states_after(output, initial),
                 None => Vec::new(),
@@ -421,6 +426,13 @@ impl<'p, 'a> PassChunk<'p, 'a> {
         }
         let reductions = self.results(parts)?;
         let PassChunk { pass, running, elements, .. } = self;
+        if let Purpose::Routine { .. } = pass.purpose {
+            let results: Vec<&Array<'_>> = reductions.iter().collect();
+            let results = Evaluation::with(&options).control(control).eval_many(&results)?;
+            write_states(running.results.iter_mut().map(|(buffer, done)| (buffer, *done)), &results)?;
+            running.advance(pass);
+            return Ok(());
+        }
         if let Purpose::Totals { scan, level } = pass.purpose {
             let internal = || Error::new(ErrorKind::Internal, "a scan without memory for totals");
             let place = PlaceOfTotals::new(pass, &pass.window(running.kept, running.reduced), level);
@@ -505,7 +517,7 @@ impl<'p, 'a> PassChunk<'p, 'a> {
     }
 }
 
-/// Writes states to their places in memory: bytes from an offset on.
+/// Writes states, or results of a routine, to their places in memory: bytes from an offset on.
 fn write_states<'m>(
     places: impl Iterator<Item = (&'m mut Buffer, usize)>,
     states: &[Array<'static>],

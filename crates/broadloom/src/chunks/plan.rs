@@ -1,10 +1,11 @@
-//! Chooses the reductions and scans that need separate passes before the results that use them.
+//! Chooses the reductions, scans and routines that need separate passes before the results that use them.
 //!
 //! Results are computed directly in chunks if each chunk fits memory, no reduction's elements are computed for several chunks,
 //! and inputs are read in long pieces. If one of these conditions is not met, some reduction or scan is an obstacle, and a pass
 //! computes it. If the obstacle depends on another obstacle, a pass computes that one first. After its pass, a reduction is an
 //! array in memory; a scan whose totals are computed, or a recurrence whose states are, needs only the elements of a chunk.
 
+use broadloom_core::routine::RoutineNode;
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape, View};
 use broadloom_mem::Buffer;
 
@@ -127,6 +128,7 @@ fn resolve<'a>(
             let found = match &arrays[0].0.kind {
                 Kind::Scan { .. } => Pass::of_scan(arrays[0], inputs, limit, &stand_in)?,
                 Kind::Recurrence(_) => Pass::of_recurrence(&arrays, inputs, limit, &stand_in)?,
+                Kind::Routine(_) => Pass::of_routine(&arrays, inputs, limit, &stand_in)?,
                 _ => Pass::new(&arrays, inputs, limit, &stand_in)?,
             };
             let Some((pass, fits)) = found else { return Ok(slow) };
@@ -161,11 +163,18 @@ fn resolve<'a>(
 
 /// The node, and if it is a reduction, also the others that the same pass can compute: reductions with the same shape and axes
 /// that are not operands of the node, directly or indirectly, and have no reduction or scan below them. For a value of a
-/// recurrence, all values of the recurrence.
+/// recurrence, all values of the recurrence, and for a result of a routine all of its results.
 fn alike(nodes: &Nodes<'_>, node: usize) -> Vec<usize> {
     if let Kind::Recurrence(of) = &nodes.get(node).0.kind {
         let is_alike = |array: &Array<'_>| match &array.0.kind {
             Kind::Recurrence(other) => recurrence::is_same(of, other),
+            _ => false,
+        };
+        return nodes.iter().filter(|(_, array)| is_alike(array)).map(|(other, _)| other).collect();
+    }
+    if let Kind::Routine(of) = &nodes.get(node).0.kind {
+        let is_alike = |array: &Array<'_>| match &array.0.kind {
+            Kind::Routine(other) => is_same_call(of, other),
             _ => false,
         };
         return nodes.iter().filter(|(_, array)| is_alike(array)).map(|(other, _)| other).collect();
@@ -183,14 +192,23 @@ fn alike(nodes: &Nodes<'_>, node: usize) -> Vec<usize> {
     nodes.iter().map(|(other, _)| other).filter(|&other| combines(nodes, other)).filter(is_alike).collect()
 }
 
-/// Whether the node is a reduction of several elements, a scan whose totals are not known, or a recurrence whose states are not
-/// known. A reduction along no axes is an element-wise operation, and needs no pass.
+/// Whether two results are those of one call of a routine.
+fn is_same_call(of: &RoutineNode<Array<'_>>, other: &RoutineNode<Array<'_>>) -> bool {
+    let are_same = |(x, y): (&Array<'_>, &Array<'_>)| x.is_same(y);
+    of.routine == other.routine
+        && of.args.len() == other.args.len()
+        && of.args.iter().zip(&other.args).all(are_same)
+}
+
+/// Whether the node is a reduction of several elements, a result of a routine, a scan whose totals are not known, or a recurrence
+/// whose states are not known. A reduction along no axes is an element-wise operation, and needs no pass.
 fn combines(nodes: &Nodes<'_>, node: usize) -> bool {
     let array = nodes.get(node);
     match &array.0.kind {
         Kind::Reduce { arg, axes, .. } => !arg.is_empty() && !axes.is_empty(),
         Kind::Scan { arg, .. } => !arg.is_empty() && is_scan(array),
         Kind::Recurrence(_) => nodes.combined(node) > 0 && is_scan(array),
+        Kind::Routine(_) => nodes.combined(node) > 0,
         _ => false,
     }
 }

@@ -153,7 +153,7 @@ impl PreparedStage {
         let run = self.begin(request, access, arguments, outcome)?;
         let threads = match loops {
             Loops::Store(_) => workers::threads_of_loop(request.options, run.time as u64, self.traffic),
-            Loops::Reduce(_) | Loops::Scan(_) | Loops::Steps(_) => {
+            Loops::Reduce(_) | Loops::Scan(_) | Loops::Steps(_) | Loops::Routine => {
                 workers::threads(request.options, run.time)
             }
         };
@@ -237,6 +237,8 @@ impl StageRun<'_> {
             Loops::Reduce(space) => self.reduce(space, operands, threads),
             Loops::Scan(scan) => self.scan(scan, operands, threads),
             Loops::Steps(steps) => self.steps(steps, operands, threads),
+            // A run of a plan calls the routine instead.
+            Loops::Routine => Err(Error::new(ErrorKind::Internal, "a routine has no loops")),
         };
         if let Some((took, since)) = since {
             took.fetch_add(since.elapsed().as_nanos() as u64, Ordering::Relaxed);

@@ -20,10 +20,12 @@ use crate::engine::options::Executor;
 use crate::engine::plan_run::{Arguments, PlanRun, Tables, region, tables};
 use crate::engine::prepared::PreparedStage;
 use crate::engine::reduce::{Blocks, Folding};
+use crate::engine::routine::RoutineCall;
 use crate::engine::row_blocks::{Apart, RowBlocks, Step};
 use crate::engine::runtime::Request;
 use crate::engine::stored::contiguous;
 use crate::engine::watch::Work;
+use crate::engine::workers;
 
 /// The prepared stages of an expression in run order, with the layouts of its results and temporaries.
 pub(crate) struct ExecutionPlan {
@@ -169,6 +171,7 @@ impl ExecutionPlan {
                 beginning: Beginning::First,
                 recurrence: None,
                 part_at: None,
+                routine: None,
             });
         }
         let made = Arc::new(ExecutionPlan::with_copies(plan, &functions, count, &variant)?);
@@ -293,8 +296,9 @@ impl ExecutionPlan {
         layouts: Vec<Option<Layout>>,
     ) -> Result<()> {
         let limit = run.request.options.max_bytes;
-        if self.bytes > limit {
-            let why = format!("the evaluation takes {} bytes, the limit is {limit}", self.bytes);
+        let bytes = self.bytes.saturating_add(self.bytes_beside(run));
+        if bytes > limit {
+            let why = format!("the evaluation takes {bytes} bytes, the limit is {limit}");
             return Err(Error::new(ErrorKind::Limit, why).with_help("the option max_bytes sets the limit"));
         }
         if layouts.iter().all(Option::is_none) && !operands.may_overlap() {
@@ -306,6 +310,15 @@ impl ExecutionPlan {
             return self.variant(Variant { aside: true, ..variant })?.run_steps(run, operands);
         }
         plan.run_steps(run, operands)
+    }
+
+    /// The most bytes that a routine of the plan takes beside its operands and results.
+    fn bytes_beside(&self, run: &PlanRun<'_>) -> usize {
+        let calls = self.stages.iter().filter_map(PreparedStage::routine);
+        let beside = |call: RoutineCall<'_>| {
+            call.bytes_beside(workers::threads(run.request.options, call.work().time))
+        };
+        calls.map(beside).max().unwrap_or(0)
     }
 
     fn run_steps(&self, run: &PlanRun<'_>, operands: &mut Operands<'_>) -> Result<()> {
@@ -350,6 +363,14 @@ impl PlanRun<'_> {
     ) -> Result<()> {
         let params = self.params(&prepared.stage);
         let mut written = temps.make(&prepared.stage, made)?;
+        if let Some(call) = prepared.routine() {
+            let done = {
+                let (mut of_stage, tables) = of_stage(&prepared.stage, operands, temps, &mut written)?;
+                self.routine(call, &mut of_stage, &tables)
+            };
+            temps.keep(written);
+            return done;
+        }
         let is_out_of_range = {
             let (mut of_stage, tables) = of_stage(&prepared.stage, operands, temps, &mut written)?;
             let arguments = Arguments { params: &params, tables: &tables };

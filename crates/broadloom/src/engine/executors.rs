@@ -10,7 +10,9 @@ impl Explanation {
     /// elements are reduced where they are in memory.
     pub fn executors(&self) -> impl ExactSizeIterator<Item = Option<Executor>> {
         let executor = |run: &Run| if run.jit { Executor::Jit } else { Executor::Interp };
-        self.stages.iter().map(move |stage| stage.run.as_ref().filter(|run| !run.folds).map(executor))
+        self.stages
+            .iter()
+            .map(move |stage| stage.run.as_ref().filter(|run| run.built_in.is_none()).map(executor))
     }
 
     /// The vector width of each kernel's machine code, in order; `None` for a kernel that the interpreter runs or that does not

@@ -97,6 +97,34 @@ fn step(
     if !stage.stores() {
         written = stage.results().map(|(dtype, shape)| shape.elements() * dtype.size()).sum();
     }
+    if let Some(call) = prepared.routine() {
+        let (read, written) = call.traffic();
+        let time = call.work().time;
+        let run = Run {
+            built_in: Some("library routine"),
+            jit: false,
+            width: VectorWidth::W128,
+            narrowed: None,
+            why: "it reads whole arrays".to_owned(),
+            threads: workers::threads(options, time),
+            interpreted: time,
+            compiled: time,
+            compile: 0.0,
+            streams: false,
+        };
+        let (access, combining) = (Vec::new(), Vec::new());
+        let why = (detail == Detail::Code).then(|| Err("a library routine computes it".to_owned()));
+        return Ok(explain::Step {
+            stage,
+            nodes,
+            access,
+            read,
+            written,
+            combining,
+            run: Some(run),
+            code: why,
+        });
+    }
     if stage.shape.elements() == 0 {
         let (access, combining) = (prepared.classes().collect(), combining(prepared, 1));
         return Ok(explain::Step {
@@ -136,11 +164,14 @@ fn step(
     let time = if folds { cost.compiled } else { choice.time() };
     let threads = workers::threads(options, time);
     let run = Run {
-        folds,
+        built_in: folds.then_some("built-in loop"),
         jit: choice.jit && !folds,
         width,
         narrowed,
-        why: choice.why.to_string(),
+        why: match folds {
+            true => "the elements are read from memory, and none is computed".to_owned(),
+            false => choice.why.to_string(),
+        },
         threads,
         interpreted: if folds { cost.compiled } else { cost.interpreted },
         compiled: cost.compiled,

@@ -1,5 +1,5 @@
 //! The loops over the elements of a stage, or of its part in a row block. The elements are stored, reduced, scanned,
-//! or computed step by step.
+//! or computed step by step. A stage that calls a routine has none.
 
 use broadloom_core::Layout;
 use broadloom_core::fuse::Stage;
@@ -21,12 +21,16 @@ pub(crate) enum Loops {
     Scan(Scanned),
     /// The elements are computed step by step along an axis.
     Steps(Box<Recurrence>),
+    /// There are no loops: a routine computes the results.
+    Routine,
 }
 
 impl Loops {
     /// The loops of a stage whose stored outputs have these layouts.
     pub(crate) fn new(stage: &Stage, outputs: &[Layout]) -> std::result::Result<Loops, LoopPlanError> {
-        Ok(if stage.reduces() {
+        Ok(if stage.routine.is_some() {
+            Loops::Routine
+        } else if stage.reduces() {
             Loops::Reduce(Space::new(stage))
         } else if let Some(steps) = Recurrence::of(stage, cost::pause(&stage.kernel)) {
             Loops::Steps(Box::new(steps?))
@@ -43,7 +47,7 @@ impl Loops {
             Loops::Store(plan) => Some(plan),
             Loops::Reduce(space) => space.whole().ok(),
             Loops::Scan(scanned) => Some(&scanned.plan),
-            Loops::Steps(_) => None,
+            Loops::Steps(_) | Loops::Routine => None,
         }
     }
 
@@ -51,7 +55,7 @@ impl Loops {
     pub(crate) fn space(&self) -> Option<&Space> {
         match self {
             Loops::Reduce(space) => Some(space),
-            Loops::Store(_) | Loops::Scan(_) | Loops::Steps(_) => None,
+            Loops::Store(_) | Loops::Scan(_) | Loops::Steps(_) | Loops::Routine => None,
         }
     }
 
@@ -62,13 +66,15 @@ impl Loops {
             Loops::Reduce(space) => space.results == 0,
             Loops::Scan(scanned) => scanned.is_empty(),
             Loops::Steps(steps) => steps.is_empty(),
+            // Labels of no segments may be out of range.
+            Loops::Routine => false,
         }
     }
 
     /// The approximate nanoseconds that reducing or scanning the elements takes in addition to computing them.
     pub(crate) fn time_to_combine(&self) -> f64 {
         match self {
-            Loops::Store(_) | Loops::Reduce(_) | Loops::Steps(_) => 0.0,
+            Loops::Store(_) | Loops::Reduce(_) | Loops::Steps(_) | Loops::Routine => 0.0,
             Loops::Scan(scanned) => scanned.time(),
         }
     }

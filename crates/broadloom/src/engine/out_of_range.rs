@@ -8,7 +8,7 @@
 //! outputs that overlap what they are computed from.
 
 use broadloom_core::fuse::Stage;
-use broadloom_core::{Error, ErrorKind, Result, Shape};
+use broadloom_core::{Error, ErrorKind, Result};
 use broadloom_interp::Interpreter;
 use broadloom_ir::kernel::Code;
 use broadloom_ir::{Kernel, Purpose};
@@ -18,6 +18,7 @@ use broadloom_mem::{
 };
 
 use crate::engine::execute::{Workspace, memory, out_of_range, unnamed, walk, with_workspace};
+use crate::engine::place::place;
 use crate::engine::plan_run::Arguments;
 use crate::engine::prepared::PreparedStage;
 use crate::engine::runtime::{Accesses, Request};
@@ -149,15 +150,4 @@ fn named(stage: &Stage, Outside { element, table, position }: Outside) -> Error 
         }
         _ => format!("take: an index is out of range for {of}, at {place}"),
     })
-}
-
-/// The index of an element in each axis of a shape.
-fn place(shape: &Shape, mut element: usize) -> String {
-    let mut index: Vec<String> = Vec::with_capacity(shape.rank());
-    for &extent in shape.iter().rev() {
-        index.push((element % extent.max(1)).to_string());
-        element /= extent.max(1);
-    }
-    index.reverse();
-    format!("[{}]", index.join(","))
 }

@@ -22,6 +22,7 @@ use crate::engine::cost::{self, Estimate, RunCost, Size, Traffic};
 use crate::engine::in_flight::Meanwhile;
 use crate::engine::loops::Loops;
 use crate::engine::options::Executor;
+use crate::engine::routine::RoutineCall;
 use crate::engine::runtime::{Accesses, Compilation, Executable, KernelKey, Request};
 use crate::engine::space::{Form, ShortReduction, Space};
 use crate::engine::stored::stored;
@@ -105,8 +106,10 @@ impl PreparedStage {
         let estimate = Estimate::of(&stage.kernel);
         let elements = stage.shape.elements();
         let space = loops.as_ref().ok().and_then(Loops::space);
-        let mut traffic =
-            stored(&stage, outputs).map_or_else(|_| Traffic::default(), |plan| Traffic::of(&plan));
+        let mut traffic = match stage.routine {
+            Some(_) => Traffic::default(),
+            None => stored(&stage, outputs).map_or_else(|_| Traffic::default(), |plan| Traffic::of(&plan)),
+        };
         traffic.stays = space.is_some() || stage.recurrence.is_some();
         PreparedStage {
             has_long_runs: space.is_some_and(Space::has_long_runs),
@@ -135,6 +138,11 @@ impl PreparedStage {
         }
     }
 
+    /// The call of a routine, if the stage is one.
+    pub(crate) fn routine(&self) -> Option<RoutineCall<'_>> {
+        RoutineCall::of(&self.stage)
+    }
+
     /// The index space of a stage that reduces.
     pub(crate) fn space(&self) -> Option<&Space> {
         self.loops.as_ref().ok()?.space()
@@ -159,6 +167,9 @@ impl PreparedStage {
 
     /// The reason why the kernel is interpreted on every target, if it is.
     fn never_compiled(&self) -> Option<&'static str> {
+        if self.stage.routine.is_some() {
+            return Some("a routine of the library computes it");
+        }
         self.stage.kernel.never_compiled()
     }
 
@@ -182,6 +193,7 @@ impl PreparedStage {
             Loops::Store(plan) => Some(plan.stepped_accesses().collect()),
             Loops::Scan(scanned) => Some(scanned.plan.stepped_accesses().collect()),
             Loops::Steps(steps) => Some(steps.access()),
+            Loops::Routine => None,
             Loops::Reduce(space) => {
                 let is_along = |space: &Space| space.form == Form::Along;
                 let is_same = self.space().is_some_and(|own| is_along(own) == is_along(space));
@@ -211,6 +223,9 @@ impl PreparedStage {
 
     /// The number of elements of a run, with a high estimate of its time.
     pub(crate) fn work(&self) -> Work {
+        if let Some(call) = self.routine() {
+            return call.work();
+        }
         let elements = self.stage.shape.elements();
         Work { elements, time: cost::work(&self.stage.kernel, &self.estimate, self.size(), self.traffic) }
     }

@@ -166,9 +166,9 @@ pub struct ExplainedOutput {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ExplainedRun {
-    /// The name of the executor: `jit`, `interpreter`, or `built-in loop`.
+    /// The name of the executor: `jit`, `interpreter`, `built-in loop`, or `library routine`.
     pub executor: &'static str,
-    /// Whether the executor is a built-in loop, which combines elements from memory and runs no kernel.
+    /// Whether the executor is a built-in loop, which combines elements from memory, or a routine; neither runs a kernel.
     pub is_built_in: bool,
     /// The reason why the executor was chosen.
     pub why: String,
@@ -318,7 +318,10 @@ impl Explanation {
             let outputs = stage.outputs.iter().enumerate();
             let outputs = outputs.map(|(j, &target)| ExplainedOutput {
                 value: stage.written(j),
-                dtype: stage.kernel.dtype(stage.kernel.outputs[j].value),
+                dtype: match &stage.routine {
+                    Some(of) => of.results[j].0,
+                    None => stage.kernel.dtype(stage.kernel.outputs[j].value),
+                },
                 target: (match target {
                     Target::Root(root) => self.result(self.numbers[root as usize], "the result"),
                     Target::Temp(_) => target.to_string(),
@@ -339,7 +342,10 @@ impl Explanation {
                 space: step.space(),
                 inputs,
                 outputs,
-                body: step.body(),
+                body: match &stage.routine {
+                    Some(_) => self.tables(step),
+                    None => step.body(),
+                },
                 combines: stage.combined_by().map(str::to_owned).collect(),
                 combining: step.combining.clone(),
                 instructions: step.instructions(),
@@ -382,6 +388,12 @@ impl Explanation {
         }
     }
 
+    /// The operands of a routine.
+    fn tables(&self, step: &Step) -> Vec<String> {
+        let tables = step.stage.tables.iter().enumerate();
+        tables.map(|(i, of)| format!("t{i} is {}, {}", self.source(of.source), of.layout.shape)).collect()
+    }
+
     fn source(&self, source: Source) -> String {
         match source {
             Source::Slot(slot) => name_or(self.inputs.get(slot as usize), source),
@@ -421,6 +433,7 @@ fn label(kind: &NodeKind) -> String {
         NodeKind::Index { .. } => "indices".to_owned(),
         NodeKind::Gather { .. } => "gather".to_owned(),
         NodeKind::Concat { axis, .. } => format!("concat along axis {axis}"),
+        NodeKind::Routine(of) => of.routine.name().to_owned(),
         NodeKind::Words { .. } => Draw::Bits.name().to_owned(),
         NodeKind::Loop(of) => format!("{WHILE}, value {}", of.item),
         NodeKind::Recurrence(of) => format!("{} along axis {}, value {}", of.function(), of.axis, of.item),
@@ -437,15 +450,12 @@ fn explained_run(run: &Run, step: &Step) -> ExplainedRun {
     let time = if run.jit { run.compiled } else { run.interpreted };
     ExplainedRun {
         executor: match run {
-            Run { folds: true, .. } => "built-in loop",
+            Run { built_in: Some(name), .. } => name,
             Run { jit: true, .. } => "jit",
             Run { .. } => "interpreter",
         },
-        is_built_in: run.folds,
-        why: match run.folds {
-            true => "the elements are read from memory, and none is computed".to_owned(),
-            false => run.why.clone(),
-        },
+        is_built_in: run.built_in.is_some(),
+        why: run.why.clone(),
         threads: run.threads,
         estimate: step.estimate(time),
         time,

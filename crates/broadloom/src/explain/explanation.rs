@@ -94,8 +94,8 @@ pub(crate) struct Run {
     pub compile: f64,
     /// Whether the machine code uses non-temporal stores.
     pub streams: bool,
-    /// Whether elements are reduced in place in memory, without a kernel.
-    pub folds: bool,
+    /// If no kernel runs, what runs instead: a loop that reduces elements in place in memory, or a routine.
+    pub built_in: Option<&'static str>,
 }
 
 impl Explanation {
@@ -220,6 +220,9 @@ impl Step {
         }
         if let Some(of) = &self.stage.recurrence {
             return format!("{shape}, {of}");
+        }
+        if let Some(of) = &self.stage.routine {
+            return format!("{shape}, {}", of.routine.name());
         }
         let outputs = self.stage.kernel.outputs.iter().zip(self.stage.results());
         let combined =

@@ -1,4 +1,4 @@
-//! Permutations and choices, which sort or search random words. Their values are computed.
+//! Permutations and choices, which sort or search random words. The values of choices are computed.
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
 
@@ -9,10 +9,10 @@ use crate::random;
 use crate::random::stream::{choose, float};
 
 /// The numbers from 0 to `n` − 1 in a random order, int64: the [`argsort`](Array::argsort) of `n` random words of 64 bits. An array
-/// of keys has a permutation for each of them. Computes the values.
+/// of keys has a permutation for each of them.
 ///
 /// # Errors
-/// [`ErrorKind::DType`] for an array that is no key, and the errors of [`Evaluation::eval`].
+/// [`ErrorKind::DType`] for an array that is no key.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -22,12 +22,11 @@ use crate::random::stream::{choose, float};
 /// assert_eq!(order.sort(0, false)?.to_vec::<i64>()?, [0, 1, 2, 3, 4]);
 /// # Ok::<(), Error>(())
 /// ```
-pub fn permutation(key: &Array<'_>, n: usize) -> Result<Array<'static>> {
-    Evaluation::default().permutation(key, n)
+pub fn permutation<'a>(key: &Array<'a>, n: usize) -> Result<Array<'a>> {
+    random::bits(key, &[n], DType::UInt64)?.argsort(-1, false)
 }
 
-/// The elements of an array in a random order along an axis: rows stay together. The order is that of [`permutation`], and computed;
-/// the elements are taken lazily.
+/// The elements of an array in a random order along an axis: rows stay together. The order is that of [`permutation`].
 ///
 /// # Errors
 /// [`ErrorKind::Shape`] for an axis that does not exist, and the errors of [`permutation`].
@@ -41,7 +40,7 @@ pub fn permutation(key: &Array<'_>, n: usize) -> Result<Array<'static>> {
 /// assert_eq!(shuffled.to_vec::<i32>()?, x.take(&random::permutation(&key, 3)?, 0)?.to_vec::<i32>()?);
 /// # Ok::<(), Error>(())
 /// ```
-pub fn shuffle<'a>(key: &Array<'_>, x: &Array<'a>, axis: isize) -> Result<Array<'a>> {
+pub fn shuffle<'a>(key: &Array<'a>, x: &Array<'a>, axis: isize) -> Result<Array<'a>> {
     let x = expr::typed(x)?;
     x.has_known_extents("shuffle")?;
     let axis = x.axis("shuffle", axis)?;
@@ -79,14 +78,6 @@ pub fn choice(
 }
 
 impl Evaluation<'_> {
-    /// [`random::permutation`](permutation) in the way of this evaluation.
-    ///
-    /// # Errors
-    /// The errors of [`random::permutation`](permutation).
-    pub fn permutation(&self, key: &Array<'_>, n: usize) -> Result<Array<'static>> {
-        self.argsort(&random::bits(key, &[n], DType::UInt64)?, -1, false)
-    }
-
     /// [`random::choice`](choice) in the way of this evaluation.
     ///
     /// # Errors
@@ -118,7 +109,7 @@ impl Evaluation<'_> {
             (true, Some(weights)) => {
                 let sums = Array::from_vec(weights.sums);
                 let at = random::uniform(key, shape, DType::Float64)? * sums.index_axis(0, -1)?;
-                let places = run.part(|part| part.searchsorted(&sums, &at, true))?;
+                let places = sums.searchsorted(&at, true)?;
                 run.part(|part| part.eval(&places.try_minimum(weights.last)?))
             }
             (false, weights) => {
@@ -129,7 +120,7 @@ impl Evaluation<'_> {
                         choose(&values.greater(0.0), time, float(f64::NAN))?
                     }
                 };
-                let (_, first) = run.part(|part| part.topk(&order, count, -1, false))?;
+                let first = run.part(|part| part.eval(&order.topk(count, -1, false)?.1))?;
                 let keys = &key.shape()[..key.rank() - 1];
                 let extents: Vec<isize> = keys.iter().chain(shape).map(|&extent| extent as isize).collect();
                 first.reshape(&extents)

@@ -1,13 +1,17 @@
-//! Calls in a text that generate arrays.
+//! Calls in a text that generate arrays, and calls of functions of whole arrays.
 
 use broadloom_core::draws::DrawCall;
-use broadloom_core::text::{Element, GeneratorCall};
+use broadloom_core::reductions::ReductionFunction;
+use broadloom_core::routine::{Routine, SegmentFunction};
+use broadloom_core::text::{Element, GeneratorCall, RoutineCall, RoutineName};
 use broadloom_core::{DType, Error, ErrorKind, Literal, Result, Scalar, fold};
 
 use crate::array::Array;
 use crate::create::repeated;
+use crate::expr;
 use crate::generated::{self, NoRange};
 use crate::random;
+use crate::sorts::first_of;
 
 /// Makes the array that a generator call describes. Floats are computed in float64, and converted once.
 pub(super) fn generate<'a>(call: &GeneratorCall, args: &[Array<'a>]) -> Result<Array<'a>> {
@@ -52,6 +56,41 @@ pub(super) fn generate<'a>(call: &GeneratorCall, args: &[Array<'a>]) -> Result<A
             let (key, parameters) = args.split_first().ok_or_else(internal)?;
             random::draw(&DrawCall::new(*draw, &shape, Some(*dtype))?, key, parameters)
         }
+    }
+}
+
+/// Calls a function of whole arrays.
+pub(super) fn routine<'a>(call: &RoutineCall, args: &[Array<'a>]) -> Result<Array<'a>> {
+    let RoutineCall { name, axis, count, flag } = *call;
+    let by_label = |function, x: &Array<'a>, labels| x.segment_reduce(function, labels, extent("k", count)?);
+    match (name, args) {
+        (RoutineName::Sort, [x]) => x.sort(axis, flag),
+        (RoutineName::ArgSort, [x]) => x.argsort(axis, flag),
+        (RoutineName::SearchSorted, [sorted, queries]) => sorted.searchsorted(queries, flag),
+        (RoutineName::TopK, [x]) => Ok(x.topk(extent("k", count)?, axis, flag)?.0),
+        (RoutineName::TopKIndices, [x]) => Ok(x.topk(extent("k", count)?, axis, flag)?.1),
+        (RoutineName::Segments(SegmentFunction::Count), [labels]) => {
+            labels.segment_count(extent("k", count)?)
+        }
+        (RoutineName::Segments(function), [x, labels]) => match function {
+            SegmentFunction::Sum => by_label(ReductionFunction::Sum, x, labels),
+            SegmentFunction::Prod => by_label(ReductionFunction::Prod, x, labels),
+            SegmentFunction::Max => by_label(ReductionFunction::Max, x, labels),
+            SegmentFunction::Min => by_label(ReductionFunction::Min, x, labels),
+            SegmentFunction::Mean | SegmentFunction::Count => by_label(ReductionFunction::Mean, x, labels),
+        },
+        (RoutineName::Scattered(function), args) => {
+            let routine =
+                Routine::Segments { function, segments: extent("size", count)?, at_positions: true };
+            expr::routine(routine, args).and_then(first_of)
+        }
+        (RoutineName::Histogram, [x, edges]) => x.histogram(edges),
+        (RoutineName::NonZero, [mask]) => {
+            expr::routine(Routine::NonZero { size: extent("size", count)? }, std::slice::from_ref(mask))
+                .and_then(first_of)
+        }
+        (RoutineName::Scatter(mode), [x, positions, values]) => x.scatter(mode, positions, values),
+        _ => Err(internal()),
     }
 }
 

@@ -11,8 +11,8 @@ use broadloom_core::indices::Indices;
 use broadloom_core::node::StepOrder;
 use broadloom_core::reductions::ReductionCall;
 use broadloom_core::text::{
-    GeneratorCall, Input, Item, LoopCall, LoopKind, LoopPart, LoopRun, Meaning, ScanAxis, TakeName, View,
-    brief,
+    GeneratorCall, Input, Item, LoopCall, LoopKind, LoopPart, LoopRun, Meaning, RoutineCall, ScanAxis,
+    TakeName, View, brief,
 };
 use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Literal, Op, Result, Scalar};
 use broadloom_math::Elem;
@@ -202,6 +202,10 @@ impl<'a> Meaning for Arrays<'_, 'a> {
         };
         let found = gradients::grad(y, &[x])?.pop();
         found.ok_or_else(|| Error::new(ErrorKind::Internal, "a gradient that was lost"))
+    }
+
+    fn routine(&mut self, call: &RoutineCall, args: &[Array<'a>]) -> Result<Array<'a>> {
+        calls::routine(call, args)
     }
 
     fn generate(&mut self, call: &GeneratorCall, args: &[Array<'a>]) -> Result<Array<'a>> {

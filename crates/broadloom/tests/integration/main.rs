@@ -61,6 +61,7 @@ mod reduction_table;
 mod reduction_texts;
 mod reductions;
 mod resources;
+mod routines;
 mod row_blocks;
 mod scan;
 mod scans_in_chunks;

@@ -120,8 +120,9 @@ fn the_first_elements_along_an_axis() -> Result<()> {
         for (axis, largest, k) in [(1, true, 3), (1, false, 20), (-1, true, 0), (0, false, 2), (2, true, 7)] {
             for options in evaluations() {
                 let evaluation = Evaluation::with(&options);
-                let (values, at) = evaluation.topk(&x, k, axis, largest)?;
-                let order = evaluation.argsort(&x, axis, largest)?;
+                let (values, at) = x.topk(k, axis, largest)?;
+                let (values, at) = (evaluation.eval(&values)?, evaluation.eval(&at)?);
+                let order = evaluation.eval(&x.argsort(axis, largest)?)?;
                 let first = order.take(&Array::arange(0_i64, k as i64, 1)?, axis)?.eval()?;
                 assert_eq!((at.shape(), at.to_vec::<i64>()?), (first.shape(), first.to_vec::<i64>()?));
                 let taken = x.take_along_axis(&first, axis)?.eval()?;
@@ -144,8 +145,10 @@ fn the_first_elements_of_a_long_row() -> Result<()> {
     let mut order: Vec<usize> = (0..data.len()).filter(|&i| !data[i].is_nan()).collect();
     order.sort_by(|&a, &b| data[a].total_cmp(&data[b]));
     for options in evaluations() {
-        let (values, at) = Evaluation::with(&options).topk(&Array::from_slice(&data), 1000, 0, false)?;
-        assert_eq!(indices(&at)?, order[..1000]);
+        let (values, at) = Array::from_slice(&data).topk(1000, 0, false)?;
+        let found = Evaluation::with(&options).eval_many(&[&values, &at])?;
+        let (values, at) = (&found[0], &found[1]);
+        assert_eq!(indices(at)?, order[..1000]);
         assert!(values.to_vec::<f32>()?.iter().zip(&order).all(|(x, &i)| x.to_bits() == data[i].to_bits()));
     }
     Ok(())
@@ -205,7 +208,7 @@ fn elements_among_others() -> Result<()> {
     let x = Array::from([[0.0, 1.5, f64::NAN], [-2.0, f64::INFINITY, 3.0]]);
     let among = Array::from([f64::NAN, 3.0, -0.0, 3.0, 8.0]);
     for options in evaluations() {
-        let found = Evaluation::with(&options).isin(&x, &among)?;
+        let found = Evaluation::with(&options).eval(&x.isin(&among)?)?;
         assert_eq!(found.shape(), [2, 3]);
         assert_eq!(found.to_vec::<bool>()?, [true, false, false, false, false, true]);
     }
@@ -249,10 +252,10 @@ fn quantiles_of_rows() -> Result<()> {
             })
             .collect();
         for options in evaluations() {
-            let found = Evaluation::with(&options).quantile(&x, &q, axis)?;
+            let found = Evaluation::with(&options).eval(&x.quantile(&q, axis)?)?;
             assert_eq!(found.to_vec::<f64>()?, expected, "{axis}");
             assert_eq!(found.shape()[0], q.len());
-            let median = Evaluation::with(&options).median(&x, axis)?;
+            let median = Evaluation::with(&options).eval(&x.median(axis)?)?;
             let middle = rows.iter().map(|row| {
                 let n = row.len();
                 if n % 2 == 1 { row[n / 2] } else { (row[n / 2 - 1] + row[n / 2]) / 2.0 }
@@ -304,12 +307,14 @@ fn limits_and_cancellation() -> Result<()> {
         [
             evaluation.compress(&x, &mask, 0).map(drop),
             evaluation.nonzero(&x).map(drop),
-            evaluation.topk(&x, 1_000_000, 0, true).map(drop),
+            x.topk(1_000_000, 0, true)
+                .and_then(|first| evaluation.eval_many(&[&first.0, &first.1]))
+                .map(drop),
             evaluation.unique_counts(&x).map(drop),
             evaluation.unique_all(&x).map(drop),
-            evaluation.isin(&x, &x).map(drop),
-            evaluation.quantile(&x, &[0.5], 0).map(drop),
-            evaluation.median(&x, 0).map(drop),
+            x.isin(&x).and_then(|found| evaluation.eval(&found)).map(drop),
+            x.quantile(&[0.5], 0).and_then(|found| evaluation.eval(&found)).map(drop),
+            x.median(0).and_then(|found| evaluation.eval(&found)).map(drop),
         ]
         .map(|result| result.map_err(|e| e.kind()).err())
     };

@@ -64,8 +64,8 @@ fn threads_share_a_sort() -> Result<()> {
     let of = |threads| -> Result<(Vec<u32>, Vec<i64>)> {
         let options = Options { threads: Some(threads), ..Options::default() };
         let evaluation = Evaluation::with(&options);
-        let sorted = evaluation.sort(&x, 0, false)?.to_vec::<f32>()?;
-        let order = evaluation.argsort(&x, 0, false)?.to_vec()?;
+        let sorted = evaluation.eval(&x.sort(0, false)?)?.to_vec::<f32>()?;
+        let order = evaluation.eval(&x.argsort(0, false)?)?.to_vec()?;
         Ok((sorted.into_iter().map(f32::to_bits).collect(), order))
     };
     let one = of(1)?;
@@ -91,40 +91,41 @@ fn searches() -> Result<()> {
 }
 
 #[test]
-fn a_cancelled_sort_is_an_error() {
+fn a_cancelled_sort_is_an_error() -> Result<()> {
     let stop = AtomicBool::new(true);
     let control = Control { cancel: Some(&stop), ..Control::default() };
-    let sorted = Evaluation::default().control(&control).sort(&Array::from_vec(values(1000)), 0, false);
+    let sorted = Array::from_vec(values(1000)).sort(0, false)?;
+    let sorted = Evaluation::default().control(&control).eval(&sorted);
     assert_eq!(sorted.unwrap_err().kind(), ErrorKind::Cancelled);
+    Ok(())
 }
 
 /// A function that is polled stops a sort that has begun, also while the calling thread waits for others.
 #[test]
-fn a_sort_is_cancelled_while_it_runs() {
+fn a_sort_is_cancelled_while_it_runs() -> Result<()> {
     let x = Array::from_vec(values(6_000_000));
     for threads in [1, 2] {
         let options = Options { threads: Some(threads), ..Options::default() };
         let calls = AtomicUsize::new(0);
         let poll = || calls.fetch_add(1, Ordering::Relaxed) < 3;
         let control = Control { poll: Some(&poll), ..Control::default() };
-        let order = Evaluation::with(&options).control(&control).argsort(&x, 0, false);
+        let order = Evaluation::with(&options).control(&control).eval(&x.argsort(0, false)?);
         assert_eq!(order.unwrap_err().kind(), ErrorKind::Cancelled, "{threads} threads");
         assert_eq!(calls.into_inner(), 4, "{threads} threads");
     }
+    Ok(())
 }
 
 #[test]
 fn sorts_keep_the_limits() -> Result<()> {
     let x = Array::from_vec(values(100_000));
+    let results = [x.sort(0, false)?, x.argsort(0, false)?, x.searchsorted(&x, false)?];
     let refused = |max_bytes, max_time| {
         let options = Options { max_bytes, max_time, threads: Some(1), ..Options::default() };
-        let evaluation = Evaluation::with(&options);
-        let results = [
-            evaluation.sort(&x, 0, false),
-            evaluation.argsort(&x, 0, false),
-            evaluation.searchsorted(&x, &x, false),
-        ];
-        results.map(|result| result.map_err(|e| e.kind()).err())
+        results
+            .each_ref()
+            .map(|result| Evaluation::with(&options).eval(result))
+            .map(|result| result.map_err(|e| e.kind()).err())
     };
     assert_eq!(refused(800_000, None), [Some(ErrorKind::Limit), Some(ErrorKind::Limit), None]);
     assert_eq!(refused(799_999, None), [Some(ErrorKind::Limit); 3]);

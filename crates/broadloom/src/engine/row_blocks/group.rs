@@ -95,7 +95,9 @@ pub(crate) fn find(
 /// Whether a stage reads a result that another one has reduced.
 fn reads_combined(plan: &Plan, among: &[usize]) -> bool {
     let stages = || among.iter().map(|&number| &plan.stages[number]);
-    let combined = |temp: u32| stages().any(|s| !s.stores() && s.outputs.contains(&Target::Temp(temp)));
+    let combined = |temp: u32| {
+        stages().any(|s| !s.stores() && s.routine.is_none() && s.outputs.contains(&Target::Temp(temp)))
+    };
     stages().flat_map(|stage| &stage.inputs).any(|input| input.source.temp().is_some_and(combined))
 }
 
@@ -109,7 +111,7 @@ fn runs_along(stage: &Stage, extents: &[usize]) -> bool {
     let free = stage.stores() || outer_axes(stage) >= extents.len();
     // A scan that begins with totals has the totals of all rows in one input, so it does not run block by block.
     let begins = !matches!(stage.beginning, Beginning::After { .. });
-    let is_step = stage.recurrence.is_some();
+    let is_step = stage.recurrence.is_some() || stage.routine.is_some();
     // Parts of one array would be written in different groups.
     let is_whole = stage.part_at.is_none();
     free && begins && !is_step && is_whole && stage.shape.starts_with(extents) && stage.shape.elements() > 0
