@@ -97,6 +97,12 @@ fn groups() -> [ListedGroup; 5] {
             columns: &[],
             rows: of(is_view),
         },
+        ListedGroup {
+            heading: "Derivatives",
+            words: "They are expressions of the same functions.",
+            columns: &[],
+            rows: of(language::BuiltIn::is_derivative),
+        },
     ]
 }
 
@@ -104,6 +110,7 @@ fn is_view(function: &language::BuiltIn) -> bool {
     !function.is_reduction()
         && !function.is_generator()
         && !function.is_take()
+        && !function.is_derivative()
         && function.name != language::ASTYPE
 }
 
