@@ -326,6 +326,8 @@ static void reductions(void) {
     OK(bl_builder_pad(b, key, widths, 1, "reflect", &out));
     WANT(BL_SHAPE, bl_builder_sliding_window(b, key, 5, 0, &out), "no 5 adjacent elements");
     OK(bl_builder_sliding_window(b, key, 3, 0, &out));
+    WANT(BL_SHAPE, bl_builder_grad(b, x, x, &out), "has axes");
+    WANT(BL_HANDLE, bl_builder_grad(b, x, (bl_value){0}, &out), "another builder");
     OK(bl_builder_release(b));
     WANT(BL_HANDLE, bl_builder_reduce(b, BL_REDUCE_SUM, x, NULL, 0, 0, &out), "was released");
 }
@@ -354,6 +356,31 @@ static void indices(void) {
     if (out[0] != 8 || out[1] != 1 || out[2] != 2) failures++, printf("line %d: other elements\n", __LINE__);
     places[1] = 4;
     WANT(BL_INDEX, bl_kernel_run(kernel, in, 2, &to, 1, NULL), "index 4 is out of range for 4 elements, at [1]");
+    OK(bl_kernel_release(kernel));
+}
+
+/* The gradient of a sum of squares with respect to an input. */
+static void gradients(void) {
+    static const bl_dim n[] = {{"n", 0}};
+    static const ptrdiff_t all = 0;
+    bl_builder b;
+    bl_kernel kernel;
+    bl_value x, squares, sum, gradient;
+    OK(bl_builder_new(NULL, &b));
+    OK(bl_builder_input(b, "x", BL_DTYPE_FLOAT64, n, 1, &x));
+    OK(bl_builder_apply(b, "square", &x, 1, &squares));
+    OK(bl_builder_reduce(b, BL_REDUCE_SUM, squares, &all, 1, 0, &sum));
+    OK(bl_builder_grad(b, sum, x, &gradient));
+    OK(bl_builder_output(b, "gradient", gradient));
+    OK(bl_builder_compile(b, &kernel));
+    OK(bl_builder_release(b));
+    const double values[2] = {1.5, -4};
+    double out[2] = {0};
+    const size_t two = 2;
+    const bl_view in = {.data = (void *)(uintptr_t)values, .dtype = BL_DTYPE_FLOAT64, .rank = 1, .shape = &two};
+    const bl_view to = {.data = out, .dtype = BL_DTYPE_FLOAT64, .rank = 1, .shape = &two};
+    OK(bl_kernel_run(kernel, &in, 1, &to, 1, NULL));
+    if (out[0] != 3 || out[1] != -8) failures++, printf("line %d: another gradient\n", __LINE__);
     OK(bl_kernel_release(kernel));
 }
 
@@ -664,6 +691,7 @@ int main(void) {
     views();
     reductions();
     indices();
+    gradients();
     functions();
     refusing();
     texts();

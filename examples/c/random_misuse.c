@@ -46,7 +46,7 @@ static void complain(const char *what, bl_status status) {
 static bl_status seen(const char *what, bl_status status) {
     __atomic_fetch_add(&calls_made, 1, __ATOMIC_RELAXED);
     if (status == BL_OK) __atomic_fetch_add(&successes, 1, __ATOMIC_RELAXED);
-    if (status == BL_INTERNAL || status < 0 || status > BL_INDEX) complain(what, status);
+    if (status == BL_INTERNAL || status < 0 || status > BL_DERIVATIVE) complain(what, status);
     if (status != BL_OK && bl_last_error()[0] == '\0') complain("a failed call has a message", status);
     return status;
 }
@@ -163,7 +163,7 @@ static void build(struct random *r) {
         ranges[i] = (bl_range){below(r, 3) ? axis(r) : BL_OPEN, below(r, 3) ? axis(r) : BL_OPEN, axis(r)};
     }
     const bl_options made = options(r), *given = below(r, 2) ? &made : NULL;
-    switch (below(r, 44)) {
+    switch (below(r, 45)) {
     case 0: MAKE(bl_builder, BUILDER, bl_builder_new(given, to)); break;
     case 1:
     case 2: MAKE(bl_value, VALUE, bl_builder_input(b, NAME(r), CODE(r, 12), below(r, 24) ? dims : NULL, count, to)); break;
@@ -243,6 +243,7 @@ static void build(struct random *r) {
     case 40: MAKE(bl_value, VALUE, bl_builder_segment(b, CODE(r, 20), v, values[1], below(r, 9), to)); break;
     case 41: MAKE(bl_value, VALUE, bl_builder_scatter(b, CODE(r, 5), v, values[1], values[2], to)); break;
     case 42: MAKE(bl_value, VALUE, bl_builder_nonzero(b, v, below(r, 3), below(r, 9), -1, to)); break;
+    case 43: MAKE(bl_value, VALUE, bl_builder_grad(b, v, values[1], to)); break;
     default: MAKE(bl_value, VALUE, bl_builder_vecdot(b, v, values[1], axis(r), to)); break;
     }
 }

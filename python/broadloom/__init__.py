@@ -33,6 +33,7 @@ from broadloom._tracing import TracerError
 if TYPE_CHECKING:
     from broadloom import (
         _gathers,
+        _gradients,
         _interpolation,
         _loops,
         _notebook,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from broadloom import dask as dask
     from broadloom._gathers import *
     from broadloom._generated.numpy_names import *
+    from broadloom._gradients import *
     from broadloom._interpolation import *
     from broadloom._jit import jit
     from broadloom._loops import *
@@ -117,6 +119,7 @@ if TYPE_CHECKING:
     __all__ += _statistics.__all__
     __all__ += _through_numpy.__all__
     __all__ += _gathers.__all__
+    __all__ += _gradients.__all__
     __all__ += _interpolation.__all__
     __all__ += _vectorize.__all__
 
@@ -167,6 +170,7 @@ _LATER = {
         "broadloom._statistics": "median quantile",
         "broadloom._through_numpy": "matmul tensordot",
         "broadloom._gathers": "take take_along_axis",
+        "broadloom._gradients": "grad hessian jacfwd jacrev jvp stop_gradient value_and_grad vjp vmap",
         "broadloom._interpolation": "interp",
         "broadloom._vectorize": "vectorize",
         "broadloom.arrow": "from_arrow",

@@ -13,6 +13,7 @@ __all__ = [
     "ArityError",
     "CancelledError",
     "DTypeError",
+    "DerivativeError",
     "DivisionError",
     "RangeError",
     "Error",
@@ -87,6 +88,10 @@ class DivisionError(ZeroDivisionError, Error):
 
 class RangeError(IndexError, Error):
     """An index outside of its axis."""
+
+
+class DerivativeError(NotImplementedError, Error):
+    """An operation has no derivative, or none of the requested mode."""
 
 
 class LimitError(MemoryError, Error):

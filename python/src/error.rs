@@ -34,6 +34,7 @@ fn class_of(kind: ErrorKind) -> &'static str {
         ErrorKind::Host => "HostError",
         ErrorKind::Cancelled => "CancelledError",
         ErrorKind::TimeLimit => "TimeLimitError",
+        ErrorKind::Derivative => "DerivativeError",
         ErrorKind::Io => "FileError",
         // A kind of error that has no class here is a bug in broadloom too.
         _ => "InternalError",

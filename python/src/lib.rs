@@ -12,6 +12,7 @@ mod dtype;
 mod entry;
 mod error;
 mod generator;
+mod gradients;
 mod handle;
 mod joining;
 mod kernel;
@@ -50,6 +51,10 @@ mod _core {
     use super::dispatch::Dispatch;
     #[pymodule_export]
     use super::entry::Entry;
+    #[pymodule_export]
+    use super::gradients::{
+        differentiated, grad, jacobian, jvp, settled, stop_gradient, variable, vjp, vmap,
+    };
     #[pymodule_export]
     use super::handle::Handle;
     #[pymodule_export]

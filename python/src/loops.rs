@@ -210,7 +210,7 @@ impl<'py> PythonLoop<'py> {
         }
         let depth = self.depth.get().saturating_add(DEPTH);
         let handle = |array: Array<'static>| {
-            let origin = if array.has_values() { HandleOrigin::Memory(None) } else { HandleOrigin::Traced };
+            let origin = origin::of_result(&array);
             Handle { array, depth, origin, by_numpy: self.by_numpy }
         };
         Ok(made.into_iter().map(handle).collect())
@@ -218,7 +218,7 @@ impl<'py> PythonLoop<'py> {
 }
 
 /// The array of a handle or a number. In a trace, memory is captured.
-fn array(given: &Bound<'_, PyAny>) -> PyResult<Array<'static>> {
+pub(crate) fn array(given: &Bound<'_, PyAny>) -> PyResult<Array<'static>> {
     let operand = operand(given)?;
     if operand.is_huge {
         return Err(beyond_floats());

@@ -4,7 +4,7 @@
 //! is typed as weakly as a literal, and becomes one input for each dtype that a literal would take in its place. Memory that is
 //! combined with traced values is captured: it becomes an input that is bound to that memory.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use broadloom::{Array, DType, Dim, Literal, Op};
@@ -122,6 +122,32 @@ pub struct Captured {
 thread_local! {
     /// The memory captured by each active trace of this thread, innermost trace last.
     static TRACES: RefCell<Vec<Vec<Captured>>> = const { RefCell::new(Vec::new()) };
+}
+
+thread_local! {
+    /// The number of functions that this thread calls in order to differentiate what they return.
+    static DERIVATIVES: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Calls a function whose results are to be differentiated. Arrays that depend on its variables must not be evaluated, since the
+/// values would not depend on them.
+pub fn differentiating<R>(call: impl FnOnce() -> R) -> R {
+    struct RestoreCount(usize);
+    impl Drop for RestoreCount {
+        fn drop(&mut self) {
+            DERIVATIVES.set(self.0);
+        }
+    }
+    let _restore = RestoreCount(DERIVATIVES.replace(DERIVATIVES.get() + 1));
+    call()
+}
+
+/// The origin of a result of an operation that is not a function of the op table.
+pub fn of_result(array: &Array<'static>) -> HandleOrigin {
+    match array.has_values() && DERIVATIVES.get() == 0 {
+        true => HandleOrigin::Memory(None),
+        false => HandleOrigin::Traced,
+    }
 }
 
 /// Begins a trace on this thread.

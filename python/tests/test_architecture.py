@@ -63,6 +63,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_generated.linalg",
         "_generated.random",
         "_generated.reductions",
+        "_gradients",
         "_indexing",
         "_inspection",
         "_interpolation",

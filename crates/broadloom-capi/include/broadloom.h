@@ -256,6 +256,8 @@ enum bl_status
   BL_TIME_LIMIT = 20,
   // An index is outside of its axis; the outputs are unspecified.
   BL_INDEX = 21,
+  // An operation has no derivative, or none of the requested mode.
+  BL_DERIVATIVE = 22,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -477,7 +479,7 @@ typedef struct bl_call {
 } bl_call;
 
 // Every status.
-#define bl_status_ALL { BL_OK, BL_NULL, BL_MISALIGNED, BL_HANDLE, BL_ARGUMENT, BL_UTF8, BL_TOO_SMALL, BL_DTYPE, BL_SHAPE, BL_LITERAL, BL_NAME, BL_ARITY, BL_SYNTAX, BL_ZERO_DIVISION, BL_LIMIT, BL_MEMORY, BL_CANCELLED, BL_IO, BL_INTERNAL, BL_HOST, BL_TIME_LIMIT, BL_INDEX, }
+#define bl_status_ALL { BL_OK, BL_NULL, BL_MISALIGNED, BL_HANDLE, BL_ARGUMENT, BL_UTF8, BL_TOO_SMALL, BL_DTYPE, BL_SHAPE, BL_LITERAL, BL_NAME, BL_ARITY, BL_SYNTAX, BL_ZERO_DIVISION, BL_LIMIT, BL_MEMORY, BL_CANCELLED, BL_IO, BL_INTERNAL, BL_HOST, BL_TIME_LIMIT, BL_INDEX, BL_DERIVATIVE, }
 
 #ifdef __cplusplus
 extern "C" {
@@ -873,6 +875,17 @@ bl_status bl_builder_sliding_window(struct bl_builder handle,
                                     size_t length,
                                     ptrdiff_t axis,
                                     struct bl_value *out);
+
+// Adds the gradient of a value without axes with respect to another value, from which it was computed: an input, or any other
+// value of floats. The result has the dtype and shape of that value. Returns BL_SHAPE if `value` has axes; BL_DERIVATIVE for an
+// operation between them that has no derivative.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_grad(struct bl_builder handle,
+                          struct bl_value value,
+                          struct bl_value argument,
+                          struct bl_value *out);
 
 // Adds a value reduced along `count` axes, or along all axes if `axes` is null and `count` is 0. The reduced axes are kept
 // with an extent of 1 unless `keep_dims` is 0. For a sum or product in another dtype, convert the value first

@@ -65,12 +65,14 @@ pub enum bl_status {
     BL_TIME_LIMIT = 20,
     /// An index is outside of its axis; the outputs are unspecified.
     BL_INDEX = 21,
+    /// An operation has no derivative, or none of the requested mode.
+    BL_DERIVATIVE = 22,
 }
 use bl_status::*;
 
 impl bl_status {
     /// Every status.
-    pub const ALL: [bl_status; 22] = [
+    pub const ALL: [bl_status; 23] = [
         BL_OK,
         BL_NULL,
         BL_MISALIGNED,
@@ -93,6 +95,7 @@ impl bl_status {
         BL_HOST,
         BL_TIME_LIMIT,
         BL_INDEX,
+        BL_DERIVATIVE,
     ];
 
     fn name(self) -> &'static CStr {
@@ -119,6 +122,7 @@ impl bl_status {
             BL_HOST => c"host function failed",
             BL_TIME_LIMIT => c"time limit exceeded",
             BL_INDEX => c"index out of range",
+            BL_DERIVATIVE => c"no derivative",
         }
     }
 }
@@ -170,6 +174,7 @@ impl From<Error> for CallFailure {
             ErrorKind::Host => BL_HOST,
             ErrorKind::Cancelled => BL_CANCELLED,
             ErrorKind::TimeLimit => BL_TIME_LIMIT,
+            ErrorKind::Derivative => BL_DERIVATIVE,
             ErrorKind::Io => BL_IO,
             _ => BL_INTERNAL,
         };

@@ -104,6 +104,12 @@ fn groups() -> [ListedGroup; 6] {
             columns: &[],
             rows: of(is_view),
         },
+        ListedGroup {
+            heading: "Derivatives",
+            words: "They are expressions of the same functions.",
+            columns: &[],
+            rows: of(language::BuiltIn::is_derivative),
+        },
     ]
 }
 
@@ -112,6 +118,7 @@ fn is_view(function: &language::BuiltIn) -> bool {
         && !function.is_generator()
         && !function.is_take()
         && !function.is_routine()
+        && !function.is_derivative()
         && function.name != language::ASTYPE
 }
 

@@ -38,6 +38,7 @@ const SOURCES: &[&str] = &[
     "views",
     "takes",
     "joins",
+    "gradients",
     "reductions",
     "random",
     "kernel",

@@ -143,6 +143,11 @@ impl BuiltIn {
         matches!(self.action, Action::Routine(_))
     }
 
+    /// Whether the function is a derivative.
+    pub fn is_derivative(&self) -> bool {
+        matches!(self.action, Action::Grad)
+    }
+
     /// Whether the function makes keys of random numbers, or draws from one.
     pub fn is_random(&self) -> bool {
         use GeneratorName::{Draw, FoldIn, Key, Split};

@@ -150,9 +150,11 @@ fn share_of_exp<'a>(a: &Array<'a>, b: &Array<'a>) -> Array<'a> {
     let error = (b - (&difference - &back)) - (a + &back);
     let error = where_(error.isfinite(), error, 0.0);
     let difference = where_(a.equal(b), 0.0, difference);
-    let ratio = difference.exp();
-    let ratio = where_(ratio.isinf(), &ratio, (&ratio * (error + 1.0)).positive());
-    (ratio + 1.0).reciprocal()
+    // The exponential of minus the size of the difference does not overflow.
+    let is_small = difference.greater(0.0);
+    let ratio = (-difference.abs()).exp();
+    let ratio = (&ratio * where_(&is_small, 1.0 - &error, error + 1.0)).positive();
+    where_(is_small, &ratio, 1.0) / (ratio + 1.0)
 }
 
 /// The derivative of `maximum` or `minimum`. Equal operands share it, and so do NaNs; an operand that is not NaN has none beside

@@ -1,7 +1,9 @@
 //! Derivatives: the rule of each function against closed forms, views against the positions of their elements, and values at
 //! special points.
 
-use broadloom::gradients::{grad, jvp, stop_gradient, value_and_grad, variable, vjp};
+use broadloom::gradients::{
+    grad, hessian, jacfwd, jacrev, jvp, stop_gradient, value_and_grad, variable, vjp, vmap,
+};
 use broadloom::prelude::*;
 use broadloom::{HostFunction, Op, PadMode, concat};
 
@@ -195,4 +197,69 @@ fn texts_have_gradients() -> Result<()> {
         Program::parse("x: float64[n]; grad(x * 2, x)")?.build(&bound[..1]).map(drop).expect_err("axes");
     assert!(axes.to_string().contains("grad: float64[3] has axes; write grad(sum(y), x)"), "{axes}");
     Ok(())
+}
+
+#[test]
+fn gradients_of_kernels_with_open_extents() -> Result<()> {
+    use broadloom::Kernel;
+
+    let x = Array::input("x", DType::Float64, &["n".into(), 3.into()])?;
+    let w = Array::input("w", DType::Float64, &[3.into()])?;
+    let y = (&x * &w).sum(-1)?.sin();
+    let loss = y.square().mean(())?
+        + x.slice((.., 0))?.sum(())?
+        + x.flip(0)?.cumulative_sum(Some(0), None, false)?.max(())?;
+    let found = grad(&loss, &[&x, &w])?;
+    let kernel = Kernel::new(&[&found[0], &found[1]], &[&x, &w], &Options::default())?;
+    for n in [1, 4] {
+        let data: Vec<f64> = (0..3 * n).map(|i| (i as f64 * 0.7).sin() + 1.5).collect();
+        let weights = [0.5, -0.25, 2.0];
+        let (mut of_x, mut of_w) = (vec![0.0; 3 * n], vec![0.0; 3]);
+        kernel.run(&[(&data).into(), (&weights).into()], [(&mut of_x).into(), (&mut of_w).into()])?;
+        let (x, w) = (
+            variable(&Array::from_shape_vec(&[n, 3], data.clone())?)?,
+            variable(&Array::from_vec(weights.to_vec()))?,
+        );
+        let y = (&x * &w).sum(-1)?.sin();
+        let loss = y.square().mean(())?
+            + x.slice((.., 0))?.sum(())?
+            + x.flip(0)?.cumulative_sum(Some(0), None, false)?.max(())?;
+        let fixed = grad(&loss, &[&x, &w])?;
+        assert_eq!(fixed[0].to_vec::<f64>()?, of_x, "{n}");
+        assert_eq!(fixed[1].to_vec::<f64>()?, of_w, "{n}");
+    }
+    let error = grad(&x.slice(1..)?.sum(())?, &[&x]).map(drop).expect_err("a range");
+    assert_eq!(error.kind(), ErrorKind::Derivative);
+    Ok(())
+}
+
+#[test]
+fn jacobians_of_both_modes_and_batches() -> Result<()> {
+    let x = variable(&Array::from([[0.5, -1.0], [2.0, 0.25]]))?;
+    let y = (x.sum(0)? * x.t()).slice((.., 0))?.exp();
+    let (reverse, forward) = (jacrev(&y, &x)?, jacfwd(&y, &x)?);
+    assert_eq!((reverse.shape(), forward.shape()), (&[2, 2, 2][..], &[2, 2, 2][..]));
+    for (a, b) in reverse.to_vec::<f64>()?.iter().zip(forward.to_vec::<f64>()?) {
+        assert!((a - b).abs() <= 1e-14 * b.abs(), "{a} {b}");
+    }
+    for row in 0..2 {
+        let one = grad(&y.index_axis(0, row)?, &[&x])?.remove(0).to_vec::<f64>()?;
+        assert_eq!(reverse.index_axis(0, row)?.to_vec::<f64>()?, one);
+    }
+    let constant = variable(&Array::from([1.0]))?;
+    assert_eq!(jacrev(&y, &constant)?.to_vec::<f64>()?, [0.0, 0.0]);
+    assert_eq!(hessian(&x.square().sum(())?, &x)?.sum(())?.item::<f64>()?, 8.0);
+
+    // A batch has the bits of each of its elements.
+    let rows = Array::from_shape_vec(&[5, 40], (0..200).map(|i| (i as f32 * 0.37).sin()).collect())?;
+    let of_row = |x: &Array<'static>| -> Result<Array<'static>> {
+        let e = (x - x.max(())?).exp();
+        Ok((&e / e.sum(())?).cumulative_sum(None, None, false)? * x.sliding_window(3, 0)?.sum(1)?.mean(())?)
+    };
+    let made = vmap(|x| Ok(vec![of_row(&x[0])?]), std::slice::from_ref(&rows), &[Some(0)], 0)?.remove(0);
+    for row in 0..5 {
+        let one = of_row(&rows.index_axis(0, row)?)?;
+        assert_eq!(made.index_axis(0, row)?.to_vec::<f32>()?, one.to_vec::<f32>()?);
+    }
+    on_executors::each(&made, &made.to_vec::<f32>()?, "a batch")
 }
