@@ -5,6 +5,7 @@
 
 use broadloom_core::layout::Slice;
 use broadloom_core::node::RecurrenceNode;
+use broadloom_core::routine::{Routine, RoutineNode};
 use broadloom_core::{DType, Error, ErrorKind, Op, Result, Scalar, Shape, View};
 use broadloom_ir::Axes;
 use rustc_hash::FxHashMap;
@@ -129,6 +130,7 @@ impl<'a> Batch<'a> {
                 expr::concat("vmap", &args, usize::from(*axis) + 1)?
             }
             Kind::Gather { table, positions } => self.taken(table, positions)?,
+            Kind::Routine(of) => self.called(of)?,
             Kind::Loop(of) => {
                 let args = of.args.iter().map(|x| self.aligned(x, rank)).collect::<Result<Vec<_>>>()?;
                 let build = || items(&of.region, &of.functions, &args);
@@ -172,6 +174,32 @@ impl<'a> Batch<'a> {
         self.loops.get(&key).and_then(|items| items.get(item as usize)).cloned().ok_or_else(lost)
     }
 
+    /// A result of a routine. Sorts run along the last axis, so that the batch adds rows. The batch of what is reduced by the same labels
+    /// becomes the last axis.
+    fn called(&self, of: &RoutineNode<Array<'a>>) -> Result<Array<'a>> {
+        let lost = || Error::new(ErrorKind::Internal, "a result of a batched routine");
+        let call = |args: &[Array<'a>], item: u32| {
+            expr::routine(of.routine, args)?.into_iter().nth(item as usize).ok_or_else(lost)
+        };
+        match (of.routine, &of.args[..]) {
+            (Routine::Sort { .. } | Routine::ArgSort { .. } | Routine::TopK { .. }, [x]) => {
+                call(&[self.whole(x)?], of.item)
+            }
+            (Routine::SearchSorted { .. }, [sorted, queries]) if self.of(sorted).is_none() => {
+                call(&[sorted.clone(), self.whole(queries)?], of.item)
+            }
+            (Routine::Segments { .. }, [rows, labels]) if self.of(labels).is_none() => {
+                let result = call(&[moved(&self.whole(rows)?, 0, -1)?, labels.clone()], of.item)?;
+                // The numbers of rows are the same for the whole batch.
+                if of.item > 0 {
+                    return expr::view(&result, View::BroadcastTo(self.shape(result.shape())?));
+                }
+                moved(&result, -1, 0)
+            }
+            (routine, _) => Err(refused("vmap", format!("{} cannot be called for a batch", routine.name()))),
+        }
+    }
+
     /// A view of each index of the batch.
     fn view(&self, view: &View) -> Result<View> {
         Ok(match view {
@@ -211,4 +239,13 @@ impl<'a> Batch<'a> {
         let outside = expr::constant(Scalar::of(-1_i64));
         expr::gather(&tables, &expr::cast(select(&is_inside, &moved, &outside)?, DType::Int64))
     }
+}
+
+/// The array with an axis moved to another place.
+fn moved<'a>(x: &Array<'a>, from: isize, to: isize) -> Result<Array<'a>> {
+    let rank = x.rank() as isize;
+    let mut order: SmallVec<[isize; 6]> = (0..rank).collect();
+    let axis = order.remove(from.rem_euclid(rank) as usize);
+    order.insert(to.rem_euclid(rank) as usize, axis);
+    x.permute_dims(&order)
 }

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use super::dependents::{Dependents, LoopKey, loop_key};
 use super::linear::{Partial, add, no_derivative, of_host_function, spread, zeros_like};
 use super::reductions::Reduced;
+use super::routines::Called;
 use super::scans::Scanned;
 use super::{loops, recurrences, rules, views};
 use crate::array::{Array, Kind};
@@ -94,6 +95,10 @@ impl<'a> ForwardSweep<'a> {
             Kind::Gather { table, positions } => {
                 let Some(v) = self.of(table) else { return Ok(None) };
                 expr::gather(&spread(&v, table)?, positions).map(Some)
+            }
+            Kind::Routine(of) => {
+                let given: Vec<_> = of.args.iter().map(|arg| self.of(arg)).collect();
+                Called { node, of }.tangent(&given).map(Some)
             }
             Kind::Loop(of) => self.of_loop(node, of.item, |sweep| {
                 let given: Vec<_> = of.args.iter().map(|arg| sweep.of(arg)).collect();

@@ -37,6 +37,7 @@ mod recurrences;
 mod reductions;
 mod regions;
 mod reverse;
+mod routines;
 mod rules;
 mod scans;
 mod views;

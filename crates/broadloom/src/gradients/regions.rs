@@ -74,6 +74,7 @@ impl RegionBody<'_> {
                 | NodeKind::Index { .. }
                 | NodeKind::Gather { .. }
                 | NodeKind::Concat { .. }
+                | NodeKind::Routine(_)
                 | NodeKind::Words { .. } => return Err(wrong()),
             };
             values[i] = Some(value);

@@ -8,8 +8,9 @@ use broadloom_core::{Error, ErrorKind, Result};
 use rustc_hash::FxHashMap;
 
 use super::dependents::{Dependents, LoopKey, loop_key};
-use super::linear::{Partial, add, no_derivative, of_host_function, refused, spread, summed_to};
+use super::linear::{Partial, add, no_derivative, of_host_function, spread, summed_to};
 use super::reductions::Reduced;
+use super::routines::{Called, of_table};
 use super::scans::Scanned;
 use super::{loops, recurrences, rules, views};
 use crate::array::{Array, Kind};
@@ -117,6 +118,11 @@ impl<'a> ReverseSweep<'a> {
                 args.iter().zip(&parts).rev().try_for_each(|(arg, v)| self.contribute(arg, v))
             }
             Kind::Gather { table, positions } => self.contribute(table, &of_table(v, table, positions)?),
+            Kind::Routine(of) => {
+                let found = Called { node: &node, of }.adjoints(v)?;
+                let varying = of.args.iter().zip(found).rev().filter_map(|(arg, v)| Some((arg, v?)));
+                { varying }.try_for_each(|(arg, v)| self.contribute(arg, &v))
+            }
             // Arguments have no operands that vary, and numbers of elements and words are constants.
             Kind::Leaf(_)
             | Kind::Count { .. }
@@ -167,10 +173,4 @@ impl<'a> ReverseSweep<'a> {
         }
         Ok(())
     }
-}
-
-/// The adjoint of a table of which elements were taken at positions.
-fn of_table<'a>(_: &Array<'a>, _: &Array<'a>, _: &Array<'a>) -> Result<Array<'a>> {
-    Err(refused("take", "is not differentiable in reverse mode yet")
-        .with_help("differentiate forwards (jvp)"))
 }

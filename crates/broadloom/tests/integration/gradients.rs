@@ -13,6 +13,7 @@ mod composed;
 mod functions;
 mod loops;
 mod moved;
+mod routines;
 
 /// The gradient of the sum of `y(x)` with respect to an array.
 fn of_sum(x: &Array<'static>, y: impl Fn(&Array<'static>) -> Array<'static>) -> Result<Array<'static>> {

@@ -1,0 +1,206 @@
+//! Derivatives of routines: reductions by label, sorts, the first elements in order, and elements that are set at positions. And the
+//! adjoint of a table of which elements are taken.
+
+use broadloom_core::routine::{Routine, RoutineNode, SegmentFunction};
+use broadloom_core::{DType, Error, ErrorKind, Op, Result, Scalar, Shape, View};
+
+use super::linear::{apply, number, over, refused, select, spread, times, zero, zeros_like};
+use crate::array::Array;
+use crate::expr;
+use crate::sorts::first_of;
+use crate::take::IndexMode;
+
+/// A node that is a result of a routine.
+pub(super) struct Called<'n, 'a> {
+    /// The node.
+    pub node: &'n Array<'a>,
+    pub of: &'n RoutineNode<Array<'a>>,
+}
+
+impl<'a> Called<'_, 'a> {
+    /// The adjoint of each operand, from that of the result; `None` for an operand that does not vary.
+    pub(super) fn adjoints(&self, v: &Array<'a>) -> Result<Vec<Option<Array<'a>>>> {
+        let v = spread(v, self.node)?;
+        match (self.of.routine, &self.of.args[..]) {
+            (Routine::Segments { function, .. }, [rows, labels]) => {
+                Ok(vec![Some(self.labelled(rows, labels).adjoint(function, self.node, &v)?), None])
+            }
+            (Routine::Sort { descending }, [x]) => {
+                let places = x.argsort(-1, descending)?.argsort(-1, false)?;
+                Ok(vec![Some(v.take_along_axis(&places, -1)?)])
+            }
+            (Routine::TopK { .. }, [x]) => {
+                let positions = apply(Op::Add, &[&self.first_indices()?, &begins_of_rows(x)?])?;
+                Ok(vec![Some(set(&zeros_like(x)?, &positions, &v)?)])
+            }
+            (Routine::Scatter, [_, positions, values]) => {
+                let of_array = set(&v, positions, &zeros_like(values)?)?;
+                let taken = expr::gather(&v, positions)?;
+                let of_values = select(&self.counts(positions)?, &taken, &zero(v.dtype()))?;
+                Ok(vec![Some(of_array), None, Some(of_values)])
+            }
+            _ => Err(self.refused()),
+        }
+    }
+
+    /// The tangent of the result, from those of the operands.
+    pub(super) fn tangent(&self, tangents: &[Option<Array<'a>>]) -> Result<Array<'a>> {
+        let of = |i: usize| {
+            let v = tangents.get(i).cloned().flatten();
+            v.map_or_else(|| zeros_like(&self.of.args[i]), |v| spread(&v, &self.of.args[i]))
+        };
+        Ok(match (self.of.routine, &self.of.args[..]) {
+            (Routine::Segments { function, .. }, [rows, labels]) => {
+                self.labelled(rows, labels).tangent(function, self.node, &of(0)?)?
+            }
+            (Routine::Sort { descending }, [x]) => of(0)?.take_along_axis(&x.argsort(-1, descending)?, -1)?,
+            (Routine::TopK { .. }, [_]) => of(0)?.take_along_axis(&self.first_indices()?, -1)?,
+            (Routine::Scatter, [_, positions, _]) => set(&of(0)?, positions, &of(2)?)?,
+            _ => return Err(self.refused()),
+        })
+    }
+
+    fn refused(&self) -> Error {
+        refused(self.of.routine.name(), "there is no derivative, since the result has no floats")
+    }
+
+    fn labelled<'n>(&'n self, rows: &'n Array<'a>, labels: &'n Array<'a>) -> Labelled<'n, 'a> {
+        Labelled { rows, labels, routine: self.of.routine }
+    }
+
+    /// The indices of the first elements along the last axis.
+    fn first_indices(&self) -> Result<Array<'a>> {
+        let internal = || Error::new(ErrorKind::Internal, "a routine without indices");
+        expr::routine(self.of.routine, &self.of.args)?.into_iter().nth(1).ok_or_else(internal)
+    }
+
+    /// For each value that is set at a position, whether it is the last one there.
+    fn counts(&self, positions: &Array<'a>) -> Result<Array<'a>> {
+        let array = &self.of.args[0];
+        positions.has_known_extents("scatter").and_then(|()| array.has_known_extents("scatter"))?;
+        let shape = |of: &Array<'a>| View::Reshape(of.0.shape.clone());
+        let numbers = expr::view(&expr::numbers(positions.len())?, shape(positions))?;
+        let nowhere = expr::constant(Scalar::of(-1_i64));
+        let nowhere = expr::view(&nowhere, View::BroadcastTo(array.0.shape.clone()))?;
+        let last = expr::gather(&set(&nowhere, positions, &numbers)?, positions)?;
+        apply(Op::Equal, &[&last, &numbers])
+    }
+}
+
+/// Rows that are reduced by label.
+struct Labelled<'n, 'a> {
+    rows: &'n Array<'a>,
+    labels: &'n Array<'a>,
+    routine: Routine,
+}
+
+impl<'a> Labelled<'_, 'a> {
+    /// The adjoint of the rows, from that of the result.
+    fn adjoint(&self, function: SegmentFunction, result: &Array<'a>, v: &Array<'a>) -> Result<Array<'a>> {
+        match function {
+            SegmentFunction::Sum | SegmentFunction::Mean | SegmentFunction::Count => self.of_rows(v),
+            SegmentFunction::Prod => times(&self.of_rows(v)?, &self.others()?),
+            SegmentFunction::Max | SegmentFunction::Min => {
+                let (selected, count) = self.selected(result)?;
+                select(&selected, &self.of_rows(&over(v, &count)?)?, &zero(v.dtype()))
+            }
+        }
+    }
+
+    /// The tangent of the result, from that of the rows.
+    fn tangent(&self, function: SegmentFunction, result: &Array<'a>, v: &Array<'a>) -> Result<Array<'a>> {
+        match function {
+            SegmentFunction::Sum | SegmentFunction::Mean | SegmentFunction::Count => self.sum(v),
+            SegmentFunction::Prod => self.sum(&times(v, &self.others()?)?),
+            SegmentFunction::Max | SegmentFunction::Min => {
+                let (selected, count) = self.selected(result)?;
+                let zero = zero(v.dtype());
+                let mean = apply(Op::Divide, &[&self.sum(&select(&selected, v, &zero)?)?, &count])?;
+                // A segment without rows is constant.
+                select(&apply(Op::Equal, &[&count, &zero])?, &zero, &mean)
+            }
+        }
+    }
+
+    /// Reduces other rows by the labels.
+    fn reduced(&self, by: SegmentFunction, rows: &Array<'a>) -> Result<Array<'a>> {
+        let routine = match self.routine {
+            Routine::Segments { segments, at_positions, .. } => {
+                Routine::Segments { function: by, segments, at_positions }
+            }
+            other => other,
+        };
+        expr::routine(routine, &[rows.clone(), self.labels.clone()]).and_then(first_of)
+    }
+
+    fn sum(&self, rows: &Array<'a>) -> Result<Array<'a>> {
+        self.reduced(SegmentFunction::Sum, rows)
+    }
+
+    /// For each row, the row of its segment in such rows, and 0 for a row that belongs to none.
+    fn of_rows(&self, of_segments: &Array<'a>) -> Result<Array<'a>> {
+        if matches!(self.routine, Routine::Segments { segments: 0, .. }) {
+            return expr::view(&zero(of_segments.dtype()), View::BroadcastTo(self.rows.0.shape.clone()));
+        }
+        let labels = expr::cast(self.labels.clone(), DType::Int64);
+        let taken = of_segments.take_by(&labels, 0, IndexMode::Clip)?;
+        let belongs = apply(Op::GreaterEqual, &[&labels, &expr::constant(Scalar::of(0_i64))])?;
+        let belongs = (1..taken.rank()).try_fold(belongs, |x, axis| x.expand_dims(axis as isize))?;
+        select(&belongs, &taken, &expr::constant(Scalar { dtype: taken.dtype(), bits: 0 }))
+    }
+
+    /// Which elements are the maximum or minimum of their segment, or a NaN if that is one, and their number in each segment.
+    fn selected(&self, result: &Array<'a>) -> Result<(Array<'a>, Array<'a>)> {
+        let (x, result) = (self.rows, self.of_rows(result)?);
+        let nans = apply(Op::LogicalAnd, &[&apply(Op::IsNan, &[x])?, &apply(Op::IsNan, &[&result])?])?;
+        let selected = apply(Op::LogicalOr, &[&apply(Op::Equal, &[x, &result])?, &nans])?;
+        let count = self.sum(&expr::cast(selected.clone(), DType::Int64))?;
+        Ok((selected, expr::cast(count, x.dtype())))
+    }
+
+    /// For each element, the product of the others of its segment. It is exactly 0 if two elements are.
+    fn others(&self) -> Result<Array<'a>> {
+        let (x, dtype) = (self.rows, self.rows.dtype());
+        let (zero, one) = (zero(dtype), number(1.0, dtype));
+        let is_zero = apply(Op::Equal, &[x, &zero])?;
+        let zeros = self.sum(&expr::cast(is_zero.clone(), DType::Int64))?;
+        let zeros = self.of_rows(&zeros)?;
+        let product = self.of_rows(&self.reduced(SegmentFunction::Prod, &select(&is_zero, &one, x)?)?)?;
+        let has = |count: i64| apply(Op::Equal, &[&zeros, &expr::constant(Scalar::of(count))]);
+        let of_zero = select(&has(1)?, &product, &zero)?;
+        let of_others = select(&has(0)?, &apply(Op::Divide, &[&product, x])?, &zero)?;
+        select(&is_zero, &of_zero, &of_others)
+    }
+}
+
+/// The adjoint of a table of which elements are taken at positions: for each element, the canonical sum of the adjoints of its copies.
+pub(super) fn of_table<'a>(v: &Array<'a>, table: &Array<'a>, positions: &Array<'a>) -> Result<Array<'a>> {
+    table.has_known_extents("take")?;
+    let dtype = table.dtype();
+    // Sums of float16 are computed in float32.
+    let wide = if dtype == DType::Float16 { DType::Float32 } else { dtype };
+    let flat = |x: &Array<'a>| x.reshape(&[-1]);
+    let v = expr::cast(flat(&spread(v, positions)?)?, wide);
+    let routine =
+        Routine::Segments { function: SegmentFunction::Sum, segments: table.len(), at_positions: true };
+    let sums = expr::routine(routine, &[v, flat(positions)?]).and_then(first_of)?;
+    expr::view(&expr::cast(sums, dtype), View::Reshape(table.0.shape.clone()))
+}
+
+/// The array with other elements at positions.
+fn set<'a>(x: &Array<'a>, positions: &Array<'a>, values: &Array<'a>) -> Result<Array<'a>> {
+    expr::routine(Routine::Scatter, &[x.clone(), positions.clone(), values.clone()]).and_then(first_of)
+}
+
+/// For each row along the last axis, the position of its first element, with a last axis of extent 1.
+fn begins_of_rows<'a>(x: &Array<'a>) -> Result<Array<'a>> {
+    x.has_known_extents("topk")?;
+    let (shape, mut extents) = (x.shape(), x.shape().to_vec());
+    let row = shape.last().copied().unwrap_or(1);
+    if let Some(last) = extents.last_mut() {
+        *last = 1;
+    }
+    let rows = expr::numbers(extents.iter().product())?;
+    let begins = apply(Op::Multiply, &[&rows, &expr::constant(Scalar::of(row as i64))])?;
+    expr::view(&begins, View::Reshape(Shape::new(&extents)?))
+}
