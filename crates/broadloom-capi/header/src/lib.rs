@@ -39,6 +39,7 @@ const SOURCES: &[&str] = &[
     "takes",
     "joins",
     "reductions",
+    "routines",
     "random",
     "kernel",
     "memory",
