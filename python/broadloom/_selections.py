@@ -14,7 +14,6 @@ from broadloom._array import Array
 from broadloom._buffer import of_rule
 from broadloom._core import Handle
 from broadloom._gathers import axes_of, completed, is_mask, of_slices, part_of, selected
-from broadloom._indexing import converted_value
 from broadloom._operands import extents, one_axis
 from broadloom._operators import Number, handle_of
 from broadloom._signatures import take_numpys_arguments
@@ -83,7 +82,7 @@ def compress(
     if mask.dtype != np.bool_:
         mask = mask.astype(np.bool_)
     if size is not None:
-        fill = converted_value(fill_value, whole.dtype)
+        fill = Handle.full([], fill_value, whole.dtype)
         return Array._of(_core.compress_sized(whole, mask, axis, sized("compress", size), fill))
     return Array._of(of_rule(_core.compress(whole, mask, axis), x))
 

@@ -178,6 +178,21 @@
 // The cumulative product, with the dtypes of BL_REDUCE_PROD.
 #define BL_SCAN_PROD 1
 
+// The element takes the place of the one before; of several, the last in row-major order.
+#define BL_SCATTER_SET 0
+
+// The sum of the elements is added.
+#define BL_SCATTER_ADD 1
+
+// The product of the elements is multiplied.
+#define BL_SCATTER_MULTIPLY 2
+
+// The minimum.
+#define BL_SCATTER_MIN 3
+
+// The maximum.
+#define BL_SCATTER_MAX 4
+
 // An operand that is read.
 #define BL_INPUT 0
 
@@ -409,6 +424,9 @@ typedef uint32_t bl_reduction;
 
 // The code of a scan, which combines each element with the elements before it: one of the BL_SCAN constants.
 typedef uint32_t bl_scan;
+
+// The code of the way in which scattered elements are combined with those before: one of the BL_SCATTER constants.
+typedef uint32_t bl_scatter;
 
 // The description of an operand; its `size` must be set.
 typedef struct bl_operand {
@@ -937,6 +955,129 @@ bl_status bl_builder_vecdot(struct bl_builder handle,
                             struct bl_value second,
                             ptrdiff_t axis,
                             struct bl_value *out);
+
+// Adds the elements of a value along an axis in ascending order, or in descending order unless `descending` is 0. -0 comes before 0, and
+// NaN last.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_sort(struct bl_builder handle,
+                          struct bl_value value,
+                          ptrdiff_t axis,
+                          int32_t descending,
+                          struct bl_value *out);
+
+// Adds the indices, int64, that put the elements of a value along an axis in the order of bl_builder_sort. Equal elements keep their
+// order.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_argsort(struct bl_builder handle,
+                             struct bl_value value,
+                             ptrdiff_t axis,
+                             int32_t descending,
+                             struct bl_value *out);
+
+// Adds, for each element of `queries`, the index in `sorted`, of one axis, before which it is inserted to keep the order, int64: the first
+// such index, or the last unless `right` is 0.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_searchsorted(struct bl_builder handle,
+                                  struct bl_value sorted,
+                                  struct bl_value queries,
+                                  int32_t right,
+                                  struct bl_value *out);
+
+// Adds the `k` greatest elements of a value along an axis in descending order, or the `k` least in ascending order if `largest` is 0.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_topk(struct bl_builder handle,
+                          struct bl_value value,
+                          size_t k,
+                          ptrdiff_t axis,
+                          int32_t largest,
+                          struct bl_value *out);
+
+// Adds the indices, int64, of the elements of bl_builder_topk. Of equal elements, the one with the lower index is first.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_topk_indices(struct bl_builder handle,
+                                  struct bl_value value,
+                                  size_t k,
+                                  ptrdiff_t axis,
+                                  int32_t largest,
+                                  struct bl_value *out);
+
+// Adds a reduction of the rows of a value with each label, from 0 to `segments` - 1: BL_REDUCE_SUM, PROD, MAX, MIN or MEAN. Labels are
+// integers, one for each index of the first axis; -1 omits its row.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_segment(struct bl_builder handle,
+                             bl_reduction reduction,
+                             struct bl_value value,
+                             struct bl_value labels,
+                             size_t segments,
+                             struct bl_value *out);
+
+// Adds the number of occurrences of each label from 0 to `segments` - 1, int64. The label -1 is not counted.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_segment_count(struct bl_builder handle,
+                                   struct bl_value labels,
+                                   size_t segments,
+                                   struct bl_value *out);
+
+// Adds the number of elements of a value between ascending edges of its dtype, int64. A bin contains its left edge, the last one also its
+// right edge.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_histogram(struct bl_builder handle,
+                               struct bl_value value,
+                               struct bl_value edges,
+                               struct bl_value *out);
+
+// Adds the indices along an axis, counted from 0, of the first `size` elements of a value that are not 0, in row-major order, int64. If there
+// are fewer, `fill` takes the place of the others.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_nonzero(struct bl_builder handle,
+                             struct bl_value value,
+                             size_t axis,
+                             size_t size,
+                             int64_t fill,
+                             struct bl_value *out);
+
+// Adds the first `size` elements of a value at which a mask is true. The axes of the mask are those of the value from `axis` on, and become
+// one axis. If there are fewer elements, `fill`, a value of the same dtype without axes, takes the place of the others.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_compress(struct bl_builder handle,
+                              struct bl_value value,
+                              struct bl_value mask,
+                              ptrdiff_t axis,
+                              size_t size,
+                              struct bl_value fill,
+                              struct bl_value *out);
+
+// Adds a value with other elements at positions, int64, in its row-major order. `values` has the dtype of the value and the shape of the
+// positions, of which negative ones are out of range.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_scatter(struct bl_builder handle,
+                             bl_scatter scatter,
+                             struct bl_value value,
+                             struct bl_value positions,
+                             struct bl_value values,
+                             struct bl_value *out);
 
 // Adds the key of a seed: its low word, its high word, and two zeros.
 //

@@ -40,6 +40,7 @@ const SOURCES: &[&str] = &[
     "joins",
     "gradients",
     "reductions",
+    "routines",
     "random",
     "kernel",
     "memory",
