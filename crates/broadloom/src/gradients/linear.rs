@@ -106,23 +106,29 @@ pub(super) fn negative<'a>(v: &Array<'a>) -> Result<Array<'a>> {
     }
 }
 
-/// The product with a derivative, which is +0 where `v` is zero unless the derivative is a constant.
+/// The product with a derivative, which is +0 where `v` is zero unless the derivative is a finite constant.
 pub(super) fn times<'a>(v: &Array<'a>, derivative: &Array<'a>) -> Result<Array<'a>> {
+    let product = || apply(Op::Multiply, &[v, derivative]);
     match (constant(v), constant(derivative)) {
+        (Some(0.0), _) => Ok(zero(v.dtype())),
         (Some(1.0), _) => Ok(derivative.clone()),
         (_, Some(1.0)) => Ok(v.clone()),
-        (Some(0.0), _) => Ok(v.clone()),
-        (Some(_), _) | (_, Some(_)) => apply(Op::Multiply, &[v, derivative]),
-        (None, None) => guarded(v, &apply(Op::Multiply, &[v, derivative])?),
+        (Some(_), _) => product(),
+        (_, Some(derivative)) if derivative.is_finite() => product(),
+        _ => guarded(v, &product()?),
     }
 }
 
-/// The quotient by the reciprocal of a derivative, which is +0 where `v` is zero unless the divisor is a constant.
+/// The quotient by the reciprocal of a derivative, which is +0 where `v` is zero unless the divisor is a constant other than 0 and
+/// NaN.
 pub(super) fn over<'a>(v: &Array<'a>, divisor: &Array<'a>) -> Result<Array<'a>> {
+    let quotient = || apply(Op::Divide, &[v, divisor]);
     match (constant(v), constant(divisor)) {
-        (_, Some(1.0)) | (Some(0.0), _) => Ok(v.clone()),
-        (Some(_), _) | (_, Some(_)) => apply(Op::Divide, &[v, divisor]),
-        (None, None) => guarded(v, &apply(Op::Divide, &[v, divisor])?),
+        (Some(0.0), _) => Ok(zero(v.dtype())),
+        (_, Some(1.0)) => Ok(v.clone()),
+        (Some(_), _) => quotient(),
+        (_, Some(divisor)) if divisor != 0.0 && !divisor.is_nan() => quotient(),
+        _ => guarded(v, &quotient()?),
     }
 }
 

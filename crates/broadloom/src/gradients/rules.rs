@@ -208,13 +208,15 @@ fn of_base<'a>(x: &Array<'a>, power: &Array<'a>, y: &Array<'a>) -> Partial<'a> {
             return Times(if at_origin { where_(x.equal(0.0), 0.0, derivative) } else { derivative });
         }
     }
-    // The derivative at 0 of a positive power, and otherwise power · y / x, since power − 1 is rounded.
-    let number = |x: f64| number(x, power.dtype());
-    let steep = if is_sum_of_powers(x) { 0.0 } else { f64::INFINITY };
-    let not_below = where_(power.equal(1.0), number(1.0), number(0.0));
-    let at_zero = where_(power.less(1.0), number(steep), not_below);
-    let is_at_zero = x.equal(0.0).logical_and(power.greater(0.0));
-    Times(where_(power.equal(0.0), 0.0, where_(is_at_zero, at_zero, y / x * power)))
+    // power · x^(power − 1), unless power − 1 is rounded. That happens below 1 only, where y / x neither overflows nor underflows.
+    let less = power - 1.0;
+    let is_exact = (&less + 1.0).equal(power);
+    let is_steep = x.equal(0.0).logical_and(power.greater(0.0));
+    let of_quotient = where_(is_steep, f64::INFINITY, y / x * power);
+    let derivative = where_(is_exact, x.pow(less) * power, of_quotient);
+    let is_flat =
+        if is_sum_of_powers(x) { power.equal(0.0).logical_or(x.equal(0.0)) } else { power.equal(0.0) };
+    Times(where_(is_flat, 0.0, derivative))
 }
 
 /// Whether the array is a sum of squares, apart from factors and conversions: its square root is then a norm, whose derivative at

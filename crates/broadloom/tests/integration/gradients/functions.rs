@@ -251,6 +251,31 @@ fn powers_with_varying_exponents() -> Result<()> {
 }
 
 #[test]
+fn powers_that_overflow_or_underflow_have_derivatives() -> Result<()> {
+    let (x, p) = (variable(&Array::from([1e-200, 1e155]))?, Array::from([2.0, 2.0]));
+    assert_eq!(grad(&x.pow(&p).sum(())?, &[&x])?[0].to_vec::<f64>()?, [2e-200, 2e155]);
+    Ok(())
+}
+
+/// The product with a constant that is not finite, or the quotient by a constant zero.
+#[test]
+fn constants_that_are_not_finite_contribute_nothing_either() -> Result<()> {
+    let x = Array::from([0.0, 2.0]);
+    for factor in [INF, f64::NAN] {
+        let got = of_sum(&x, |x| where_(x.greater(-1.0), x, x * factor))?;
+        assert_eq!(got.to_vec::<f64>()?, [1.0, 1.0], "{factor}");
+    }
+    let got = of_sum(&x, |x| where_(x.greater(-1.0), x, x / 0.0))?;
+    assert_eq!(got.to_vec::<f64>()?, [1.0, 1.0]);
+    for zero in [0.0, -0.0] {
+        let x = variable(&Array::from([3.0]))?;
+        let found = vjp(&[&(&x * INF)], &[&Array::from([zero])], &[&x])?;
+        assert_eq!(found[0].to_vec::<f64>()?[0].to_bits(), 0);
+    }
+    Ok(())
+}
+
+#[test]
 fn a_branch_that_is_not_taken_contributes_nothing() -> Result<()> {
     let x = Array::from([0.0, -1.0, 4.0]);
     let got = of_sum(&x, |x| where_(x.greater(0.0), x.sqrt(), x * 2.0))?;
