@@ -11,6 +11,7 @@ from broadloom.onnx import (
     _indices,
     _losses,
     _normalization,
+    _random,
     _reductions,
     _shapes,
 )
@@ -28,6 +29,7 @@ KINDS: dict[str, tuple[Row, ...]] = {
     "Shapes": _shapes.ROWS,
     "Indices and pads": _indices.ROWS,
     "Constants": _constants.ROWS,
+    "Random numbers": _random.ROWS,
 }
 
 #: The rows by name. All are in ONNX's own domain.
