@@ -35,7 +35,7 @@ _sizeof: Any = sizeof
 #: The maximum nesting of graphs in fused tasks that is searched; Dask makes two levels.
 _NESTING = 8
 
-__all__ = ["from_array", "from_zarr", "optimize", "register", "run", "store", "to_numpy"]
+__all__ = ["draw", "from_array", "from_zarr", "optimize", "register", "run", "store", "to_numpy"]
 
 
 def from_array(x: Any, chunks: Any = "auto", **options: Any) -> dask.array.Array:
@@ -66,6 +66,38 @@ def from_zarr(url: Any, *args: Any, **options: Any) -> dask.array.Array:
     Raises TypeError for an unsupported dtype.
     """
     return _over(_da.from_zarr(url, *args, **options))
+
+
+def draw(
+    function: Callable[..., Array], key: Array, *arguments: Any, chunks: Any = "auto", **options: Any
+) -> dask.array.Array:
+    """A Dask array of random numbers: each block draws its part of `function(key, *arguments, **options)`, where the function
+    is one of `broadloom.random`. Its elements are those of the undivided draw, whatever the chunks are.
+
+    `chunks` are those of `dask.array.from_array`. The key and other arrays are parts of each task.
+
+    >>> import broadloom.dask
+    >>> key = bl.random.key(5)
+    >>> d = bl.dask.draw(bl.random.normal, key, (1000, 3), chunks=(100, 3))
+    >>> bool((d.compute() == bl.random.normal(key, (1000, 3))).all())
+    True
+    """
+    arguments = tuple(np.asarray(x) if isinstance(x, Array) else x for x in (key, *arguments))
+    whole = function(asarray(arguments[0]), *arguments[1:], **options)
+    blocks = _da.core.normalize_chunks(chunks, whole.shape, dtype=whole.dtype)
+    meta = chunk(np.empty((0,) * whole.ndim, whole.dtype))
+    made: dask.array.Array = _da.map_blocks(
+        _part, function, arguments, options, chunks=blocks, dtype=whole.dtype, meta=meta, token="draw"
+    )
+    return made
+
+
+def _part(
+    function: Callable[..., Array], arguments: tuple[Any, ...], options: Mapping[str, Any], block_info: Any = None
+) -> Array:
+    """The part of a draw at the place of a block."""
+    place = tuple(slice(*bounds) for bounds in block_info[None]["array-location"])
+    return chunk(function(asarray(arguments[0]), *arguments[1:], **options)[place])
 
 
 def to_numpy(x: dask.array.Array) -> dask.array.Array:

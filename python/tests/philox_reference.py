@@ -43,6 +43,19 @@ def philox(counter: Any, key: Any, rounds: int = ROUNDS) -> Words:
     return np.stack(np.broadcast_arrays(c0, c1, c2, c3), axis=-1).astype(np.uint32)
 
 
+def counter_of(block: Any, key: Any) -> Words:
+    """The counters whose output words are these blocks: the inverse of `philox`, each of whose rounds is a permutation."""
+    c0, c1, c2, c3 = np.moveaxis(np.asarray(block, np.uint64), -1, 0)
+    k0, k1 = (np.uint64(word) for word in key)
+    inverses = [np.uint64(pow(int(multiplier), -1, 2**32)) for multiplier in MULTIPLIERS]
+    for turn in reversed(range(ROUNDS)):
+        r0, r1 = ((k + np.uint64(turn) * increment) & LOW for k, increment in zip((k0, k1), INCREMENTS, strict=True))
+        first, third = c3 * inverses[0] & LOW, c1 * inverses[1] & LOW
+        upper, lower = MULTIPLIERS[1] * third >> HALF, MULTIPLIERS[0] * first >> HALF
+        c0, c1, c2, c3 = first, c0 ^ upper ^ r0, third, c2 ^ lower ^ r1
+    return np.stack(np.broadcast_arrays(c0, c1, c2, c3), axis=-1).astype(np.uint32)
+
+
 def blocks(key: Any, numbers: Any, rounds: int = ROUNDS) -> Words:
     """The blocks of these numbers, which are below 2**64: shape [..., 4] for one key."""
     numbers = np.asarray(numbers, np.uint64)

@@ -11,6 +11,7 @@ from broadloom.onnx import (
     _indices,
     _losses,
     _normalization,
+    _random,
     _reductions,
     _scatters,
     _shapes,
@@ -30,6 +31,7 @@ KINDS: dict[str, tuple[Row, ...]] = {
     "Indices and pads": _indices.ROWS,
     "Scatters, orders and selections": _scatters.ROWS,
     "Constants": _constants.ROWS,
+    "Random numbers": _random.ROWS,
 }
 
 #: The rows by name. All are in ONNX's own domain.
