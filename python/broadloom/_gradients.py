@@ -189,9 +189,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     along = _like("jvp: the tangents", tuple(primals), tuple(tangents), variables.handles)
     made, aux = _with_aux("jvp", variables.called(fun, {}), has_aux)
     outputs, structure = _outputs("jvp", made)
-    found = structure(
-        _arrays(_derived(lambda: _core.jvp(outputs, variables.handles, along), variables.handles))
-    )
+    found = structure(_arrays(_derived(lambda: _core.jvp(outputs, variables.handles, along), variables.handles)))
     value = structure(_arrays([_core.settled(handle) for handle in outputs]))
     return (value, found, aux) if has_aux else (value, found)
 
@@ -245,9 +243,7 @@ def _jacobian(name: str, is_forward: bool, fun: Any, argnums: int | Sequence[int
         outputs, structure = _outputs(name, made)
         for handle in (*variables.handles, *outputs):
             extents(handle)
-        rows = [
-            variables.tree(_arrays([_core.jacobian(y, x, is_forward) for x in variables.handles])) for y in outputs
-        ]
+        rows = [variables.tree(_arrays([_core.jacobian(y, x, is_forward) for x in variables.handles])) for y in outputs]
         return (structure(rows), aux) if has_aux else structure(rows)
 
     return shows_users_lines(jacobian)
@@ -321,7 +317,9 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callab
     def over_batch(*args: Any, **kwargs: Any) -> Any:
         axes = tuple(in_axes) if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)
         if len(axes) != len(args):
-            raise ArityError(f"vmap: in_axes has {len(axes)} axes, but the function got {len(args)} positional arguments")
+            raise ArityError(
+                f"vmap: in_axes has {len(axes)} axes, but the function got {len(args)} positional arguments"
+            )
         given: list[Leaf] = []
         structures: list[tuple[Structure, int]] = []
         of_leaves: list[int | None] = []
@@ -349,7 +347,9 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callab
         result = returned[0](made)
         if isinstance(out_axes, (tuple, list)):
             if not isinstance(result, tuple) or len(result) != len(out_axes):
-                raise ShapeError(f"vmap: out_axes has {len(out_axes)} axes, but the function does not return as many results")
+                raise ShapeError(
+                    f"vmap: out_axes has {len(out_axes)} axes, but the function does not return as many results"
+                )
             return tuple(_moved(part, axis) for part, axis in zip(result, out_axes, strict=True))
         return _moved(result, out_axes)
 

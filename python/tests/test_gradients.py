@@ -220,10 +220,18 @@ def test_numpys_functions_and_memory() -> None:
         (lambda: bl.grad(lambda x: bl.nextafter(x, 1.0))(3.0), bl.DerivativeError, "nextafter: there is no derivative"),
         (lambda: bl.grad(lambda x: x, argnums=1)(3.0), ValueError, "argnums has 1"),
         (lambda: bl.grad(lambda x: x if x > 0 else -x)(3.0), bl.TracerError, "x if x > 0"),
-        (lambda: bl.jvp(lambda x: x, (X,), (1.0,)), bl.ShapeError, r"tangent 0 is float64\[\], its argument float64\[3\]"),
+        (
+            lambda: bl.jvp(lambda x: x, (X,), (1.0,)),
+            bl.ShapeError,
+            r"tangent 0 is float64\[\], its argument float64\[3\]",
+        ),
         (lambda: bl.jvp(lambda x: x, (X,), ((X, X),)), TypeError, "the tangents are"),
         (lambda: bl.vmap(lambda x, y: x, in_axes=(0,))(X, X), bl.ArityError, "in_axes has 1 axes"),
-        (lambda: bl.vmap(lambda x, y: x)(X, X[:2]), bl.ShapeError, "argument 1 has 2 elements along its axis, argument 0 3"),
+        (
+            lambda: bl.vmap(lambda x, y: x)(X, X[:2]),
+            bl.ShapeError,
+            "argument 1 has 2 elements along its axis, argument 0 3",
+        ),
         (lambda: bl.vmap(lambda x: x, in_axes=2)(X), ValueError, "axis 2 is out of range"),
         (lambda: bl.grad(3), TypeError, "expected a function"),  # type: ignore[arg-type]
     ],
