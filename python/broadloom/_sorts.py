@@ -12,6 +12,7 @@ from broadloom._array import Array
 from broadloom._operands import one_axis
 from broadloom._operators import handle_of
 from broadloom._signatures import take_numpys_arguments
+from broadloom._through_numpy import values_of
 
 __all__: list[str] = ["argsort", "searchsorted", "sort", "topk"]
 
@@ -84,8 +85,8 @@ def searchsorted(
     Elements of different dtypes are compared in their common one, as NumPy's: float64 for integers of 64 bits and floats,
     or of int64 and uint64.
 
-    Raises ValueError for an `x1` or a sorter of another rank, and for another `side`; TypeError for a sorter that does not
-    consist of integers. Evaluating the result raises RangeError for an index in it that is out of range.
+    Raises ValueError for an `x1` or a sorter of another rank, an index in it that is out of range, and for another `side`;
+    TypeError for a sorter that does not consist of integers. The values of a sorter are computed.
 
     >>> bl.searchsorted(bl.asarray([1.0, 2.0, 3.0]), bl.asarray([2.0, 9.0]), side="right")
     Array([2, 3], dtype=int64)
@@ -101,6 +102,10 @@ def searchsorted(
             raise TypeError(f"searchsorted: the indices are {order.dtype}, expected integers")
         if order.dims != ordered.dims:
             raise ValueError(f"searchsorted: the sorter has the shape {order.shape}, x1 {ordered.shape}")
+        if not order.is_symbolic:
+            numbers = values_of(sorter)
+            if numbers.size and (numbers.min() < 0 or numbers.max() >= numbers.size):
+                raise ValueError(f"searchsorted: the sorter has an index outside of 0 to {numbers.size - 1}")
         ordered = _core.take(ordered, order, 0, "raise")
     dtype = np.result_type(ordered.dtype, queries.dtype)
     one, other = (each if each.dtype == dtype else each.astype(dtype) for each in (ordered, queries))

@@ -475,9 +475,9 @@ def test_asking_for_a_value_names_the_line(
     assert ("static_argnames='x'" in message) == is_number
 
 
-@pytest.mark.parametrize("name", ["sort", "argsort"])
+@pytest.mark.parametrize("name", ["unique_counts", "unique_all"])
 def test_a_function_that_computes_at_once_is_named(name: str) -> None:
-    f = bl.jit(lambda x: getattr(bl, name)(x) + 1)
+    f = bl.jit(lambda x: getattr(bl, name)(x)[0] + 1)
     with pytest.raises(bl.TracerError) as error:
         f(np.ones(3))
     message = str(error.value)

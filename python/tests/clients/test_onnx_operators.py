@@ -73,8 +73,17 @@ TURNED = np.concatenate([
 
 # Versions.
 
+
 #: Rows of operator, opset, inputs, attributes and expected result, for versions that differ in attributes, inputs or
 #: meaning.
+def scattered(x: np.ndarray) -> np.ndarray:
+    """An array with two rows of its first matrix added to one of its second."""
+    made = x.copy()
+    for row in x[0, :2]:
+        made[1, 2] += row
+    return made
+
+
 VERSIONS: list[tuple[str, int, list[Any], dict[str, Any], Any]] = [
     *(("Add", v, [X, f4(1, 2, 3)], {"broadcast": 1, "axis": 1}, X + f4(1, 2, 3)[:, None]) for v in (1, 6)),
     ("Sub", 6, [X, f4(1, 2, 3, 4)], {"broadcast": 1}, X - f4(1, 2, 3, 4)),
@@ -95,6 +104,10 @@ VERSIONS: list[tuple[str, int, list[Any], dict[str, Any], Any]] = [
     ("Clip", 6, [np.array([INF, 1], "f4")], {}, np.array([np.finfo("f4").max, 1], "f4")),
     ("Clip", 11, [X, np.float32(-2), None], {}, np.maximum(X, -2)),
     ("Clip", 13, [X, np.float32(3), np.float32(1)], {}, np.full_like(X, 1)),
+    *(("Compress", v, [X, np.array([False, True, True])], {"axis": 1}, X[:, 1:]) for v in (9, 11)),
+    ("Compress", 11, [X, np.array([False, True, False, False, True])], {}, X.reshape(-1)[[1, 4]]),
+    *(("ScatterND", v, [X, np.array([[1], [0]]), X], {}, X[::-1]) for v in (11, 13, 16)),
+    ("ScatterND", 16, [X, np.array([[1, -1], [1, 2]]), X[0, :2]], {"reduction": "add"}, scattered(X)),
     *(("Softmax", v, [X], {}, softmax(X, (1, 2))) for v in (1, 11)),
     ("Softmax", 11, [X], {"axis": -1}, softmax(X, (2,))),
     ("Softmax", 13, [X], {}, softmax(X, (2,))),
@@ -217,9 +230,29 @@ def test_splits() -> None:
         run_one("Split", [X, i8(3, 2)], 13, 2, axis=2)
 
 
+def test_the_first_elements_in_each_version() -> None:
+    for opset, arrays, attributes, axis, sign in (
+        (1, [X], {"k": 2, "axis": 0}, 0, -1),
+        (10, [X, i8(2)], {"axis": 1}, 1, -1),
+        (11, [X, i8(3)], {"largest": 0}, 2, 1),
+    ):
+        values, indices = run_one("TopK", arrays, opset, 2, **attributes)
+        order = np.argsort(sign * X, axis, kind="stable").take(range(values.shape[axis]), axis)
+        np.testing.assert_array_equal(indices, order, strict=True)
+        np.testing.assert_array_equal(values, np.take_along_axis(X, order, axis), strict=True)
+
+
 #: The operators with rows by hand, above. All other operators have the same node in all versions, and are run in each
 #: version.
-BY_HAND = {row[0] for row in VERSIONS} | {"Split", "Constant", "ConstantOfShape", "BitShift", "BitCast", "CumProd"}
+BY_HAND = {row[0] for row in VERSIONS} | {
+    "Split",
+    "TopK",
+    "Constant",
+    "ConstantOfShape",
+    "BitShift",
+    "BitCast",
+    "CumProd",
+}
 #: Random operators have tests of their own.
 RANDOM = {row.name for row in KINDS["Random numbers"]}
 SAME = sorted(set(TABLE) - BY_HAND - RANDOM)
