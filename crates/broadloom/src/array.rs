@@ -149,6 +149,22 @@ pub(crate) enum Leaf<'a> {
     Const(Scalar),
     /// A 0-d number with a dtype, which was computed from other numbers by this approximate op.
     Rounded(Scalar, Op),
+    /// A derivative that the application defines, and the number of the output. The leaf is the other choice of a `where` whose
+    /// condition is true, so that it is never read; evaluated, it is 0.
+    Rule(Arc<CustomRule<'a>>, u32),
+}
+
+/// A derivative that the application defines: an expression of placeholders for tangents or adjoints.
+pub(crate) struct CustomRule<'a> {
+    /// The arguments of the function.
+    pub args: Vec<Array<'a>>,
+    /// Its outputs.
+    pub outputs: Vec<Array<'a>>,
+    /// The tangents of the arguments or, in reverse mode, the adjoints of the outputs.
+    pub given: Vec<Array<'a>>,
+    /// The tangents of the outputs or, in reverse mode, the adjoints of the arguments.
+    pub made: Vec<Array<'a>>,
+    pub is_reverse: bool,
 }
 
 /// Elements in memory, with their layout.
@@ -423,6 +439,20 @@ impl Drop for Expr<'_> {
 }
 
 fn take_operands<'a>(kind: &mut Kind<'a>, into: &mut SmallVec<[Array<'a>; 4]>) {
+    if let Kind::Leaf(Leaf::Rule(rule, _)) = kind {
+        let none = CustomRule {
+            args: Vec::new(),
+            outputs: Vec::new(),
+            given: Vec::new(),
+            made: Vec::new(),
+            is_reverse: false,
+        };
+        if let Some(rule) = Arc::into_inner(std::mem::replace(rule, Arc::new(none))) {
+            let CustomRule { args, outputs, given, made, .. } = rule;
+            into.extend(args.into_iter().chain(outputs).chain(given).chain(made));
+        }
+        return;
+    }
     if !matches!(kind, Kind::Leaf(_)) {
         let leaf = Kind::Leaf(Leaf::Const(Scalar::of(false)));
         into.extend(std::mem::replace(kind, leaf).into_operands());

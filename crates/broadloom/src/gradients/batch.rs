@@ -11,7 +11,7 @@ use broadloom_ir::Axes;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::dependents::{LoopKey, address, is_stopped, loop_key};
+use super::dependents::{LoopKey, address, custom_rule, is_stopped, loop_key};
 use super::linear::{apply, refused, select};
 use super::regions::stopped;
 use crate::array::{Array, Kind};
@@ -97,6 +97,10 @@ impl<'a> Batch<'a> {
     fn node(&mut self, node: &Array<'a>) -> Result<Option<Array<'a>>> {
         if node.0.kind.operands().all(|x| self.of(x).is_none()) {
             return Ok(None);
+        }
+        if custom_rule(node).is_some() {
+            return Err(refused("vmap", "a function with a derivative of its own is part of the batch")
+                .with_help("differentiate first, or call the function with the whole batch"));
         }
         let rank = node.rank();
         let behind = |axes: Axes| -> Axes { axes.iter().map(|axis| axis + 1).collect() };

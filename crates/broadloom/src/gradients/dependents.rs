@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use broadloom_core::Op;
 use rustc_hash::FxHashMap;
 
-use crate::array::{Array, Kind};
+use crate::array::{Array, CustomRule, Kind, Leaf};
 
 /// The address of an array's node. It is unique while the array lives.
 pub(super) fn address(array: &Array<'_>) -> *const () {
@@ -25,11 +26,30 @@ pub(super) struct Dependents<'a> {
     pub arguments: usize,
 }
 
+/// The derivative that the application defines for a node, and the number of the output.
+pub(super) fn custom_rule<'x, 'a>(node: &'x Array<'a>) -> Option<(&'x Arc<CustomRule<'a>>, usize)> {
+    match node.0.kind.args_of(Op::Where)?.get(2)?.leaf()? {
+        Leaf::Rule(rule, item) => Some((rule, *item as usize)),
+        _ => None,
+    }
+}
+
+/// The arrays on which the derivative of a node is defined: its operands, or the arguments of a rule.
+fn operands<'a>(node: &Array<'a>) -> Vec<Array<'a>> {
+    match custom_rule(node) {
+        Some((rule, _)) => rule.args.clone(),
+        None => node.0.kind.operands().cloned().collect(),
+    }
+}
+
 /// What distinguishes the loops and recurrences of an expression: the region, and the operands.
 pub(super) type LoopKey = (*const (), Vec<*const ()>);
 
-/// The key of the loop or recurrence of which a node is a value.
+/// The key of the loop or recurrence, or of the function with a rule, of which a node is a value.
 pub(super) fn loop_key(node: &Array<'_>) -> Option<LoopKey> {
+    if let Some((rule, _)) = custom_rule(node) {
+        return Some((Arc::as_ptr(rule).cast(), Vec::new()));
+    }
     let (region, args) = match &node.0.kind {
         Kind::Loop(of) => (Arc::as_ptr(&of.region), &of.args),
         Kind::Recurrence(of) => (Arc::as_ptr(&of.step), &of.args),
@@ -52,7 +72,7 @@ impl<'a> Dependents<'a> {
         while let Some((array, operands_done)) = pending.pop() {
             let at = address(&array);
             if operands_done {
-                if array.0.kind.operands().any(|operand| found.contains(operand)) {
+                if operands(&array).iter().any(|operand| found.contains(operand)) {
                     found.add(&array);
                 }
                 continue;
@@ -62,9 +82,9 @@ impl<'a> Dependents<'a> {
                 continue;
             }
             visited.insert(at, array.clone());
-            let operands: Vec<_> = array.0.kind.operands().map(|x| (x.clone(), false)).collect();
+            let operands = operands(&array);
             pending.push((array, true));
-            pending.extend(operands.into_iter().rev());
+            pending.extend(operands.into_iter().rev().map(|x| (x, false)));
         }
         found
     }

@@ -3,12 +3,12 @@
 use broadloom_core::{Error, ErrorKind, Result};
 use rustc_hash::FxHashMap;
 
-use super::dependents::{Dependents, LoopKey, loop_key};
+use super::dependents::{Dependents, LoopKey, custom_rule, loop_key};
 use super::linear::{Partial, add, no_derivative, of_host_function, spread, zeros_like};
 use super::reductions::Reduced;
 use super::routines::Called;
 use super::scans::Scanned;
-use super::{loops, recurrences, rules, views};
+use super::{custom, loops, recurrences, rules, views};
 use crate::array::{Array, Kind};
 use crate::expr;
 
@@ -51,6 +51,12 @@ impl<'a> ForwardSweep<'a> {
 
     /// The tangent of a node whose operands were visited.
     fn tangent(&mut self, node: &Array<'a>) -> Result<Option<Array<'a>>> {
+        if let Some((rule, item)) = custom_rule(node) {
+            return self.of_loop(node, item as u32, |sweep| {
+                let given: Vec<_> = rule.args.iter().map(|arg| sweep.of(arg)).collect();
+                custom::tangents(rule, &given)
+            });
+        }
         match &node.0.kind {
             Kind::Apply { op, args, .. } => {
                 let mut sum: Option<Array<'a>> = None;

@@ -7,12 +7,12 @@
 use broadloom_core::{Error, ErrorKind, Result};
 use rustc_hash::FxHashMap;
 
-use super::dependents::{Dependents, LoopKey, loop_key};
+use super::dependents::{Dependents, LoopKey, custom_rule, loop_key};
 use super::linear::{Partial, add, no_derivative, of_host_function, spread, summed_to};
 use super::reductions::Reduced;
 use super::routines::{Called, of_table};
 use super::scans::Scanned;
-use super::{loops, recurrences, rules, views};
+use super::{custom, loops, recurrences, rules, views};
 use crate::array::{Array, Kind};
 use crate::expr;
 
@@ -138,10 +138,14 @@ impl<'a> ReverseSweep<'a> {
         let of_items = |sweep: &ReverseSweep<'a>, items: usize| {
             let mut adjoints = vec![None; items];
             for &position in &positions {
-                let item = match &sweep.dependents.nodes[position].0.kind {
+                let node = &sweep.dependents.nodes[position];
+                let item = match &node.0.kind {
                     Kind::Loop(of) => of.item,
                     Kind::Recurrence(of) => of.item,
-                    _ => continue,
+                    _ => match custom_rule(node) {
+                        Some((_, item)) => item as u32,
+                        None => continue,
+                    },
                 };
                 adjoints[item as usize] = sweep.sums[position].clone();
             }
@@ -149,6 +153,17 @@ impl<'a> ReverseSweep<'a> {
         };
         let wanted =
             |args: &[Array<'a>]| args.iter().map(|arg| self.dependents.contains(arg)).collect::<Vec<bool>>();
+        if let Some((rule, _)) = custom_rule(node) {
+            let items = of_items(self, rule.outputs.len());
+            if items.iter().all(Option::is_none) {
+                return Ok(());
+            }
+            let found = custom::adjoints(rule, &items, &adjoints)?;
+            return rule.args.iter().zip(found).rev().try_for_each(|(arg, v)| match v {
+                Some(v) => self.contribute(arg, &v),
+                None => Ok(()),
+            });
+        }
         let (args, found) = match &node.0.kind {
             Kind::Loop(of) => {
                 let items = of_items(self, of.region.carried());

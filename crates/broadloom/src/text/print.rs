@@ -10,7 +10,7 @@ use std::sync::Arc;
 use broadloom_core::node::StepOrder;
 use broadloom_core::text::nodes::{computation, repeated, step_names, stepped, tuple};
 use broadloom_core::text::{is_name, print as words};
-use broadloom_core::{DType, Dims, Error, ErrorKind, Result};
+use broadloom_core::{DType, Dims, Error, ErrorKind, Result, Scalar};
 use broadloom_mem::FloatEnv;
 use broadloom_mem::HostFunction;
 use rustc_hash::FxHashMap;
@@ -299,6 +299,7 @@ impl<'a> Printer<'a> {
                     continue;
                 }
                 Some(Leaf::Const(x) | Leaf::Rounded(x, _)) => words::constant(*x).to_string(),
+                Some(Leaf::Rule(..)) => words::constant(Scalar { dtype: array.dtype(), bits: 0 }).to_string(),
                 Some(Leaf::Index(len)) => words::index(*len).to_string(),
                 // Printing refuses carried values.
                 Some(Leaf::Carried) => String::new(),
