@@ -34,6 +34,8 @@ FUNCTIONS: dict[str, Any] = {
     "topk indices": lambda x, labels: bl.topk(x, 3, largest=False).indices,
     "isin": lambda x, labels: bl.isin(labels, bl.asarray([1, 4])),
     "median": lambda x, labels: x - bl.median(x),
+    "quantile": lambda x, labels: bl.sum(bl.quantile(x, [0.25, 0.5])) + x,
+    "unique": lambda x, labels: bl.unique_values(labels, size=7),
     "count": lambda x, labels: bl.segment_sum(bl.ones_like(x), labels, 5),
     "nonzero": lambda x, labels: bl.nonzero(x > 0.5, size=12, fill_value=-1)[0],
     "nonzero of a matrix": lambda x, labels: bl.nonzero(bl.reshape(x, (2, -1)) > 0.9, size=40, fill_value=7)[1],

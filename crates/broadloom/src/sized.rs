@@ -6,7 +6,6 @@ use smallvec::smallvec;
 
 use crate::array::Array;
 use crate::expr;
-use crate::joining;
 use crate::sorts::first_of;
 use crate::take::IndexMode;
 
@@ -130,9 +129,9 @@ impl<'a> Array<'a> {
             false => row.clone(),
         };
         let sorted = row.take(&key.argsort(0, false)?, 0)?;
-        let n = sorted.len() as isize;
-        let differs = sorted.slice(1..)?.not_equal(&sorted.slice(..n - 1)?);
-        let first = joining::concat(&[Array::from([true]), differs], 0)?;
+        let index = expr::numbers(sorted.len())?;
+        let before = sorted.take_by(&index.try_subtract(1)?, 0, IndexMode::Clip)?;
+        let first = index.equal(0).logical_or(sorted.not_equal(&before));
         sorted.take_by(&positions(&first, size)?, 0, IndexMode::Clip)
     }
 }

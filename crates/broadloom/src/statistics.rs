@@ -1,11 +1,14 @@
 //! Quantiles and medians, of sorted elements.
 
-use broadloom_core::{DType, Error, ErrorKind, Op, Result};
+use broadloom_core::{DType, Error, ErrorKind, Op, Result, Scalar};
+use broadloom_math::Elem;
 use smallvec::smallvec;
 
 use crate::array::Array;
 use crate::expr;
+use crate::joining;
 use crate::operand::IntoArray;
+use crate::storage::Element;
 
 impl<'a> Array<'a> {
     /// The quantiles of the elements along an axis, for numbers from 0 to 1, which are the first axis of the result.
@@ -35,11 +38,12 @@ impl<'a> Array<'a> {
             let positions = q.iter().map(|q| q * last as f64);
             let (low, part): (Vec<i64>, Vec<f64>) =
                 positions.map(|position| (position as i64, position.fract())).unzip();
-            let high: Vec<i64> = low.iter().map(|&low| (low + 1).min(last as i64)).collect();
+            let high = low.iter().map(|&low| (low + 1).min(last as i64));
+            let [low, high] = [low.clone(), high.collect()].map(|at| constants(&at));
             let mut shape = vec![1; sorted.rank()];
             shape[axis] = q.len() as isize;
-            let t = Array::from_vec(part).reshape(&shape)?;
-            let [a, b] = [low, high].map(|at| sorted.take(&Array::from_vec(at), axis as isize));
+            let t = constants(&part)?.reshape(&shape)?;
+            let [a, b] = [sorted.take(&low?, axis as isize), sorted.take(&high?, axis as isize)];
             let [a, b] = [a?, b?].map(|x| x.astype(DType::Float64));
             let difference = &b - &a;
             // The products must not be contracted, so that the bits are those of the formula.
@@ -79,6 +83,18 @@ impl<'a> Array<'a> {
             of_nan(sorted, axis, &result)?.squeeze(axis as isize)
         })
     }
+}
+
+/// The maximum number of constants that are parts of an expression; more are an array in memory, which kernels do not have.
+const MOST_CONSTANTS: usize = 16;
+
+/// An array of these numbers.
+fn constants<'a, T: Element + Elem>(numbers: &[T]) -> Result<Array<'a>> {
+    if numbers.is_empty() || numbers.len() > MOST_CONSTANTS {
+        return Ok(Array::from_vec(numbers.to_vec()));
+    }
+    let one = |&number: &T| expr::constant(Scalar::of(number)).reshape(&[1]);
+    joining::concat(&numbers.iter().map(one).collect::<Result<Vec<_>>>()?, 0)
 }
 
 /// An expression of the sorted elements along an axis, which is given with its index.
