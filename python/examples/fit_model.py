@@ -1,6 +1,6 @@
 """Fits a model to measurements with SciPy: the gradient is compiled together with the value.
 
-    python fit_model.py
+python fit_model.py
 """
 
 from __future__ import annotations

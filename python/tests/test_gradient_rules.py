@@ -106,7 +106,9 @@ def test_quantile_functions() -> None:
         with mpmath.workdps(40):
             for value, found, quantile in zip(at, got, values, strict=True):
                 inverse = mpmath.erfinv(mpmath.mpf(value) if name == "erfinv" else 2 * mpmath.mpf(value) - 1)
-                exact = mpmath.exp(inverse**2) * (mpmath.sqrt(mpmath.pi) / 2 if name == "erfinv" else mpmath.sqrt(2 * mpmath.pi))
+                exact = mpmath.exp(inverse**2) * (
+                    mpmath.sqrt(mpmath.pi) / 2 if name == "erfinv" else mpmath.sqrt(2 * mpmath.pi)
+                )
                 assert ulps(found, exact, "float64") <= 4 + power * quantile**2
 
 
