@@ -170,7 +170,7 @@ _LATER = {
         "broadloom._statistics": "median quantile",
         "broadloom._through_numpy": "matmul tensordot",
         "broadloom._gathers": "take take_along_axis",
-        "broadloom._gradients": "grad hessian jacfwd jacrev jvp stop_gradient value_and_grad vjp vmap",
+        "broadloom._gradients": "custom_jvp custom_vjp grad hessian jacfwd jacrev jvp stop_gradient value_and_grad vjp vmap",
         "broadloom._interpolation": "interp",
         "broadloom._vectorize": "vectorize",
         "broadloom.arrow": "from_arrow",

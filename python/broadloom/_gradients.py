@@ -7,6 +7,7 @@ returns. Arguments and results are arrays or numbers, or trees of tuples, lists 
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any
@@ -22,6 +23,8 @@ from broadloom._tracebacks import shows_users_lines
 from broadloom._tracing import need_extent, tracing
 
 __all__: list[str] = [
+    "custom_jvp",
+    "custom_vjp",
     "grad",
     "hessian",
     "jacfwd",
@@ -293,6 +296,143 @@ def stop_gradient(x: Any) -> Any:
     """
     leaves, structure = flattened(x, "stop_gradient: the argument")
     return structure([Array._of(_core.stop_gradient(plain(leaf))) for leaf in leaves])
+
+
+def _with_rule(
+    name: str, made: Any, args: Sequence[Any], nondiff: Sequence[int], rule: Callable[[Any], Any], is_reverse: bool
+) -> Any:
+    """The outputs of a function with a rule. The rule takes a tuple of tangents of the arguments, and returns a tree of the
+    outputs'; in reverse mode, it takes a tree of adjoints of the outputs, and returns a tuple of the arguments'."""
+    outputs, structure = _outputs(name, made)
+    inputs, of_inputs = _outputs(name, tuple(arg for i, arg in enumerate(args) if i not in nondiff))
+
+    def called(handles: list[Handle]) -> list[Handle]:
+        given = (structure if is_reverse else of_inputs)(_arrays(handles))
+        like, of = (inputs, of_inputs) if is_reverse else (outputs, structure)
+        return _like(f"{name}: the results of the rule", of(_arrays(like)), rule(given), like)
+
+    return structure(_arrays(_core.custom_rule(outputs, inputs, called, is_reverse)))
+
+
+def _as_arrays(name: str, args: Sequence[Any], nondiff: Sequence[int]) -> list[Any]:
+    """The arguments; those that are differentiated as arrays."""
+    made = list(args)
+    for i, arg in enumerate(args):
+        if i not in nondiff:
+            leaves, structure = flattened(arg, f"{name}: argument {i}")
+            made[i] = structure(_arrays([_handle(leaf) for leaf in leaves]))
+    return made
+
+
+class _Inside(threading.local):
+    """Whether this thread is calling the rule of a function."""
+
+    value = False
+
+
+class custom_jvp:  # noqa: N801
+    """A function whose derivative is defined by another one, which `defjvp` sets: `rule(primals, tangents)` returns the value and
+    its tangent, which is linear in the tangents. With `nondiff_argnums`, the rule takes these arguments before the two tuples. The
+    value is that of the function itself. Both modes use the rule; it is not used where the function is part of the body of a loop.
+
+    >>> @bl.custom_jvp
+    ... def log1pexp(x):
+    ...     return bl.log(1 + bl.exp(x))
+    >>> @log1pexp.defjvp
+    ... def rule(primals, tangents):
+    ...     return log1pexp(primals[0]), tangents[0] * (1 - 1 / (1 + bl.exp(primals[0])))
+    >>> bl.grad(log1pexp)(800.0)
+    Array(1., dtype=float64)
+    """
+
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
+        _checked("custom_jvp", fun)
+        functools.update_wrapper(self, fun)
+        self._fun, self._nondiff = fun, tuple(index(i) for i in nondiff_argnums)
+        self._rule: Callable[..., Any] | None = None
+        self._inside = _Inside()
+
+    def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
+        """Sets the rule, and returns it."""
+        self._rule = jvp
+        return jvp
+
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
+        """Sets the rule by a function for each argument, `jvp(tangent, value, *primals)`, whose results are added; None for an
+        argument on which the value does not depend."""
+
+        def rule(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+            value = self(*primals)
+            total: Any = None
+            for jvp, tangent in zip(jvps, tangents, strict=True):
+                if jvp is not None:
+                    term = jvp(tangent, value, *primals)
+                    total = term if total is None else total + term
+            return value, 0.0 if total is None else total
+
+        self._rule = rule
+
+    def __call__(self, *args: Any) -> Any:
+        rule = self._rule
+        if rule is None:
+            raise TypeError("custom_jvp: the function has no rule; set it by `defjvp`")
+        if self._inside.value:
+            # The rule calls the function for its value.
+            return self._fun(*args)
+        given = _as_arrays("custom_jvp", args, self._nondiff)
+        primals = tuple(x for i, x in enumerate(given) if i not in self._nondiff)
+        before = [given[i] for i in self._nondiff]
+
+        def tangent(tangents: Any) -> Any:
+            self._inside.value = True
+            try:
+                return rule(*before, primals, tangents)[1]
+            finally:
+                self._inside.value = False
+
+        return _with_rule("custom_jvp", self._fun(*given), given, self._nondiff, tangent, is_reverse=False)
+
+
+class custom_vjp:  # noqa: N801
+    """A function whose derivative in reverse mode is defined by two others, which `defvjp` sets: `fwd(*args)` returns the value and
+    residuals, and `bwd(residuals, adjoint)` a tuple with the adjoint of each argument. With `nondiff_argnums`, `bwd` takes these
+    arguments first. There is no derivative in forward mode. It is not used where the function is part of the body of a loop.
+
+    >>> @bl.custom_vjp
+    ... def clipped(x):
+    ...     return x
+    >>> clipped.defvjp(lambda x: (x, None), lambda _, v: (bl.clip(v, -1.0, 1.0),))
+    >>> bl.grad(lambda x: 5 * clipped(x))(3.0)
+    Array(1., dtype=float64)
+    """
+
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
+        _checked("custom_vjp", fun)
+        functools.update_wrapper(self, fun)
+        self._fun, self._nondiff = fun, tuple(index(i) for i in nondiff_argnums)
+        self._rules: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+        self._inside = _Inside()
+
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
+        """Sets the rules."""
+        self._rules = fwd, bwd
+
+    def __call__(self, *args: Any) -> Any:
+        if self._rules is None:
+            raise TypeError("custom_vjp: the function has no rules; set them by `defvjp`")
+        if self._inside.value:
+            return self._fun(*args)
+        fwd, bwd = self._rules
+        given = _as_arrays("custom_vjp", args, self._nondiff)
+        self._inside.value = True
+        try:
+            made, residuals = fwd(*given)
+        finally:
+            self._inside.value = False
+        before = [given[i] for i in self._nondiff]
+        return _with_rule(
+            "custom_vjp", made, given, self._nondiff, lambda v: tuple(bwd(*before, residuals, v)), is_reverse=True
+        )
 
 
 @shows_users_lines

@@ -98,6 +98,47 @@ pub fn jacobian(y: &Handle, x: &Handle, is_forward: bool) -> PyResult<Handle> {
     Ok(settled_handle(made.or_raise()?, false))
 }
 
+/// Outputs of a function whose derivative is defined by a function of tangents or, if `is_reverse`, of adjoints. The rule takes a
+/// list of handles, and returns one.
+#[pyfunction]
+pub fn custom_rule(
+    outputs: Vec<PyRef<'_, Handle>>,
+    arguments: Vec<PyRef<'_, Handle>>,
+    rule: &Bound<'_, PyAny>,
+    is_reverse: bool,
+) -> PyResult<Vec<Handle>> {
+    let py = rule.py();
+    let traced: Vec<(u32, HandleOrigin, bool)> =
+        outputs.iter().map(|y| (y.depth, y.origin.clone(), y.by_numpy)).collect();
+    let [outputs, arguments] = [arrays(&outputs)?, arrays(&arguments)?];
+    let [y, x] = [&outputs, &arguments].map(|list| list.iter().collect::<Vec<_>>());
+    let mut failed = None;
+    let called = |given: &[Array<'static>]| {
+        let call = || -> PyResult<Vec<Array<'static>>> {
+            let handles = given.iter().map(|x| {
+                let (array, origin) = (x.clone(), HandleOrigin::Traced);
+                Py::new(py, Handle { array, depth: 0, origin, by_numpy: false })
+            });
+            let handles = handles.collect::<PyResult<Vec<_>>>()?;
+            let returned: Vec<PyRef<'_, Handle>> = rule.call1((handles,))?.extract()?;
+            arrays(&returned)
+        };
+        call().map_err(|error| {
+            failed = Some(error);
+            broadloom::Error::new(broadloom::ErrorKind::Internal, "a rule has raised an exception")
+        })
+    };
+    let made = match is_reverse {
+        true => gradients::custom_vjp(&y, &x, called),
+        false => gradients::custom_jvp(&y, &x, called),
+    };
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    let made = made.or_raise()?.into_iter().zip(traced);
+    Ok(made.map(|(array, (depth, origin, by_numpy))| Handle { array, depth, origin, by_numpy }).collect())
+}
+
 /// Calls a function with a list of handles, which lack the axes of a batch, and returns its results over the batch. The function
 /// returns a list of handles.
 #[pyfunction]

@@ -53,7 +53,7 @@ mod _core {
     use super::entry::Entry;
     #[pymodule_export]
     use super::gradients::{
-        differentiated, grad, jacobian, jvp, settled, stop_gradient, variable, vjp, vmap,
+        custom_rule, differentiated, grad, jacobian, jvp, settled, stop_gradient, variable, vjp, vmap,
     };
     #[pymodule_export]
     use super::handle::Handle;

@@ -194,6 +194,38 @@ def test_stopped_gradients() -> None:
     assert kept["a"].tolist() == [1, 2] and kept["b"] == 2.0
 
 
+def test_rules_of_the_application() -> None:
+    @bl.custom_jvp
+    def cube(x: Any) -> Any:
+        return x**3
+
+    @cube.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        return cube(primals[0]), 5 * primals[0] ** 2 * tangents[0]
+
+    near(cube(X), X**3)
+    near(bl.grad(lambda x: bl.sum(cube(x) * 2))(X), 10 * X**2)
+    near(bl.jvp(cube, (X,), (np.ones(3),))[1], 5 * X**2)
+    near(bl.jit(bl.grad(lambda x: bl.sum(cube(x))))(X), 5 * X**2)
+    near(bl.grad(lambda x: bl.grad(cube)(x))(2.0), 20.0)
+
+    product = bl.custom_jvp(lambda x, w: x * w)
+    product.defjvps(lambda v, value, x, w: 2 * v * w, None)
+    near(bl.grad(lambda x, w: bl.sum(product(x, w)), argnums=(0, 1))(X, X + 1)[0], 2 * (X + 1))
+
+    square = bl.custom_vjp(lambda x: x * x)
+    square.defvjp(lambda x: (square(x), x), lambda x, v: (v * x * 7,))
+    near(bl.grad(lambda x: bl.sum(square(x)))(X), 7 * X)
+
+    power = bl.custom_vjp(lambda n, x: {"y": x**n}, nondiff_argnums=(0,))
+    power.defvjp(lambda n, x: ({"y": x**n}, x), lambda n, x, v: (v["y"] * n * 100,))
+    near(bl.grad(lambda x: bl.sum(power(3, x)["y"]))(X), [300.0] * 3)
+    with pytest.raises(bl.DerivativeError, match="reverse mode only"):
+        bl.jvp(lambda x: power(3, x)["y"], (X,), (X,))
+    with pytest.raises(TypeError, match="has no rule"):
+        bl.custom_jvp(bl.sin)(X)
+
+
 def test_loops() -> None:
     def average(w: Any) -> Any:
         _, means = bl.scan(lambda s, x: (s + (x - s) * w, s), 0.0, X)
