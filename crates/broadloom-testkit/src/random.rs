@@ -6,6 +6,7 @@
 
 mod affine;
 mod contraction;
+mod draws;
 mod generate;
 mod loops;
 mod program;
@@ -15,6 +16,7 @@ mod shape;
 mod shrink;
 mod text;
 mod typing;
+mod with_draws;
 mod with_joins;
 mod with_loops;
 
@@ -25,6 +27,7 @@ pub use shrink::{shrink, shrink_while};
 pub use text::ProgramError;
 pub(crate) use text::{element, type_text};
 pub use typing::{Type, type_of};
+pub use with_draws::program_with_draws;
 pub use with_joins::program_with_joins;
 pub use with_loops::program_with_loops;
 

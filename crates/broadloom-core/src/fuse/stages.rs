@@ -239,7 +239,8 @@ fn last_read(graph: &Graph, cuts: &Cuts, levels: &[u32], group: &Group) -> Optio
             *read.entry(id).or_insert(true) &= is_straight;
             continue;
         }
-        let is_view = matches!(node.kind, NodeKind::View { .. });
+        // Random words are made of a key as a whole, even if there are four of them.
+        let is_view = matches!(node.kind, NodeKind::View { .. } | NodeKind::Words { .. });
         pending.extend(node.kind.tables().map(|&table| (table, false)));
         let below = node.kind.aligned().map(|&arg| {
             let same = graph.node(arg).shape == node.shape;

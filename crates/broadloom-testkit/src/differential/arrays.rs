@@ -1,5 +1,6 @@
 //! Builds arrays from the steps of a random program.
 
+use broadloom::random::draw;
 use broadloom::{Along, Array, Range, Result, concat, try_reduce, try_scan, try_while_loop, with_promotion};
 use broadloom_core::node::StepOrder;
 
@@ -50,20 +51,22 @@ pub fn arrays_over(
 /// # Errors
 /// The array functions' error if the step is ill-typed.
 pub fn array(step: &Step, before: &[Array<'static>]) -> Result<Array<'static>> {
+    let operand = |arg: &Arg| match arg {
+        Arg::Step(i) => before[*i].clone(),
+        Arg::Literal(x) => Array::scalar(*x),
+    };
     match step {
         Step::Input(x) => Ok(elements::array(x.dtype, &x.shape, &x.bits)),
         Step::Constant(dtype, bits) => Ok(Array::scalar(elements::literal(*dtype, *bits)).astype(*dtype)),
         Step::Cast(arg, dtype) => Ok(before[*arg].astype(*dtype)),
         Step::View(arg, view) => view_of(&before[*arg], view),
-        Step::Apply(op, args) => {
-            let operand = |arg: &Arg| match arg {
-                Arg::Step(i) => before[*i].clone(),
-                Arg::Literal(x) => Array::scalar(*x),
-            };
-            Array::apply(*op, &args.iter().map(operand).collect::<Vec<_>>())
-        }
+        Step::Apply(op, args) => Array::apply(*op, &args.iter().map(operand).collect::<Vec<_>>()),
         Step::Concat(args, axis) => {
             concat(&args.iter().map(|&arg| before[arg].clone()).collect::<Vec<_>>(), *axis)
+        }
+        Step::Draw(call, args) => {
+            let args: Vec<Array<'static>> = args.iter().map(operand).collect();
+            draw(call, &args[0], &args[1..])
         }
         Step::Reduce(arg, reduction) => reductions::reduce(&before[*arg], reduction),
         Step::Scan(arg, scan) => reductions::scan(&before[*arg], scan),

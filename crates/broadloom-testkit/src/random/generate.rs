@@ -150,6 +150,7 @@ pub fn with_other_values(program: &Program, seed: u64) -> Program {
             Step::Cast(..)
             | Step::View(..)
             | Step::Concat(..)
+            | Step::Draw(..)
             | Step::Reduce(..)
             | Step::Scan(..)
             | Step::VecDot(..)

@@ -2,6 +2,7 @@
 //!
 //! A step refers to earlier steps only. A program may be ill-typed; [`Program::run`] checks it.
 
+use broadloom_core::draws::DrawCall;
 use broadloom_core::graph::Semantics;
 use broadloom_core::node::StepOrder;
 use broadloom_core::{DType, Literal, Op, Promotion};
@@ -79,6 +80,8 @@ pub enum Step {
     View(usize, View),
     /// Arrays of one dtype, joined along an axis.
     Concat(Vec<usize>, isize),
+    /// A draw from a key, the first operand; the others are the distribution's parameters.
+    Draw(Box<DrawCall>, Vec<Arg>),
     /// A reduction along axes.
     Reduce(usize, Reduction),
     /// A scan along an axis.
@@ -151,7 +154,7 @@ impl Step {
     pub fn args(&self) -> Vec<usize> {
         match self {
             Step::Input(_) | Step::Constant(..) => Vec::new(),
-            Step::Apply(_, args) => {
+            Step::Apply(_, args) | Step::Draw(_, args) => {
                 args.iter().filter_map(|arg| if let Arg::Step(i) = arg { Some(*i) } else { None }).collect()
             }
             Step::Cast(arg, _) | Step::View(arg, _) | Step::Reduce(arg, _) | Step::Scan(arg, _) => vec![*arg],
@@ -166,7 +169,7 @@ impl Step {
     pub fn map_args(&mut self, to: impl Fn(usize) -> usize) {
         match self {
             Step::Input(_) | Step::Constant(..) => {}
-            Step::Apply(_, args) => args.iter_mut().for_each(|arg| {
+            Step::Apply(_, args) | Step::Draw(_, args) => args.iter_mut().for_each(|arg| {
                 if let Arg::Step(i) = arg {
                     *i = to(*i);
                 }

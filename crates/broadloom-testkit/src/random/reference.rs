@@ -11,10 +11,11 @@ use std::rc::Rc;
 
 use broadloom_core::graph::IntDivision;
 use broadloom_core::node::StepOrder;
-use broadloom_core::{DType, Op, Scalar, fold};
+use broadloom_core::{DType, Literal, Op, Scalar, fold};
 
 use super::affine::{Affine, axis_of};
 use super::contraction::{self, Signed};
+use super::draws::{self, Bound};
 use super::program::{Arg, Program, RandomRecurrence, Step, View, While};
 use super::typing::{self, RecurrenceShapes, Type};
 use crate::reduction::tree;
@@ -113,6 +114,22 @@ impl Program {
                     })
                 };
                 Ok((0..outer).flat_map(of_row).collect())
+            }
+            Step::Draw(call, args) => {
+                let Some((&Arg::Step(key), bounds)) = args.split_first() else {
+                    return Err("a draw without a key".to_owned());
+                };
+                let bound = |&arg: &Arg| match arg {
+                    Arg::Literal(Literal::Int(x)) => Ok(Bound::Number(x)),
+                    Arg::Literal(x) => Err(format!("{x} is no integer")),
+                    Arg::Step(i) => {
+                        let dtype = values[i].dtype;
+                        let (positions, bits) = column(arg, dtype, &t.shape, values)?;
+                        Ok(Bound::Column(dtype, positions, bits))
+                    }
+                };
+                let bounds = bounds.iter().map(bound).collect::<Result<Vec<_>, _>>()?;
+                Ok(draws::elements(call, &values[key].bits, &bounds))
             }
             Step::Reduce(arg, reduction) => Ok(reduction.run(&values[*arg], self.promotion)?.bits),
             Step::Scan(arg, scan) => Ok(scan.run(&values[*arg], self.promotion)?.bits),

@@ -164,6 +164,7 @@ fn extents_of(step: &Step) -> Vec<usize> {
     match step {
         Step::Input(x) => x.shape.clone(),
         Step::View(_, View::BroadcastTo(shape)) => shape.clone(),
+        Step::Draw(call, _) => call.shape.to_vec(),
         Step::View(_, View::Reshape(shape)) => {
             shape.iter().filter_map(|&e| usize::try_from(e).ok()).collect()
         }
@@ -194,6 +195,7 @@ fn shorten(step: &mut Step, is_tail: bool, to: &dyn Fn(usize, usize) -> usize) {
         Step::View(_, View::BroadcastTo(shape)) => {
             shape.iter_mut().enumerate().for_each(|(axis, e)| *e = to(axis, *e));
         }
+        Step::Draw(call, _) => call.shape.iter_mut().enumerate().for_each(|(axis, e)| *e = to(axis, *e)),
         Step::View(_, View::Reshape(shape)) => shape.iter_mut().enumerate().for_each(|(axis, e)| {
             if *e >= 0 {
                 *e = to(axis, *e as usize) as isize;

@@ -16,6 +16,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use broadloom_core::Accuracy;
+use broadloom_core::draws::DrawCall;
 use broadloom_core::graph::{IntDivision, Semantics};
 use broadloom_core::indices::Indices;
 use broadloom_core::reductions::ReductionCall;
@@ -24,6 +25,7 @@ use broadloom_core::text::{
 };
 use broadloom_core::{DType, Dim, Error, ErrorKind, Literal, Op, Promotion, Scalar};
 
+use super::draws;
 use super::program::{Arg, Program, PySlice, RandomRecurrence, Step, View};
 use super::typing::{self, Type};
 use crate::reduction::{Cumulative, Function, Reduction, VecDot};
@@ -92,6 +94,7 @@ impl fmt::Display for Step {
                 let args: Vec<String> = args.iter().map(|arg| format!("s{arg}")).collect();
                 write!(f, "concat({}, axis={axis})", args.join(", "))
             }
+            Step::Draw(call, args) => f.write_str(&draws::text(call, args)),
             Step::Reduce(arg, reduction) => f.write_str(&reduction.text(&format!("s{arg}"))),
             Step::Scan(arg, scan) => f.write_str(&scan.text(&format!("s{arg}"))),
             Step::VecDot(x, y, dot) => f.write_str(&dot.text(&format!("s{x}"), &format!("s{y}"))),
@@ -347,7 +350,13 @@ impl Meaning for Steps {
         self.push(step)
     }
 
-    fn generate(&mut self, _call: &GeneratorCall, _args: &[Arg]) -> broadloom_core::Result<Arg> {
+    fn generate(&mut self, call: &GeneratorCall, args: &[Arg]) -> broadloom_core::Result<Arg> {
+        if let GeneratorCall::Draw { draw, shape, dtype } = call {
+            let extents: Option<Vec<usize>> = shape.iter().map(|&n| usize::try_from(n).ok()).collect();
+            let Some(shape) = extents else { return error(ErrorKind::Shape, "an extent is negative") };
+            let call = DrawCall::new(*draw, &shape, Some(*dtype))?;
+            return self.push(Step::Draw(Box::new(call), args.to_vec()));
+        }
         error(ErrorKind::Name, "the arrays of a program of the test kit have their values in the text")
     }
 

@@ -3,10 +3,12 @@
 //! It is written from the promotion tables of the Array API standard and of NumPy 2, not from `broadloom-core`, so that the two
 //! can be compared.
 
+use broadloom_core::draws::DrawCall;
 use broadloom_core::node::StepOrder;
 use broadloom_core::{DType, Kind, Literal, Op, Promotion};
 
 use super::affine::{Affine, axis_of};
+use super::draws;
 use super::program::{Arg, Program, RandomRecurrence, Step};
 use super::shape::{broadcast, elements};
 use crate::Value;
@@ -88,6 +90,7 @@ pub fn type_of(step: &Step, before: &[Type], promotion: Promotion) -> Result<Typ
             elements(&joined.shape)?;
             Ok(joined)
         }
+        Step::Draw(call, args) => draw_type(call, args, before),
         Step::Reduce(arg, reduction) => {
             let Type { dtype, shape } = &before[*arg];
             let (dtype, shape) = reduction.type_of(*dtype, shape, promotion)?;
@@ -147,6 +150,49 @@ pub fn type_of(step: &Step, before: &[Type], promotion: Promotion) -> Result<Typ
             Ok(Type { dtype: if is_predicate { DType::Bool } else { operand }, shape })
         }
     }
+}
+
+/// The type of a draw: the axes of the keys, and then those of the draw.
+fn draw_type(call: &DrawCall, args: &[Arg], before: &[Type]) -> Result<Type, String> {
+    let DrawCall { draw, dtype, shape } = call;
+    let Some((&Arg::Step(key), parameters)) = args.split_first() else {
+        return Err(format!("{draw}: without a key"));
+    };
+    if !draws::DRAWS.contains(draw)
+        || !draw.gives().dtypes().contains(dtype)
+        || parameters.len() != draw.operands()
+    {
+        return Err(format!("{draw} of {} parameters gives no {dtype}", parameters.len()));
+    }
+    let key = &before[key];
+    let (Some((4, keys)), DType::UInt32) = (key.shape.split_last(), key.dtype) else {
+        return Err(format!("{draw}: {:?} is no key", key.shape));
+    };
+    let shape = [keys, shape].concat();
+    elements(&shape)?;
+    for parameter in parameters {
+        match *parameter {
+            Arg::Literal(Literal::Int(_)) => {}
+            Arg::Step(i) if before[i].dtype.is_integer() => {
+                let fits = broadcast(&before[i].shape, &shape).is_some_and(|joined| joined == shape);
+                fits.then_some(()).ok_or_else(|| format!("{draw}: a bound of {:?}", before[i].shape))?;
+            }
+            _ => return Err(format!("{draw}: a bound that is no integer")),
+        }
+    }
+    if let [Arg::Literal(low), Arg::Literal(high)] = parameters {
+        bounds(*low, *high, *dtype)?;
+    }
+    Ok(Type { dtype: *dtype, shape })
+}
+
+/// The bounds of a range of integers, which lie in the dtype.
+fn bounds(low: Literal, high: Literal, dtype: DType) -> Result<(i128, i128), String> {
+    let (Literal::Int(low), Literal::Int(high)) = (low, high) else {
+        return Err("bounds that are no integers".to_owned());
+    };
+    let fits = |x: i128| literal(Literal::Int(x), dtype).is_some();
+    if low < high && fits(low) && fits(high - 1) { Ok((low, high)) } else { Err(format!("{low}…{high}")) }
 }
 
 /// The types of the values of a body, whose parameters are elements of the steps `args`.

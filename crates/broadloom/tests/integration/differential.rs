@@ -56,6 +56,12 @@ fn random_programs_that_join_arrays_give_the_references_bits() {
     assert!(found.is_ok(), "{}", found.expect_err("a finding"));
 }
 
+#[test]
+fn random_programs_that_draw_give_the_references_bits() {
+    let found = Search::new(seeds(2)).of(&random::program_with_draws).run();
+    assert!(found.is_ok(), "{}", found.expect_err("a finding"));
+}
+
 /// Checks that the compiler works. If it did not, these tests would compare the interpreter with itself.
 #[cfg(feature = "jit")]
 #[test]

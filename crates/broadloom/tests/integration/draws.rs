@@ -293,3 +293,18 @@ fn what_cannot_be_drawn_is_a_typed_error() {
         assert!(error.message().contains(words), "{error}");
     }
 }
+
+/// The words of four elements have the shape of the key that they are made of, which is no reason to compute both in one loop.
+#[test]
+fn four_elements_of_a_computed_key_are_stored_and_reduced() -> Result<()> {
+    let key = random::key(7);
+    let x = random::normal(&key, &[4], DType::Float32)? + Array::from_vec(vec![1.0_f32; 4]);
+    let [stored, sum] = &eval_many(&[&x, &x.sum(())?])?[..] else { panic!("two results") };
+    assert_eq!(
+        sum.item::<f32>()?,
+        stored.to_vec::<f32>()?.chunks(2).map(|pair| pair[0] + pair[1]).sum::<f32>()
+    );
+    let bits = random::bits(&key, &[4], DType::UInt32)?.max(())?;
+    assert_eq!(bits.item::<u32>()?, (0..4).map(|i| word([7, 0, 0, 0], i)).max().expect("four words"));
+    Ok(())
+}

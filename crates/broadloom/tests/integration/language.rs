@@ -5,7 +5,9 @@ use broadloom::prelude::*;
 use broadloom::text::{Library, ParseOptions, Printed, Program, TextError, print};
 use broadloom::{Dim, ErrorKind, HostFunction, In, Kernel, Literal, Options, Out, typed_graph, while_loop};
 use broadloom_testkit::differential;
-use broadloom_testkit::random::{self, Size, Step, program, program_with_joins, program_with_loops};
+use broadloom_testkit::random::{
+    self, Size, Step, program, program_with_draws, program_with_joins, program_with_loops,
+};
 
 /// Options for a text that may contain the values of its inputs.
 fn with_data() -> ParseOptions {
@@ -37,6 +39,13 @@ fn what_is_printed_reads_back_as_the_same_graph() {
 fn printed_joins_read_back_as_the_same_graph() {
     for seed in 0..300 {
         reads_back(seed, &program_with_joins(seed));
+    }
+}
+
+#[test]
+fn printed_draws_read_back_as_the_same_graph() {
+    for seed in 0..300 {
+        reads_back(seed, &program_with_draws(seed));
     }
 }
 

@@ -35,6 +35,10 @@ pub struct FuzzArguments {
     #[arg(long, conflicts_with_all = ["program", "loops"])]
     pub joins: bool,
 
+    /// Try programs that draw random numbers from keys, and use them.
+    #[arg(long, conflicts_with_all = ["program", "loops", "joins"])]
+    pub draws: bool,
+
     /// Check the program in this file, with its values and with other ones, instead of random programs.
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,

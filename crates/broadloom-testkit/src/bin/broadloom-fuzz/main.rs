@@ -18,7 +18,9 @@ use std::time::Duration;
 
 use broadloom_core::printable;
 use broadloom_testkit::differential::{Finding, MOST_ELEMENTS, Search, program_of_seed};
-use broadloom_testkit::random::{Program, ProgramError, instance, program_with_joins, program_with_loops};
+use broadloom_testkit::random::{
+    Program, ProgramError, instance, program_with_draws, program_with_joins, program_with_loops,
+};
 use clap::Parser;
 
 use arguments::FuzzArguments;
@@ -89,6 +91,7 @@ fn fuzz(args: &FuzzArguments, interrupted: &AtomicBool) -> Result<(), FuzzFailur
     let given = |seed: u64| match &template {
         None if args.loops => program_with_loops(seed),
         None if args.joins => program_with_joins(seed),
+        None if args.draws => program_with_draws(seed),
         None => program_of_seed(seed),
         Some(template) => instance(template, seed, MOST_ELEMENTS),
     };

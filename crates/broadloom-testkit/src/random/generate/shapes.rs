@@ -74,8 +74,11 @@ pub fn related(rng: &mut Rng, shape: &[usize]) -> Vec<usize> {
 /// array would have more than `most` elements. The result may be ill-typed.
 pub fn resized(rng: &mut Rng, program: &Program, most: usize) -> Option<Program> {
     let mut drawn: BTreeMap<usize, usize> = BTreeMap::new();
+    // Keys keep their four words.
+    let has_draws = program.steps.iter().any(|step| matches!(step, Step::Draw(..)));
     let mut to = |extent: usize| match extent {
         0 | 1 => extent,
+        4 if has_draws => extent,
         _ => *drawn.entry(extent).or_insert_with(|| match rng.below(10) {
             0 => rng.below(2),
             1..=4 => 2 + rng.below(8),
@@ -91,6 +94,7 @@ pub fn resized(rng: &mut Rng, program: &Program, most: usize) -> Option<Program>
                 x.bits = vec![0; elements];
             }
             Step::View(_, View::BroadcastTo(shape)) => shape.iter_mut().for_each(|e| *e = to(*e)),
+            Step::Draw(call, _) => call.shape.iter_mut().for_each(|e| *e = to(*e)),
             Step::View(_, View::Reshape(shape)) => {
                 shape.iter_mut().filter(|e| **e >= 0).for_each(|e| *e = to(*e as usize) as isize);
             }
