@@ -152,6 +152,8 @@ pub(super) fn dynamic_adjoint<'a>(
         return ranked(v, of.rank())?.squeeze(-1 - *behind as isize);
     };
     let mut v = ranked(v, of.rank())?;
+    // Where the elements at single indices are.
+    let mut selected = Vec::new();
     // From the last axis on, so that the axes after an index are those of the operand.
     for (i, &of_axis) in indices.iter().enumerate().rev() {
         let from_end = i as isize - indices.len() as isize;
@@ -168,8 +170,8 @@ pub(super) fn dynamic_adjoint<'a>(
                         extent.try_add(index as i64)?
                     }
                 };
-                let column = v.expand_dims(from_end)?;
-                v = select(&number.try_equal(at)?, &column, &zero(v.dtype()))?;
+                v = v.expand_dims(from_end)?;
+                selected.push(number.try_equal(at)?);
             }
             Indices::Range { .. } => {
                 let why = format!(
@@ -181,7 +183,7 @@ pub(super) fn dynamic_adjoint<'a>(
             }
         }
     }
-    Ok(v)
+    selected.iter().try_fold(v, |v, is_there| select(is_there, &v, &zero(v.dtype())))
 }
 
 /// The adjoints of arrays that are joined along an axis to one with the adjoint `v`.

@@ -210,6 +210,7 @@ fn gradients_of_kernels_with_open_extents() -> Result<()> {
     let y = (&x * &w).sum(-1)?.sin();
     let loss = y.square().mean(())?
         + x.slice((.., 0))?.sum(())?
+        + x.slice((0, 1))? * x.slice((-1, 2))?
         + x.flip(0)?.cumulative_sum(Some(0), None, false)?.max(())?;
     let found = grad(&loss, &[&x, &w])?;
     let kernel = Kernel::new(&[&found[0], &found[1]], &[&x, &w], &Options::default())?;
@@ -225,6 +226,7 @@ fn gradients_of_kernels_with_open_extents() -> Result<()> {
         let y = (&x * &w).sum(-1)?.sin();
         let loss = y.square().mean(())?
             + x.slice((.., 0))?.sum(())?
+            + x.slice((0, 1))? * x.slice((-1, 2))?
             + x.flip(0)?.cumulative_sum(Some(0), None, false)?.max(())?;
         let fixed = grad(&loss, &[&x, &w])?;
         assert_eq!(fixed[0].to_vec::<f64>()?, of_x, "{n}");
