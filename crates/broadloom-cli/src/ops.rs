@@ -54,7 +54,7 @@ fn rows() -> Vec<ListedFunction> {
 }
 
 /// The groups of functions that take other arguments than operands.
-fn groups() -> [ListedGroup; 5] {
+fn groups() -> [ListedGroup; 6] {
     let of = |is_one: fn(&language::BuiltIn) -> bool| {
         language::built_ins().filter(|function| is_one(function)).map(row).collect()
     };
