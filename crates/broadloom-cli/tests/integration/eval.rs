@@ -521,8 +521,8 @@ fn the_functions_are_listed() {
     let dir = Dir::new();
     let list = dir.ok(&["ops"]);
     // The list contains `astype`, which is not an op, and an empty line before the reductions, the generated arrays, the random
-    // numbers, the elements at computed indices, the whole arrays, and the views.
-    assert_eq!(list.lines().count(), broadloom::Op::public().count() + built_ins().count() + 6);
+    // numbers, the elements at computed indices, the whole arrays, the views, and the derivatives.
+    assert_eq!(list.lines().count(), broadloom::Op::public().count() + built_ins().count() + 7);
     assert!(
         list.lines().any(|line| line.starts_with("vector_norm(x, axis=…, keepdims=false, ord=2) ")),
         "{list}"

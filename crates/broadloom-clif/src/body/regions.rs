@@ -18,7 +18,7 @@ use crate::body::{Body, Code, Late, Lockstep, NONE, Region, undefined};
 impl Region {
     /// Whether the body contains loops that have iterations.
     pub fn is_nested(&self) -> bool {
-        self.body.loops.iter().any(|inner| inner.limit != Some(0))
+        self.body.has_iterations()
     }
 
     /// Whether no iteration changes a carried value, or only the number of iterations is needed for it.
@@ -133,7 +133,7 @@ impl Body {
 
         let in_condition = body.in_condition(&tested);
         let varies = body.varies(count);
-        let is_branch = *limit == Some(1) && body.is_straight(&in_condition);
+        let is_branch = *limit == Some(1) && !body.has_iterations() && body.is_straight(&in_condition);
         let [before, condition, mut rest] = body.in_parts(&varies, &in_condition, is_branch);
         let effects = body.effects.iter().any(|(_, id)| tested[id.index()]);
         let lockstep = if limit.is_some() && body.loops.is_empty() && !effects && !is_branch {
@@ -165,6 +165,11 @@ impl Body {
         let var = self.append(code, DType::Bool, [NONE; 4], 0, Depth::Element);
         self.note_effects(first, id);
         Ok(var)
+    }
+
+    /// Whether the body contains loops that have iterations.
+    fn has_iterations(&self) -> bool {
+        self.loops.iter().any(|inner| inner.limit != Some(0))
     }
 
     /// Whether the code of an iteration, apart from its condition, has no branches of its own: `broadloom-wide` takes no others in
