@@ -23,18 +23,9 @@ from broadloom._tracebacks import shows_users_lines
 from broadloom._tracing import need_extent, tracing
 
 __all__: list[str] = [
-    "custom_jvp",
-    "custom_vjp",
-    "grad",
-    "hessian",
-    "jacfwd",
-    "jacrev",
-    "jvp",
-    "stop_gradient",
-    "value_and_grad",
-    "vjp",
+    "custom_jvp", "custom_vjp", "grad", "hessian", "jacfwd", "jacrev", "jvp", "stop_gradient", "value_and_grad", "vjp",
     "vmap",
-]
+]  # fmt: skip
 
 
 class Variables:
@@ -294,7 +285,7 @@ def stop_gradient(x: Any) -> Any:
     >>> bl.grad(lambda x: x * bl.stop_gradient(x))(3.0)
     Array(3., dtype=float64)
     """
-    leaves, structure = flattened(x, "stop_gradient: the argument")
+    leaves, structure = flattened(x, "stop_gradient: `x`")
     return structure([Array._of(_core.stop_gradient(plain(leaf))) for leaf in leaves])
 
 
@@ -457,9 +448,7 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callab
     def over_batch(*args: Any, **kwargs: Any) -> Any:
         axes = tuple(in_axes) if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)
         if len(axes) != len(args):
-            raise ArityError(
-                f"vmap: in_axes has {len(axes)} axes, but the function got {len(args)} positional arguments"
-            )
+            raise ArityError(f"vmap: in_axes has {len(axes)} axes for {len(args)} positional arguments")
         given: list[Leaf] = []
         structures: list[tuple[Structure, int]] = []
         of_leaves: list[int | None] = []

@@ -262,7 +262,6 @@ def unpack(x: Any) -> Any:
     ("function", "asked", "instead"),
     [
         (lambda x: np.sort(x), "`numpy.sort`", "call it outside"),
-        (lambda x: bl.argsort(x), "`argsort`", "call it outside"),
         (lambda x: np.allclose(x, 1), "`numpy.allclose`", "call it outside"),
         (lambda x: np.linalg.norm(x), "`numpy.linalg.norm`", "call it outside"),
         (lambda x: np.fft.fft(x), "`numpy.fft.fft`", "call it outside"),
@@ -271,7 +270,7 @@ def unpack(x: Any) -> Any:
         (add_to_numpys, "writing to an array of NumPy's, by `out=` or an in-place operator,", "compiled function"),
         (lambda x: np.add(x, 1, out=np.zeros((2, 2))), "writing to an array of NumPy's", "pass `out=`"),
         (lambda x: pickle.dumps(x), "pickling", "outside of the function"),
-        (lambda x: bl.sort(x), "`sort`", "call it outside"),
+        (lambda x: bl.nonzero(x), "`nonzero`", ""),
         (lambda x: x @ x, "`matmul`", "call it outside"),
         (lambda x: np.eye(2) @ x, "`numpy.matmul`", "call it outside"),
         (lambda x: x[x > 1], "a mask as an index", r"where\(mask, x, other\)"),

@@ -159,9 +159,9 @@ def test_advice_is_an_attribute() -> None:
 def test_a_traced_array_has_no_values() -> None:
     @bl.jit
     def f(x: Any) -> Any:
-        return bl.sort(x)
+        return bl.nonzero(x)[0]
 
-    with pytest.raises(bl.TracerError, match="sort"):
+    with pytest.raises(bl.TracerError, match="nonzero"):
         f(np.ones(3))
     handle = _core.Handle.input("x", "f8", ["n"])
     with pytest.raises(bl.NoValuesError):

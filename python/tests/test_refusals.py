@@ -78,6 +78,8 @@ OTHERS: dict[str, dict[str, Any]] = {
     "cond": {"predicate": bl.asarray([True]), "true_fun": lambda x: x, "false_fun": lambda x: -x, "operands": 1.0},
     "fori_loop": {"lower": 0, "upper": 3, "body": lambda i, x: x + 1, "state": 0.0},
 }
+#: Functions of functions, which refuse most arguments when the function that they return is called, and one that takes trees.
+OF_FUNCTIONS = set("grad hessian jacfwd jacrev jvp stop_gradient value_and_grad vjp vmap".split())
 #: Names from inside the package.
 INTERNAL = re.compile(
     r"_core|Handle|NumpyMethods|Reductions\.|Array\.|NoValue|\b_[a-z]|argument must be|interpreted as an integer"
@@ -88,7 +90,7 @@ def functions() -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
     for module in (bl, bl.linalg, bl.fft, bl.arrow):
         for name in module.__all__:
             function = getattr(module, name)
-            if inspect.isfunction(function) and name not in ("explain", "set_options", "eig", "eigvals"):
+            if inspect.isfunction(function) and name not in OF_FUNCTIONS | {"explain", "set_options", "eig", "eigvals"}:
                 yield f"{module.__name__}.{name}", function, ()
     for name, method in inspect.getmembers(bl.Array, inspect.isfunction):
         if not name.startswith("_"):

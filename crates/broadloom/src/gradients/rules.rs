@@ -15,7 +15,6 @@ use crate::array::{Array, Kind};
 use crate::functions::{fma, where_};
 
 const LN_2: f64 = std::f64::consts::LN_2;
-const LN_10: f64 = std::f64::consts::LN_10;
 const TWO_OVER_ROOT_PI: f64 = std::f64::consts::FRAC_2_SQRT_PI;
 const HALF_ROOT_PI: f64 = 0.886_226_925_452_758;
 const ROOT_TWO_PI: f64 = 2.506_628_274_631_000_5;
@@ -58,7 +57,8 @@ pub(super) fn partial<'a>(op: Op, i: usize, y: &Array<'a>, operands: &Args<Array
         Op::Log => Over(x.clone()),
         Op::Log1p => Over(x + 1.0),
         Op::Log2 => Over(x * LN_2),
-        Op::Log10 => Over(x * LN_10),
+        // The product of an operand and ln 10 may overflow.
+        Op::Log10 => Times(number(std::f64::consts::LOG10_E, x.dtype()) / x),
         Op::LogAddExp => Times(if i == 0 { share_of_exp(x, x2) } else { share_of_exp(x2, x) }),
         Op::Maximum | Op::Minimum => of_extreme(op, operand(i), operand(1 - i)),
         Op::Multiply => Times(operand(1 - i).clone()),
