@@ -59,7 +59,7 @@ impl<'a> Array<'a> {
     /// use broadloom::prelude::*;
     ///
     /// let (x, mask) = (Array::from([1, 2, 3]), Array::from([true, false, true]));
-    /// assert_eq!(x.compress_sized(&mask, 0, 3, &Array::from(9))?.to_vec::<i32>()?, [1, 3, 9]);
+    /// assert_eq!(x.compress_sized(&mask, 0, 3, &Array::scalar(9))?.to_vec::<i32>()?, [1, 3, 9]);
     /// # Ok::<(), Error>(())
     /// ```
     pub fn compress_sized(
