@@ -1,6 +1,6 @@
 """Computes the expected values of `test_gradients_from_jax.py` by JAX, and writes them and their inputs to `gradient_cases.json`.
 
-    /work/benchvenv/bin/python python/tests/make_gradient_cases.py
+    python python/tests/make_gradient_cases.py
 
 It takes some eight minutes, which XLA needs to compile the functions. JAX (0.10.2 when the file was made) runs with 64-bit
 floats on the CPU. Each case is a function, written here for JAX and in the test for broadloom under the same name, and the
