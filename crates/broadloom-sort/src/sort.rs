@@ -1,6 +1,6 @@
 //! Sorts rows, by their elements or as indices.
 
-use broadloom_math::Elem;
+use broadloom_math::{DType, DTypeVisitor, Elem};
 use pulp::{Arch, NullaryFnOnce};
 
 use crate::bucket::Scratch;
@@ -208,16 +208,31 @@ fn divide<'m, L: Layout, S: Copy + Sync>(
 
 /// The number of words of 8 bytes that the items of a row of this many elements take on so many threads, with indices or without.
 /// Keys that a sample of the row misses can take several times as many.
-pub fn words_needed<T: Elem>(row: usize, with_indices: bool, threads: usize) -> usize {
-    let bytes = T::DTYPE.size();
-    if row <= LONG || (!with_indices && counting::pays::<T>(row)) {
-        return 0;
-    }
-    let items = items_needed(row, bucket_count(row), threads);
-    match with_indices {
-        false if bytes < 8 => words_of::<u32>(items),
-        true if bytes == 8 || row as u64 > 1 << 32 => words_of::<[u64; 2]>(items),
-        _ => words_of::<u64>(items),
+pub fn words_needed(dtype: DType, row: usize, with_indices: bool, threads: usize) -> usize {
+    dtype.visit(WordsNeeded { row, with_indices, threads })
+}
+
+struct WordsNeeded {
+    row: usize,
+    with_indices: bool,
+    threads: usize,
+}
+
+impl DTypeVisitor for WordsNeeded {
+    type Out = usize;
+
+    fn visit<T: Elem>(self) -> usize {
+        let WordsNeeded { row, with_indices, threads } = self;
+        let bytes = T::DTYPE.size();
+        if row <= LONG || (!with_indices && counting::pays::<T>(row)) {
+            return 0;
+        }
+        let items = items_needed(row, bucket_count(row), threads);
+        match with_indices {
+            false if bytes < 8 => words_of::<u32>(items),
+            true if bytes == 8 || row as u64 > 1 << 32 => words_of::<[u64; 2]>(items),
+            _ => words_of::<u64>(items),
+        }
     }
 }
 

@@ -161,21 +161,7 @@ fn memory_of<'w>(words: &'w mut Array<'static>) -> Memory<'w> {
 
 /// The words of 8 bytes that a sort of an array needs beside values and indices.
 fn words_needed(array: &Array<'_>, with_indices: bool, threads: usize) -> usize {
-    array.dtype().visit(WordsNeeded { row: array.len(), with_indices, threads })
-}
-
-struct WordsNeeded {
-    row: usize,
-    with_indices: bool,
-    threads: usize,
-}
-
-impl DTypeVisitor for WordsNeeded {
-    type Out = usize;
-
-    fn visit<T: Elem>(self) -> usize {
-        broadloom_sort::words_needed::<T>(self.row, self.with_indices, self.threads)
-    }
+    broadloom_sort::words_needed(array.dtype(), array.len(), with_indices, threads)
 }
 
 impl ValueRun<'_> {

@@ -1,5 +1,6 @@
 //! Work that is stopped, and threads that do not come.
 
+use broadloom_math::DType;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use broadloom_sort::{
@@ -81,7 +82,7 @@ fn memory_is_lent_or_kept() {
     let values = row::<f64>("bits", 100_000, &mut Numbers(1));
     let (mut sorted, len, workers) = (values.clone(), values.len(), Limited::to(usize::MAX));
     for (with_indices, missing) in [(false, 0), (true, 0), (false, 1), (true, 1)] {
-        let mut words = vec![u64::MAX / 3; words_needed::<f64>(len, with_indices, 3) - missing];
+        let mut words = vec![u64::MAX / 3; words_needed(DType::Float64, len, with_indices, 3) - missing];
         let mut memory = Memory::lent(&mut words);
         for _ in 0..2 {
             if with_indices {

@@ -22,7 +22,7 @@ impl RoutineCall<'_> {
 
     /// The words of 8 bytes that a sort takes beside its operand and its result.
     pub(super) fn words(&self, with_indices: bool, threads: usize) -> usize {
-        self.dtype(0).visit(WordsNeeded { row: self.row(), with_indices, threads })
+        broadloom_sort::words_needed(self.dtype(0), self.row(), with_indices, threads)
     }
 
     /// Sorts the elements along the last axis, or their indices.
@@ -144,21 +144,6 @@ struct Rows<'r> {
     /// The number of elements of a row.
     row: usize,
     direction: Direction,
-}
-
-/// The words of 8 bytes that a sort needs beside values and indices.
-struct WordsNeeded {
-    row: usize,
-    with_indices: bool,
-    threads: usize,
-}
-
-impl DTypeVisitor for WordsNeeded {
-    type Out = usize;
-
-    fn visit<T: Elem>(self) -> usize {
-        broadloom_sort::words_needed::<T>(self.row, self.with_indices, self.threads)
-    }
 }
 
 /// A sort of rows.
