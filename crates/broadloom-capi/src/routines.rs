@@ -1,7 +1,8 @@
 //! Functions of whole arrays, as values of a builder: sorts, searches, reductions by label, selections and scatters.
 //!
 //! They return the same errors as the methods of `broadloom::Array`. What depends on elements, such as a label that is out of range,
-//! is found by a run, which then ends with BL_INDEX. Negative axes count from the end.
+//! is found by a run, which then ends with BL_INDEX. Negative axes count from the end, except that of
+//! bl_builder_nonzero.
 
 use broadloom::ScatterMode;
 

@@ -574,7 +574,7 @@ pub(crate) mod tests {
     #[test]
     fn every_function_is_compiled_in_a_branch() {
         let Ok(compiler) = Compiler::host() else { return };
-        let mut count = 0;
+        let (mut count, mut branches) = (0, 0);
         for op in broadloom_ir::Op::public() {
             for &dtype in DType::ALL.iter().filter(|&&dtype| op.result(dtype) == Some(dtype)) {
                 if op == broadloom_ir::Op::Where {
@@ -586,10 +586,12 @@ pub(crate) mod tests {
                     let compiled = compiler.compile(&kernel, &[], &access, width).expect("compiles");
                     assert_eq!(compiled.plan.width, width.min(VectorWidth::W256), "{kernel}");
                 }
+                let body = Body::of(&kernel, &access, VectorWidth::W256).expect("a kernel that verifies");
                 count += 1;
+                branches += usize::from(body.loops()[0].is_branch);
             }
         }
-        assert!(count > 300, "{count}");
+        assert!(count > 300 && branches > 250 && branches < count, "{branches} of {count}");
     }
 
     fn lowers_everything(triple: &str, features: &[&str]) {

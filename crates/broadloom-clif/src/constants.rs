@@ -118,7 +118,7 @@ impl Constants {
     /// A vector constant with `bits` in each lane.
     ///
     /// A constant that is defined in a register is reused in the rest of the function, since the point where it is
-    /// first needed dominates all later code except cold blocks, which need no constants.
+    /// first needed dominates all later code. The block of a branch does not; see [`restore`](Constants::restore).
     pub fn constant(&mut self, builder: &mut FunctionBuilder<'_>, ty: Type, bits: u64) -> Value {
         if let Some(&v) = self.defined.get(&(ty, bits)) {
             return v;

@@ -8,6 +8,8 @@ use std::fmt;
 
 use broadloom_ir::Reduction;
 
+use crate::reductions::ReductionFunction;
+
 /// A result of a routine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RoutineNode<A> {
@@ -122,6 +124,18 @@ impl SegmentFunction {
             SegmentFunction::Mean => "scattered_mean",
             SegmentFunction::Count => "scattered_count",
         }
+    }
+
+    /// The function of the table of reductions that this one is, of the elements of a segment; `None` for a count.
+    pub fn function(self) -> Option<ReductionFunction> {
+        Some(match self {
+            SegmentFunction::Sum => ReductionFunction::Sum,
+            SegmentFunction::Prod => ReductionFunction::Prod,
+            SegmentFunction::Max => ReductionFunction::Max,
+            SegmentFunction::Min => ReductionFunction::Min,
+            SegmentFunction::Mean => ReductionFunction::Mean,
+            SegmentFunction::Count => return None,
+        })
     }
 
     /// The reduction of the first operand; `None` for a count, which has only labels.

@@ -21,7 +21,8 @@ const NAME: &str = "cond";
 /// and the arrays used in the functions broadcast. What the functions make element by element is computed where it is needed:
 /// errors and calls of host functions occur for exactly the elements that take the branch. The interpreter skips a branch where no
 /// element of a tile takes it, and machine code where no lane of a block does, unless the branch is so cheap that a test would cost
-/// more. Machine code computes a branch that contains loops. Reductions and views are computed before, for all elements.
+/// more. Machine code computes branches with loops, host functions, checked divisions, sines, cosines or tangents for all
+/// elements. Reductions and views are computed before, for all elements.
 ///
 /// # Errors
 /// [`ErrorKind::DType`] for a predicate that is not bool, and for results without a common dtype; [`ErrorKind::Shape`] for results

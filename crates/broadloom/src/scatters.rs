@@ -15,13 +15,13 @@ use crate::sorts::first_of;
 
 /// The reduction of the elements at one position, by label, and the function that combines it with the element before; `None` for
 /// [`ScatterMode::Set`].
-fn combines(mode: ScatterMode) -> Option<(ReductionFunction, SegmentFunction, Op)> {
+fn combines(mode: ScatterMode) -> Option<(ReductionFunction, Op)> {
     Some(match mode {
         ScatterMode::Set => return None,
-        ScatterMode::Add => (ReductionFunction::Sum, SegmentFunction::Sum, Op::Add),
-        ScatterMode::Multiply => (ReductionFunction::Prod, SegmentFunction::Prod, Op::Multiply),
-        ScatterMode::Min => (ReductionFunction::Min, SegmentFunction::Min, Op::Minimum),
-        ScatterMode::Max => (ReductionFunction::Max, SegmentFunction::Max, Op::Maximum),
+        ScatterMode::Add => (ReductionFunction::Sum, Op::Add),
+        ScatterMode::Multiply => (ReductionFunction::Prod, Op::Multiply),
+        ScatterMode::Min => (ReductionFunction::Min, Op::Minimum),
+        ScatterMode::Max => (ReductionFunction::Max, Op::Maximum),
     })
 }
 
@@ -49,13 +49,13 @@ impl<'a> Array<'a> {
     pub fn scatter(&self, mode: ScatterMode, positions: &Array<'a>, values: &Array<'a>) -> Result<Array<'a>> {
         let (x, positions, values) = (expr::typed(self)?, expr::typed(positions)?, expr::typed(values)?);
         let set = expr::routine(Routine::Scatter, &[x.clone(), positions.clone(), values.clone()])?;
-        let Some((reduction, function, op)) = combines(mode) else { return first_of(set) };
+        let Some((reduction, op)) = combines(mode) else { return first_of(set) };
         if x.dtype() == DType::Bool {
             let why = format!("{mode}: bools are not combined");
             return Err(Error::new(ErrorKind::DType, why).with_help("convert the array by astype"));
         }
         x.has_known_extents(mode.function())?;
-        let (_, values, _) = by_label(mode.function(), reduction, &values)?;
+        let (function, values, _) = by_label(mode.function(), reduction, &values)?;
         let (values, positions) = (values.reshape(&[-1])?, positions.reshape(&[-1])?);
         let at = |function, args: &[Array<'a>]| {
             let routine = Routine::Segments { function, segments: x.len(), at_positions: true };

@@ -3,7 +3,6 @@
 use broadloom_core::reductions::ReductionFunction;
 use broadloom_core::routine::{Routine, SegmentFunction};
 use broadloom_core::{DType, Error, ErrorKind, Kind, Op, Result};
-use broadloom_ir::Reduction;
 use smallvec::smallvec;
 
 use crate::array::Array;
@@ -84,14 +83,7 @@ impl<'a> Array<'a> {
         segments: usize,
     ) -> Result<Array<'a>> {
         let name = format!("segment_{}", function.name());
-        let (reduction, x, dtype) = by_label(&name, function, self)?;
-        let by = match (function, reduction) {
-            (ReductionFunction::Mean, _) => SegmentFunction::Mean,
-            (_, Reduction::Sum) => SegmentFunction::Sum,
-            (_, Reduction::Prod) => SegmentFunction::Prod,
-            (_, Reduction::Max) => SegmentFunction::Max,
-            _ => SegmentFunction::Min,
-        };
+        let (by, x, dtype) = by_label(&name, function, self)?;
         let results = expr::routine(
             Routine::Segments { function: by, segments, at_positions: false },
             &[x, labels.clone()],

@@ -1,4 +1,5 @@
-//! The run of a function that computes the values of its operands, since the extents of its results depend on them. It keeps the options of its evaluation: the limits of memory and time, the threads, and the wish to stop.
+//! The run of a function that computes the values of its operands, since the extents of its results depend on them. It keeps the
+//! options of its evaluation: the limits of memory and time, the threads, and the wish to stop.
 
 use std::time::Instant;
 

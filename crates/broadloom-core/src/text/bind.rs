@@ -132,16 +132,16 @@ impl Bound<'_> {
             Action::Concat => Ok(Call::Concat { axis: self.integer("axis")?.unwrap_or_default() }),
             Action::Grad => self.gradient(),
             Action::Routine(name) => {
-                let flags = [self.flag("descending")?, self.flag("right")?];
-                let is_largest = matches!(name, RoutineName::TopK | RoutineName::TopKIndices);
+                let flag = match name {
+                    RoutineName::TopK | RoutineName::TopKIndices => "largest",
+                    RoutineName::SearchSorted => "right",
+                    _ => "descending",
+                };
                 Ok(Call::Routine(RoutineCall {
                     name,
                     axis: self.integer("axis")?.unwrap_or(-1),
                     count: self.integer("k")?.or(self.integer("size")?).unwrap_or_default(),
-                    flag: match is_largest {
-                        true => self.flag("largest")?.unwrap_or(true),
-                        false => flags.contains(&Some(true)),
-                    },
+                    flag: self.flag(flag)?.unwrap_or(flag == "largest"),
                 }))
             }
             Action::Reduction(function) => self.reduction(function).map(Call::Reduction),

@@ -93,7 +93,7 @@ pub struct RoutineCall {
     pub axis: isize,
     /// The number of segments, or of elements of the result along an axis.
     pub count: isize,
-    /// Whether the order is descending, or an index is the last possible one.
+    /// Whether the order is descending, the greatest elements come first, or an index is the last possible one.
     pub flag: bool,
 }
 

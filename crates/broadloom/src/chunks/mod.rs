@@ -21,7 +21,6 @@ mod tests;
 
 use std::ops::Range;
 
-use broadloom_core::graph::IntDivision;
 use broadloom_core::{Error, ErrorKind, Result};
 
 use crate::array::{Array, Kind, Leaf};
@@ -195,11 +194,10 @@ impl<'a> Chunks<'a> {
         (0..self.len()).filter_map(|i| self.get(i))
     }
 
-    /// Chunks of the expressions that may divide by zero in elements that no result reads. Under
-    /// [`IntDivision::Error`](crate::IntDivision::Error), a zero divisor in such an element is an error when the complete results
-    /// are evaluated, but chunks of the results do not compute the element. An application therefore evaluates the returned
-    /// chunks before the first chunk of the results, only for their errors. Under [`IntDivision::Zero`](crate::IntDivision::Zero)
-    /// the list is empty.
+    /// Chunks of the expressions that may fail in elements that no result reads: an index or a label may be out of range, a loop may
+    /// reach the maximum number of iterations and, under [`IntDivision::Error`](crate::IntDivision::Error), a divisor may be zero. That
+    /// is an error when the complete results are evaluated, but chunks of the results do not compute the element. An application
+    /// therefore evaluates the returned chunks before the first chunk of the results, only for their errors.
     ///
     /// # Errors
     /// The errors of [`Chunks::new`].
@@ -220,11 +218,8 @@ impl<'a> Chunks<'a> {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn unread(&self) -> Result<Vec<Chunks<'a>>> {
-        if self.options.int_division == IntDivision::Zero {
-            return Ok(Vec::new());
-        }
         let inputs: Vec<&Array<'a>> = self.inputs.iter().collect();
-        let nodes = self.nodes.partly_read();
+        let nodes = self.nodes.partly_read(self.options.int_division);
         nodes.into_iter().map(|node| Chunks::new(&[node], &inputs, &self.options)).collect()
     }
 

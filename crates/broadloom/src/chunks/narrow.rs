@@ -5,6 +5,7 @@
 //! only these elements. Slices disappear, because a leaf is already narrowed to the elements that are read. A window without
 //! elements needs no operands, so a reduction whose result is sliced to nothing is not computed.
 
+use broadloom_core::graph::IntDivision;
 use broadloom_core::layout::Slice;
 use broadloom_core::{Error, ErrorKind, Layout, Result, View};
 use broadloom_ir::Axes;
@@ -246,6 +247,10 @@ impl<'a> Nodes<'a> {
             let needed = windows.filled(node).map(|window| recurrence::elements(of, window.elements()));
             return needed.fold(0, usize::saturating_add);
         }
+        if let Kind::Routine(_) = &self.get(node).0.kind {
+            // Each window needs all operands.
+            return windows.filled(node).count().saturating_mul(self.combined(node));
+        }
         let needed = self.operands(node).take(1).flat_map(|(_, below)| {
             let needed = |window: &Window| operand_window(&self.list[node], (0, below), window);
             windows.filled(node).filter_map(move |window| needed(window).ok())
@@ -317,16 +322,19 @@ impl<'a> Nodes<'a> {
         Ok(self.roots.iter().map(|&root| made[root as usize].clone()).collect())
     }
 
-    /// The nodes that may divide by zero or exceed the limit of iterations, and are read only in part: by a slice, or by a node
-    /// without elements.
-    pub(crate) fn partly_read(&self) -> Vec<&Array<'a>> {
+    /// The nodes that may fail, and are read only in part: by a slice, or by a node without elements. Divisions by zero fail as the
+    /// option says; a label, a position or a number of iterations always may.
+    pub(crate) fn partly_read(&self, int_division: IntDivision) -> Vec<&Array<'a>> {
+        let checks_divisors = int_division == IntDivision::Error;
         let mut faults = vec![false; self.list.len()];
         let mut found = vec![false; self.list.len()];
         for (node, array) in self.iter() {
             faults[node] = match &array.0.kind {
-                Kind::Apply { op, args, .. } => args.last().is_some_and(|divisor| op.faults(divisor.dtype())),
-                Kind::Loop(of) => of.region.is_numbered || of.region.divides(),
-                Kind::Recurrence(of) => of.step.is_numbered || of.step.divides(),
+                Kind::Apply { op, args, .. } => {
+                    checks_divisors && args.last().is_some_and(|divisor| op.faults(divisor.dtype()))
+                }
+                Kind::Loop(of) => of.region.is_numbered || checks_divisors && of.region.divides(),
+                Kind::Recurrence(of) => of.step.is_numbered || checks_divisors && of.step.divides(),
                 Kind::Gather { .. } => true,
                 Kind::Routine(of) => of.routine.faults(),
                 _ => false,

@@ -173,7 +173,8 @@ impl<'a> Pass<'a> {
         let (kept, reduced) = (Cuts::none(&[]), Cuts::none(&[]));
         let pass = Pass { operands, purpose, axes: Axes::NONE, kept, reduced, stand_ins, reading };
         let held = pass.held().fold(0, usize::saturating_add);
-        Ok(Some((pass, bytes.saturating_add(held) <= limit)))
+        // The results are computed in memory of their own, and kept in that of the pass.
+        Ok(Some((pass, bytes.saturating_add(held).saturating_add(held) <= limit)))
     }
 
     /// The pass for the totals of a scan, and whether it can be divided into chunks of at most `limit` bytes.

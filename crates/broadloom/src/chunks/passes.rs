@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use broadloom_core::graph::IntDivision;
 use broadloom_core::{Error, ErrorKind, Layout, Result};
 use broadloom_mem::Buffer;
 
@@ -114,10 +113,8 @@ impl<'a> Passes<'a> {
         };
         let results = &of_results.iter().collect::<Vec<_>>()[..];
         let mut groups: Vec<PassGroup<'a>> = vec![of_results.clone()];
-        if options.int_division == IntDivision::Error {
-            let nodes = Nodes::of(results)?;
-            groups.extend(nodes.partly_read().into_iter().map(|node| vec![node.clone()]));
-        }
+        let nodes = Nodes::of(results)?;
+        groups.extend(nodes.partly_read(options.int_division).into_iter().map(|node| vec![node.clone()]));
         let passes: VecDeque<_> = plan::passes(&mut groups, inputs, options.max_bytes)?.into();
         let elements = |pass: &Pass<'_>| pass.operands.nodes.results().next().map_or(0, Array::len);
         let inputs = inputs.iter().copied().cloned().collect();
@@ -429,7 +426,7 @@ impl<'p, 'a> PassChunk<'p, 'a> {
         if let Purpose::Routine { .. } = pass.purpose {
             let results: Vec<&Array<'_>> = reductions.iter().collect();
             let results = Evaluation::with(&options).control(control).eval_many(&results)?;
-            write_states(running.results.iter_mut().map(|(buffer, done)| (buffer, *done)), &results)?;
+            write_parts(running.results.iter_mut().map(|(buffer, done)| (buffer, *done)), &results)?;
             running.advance(pass);
             return Ok(());
         }
@@ -489,7 +486,7 @@ impl<'p, 'a> PassChunk<'p, 'a> {
         if block == 0 {
             let initial: Vec<&Array<'_>> = initial.iter().collect();
             let states = Evaluation::with(options).control(control).eval_many(&initial)?;
-            write_states(last.iter_mut().map(|(buffer, done)| (buffer, *done)), &states)?;
+            write_parts(last.iter_mut().map(|(buffer, done)| (buffer, *done)), &states)?;
         }
         for (i, (buffer, done)) in before.iter_mut().enumerate() {
             let row = pass.stand_ins[i].len() * pass.stand_ins[i].dtype().size();
@@ -506,7 +503,7 @@ impl<'p, 'a> PassChunk<'p, 'a> {
             let after = recurrence::states_after(output, &states.collect::<Result<Vec<_>>>()?);
             Evaluation::with(options).control(control).eval_many(&after.iter().collect::<Vec<_>>())?
         };
-        write_states(last.iter_mut().map(|(buffer, done)| (buffer, *done)), &after)?;
+        write_parts(last.iter_mut().map(|(buffer, done)| (buffer, *done)), &after)?;
         let sizes: Vec<usize> = initial.iter().map(|state| place(state, 0).len()).collect();
         if running.advance(pass) {
             for (i, (_, done)) in running.results.iter_mut().enumerate() {
@@ -518,7 +515,7 @@ impl<'p, 'a> PassChunk<'p, 'a> {
 }
 
 /// Writes states, or results of a routine, to their places in memory: bytes from an offset on.
-fn write_states<'m>(
+fn write_parts<'m>(
     places: impl Iterator<Item = (&'m mut Buffer, usize)>,
     states: &[Array<'static>],
 ) -> Result<()> {

@@ -314,7 +314,12 @@ impl ExecutionPlan {
 
     /// The most bytes that a routine of the plan takes beside its operands and results.
     fn bytes_beside(&self, run: &PlanRun<'_>) -> usize {
-        let calls = self.stages.iter().filter_map(PreparedStage::routine);
+        let mut calls = self.stages.iter().filter_map(PreparedStage::routine).peekable();
+        if calls.peek().is_none() {
+            return 0;
+        }
+        // Estimates are floats, which an environment of the application's may trap.
+        let _ieee = FloatEnv::ieee();
         let beside = |call: RoutineCall<'_>| {
             call.bytes_beside(workers::threads(run.request.options, call.work().time))
         };

@@ -66,7 +66,7 @@ impl Loops {
             Loops::Reduce(space) => space.results == 0,
             Loops::Scan(scanned) => scanned.is_empty(),
             Loops::Steps(steps) => steps.is_empty(),
-            // Labels of no segments may be out of range.
+            // `PlanRun::routine` knows the results.
             Loops::Routine => false,
         }
     }

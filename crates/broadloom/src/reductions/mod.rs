@@ -27,7 +27,8 @@ mod over;
 mod scans;
 
 use broadloom_core::infer::BY_NUMPY;
-use broadloom_core::reductions::{Computation, ReductionFunction};
+use broadloom_core::reductions::ReductionFunction;
+use broadloom_core::routine::SegmentFunction;
 use broadloom_core::{DType, Error, ErrorKind, Kind, Promotion, Result};
 use broadloom_ir::{Axes, Reduction};
 
@@ -45,27 +46,26 @@ fn accumulated<'a>(name: &str, reduction: Reduction, x: &Array<'a>, over: &Over)
     Ok(expr::cast(reduced, result))
 }
 
-/// How a function is computed by label: the reduction, the elements in the dtype in which it is computed, and the dtype of the
-/// result. That of a mean is the sum of the elements.
+/// How a function is computed by label: the function of a segment, the elements in the dtype in which it is computed, and the dtype of
+/// the result.
 pub(crate) fn by_label<'a>(
     name: &str,
     function: ReductionFunction,
     x: &Array<'a>,
-) -> Result<(Reduction, Array<'a>, DType)> {
-    let (reduction, (x, dtype)) = match (function, function.computation()) {
-        (ReductionFunction::Mean, _) => (Reduction::Sum, floats(name, x)?),
-        (_, Computation::Reduction(node @ (Reduction::Sum | Reduction::Prod))) => {
-            (node, accumulated_from(name, x, None)?)
-        }
-        (_, Computation::Reduction(node @ (Reduction::Max | Reduction::Min))) => {
-            (node, extremes::ordered(name, x)?)
-        }
-        _ => {
-            let why = format!("{name}: sum, prod, max, min and mean are computed by label");
-            return Err(Error::new(ErrorKind::Name, why));
+) -> Result<(SegmentFunction, Array<'a>, DType)> {
+    let by = SegmentFunction::ALL.into_iter().find(|by| by.function() == Some(function));
+    let Some(by) = by else {
+        let why = format!("{name}: sum, prod, max, min and mean are computed by label");
+        return Err(Error::new(ErrorKind::Name, why));
+    };
+    let (x, dtype) = match by {
+        SegmentFunction::Mean => floats(name, x)?,
+        SegmentFunction::Max | SegmentFunction::Min => extremes::ordered(name, x)?,
+        SegmentFunction::Sum | SegmentFunction::Prod | SegmentFunction::Count => {
+            accumulated_from(name, x, None)?
         }
     };
-    Ok((reduction, x, dtype))
+    Ok((by, x, dtype))
 }
 
 /// Whether any element is true, or whether all elements are true.

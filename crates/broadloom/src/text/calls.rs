@@ -1,7 +1,6 @@
 //! Calls in a text that generate arrays, and calls of functions of whole arrays.
 
 use broadloom_core::draws::DrawCall;
-use broadloom_core::reductions::ReductionFunction;
 use broadloom_core::routine::{Routine, SegmentFunction};
 use broadloom_core::text::{Element, GeneratorCall, RoutineCall, RoutineName};
 use broadloom_core::{DType, Error, ErrorKind, Literal, Result, Scalar, fold};
@@ -62,7 +61,6 @@ pub(super) fn generate<'a>(call: &GeneratorCall, args: &[Array<'a>]) -> Result<A
 /// Calls a function of whole arrays.
 pub(super) fn routine<'a>(call: &RoutineCall, args: &[Array<'a>]) -> Result<Array<'a>> {
     let RoutineCall { name, axis, count, flag } = *call;
-    let by_label = |function, x: &Array<'a>, labels| x.segment_reduce(function, labels, extent("k", count)?);
     match (name, args) {
         (RoutineName::Sort, [x]) => x.sort(axis, flag),
         (RoutineName::ArgSort, [x]) => x.argsort(axis, flag),
@@ -72,13 +70,10 @@ pub(super) fn routine<'a>(call: &RoutineCall, args: &[Array<'a>]) -> Result<Arra
         (RoutineName::Segments(SegmentFunction::Count), [labels]) => {
             labels.segment_count(extent("k", count)?)
         }
-        (RoutineName::Segments(function), [x, labels]) => match function {
-            SegmentFunction::Sum => by_label(ReductionFunction::Sum, x, labels),
-            SegmentFunction::Prod => by_label(ReductionFunction::Prod, x, labels),
-            SegmentFunction::Max => by_label(ReductionFunction::Max, x, labels),
-            SegmentFunction::Min => by_label(ReductionFunction::Min, x, labels),
-            SegmentFunction::Mean | SegmentFunction::Count => by_label(ReductionFunction::Mean, x, labels),
-        },
+        (RoutineName::Segments(function), [x, labels]) => {
+            let function = function.function().ok_or_else(internal)?;
+            x.segment_reduce(function, labels, extent("k", count)?)
+        }
         (RoutineName::Scattered(function), args) => {
             let routine =
                 Routine::Segments { function, segments: extent("size", count)?, at_positions: true };

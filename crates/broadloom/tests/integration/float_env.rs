@@ -315,7 +315,9 @@ fn every_way_in() {
                 let (mut out, mut kept) = (vec![1f32; n], vec![1f32; n]);
                 Evaluation::with(&options).eval_into(&z, &mut out).expect("runs");
                 Evaluation::with(&options).eval_into_array(&z, &mut given).expect("runs");
-                let several = Evaluation::with(&options).eval_many(&[&rows, &z, &y.exp()]).expect("runs");
+                let sorted = (&x * 1.5).sort(0, false).expect("an axis");
+                let several =
+                    Evaluation::with(&options).eval_many(&[&rows, &z, &y.exp(), &sorted]).expect("runs");
                 let kernel = Kernel::new(&[&z], &[&x, &y], &options).expect("an expression");
                 kernel.run(&[(&xs[..]).into(), (&ys[..]).into()], [(&mut kept[..]).into()]).expect("runs");
                 let explained = z.explanation(&options, cfg!(feature = "jit")).expect("explains");

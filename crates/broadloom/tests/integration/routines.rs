@@ -296,3 +296,48 @@ fn nans_have_their_bits_when_they_are_sorted() -> Result<()> {
     }
     Ok(())
 }
+
+/// A node without elements never fails, in memory or in chunks.
+#[test]
+fn results_without_elements_do_not_fail() -> Result<()> {
+    let x = Array::from([1.0, 2.0]);
+    let of_no_labels = x.segment_sum(&Array::from([0, 5]), 0)?;
+    let of_no_array =
+        Array::zeros(&[0], DType::Float64)?.scatter(ScatterMode::Set, &Array::from([3_i64, 9]), &x)?;
+    for y in [of_no_labels, of_no_array] {
+        each::<f64>(&y, &[], "no elements")?;
+        let total = (y.sum(())? + 1.0).eval()?;
+        assert_eq!(total.item::<f64>()?, 1.0);
+    }
+    Ok(())
+}
+
+/// Chunks compute what no result reads for its errors alone, as an evaluation of the whole does.
+#[test]
+fn chunks_find_elements_out_of_range_that_no_result_reads() -> Result<()> {
+    let x = Array::from([1.0, 2.0, 3.0]);
+    for rest in [
+        x.segment_sum(&Array::from([0, 1, 7]), 2)?.slice(..0)?,
+        x.take(&Array::from([0, 9, 1, 2]), 0)?.slice(2..)?,
+    ] {
+        assert_eq!(rest.eval().unwrap_err().kind(), ErrorKind::Index);
+        let passes = Passes::new(&[&rest], &[], &Options::default())?;
+        let unread = passes.unread()?;
+        assert_eq!(unread.len(), 1);
+        for chunk in unread[0].iter() {
+            assert_eq!(chunk?.results(&[])?[0].eval().unwrap_err().kind(), ErrorKind::Index);
+        }
+    }
+    Ok(())
+}
+
+/// The first places of a mask that has more true elements than there are places, which lie far apart.
+#[test]
+fn the_first_places_of_a_long_mask() -> Result<()> {
+    let mask = Array::from_vec((0..300_000).map(|i| i % 70_001 == 65_535).collect::<Vec<bool>>());
+    let places = mask.nonzero_sized(4, -1)?;
+    each(&places[0], &[65_535_i64, 135_536, 205_537, 275_538], "as many")?;
+    let places = mask.nonzero_sized(3, -1)?;
+    each(&places[0], &[65_535_i64, 135_536, 205_537], "fewer")?;
+    each(&mask.nonzero_sized(5, -1)?[0], &[65_535_i64, 135_536, 205_537, 275_538, -1], "more")
+}

@@ -85,9 +85,18 @@ impl<'c> RoutineCall<'c> {
     pub(crate) fn bytes_beside(&self, threads: usize) -> usize {
         match self.of.routine {
             Routine::Segments { function, segments, .. } => self.segment_bytes(function, segments, threads),
-            Routine::Sort { .. } => 8 * self.words(false, threads),
-            Routine::ArgSort { .. } => 8 * self.words(true, threads),
-            Routine::TopK { k, .. } => bytes_of_candidates(self.row(), k, threads),
+            Routine::Sort { .. } => self.words(false, threads).saturating_mul(8),
+            Routine::ArgSort { .. } => self.words(true, threads).saturating_mul(8),
+            Routine::TopK { k, .. } => {
+                // A result that is not asked for is computed, too.
+                let other = match self.of.items[..] {
+                    [0] => 8,
+                    [_] => self.dtype(0).size(),
+                    _ => 0,
+                };
+                let elements = (self.elements(0) / self.row().max(1)).saturating_mul(k);
+                bytes_of_candidates(self.row(), k, threads).saturating_add(elements.saturating_mul(other))
+            }
             Routine::Histogram => self.bin_bytes(threads),
             Routine::SearchSorted { .. } | Routine::NonZero { .. } | Routine::Scatter => 0,
         }

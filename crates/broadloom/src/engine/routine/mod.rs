@@ -30,6 +30,10 @@ impl PlanRun<'_> {
         operands: &mut Operands<'_>,
         tables: &[Table<'_>],
     ) -> Result<()> {
+        // A node without elements never fails, even if a label is out of range.
+        if call.of.results.iter().all(|(_, shape)| shape.elements() == 0) {
+            return Ok(());
+        }
         let _ieee = FloatEnv::ieee();
         let overlaps = || Error::new(ErrorKind::Internal, "results of a routine are no slices of their own");
         let (_, outputs) = operands.slices().ok_or_else(overlaps)?;

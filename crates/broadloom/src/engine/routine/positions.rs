@@ -1,6 +1,6 @@
 //! Routines about positions in row-major order: those of the true elements of a mask, and elements that are put at positions.
 
-use broadloom_core::{DType, Error, ErrorKind, Result};
+use broadloom_core::{DType, Error, ErrorKind};
 use broadloom_mem::{typed, typed_mut};
 use broadloom_sort::{Selection, Workers};
 
@@ -27,9 +27,15 @@ impl RoutineCall<'_> {
             rest.fill(-1);
             return Ok(());
         }
-        let places = mask.iter().enumerate().filter(|(_, element)| **element != 0);
-        for (to, (at, _)) in out.iter_mut().zip(places) {
-            *to = at as i64;
+        let mut left = out.iter_mut();
+        for (part, elements) in mask.chunks(BETWEEN).enumerate() {
+            if left.len() == 0 {
+                break;
+            }
+            workers.go_on()?;
+            let places = elements.iter().enumerate().filter(|(_, element)| **element != 0);
+            // The places come first, so that their end takes no result.
+            places.zip(left.by_ref()).for_each(|((at, _), to)| *to = (part * BETWEEN + at) as i64);
         }
         Ok(())
     }
@@ -43,8 +49,11 @@ impl RoutineCall<'_> {
         let Some(Some(out)) = memory.results.first_mut() else { return Ok(()) };
         let [x, positions, values] = [0, 1, 2].map(|operand| memory.tables[operand].bytes());
         let positions = typed::<i64>(positions).unwrap_or_default();
-        self.check_positions(1, positions, self.elements(0))?;
-        out.copy_from_slice(x);
+        self.check_positions(1, positions, self.elements(0), workers)?;
+        for (out, x) in out.chunks_mut(BETWEEN).zip(x.chunks(BETWEEN)) {
+            workers.go_on()?;
+            out.copy_from_slice(x);
+        }
         let size = self.dtype(0).size();
         for (positions, values) in positions.chunks(BETWEEN).zip(values.chunks(BETWEEN * size)) {
             workers.go_on()?;
@@ -56,18 +65,35 @@ impl RoutineCall<'_> {
             }
         }
         if self.dtype(0) == DType::Bool {
-            out.iter_mut().for_each(|element| *element = u8::from(*element != 0));
+            for out in out.chunks_mut(BETWEEN) {
+                workers.go_on()?;
+                out.iter_mut().for_each(|element| *element = u8::from(*element != 0));
+            }
         }
         Ok(())
     }
 
     /// Fails if an element of an operand is not a position among `count` elements. The error names the first one.
-    pub(super) fn check_positions(&self, operand: usize, positions: &[i64], count: usize) -> Result<()> {
+    pub(super) fn check_positions(
+        &self,
+        operand: usize,
+        positions: &[i64],
+        count: usize,
+        workers: &dyn Workers,
+    ) -> std::result::Result<(), Ended> {
         let is_outside = |position: &i64| !(0..count as i64).contains(position);
-        let Some(at) = positions.iter().position(is_outside) else { return Ok(()) };
+        let mut found = None;
+        for (part, positions) in positions.chunks(BETWEEN).enumerate() {
+            workers.go_on()?;
+            found = positions.iter().position(is_outside).map(|at| part * BETWEEN + at);
+            if found.is_some() {
+                break;
+            }
+        }
+        let Some(at) = found else { return Ok(()) };
         let (position, at) = (positions[at], place(self.shape(operand), at));
         let why = format!("scatter: position {position} is out of range for {count} elements, at {at}");
-        Err(Error::new(ErrorKind::Index, why))
+        Err(Error::new(ErrorKind::Index, why).into())
     }
 }
 

@@ -40,7 +40,7 @@ impl RoutineCall<'_> {
         let ended = |error| ended(error, name, &labels);
         if let Routine::Segments { at_positions: true, .. } = self.of.routine {
             let positions = typed::<i64>(memory.tables[by].bytes()).unwrap_or_default();
-            self.check_positions(by, positions, segments)?;
+            self.check_positions(by, positions, segments, workers)?;
         }
         let mut results = memory.results.iter_mut();
         if let Some(reduction) = function.reduction()

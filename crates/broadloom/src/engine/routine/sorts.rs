@@ -42,11 +42,7 @@ impl RoutineCall<'_> {
         let mut own = buffer(memory.pool, 8 * self.words(with_indices, workers.threads()))?;
         let words = own.as_bytes_mut().and_then(typed_mut::<u64>).unwrap_or_default();
         let rows = Rows { values, row, direction: direction(descending) };
-        let memory_of_sort = &mut Memory::lent(words);
-        let done = match with_indices {
-            false => dtype.visit(Sort { rows, sorted: out, memory: memory_of_sort, workers }),
-            true => dtype.visit(ArgSort { rows, indices: out, memory: memory_of_sort, workers }),
-        };
+        let done = dtype.visit(Sort { rows, with_indices, out, memory: &mut Memory::lent(words), workers });
         memory.pool.give(own);
         Ok(done?)
     }
@@ -146,10 +142,11 @@ struct Rows<'r> {
     direction: Direction,
 }
 
-/// A sort of rows.
+/// A sort of rows, or of their indices.
 struct Sort<'s, 'm> {
     rows: Rows<'s>,
-    sorted: &'s mut [u8],
+    with_indices: bool,
+    out: &'s mut [u8],
     memory: &'s mut Memory<'m>,
     workers: &'s dyn Workers,
 }
@@ -158,29 +155,14 @@ impl DTypeVisitor for Sort<'_, '_> {
     type Out = Result<(), Stopped>;
 
     fn visit<T: Elem>(self) -> Self::Out {
-        let Rows { values, row, direction } = self.rows;
+        let Sort { rows: Rows { values, row, direction }, with_indices, out, memory, workers } = self;
         let values = typed::<T>(values).unwrap_or_default();
-        let sorted = typed_mut::<T>(self.sorted).unwrap_or_default();
-        broadloom_sort::sort::<T>(values, row, direction, sorted, self.memory, self.workers)
-    }
-}
-
-/// A sort of the indices of rows.
-struct ArgSort<'s, 'm> {
-    rows: Rows<'s>,
-    indices: &'s mut [u8],
-    memory: &'s mut Memory<'m>,
-    workers: &'s dyn Workers,
-}
-
-impl DTypeVisitor for ArgSort<'_, '_> {
-    type Out = Result<(), Stopped>;
-
-    fn visit<T: Elem>(self) -> Self::Out {
-        let Rows { values, row, direction } = self.rows;
-        let values = typed::<T>(values).unwrap_or_default();
-        let indices = typed_mut::<i64>(self.indices).unwrap_or_default();
-        broadloom_sort::argsort::<T>(values, row, direction, indices, self.memory, self.workers)
+        if with_indices {
+            let indices = typed_mut::<i64>(out).unwrap_or_default();
+            return broadloom_sort::argsort::<T>(values, row, direction, indices, memory, workers);
+        }
+        let sorted = typed_mut::<T>(out).unwrap_or_default();
+        broadloom_sort::sort::<T>(values, row, direction, sorted, memory, workers)
     }
 }
 
