@@ -101,6 +101,11 @@ impl<'a> Dependents<'a> {
         self.positions.get(&address(array)).copied()
     }
 
+    /// Whether the array is an argument.
+    pub(super) fn is_argument(&self, array: &Array<'_>) -> bool {
+        self.position(array).is_some_and(|position| position < self.arguments)
+    }
+
     /// Whether the array depends on the arguments.
     pub(super) fn contains(&self, array: &Array<'_>) -> bool {
         self.positions.contains_key(&address(array))

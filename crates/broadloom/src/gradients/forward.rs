@@ -24,7 +24,11 @@ pub(super) fn tangents<'a>(
     let mut sweep = ForwardSweep { dependents, tangents, loops: FxHashMap::default() };
     for (argument, v) in arguments {
         if let Some(position) = sweep.dependents.position(argument) {
-            sweep.tangents[position] = Some(v.clone());
+            let sum = match &sweep.tangents[position] {
+                Some(sum) => add(sum, v)?,
+                None => v.clone(),
+            };
+            sweep.tangents[position] = Some(sum);
         }
     }
     for position in sweep.dependents.arguments..sweep.dependents.nodes.len() {
@@ -62,7 +66,7 @@ impl<'a> ForwardSweep<'a> {
                 let mut sum: Option<Array<'a>> = None;
                 for (i, arg) in args.iter().enumerate() {
                     let Some(v) = self.of(arg) else { continue };
-                    let partial = rules::partial(*op, i, node, args);
+                    let partial = rules::partial(*op, i, node, args, &|x| self.dependents.is_argument(x));
                     if let Partial::Refused(why) = partial {
                         return Err(no_derivative(op.name(), i, why));
                     }

@@ -7,6 +7,7 @@
 use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Op, Result, Scalar, View, fold};
 use broadloom_ir::{Axes, Reduction};
 use broadloom_mem::FloatEnv;
+use smallvec::SmallVec;
 
 use crate::array::{Array, Kind, Leaf};
 use crate::expr;
@@ -23,17 +24,23 @@ pub(super) enum Partial<'a> {
     Times(Array<'a>),
     /// The derivative is the reciprocal of this.
     Over(Array<'a>),
+    /// The derivative depends on values, and is 0 where the condition holds, even for an infinite adjoint.
+    Flat(Array<'a>, Array<'a>),
     /// The derivative is 1 where the condition has this value, and 0 elsewhere.
     Where(Array<'a>, bool),
-    /// The derivative is 0 unless the operand is selected, 1/2 if it is tied with another one, and 1 otherwise.
-    Shared {
-        /// Whether the result is the operand.
-        selected: Array<'a>,
-        /// Whether the result is also another operand.
-        tied: Array<'a>,
-    },
+    /// The derivative is a product of shares.
+    Shared(SmallVec<[Share<'a>; 2]>),
     /// There is no derivative, for this reason.
     Refused(&'static str),
+}
+
+/// The derivative of a function whose result is one of two operands: 0 unless the operand is selected, 1/2 if it is tied with the
+/// other one, and 1 otherwise.
+pub(super) struct Share<'a> {
+    /// Whether the result is the operand.
+    pub selected: Array<'a>,
+    /// Whether the result is also the other operand.
+    pub tied: Array<'a>,
 }
 
 impl<'a> Partial<'a> {
@@ -47,9 +54,14 @@ impl<'a> Partial<'a> {
             Partial::Over(divisor) => over(v, &divisor)?,
             Partial::Where(condition, true) => select(&condition, v, &zero(v.dtype()))?,
             Partial::Where(condition, false) => select(&condition, &zero(v.dtype()), v)?,
-            Partial::Shared { selected, tied } => {
-                let half = apply(Op::Multiply, &[v, &number(0.5, v.dtype())])?;
-                select(&selected, &select(&tied, &half, v)?, &zero(v.dtype()))?
+            Partial::Flat(is_flat, derivative) => {
+                select(&is_flat, &zero(v.dtype()), &times(v, &derivative)?)?
+            }
+            Partial::Shared(shares) => {
+                shares.iter().try_fold(v.clone(), |v, Share { selected, tied }| {
+                    let half = apply(Op::Multiply, &[&v, &number(0.5, v.dtype())])?;
+                    select(selected, &select(tied, &half, &v)?, &zero(v.dtype()))
+                })?
             }
         }))
     }
@@ -138,7 +150,7 @@ fn guarded<'a>(v: &Array<'a>, product: &Array<'a>) -> Result<Array<'a>> {
     select(&apply(Op::Equal, &[v, &zero])?, &zero, product)
 }
 
-/// The sum of two tangents or adjoints, which contraction leaves as it is.
+/// The sum of two tangents or adjoints. Contraction does not turn it and a product into one operation.
 pub(super) fn add<'a>(v: &Array<'a>, w: &Array<'a>) -> Result<Array<'a>> {
     apply(Op::Add, &[&expr::uncontracted(v)?, &expr::uncontracted(w)?])
 }
@@ -189,12 +201,30 @@ fn without_axes<'a>(v: &Array<'a>, count: usize) -> Result<Array<'a>> {
     (0..count).try_fold(v.clone(), |v, _| v.squeeze(0))
 }
 
-/// The canonical sum along axes, in the dtype of the array. Sums of float16 are computed in float32.
+/// The array in the dtype in which sums and means of its elements are computed: float32 for float16.
+pub(super) fn widened<'a>(v: &Array<'a>) -> Array<'a> {
+    expr::cast(v.clone(), if v.dtype() == DType::Float16 { DType::Float32 } else { v.dtype() })
+}
+
+/// The canonical sum along axes, in the dtype of the array.
 pub(super) fn sum<'a>(v: &Array<'a>, axes: Axes, keep_dims: bool) -> Result<Array<'a>> {
-    let dtype = v.dtype();
-    let wide = if dtype == DType::Float16 { DType::Float32 } else { dtype };
-    let sum = expr::reduce(Reduction::Sum, &expr::cast(v.clone(), wide), axes, keep_dims)?;
-    Ok(expr::cast(sum, dtype))
+    let sum = expr::reduce(Reduction::Sum, &widened(v), axes, keep_dims)?;
+    Ok(expr::cast(sum, v.dtype()))
+}
+
+/// The quotient by a number of elements of int64, in the dtype of `like`; 0 where the number is 0. A number may be beyond
+/// float16, so the quotient is computed in float32 there.
+pub(super) fn mean<'a>(v: &Array<'a>, count: &Array<'a>, like: &Array<'a>) -> Result<Array<'a>> {
+    let v = widened(v);
+    let quotient = over(&v, &expr::cast(count.clone(), v.dtype()))?;
+    let is_empty = apply(Op::Equal, &[count, &zero(DType::Int64)])?;
+    Ok(expr::cast(select(&is_empty, &zero(v.dtype()), &quotient)?, like.dtype()))
+}
+
+/// Which elements of `x` are the maximum or minimum `extreme`, or a NaN if that is one.
+pub(super) fn is_extreme<'a>(x: &Array<'a>, extreme: &Array<'a>) -> Result<Array<'a>> {
+    let nans = apply(Op::LogicalAnd, &[&apply(Op::IsNan, &[x])?, &apply(Op::IsNan, &[extreme])?])?;
+    apply(Op::LogicalOr, &[&apply(Op::Equal, &[x, extreme])?, &nans])
 }
 
 /// An error of a derivative that does not exist.

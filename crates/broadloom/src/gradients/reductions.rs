@@ -4,7 +4,9 @@ use broadloom_core::{DType, Op, Result, Shape, View};
 use broadloom_ir::{Axes, Reduction, Scan};
 use smallvec::SmallVec;
 
-use super::linear::{apply, number, over, ranked, refused, select, spread, sum, times, zero};
+use super::linear::{
+    apply, is_extreme, mean, number, ranked, refused, select, spread, sum, times, widened, zero,
+};
 use super::views::between;
 use crate::array::Array;
 use crate::expr;
@@ -27,7 +29,7 @@ impl<'a> Reduced<'_, 'a> {
             Reduction::Prod => times(&self.with_axes(v)?, &self.others()?).map(Some),
             Reduction::Max | Reduction::Min => {
                 let (selected, count) = self.selected()?;
-                let share = over(&self.with_axes(v)?, &count)?;
+                let share = mean(&self.with_axes(v)?, &count, v)?;
                 select(&selected, &share, &zero(v.dtype())).map(Some)
             }
             Reduction::Any | Reduction::All | Reduction::ArgMax | Reduction::ArgMin => Ok(None),
@@ -43,9 +45,8 @@ impl<'a> Reduced<'_, 'a> {
             Reduction::Prod => total(&times(&v, &self.others()?)?).map(Some),
             Reduction::Max | Reduction::Min => {
                 let (selected, count) = self.selected()?;
-                let sum = sum(&select(&selected, &v, &zero(v.dtype()))?, self.axes, true)?;
-                let mean = apply(Op::Divide, &[&sum, &count])?;
-                self.without_axes(&mean).map(Some)
+                let sum = sum(&widened(&select(&selected, &v, &zero(v.dtype()))?), self.axes, true)?;
+                self.without_axes(&mean(&sum, &count, &v)?).map(Some)
             }
             Reduction::Any | Reduction::All | Reduction::ArgMax | Reduction::ArgMin => Ok(None),
         }
@@ -70,12 +71,10 @@ impl<'a> Reduced<'_, 'a> {
 
     /// Which elements are the maximum or minimum, or a NaN if that is one, and their number, with the reduced axes kept.
     fn selected(&self) -> Result<(Array<'a>, Array<'a>)> {
-        let (x, result) = (self.arg, self.with_axes(self.node)?);
-        let nans = apply(Op::LogicalAnd, &[&apply(Op::IsNan, &[x])?, &apply(Op::IsNan, &[&result])?])?;
-        let selected = apply(Op::LogicalOr, &[&apply(Op::Equal, &[x, &result])?, &nans])?;
+        let selected = is_extreme(self.arg, &self.with_axes(self.node)?)?;
         let ones = expr::cast(selected.clone(), DType::Int64);
         let count = expr::reduce(Reduction::Sum, &ones, self.axes, true)?;
-        Ok((selected, expr::cast(count, x.dtype())))
+        Ok((selected, count))
     }
 
     /// For each element, the product of the other elements of its result. It is exact if an element is 0, since the products of

@@ -84,7 +84,7 @@ impl<'a> ReverseSweep<'a> {
             Kind::Apply { op, args, .. } => {
                 for i in (0..op.operands()).rev() {
                     let Some(arg) = args.get(i).filter(|arg| self.dependents.contains(arg)) else { continue };
-                    let partial = rules::partial(*op, i, &node, args);
+                    let partial = rules::partial(*op, i, &node, args, &|x| self.dependents.is_argument(x));
                     if let Partial::Refused(why) = partial {
                         return Err(no_derivative(op.name(), i, why));
                     }

@@ -2,13 +2,14 @@
 //! adjoint of a table of which elements are taken.
 
 use broadloom_core::routine::{Routine, RoutineNode, SegmentFunction};
-use broadloom_core::{DType, Error, ErrorKind, Op, Result, Scalar, Shape, View};
+use broadloom_core::{DType, Error, ErrorKind, Kind, Op, Result, Scalar, Shape, View};
 
-use super::linear::{apply, number, over, refused, select, spread, times, zero, zeros_like};
+use super::linear::{
+    apply, is_extreme, mean, number, refused, select, spread, times, widened, zero, zeros_like,
+};
 use crate::array::Array;
 use crate::expr;
 use crate::sorts::first_of;
-use crate::take::IndexMode;
 
 /// A node that is a result of a routine.
 pub(super) struct Called<'n, 'a> {
@@ -95,14 +96,14 @@ struct Labelled<'n, 'a> {
 }
 
 impl<'a> Labelled<'_, 'a> {
-    /// The adjoint of the rows, from that of the result.
+    /// The adjoint of the rows, from that of the result. A mean is made of a sum and a count, and so are its derivatives.
     fn adjoint(&self, function: SegmentFunction, result: &Array<'a>, v: &Array<'a>) -> Result<Array<'a>> {
         match function {
             SegmentFunction::Sum | SegmentFunction::Mean | SegmentFunction::Count => self.of_rows(v),
             SegmentFunction::Prod => times(&self.of_rows(v)?, &self.others()?),
             SegmentFunction::Max | SegmentFunction::Min => {
                 let (selected, count) = self.selected(result)?;
-                select(&selected, &self.of_rows(&over(v, &count)?)?, &zero(v.dtype()))
+                select(&selected, &self.of_rows(&mean(v, &count, v)?)?, &zero(v.dtype()))
             }
         }
     }
@@ -114,10 +115,8 @@ impl<'a> Labelled<'_, 'a> {
             SegmentFunction::Prod => self.sum(&times(v, &self.others()?)?),
             SegmentFunction::Max | SegmentFunction::Min => {
                 let (selected, count) = self.selected(result)?;
-                let zero = zero(v.dtype());
-                let mean = apply(Op::Divide, &[&self.sum(&select(&selected, v, &zero)?)?, &count])?;
                 // A segment without rows is constant.
-                select(&apply(Op::Equal, &[&count, &zero])?, &zero, &mean)
+                mean(&self.sum(&widened(&select(&selected, v, &zero(v.dtype()))?))?, &count, v)
             }
         }
     }
@@ -133,29 +132,38 @@ impl<'a> Labelled<'_, 'a> {
         expr::routine(routine, &[rows.clone(), self.labels.clone()]).and_then(first_of)
     }
 
+    /// The sums of other rows, in their dtype.
     fn sum(&self, rows: &Array<'a>) -> Result<Array<'a>> {
-        self.reduced(SegmentFunction::Sum, rows)
+        Ok(expr::cast(self.reduced(SegmentFunction::Sum, &widened(rows))?, rows.dtype()))
     }
 
     /// For each row, the row of its segment in such rows, and 0 for a row that belongs to none.
     fn of_rows(&self, of_segments: &Array<'a>) -> Result<Array<'a>> {
-        if matches!(self.routine, Routine::Segments { segments: 0, .. }) {
+        let Routine::Segments { segments, at_positions, .. } = self.routine else {
+            return Err(Error::new(ErrorKind::Internal, "rows without labels"));
+        };
+        if segments == 0 {
             return expr::view(&zero(of_segments.dtype()), View::BroadcastTo(self.rows.0.shape.clone()));
         }
+        let integer = |x: i64| expr::constant(Scalar::of(x));
         let labels = expr::cast(self.labels.clone(), DType::Int64);
-        let taken = of_segments.take_by(&labels, 0, IndexMode::Clip)?;
-        let belongs = apply(Op::GreaterEqual, &[&labels, &expr::constant(Scalar::of(0_i64))])?;
+        let belongs = apply(Op::GreaterEqual, &[&labels, &integer(0)])?;
+        // A label of -1 stands for no segment. Another one that is not a segment must not count from the last.
+        let is_left_out = match at_positions || self.labels.dtype().kind() != Kind::Signed {
+            true => expr::constant(Scalar::of(false)),
+            false => apply(Op::Equal, &[&labels, &integer(-1)])?,
+        };
+        let invalid = select(&is_left_out, &integer(0), &integer(segments as i64))?;
+        let taken = of_segments.take(&select(&belongs, &labels, &invalid)?, 0)?;
         let belongs = (1..taken.rank()).try_fold(belongs, |x, axis| x.expand_dims(axis as isize))?;
-        select(&belongs, &taken, &expr::constant(Scalar { dtype: taken.dtype(), bits: 0 }))
+        select(&belongs, &taken, &zero(taken.dtype()))
     }
 
     /// Which elements are the maximum or minimum of their segment, or a NaN if that is one, and their number in each segment.
     fn selected(&self, result: &Array<'a>) -> Result<(Array<'a>, Array<'a>)> {
-        let (x, result) = (self.rows, self.of_rows(result)?);
-        let nans = apply(Op::LogicalAnd, &[&apply(Op::IsNan, &[x])?, &apply(Op::IsNan, &[&result])?])?;
-        let selected = apply(Op::LogicalOr, &[&apply(Op::Equal, &[x, &result])?, &nans])?;
+        let selected = is_extreme(self.rows, &self.of_rows(result)?)?;
         let count = self.sum(&expr::cast(selected.clone(), DType::Int64))?;
-        Ok((selected, expr::cast(count, x.dtype())))
+        Ok((selected, count))
     }
 
     /// For each element, the product of the others of its segment. It is exactly 0 if two elements are.
@@ -176,15 +184,12 @@ impl<'a> Labelled<'_, 'a> {
 /// The adjoint of a table of which elements are taken at positions: for each element, the canonical sum of the adjoints of its copies.
 pub(super) fn of_table<'a>(v: &Array<'a>, table: &Array<'a>, positions: &Array<'a>) -> Result<Array<'a>> {
     table.has_known_extents("take")?;
-    let dtype = table.dtype();
-    // Sums of float16 are computed in float32.
-    let wide = if dtype == DType::Float16 { DType::Float32 } else { dtype };
     let flat = |x: &Array<'a>| x.reshape(&[-1]);
-    let v = expr::cast(flat(&spread(v, positions)?)?, wide);
+    let v = widened(&flat(&spread(v, positions)?)?);
     let routine =
         Routine::Segments { function: SegmentFunction::Sum, segments: table.len(), at_positions: true };
     let sums = expr::routine(routine, &[v, flat(positions)?]).and_then(first_of)?;
-    expr::view(&expr::cast(sums, dtype), View::Reshape(table.0.shape.clone()))
+    expr::view(&expr::cast(sums, table.dtype()), View::Reshape(table.0.shape.clone()))
 }
 
 /// The array with other elements at positions.

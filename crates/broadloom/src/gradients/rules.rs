@@ -8,9 +8,10 @@ use broadloom_core::node::Args;
 use broadloom_core::{DType, Op, Scalar, fold};
 use broadloom_ir::Reduction;
 use broadloom_mem::FloatEnv;
+use smallvec::smallvec;
 
-use super::linear::Partial::{self, Negative, One, Over, Refused, Times, Zero};
-use super::linear::{constant, number};
+use super::linear::Partial::{self, Flat, Negative, One, Over, Refused, Shared, Times, Zero};
+use super::linear::{Share, constant, number};
 use crate::array::{Array, Kind};
 use crate::functions::{fma, where_};
 
@@ -19,24 +20,31 @@ const TWO_OVER_ROOT_PI: f64 = std::f64::consts::FRAC_2_SQRT_PI;
 const HALF_ROOT_PI: f64 = 0.886_226_925_452_758;
 const ROOT_TWO_PI: f64 = 2.506_628_274_631_000_5;
 
-/// The derivative of the node `y`, which applies `op` to operands, for the operand number `i`.
-pub(super) fn partial<'a>(op: Op, i: usize, y: &Array<'a>, operands: &Args<Array<'a>>) -> Partial<'a> {
+/// The derivative of the node `y`, which applies `op` to operands, for the operand number `i`. An operand that is differentiated
+/// with respect to is a variable, whatever it was computed from.
+pub(super) fn partial<'a>(
+    op: Op,
+    i: usize,
+    y: &Array<'a>,
+    operands: &Args<Array<'a>>,
+    is_argument: &dyn Fn(&Array<'a>) -> bool,
+) -> Partial<'a> {
     let operand = |i: usize| operands.get(i).unwrap_or(y);
     let (x, x2) = (operand(0), operand(1));
     match op {
-        Op::Abs => Times(x.sign()),
+        Op::Abs => Flat(x.equal(0.0), x.sign()),
         Op::Acos => Times(-root_of_one_minus_square(x).reciprocal()),
         Op::Acosh => Times(((x - 1.0).sqrt() * (x + 1.0).sqrt()).reciprocal()),
         Op::Add => One,
         Op::Asin => Over(root_of_one_minus_square(x)),
         Op::Asinh => Over(x.hypot(1.0)),
         Op::Atan => Times(reciprocal_of_one_plus_square(x)),
-        Op::Atan2 => Times(of_angle(i, x, x2)),
+        Op::Atan2 => of_angle(i, x, x2),
         Op::Atanh => Over((1.0 - x) * (x + 1.0)),
         Op::Cbrt => Over(y.square() * 3.0),
         Op::Ceil | Op::Floor | Op::Round | Op::Trunc | Op::Sign | Op::FloorDivide => Zero,
         Op::Clip => of_clip(i, x, x2, operand(2)),
-        Op::CopySign if i == 0 => Times(x.sign() * number(1.0, x.dtype()).copysign(x2)),
+        Op::CopySign if i == 0 => Flat(x.equal(0.0), x.sign() * number(1.0, x.dtype()).copysign(x2)),
         Op::CopySign => Zero,
         Op::Cos => Times(-x.sin()),
         Op::Cosh => Times(x.sinh()),
@@ -53,27 +61,27 @@ pub(super) fn partial<'a>(op: Op, i: usize, y: &Array<'a>, operands: &Args<Array
             1 => Times(x.clone()),
             _ => One,
         },
-        Op::Hypot => Times(where_(y.equal(0.0), 0.0, operand(i) / y)),
+        Op::Hypot => of_hypot(operand(i), operand(1 - i), y),
         Op::Log => Over(x.clone()),
         Op::Log1p => Over(x + 1.0),
         Op::Log2 => Over(x * LN_2),
         // The product of an operand and ln 10 may overflow.
         Op::Log10 => Times(number(std::f64::consts::LOG10_E, x.dtype()) / x),
         Op::LogAddExp => Times(if i == 0 { share_of_exp(x, x2) } else { share_of_exp(x2, x) }),
-        Op::Maximum | Op::Minimum => of_extreme(op, operand(i), operand(1 - i)),
+        Op::Maximum | Op::Minimum => Shared(smallvec![of_extreme(op, operand(i), operand(1 - i))]),
         Op::Multiply => Times(operand(1 - i).clone()),
         Op::Ndtri => Times(exp_of_square(&(y * std::f64::consts::FRAC_1_SQRT_2), false) * ROOT_TWO_PI),
         Op::Negative => Negative,
         Op::NextAfter => Refused("its results are adjacent floats"),
         Op::Positive | Op::CanonicalNan => One,
-        Op::Pow if i == 0 => of_base(x, x2, y),
-        Op::Pow => Times(where_(x.equal(0.0).logical_and(x2.greater_equal(0.0)), 0.0, y * x.log())),
+        Op::Pow if i == 0 => of_base(x, x2, y, is_argument),
+        Op::Pow => Flat(x.equal(0.0).logical_and(x2.greater_equal(0.0)), y * x.log()),
         Op::Reciprocal => Times(-y.square()),
         Op::Remainder if i == 0 => One,
         Op::Remainder => Times(-((x - y) / x2).round()),
         Op::Sin => Times(x.cos()),
         Op::Sinh => Times(x.cosh()),
-        Op::Sqrt if is_mean_of_squares(x) => Times(where_(y.equal(0.0), 0.0, 0.5 / y)),
+        Op::Sqrt if is_sum_of_squares(x, is_argument) => Flat(y.equal(0.0), 0.5 / y),
         Op::Sqrt => Over(y * 2.0),
         Op::Square => Times(x * 2.0),
         Op::Subtract if i == 0 => One,
@@ -126,11 +134,25 @@ fn square_of_sech<'a>(x: &Array<'a>) -> Array<'a> {
     (&ratio * 4.0) / (ratio + 1.0).square()
 }
 
-/// The derivative of `atan2(x1, x2)`; 0 at the origin and for infinite operands.
-fn of_angle<'a>(i: usize, x1: &Array<'a>, x2: &Array<'a>) -> Array<'a> {
-    let radius = x1.hypot(x2);
-    let ends = radius.equal(0.0).logical_or(radius.isinf());
-    where_(ends, 0.0, if i == 0 { x2 / &radius / &radius } else { -(x1 / &radius / &radius) })
+/// The derivative of `atan2(x1, x2)`; 0 at the origin and for infinite operands. With the quotient t of the smaller operand by the
+/// larger one, r² is the square of the larger one times 1 + t², and does not overflow.
+fn of_angle<'a>(i: usize, x1: &Array<'a>, x2: &Array<'a>) -> Partial<'a> {
+    let is_steep = x1.abs().greater(x2.abs());
+    let larger = where_(&is_steep, x1, x2);
+    let ratio = where_(&is_steep, x2, x1) / &larger;
+    let inverse = (ratio.square() + 1.0).reciprocal() / &larger;
+    let product = &inverse * &ratio;
+    let derivative =
+        if i == 0 { where_(&is_steep, product, inverse) } else { -where_(&is_steep, inverse, product) };
+    let is_end = larger.equal(0.0).logical_or(x1.isinf()).logical_or(x2.isinf());
+    Partial::Flat(is_end, derivative)
+}
+
+/// The derivative of `y = hypot(x, other)` for x: x / y, with both divided by the larger operand, since y may overflow.
+fn of_hypot<'a>(x: &Array<'a>, other: &Array<'a>, y: &Array<'a>) -> Partial<'a> {
+    let larger = x.abs().maximum(other.abs());
+    let ratio = x.abs().minimum(other.abs()) / &larger;
+    Partial::Flat(y.equal(0.0), x / larger / (ratio.square() + 1.0).sqrt())
 }
 
 /// exp(x²), or exp(−x²). The rounding error of the square is computed and compensated, since the exponential magnifies it.
@@ -159,34 +181,34 @@ fn share_of_exp<'a>(a: &Array<'a>, b: &Array<'a>) -> Array<'a> {
 
 /// The derivative of `maximum` or `minimum`. Equal operands share it, and so do NaNs; an operand that is not NaN has none beside
 /// one that is.
-fn of_extreme<'a>(op: Op, x: &Array<'a>, other: &Array<'a>) -> Partial<'a> {
+fn of_extreme<'a>(op: Op, x: &Array<'a>, other: &Array<'a>) -> Share<'a> {
     let is_result = |x: &Array<'a>, other: &Array<'a>| {
         let is_ahead = if op == Op::Maximum { x.greater_equal(other) } else { x.less_equal(other) };
         is_ahead.logical_or(x.isnan())
     };
-    Partial::Shared { selected: is_result(x, other), tied: is_result(other, x) }
+    Share { selected: is_result(x, other), tied: is_result(other, x) }
 }
 
 /// The derivative of `minimum(maximum(x, low), high)`, by those of both functions.
 fn of_clip<'a>(i: usize, x: &Array<'a>, low: &Array<'a>, high: &Array<'a>) -> Partial<'a> {
-    let number = |share: f64| number(share, x.dtype());
-    let share = |selected: Array<'a>, tied: Array<'a>| {
-        where_(selected, where_(tied, number(0.5), number(1.0)), number(0.0))
-    };
-    let of = |op: Op, x: &Array<'a>, other: &Array<'a>| match of_extreme(op, x, other) {
-        Partial::Shared { selected, tied } => share(selected, tied),
-        _ => x.clone(),
-    };
     let raised = x.maximum(low);
-    match i {
-        0 => Times(of(Op::Maximum, x, low) * of(Op::Minimum, &raised, high)),
-        1 => Times(of(Op::Maximum, low, x) * of(Op::Minimum, &raised, high)),
-        _ => of_extreme(Op::Minimum, high, &raised),
-    }
+    Shared(match i {
+        0 => smallvec![of_extreme(Op::Minimum, &raised, high), of_extreme(Op::Maximum, x, low)],
+        1 => smallvec![of_extreme(Op::Minimum, &raised, high), of_extreme(Op::Maximum, low, x)],
+        _ => smallvec![of_extreme(Op::Minimum, high, &raised)],
+    })
 }
 
 /// The derivative of `y = pow(x, power)` for the base.
-fn of_base<'a>(x: &Array<'a>, power: &Array<'a>, y: &Array<'a>) -> Partial<'a> {
+fn of_base<'a>(
+    x: &Array<'a>,
+    power: &Array<'a>,
+    y: &Array<'a>,
+    is_argument: &dyn Fn(&Array<'a>) -> bool,
+) -> Partial<'a> {
+    let is_norm = |p: Option<f64>| {
+        is_sum_of_powers(x, is_argument) || p == Some(0.5) && is_sum_of_squares(x, is_argument)
+    };
     if let Some(p) = constant(power) {
         if p == 0.0 {
             return Zero;
@@ -200,29 +222,27 @@ fn of_base<'a>(x: &Array<'a>, power: &Array<'a>, y: &Array<'a>) -> Partial<'a> {
         let less = {
             let _ieee = FloatEnv::ieee();
             let less = fold::cast(Scalar::of(p - 1.0), x.dtype());
-            fold::cast(less, DType::Float64).get::<f64>().filter(|less| less + 1.0 == p)
+            fold::cast(less, DType::Float64).get::<f64>().filter(|less| p - less == 1.0)
         };
         if let Some(less) = less {
             let derivative = x.pow(less) * p;
-            let at_origin = is_sum_of_powers(x);
-            return Times(if at_origin { where_(x.equal(0.0), 0.0, derivative) } else { derivative });
+            return if is_norm(Some(p)) { Flat(x.equal(0.0), derivative) } else { Times(derivative) };
         }
     }
-    // power · x^(power − 1), unless power − 1 is rounded. That happens below 1 only, where y / x neither overflows nor underflows.
+    // power · x^(power − 1), unless power − 1 is rounded, as for a small power and for one beyond the precision of the dtype.
     let less = power - 1.0;
-    let is_exact = (&less + 1.0).equal(power);
+    let is_exact = (power - &less).equal(1.0);
     let is_steep = x.equal(0.0).logical_and(power.greater(0.0));
     let of_quotient = where_(is_steep, f64::INFINITY, y / x * power);
     let derivative = where_(is_exact, x.pow(less) * power, of_quotient);
-    let is_flat =
-        if is_sum_of_powers(x) { power.equal(0.0).logical_or(x.equal(0.0)) } else { power.equal(0.0) };
-    Times(where_(is_flat, 0.0, derivative))
+    let is_constant = power.equal(0.0);
+    Flat(if is_norm(None) { is_constant.logical_or(x.equal(0.0)) } else { is_constant }, derivative)
 }
 
-/// Whether the array is a sum of squares, apart from factors and conversions: its square root is then a norm, whose derivative at
-/// the origin is 0.
-fn is_mean_of_squares(x: &Array<'_>) -> bool {
-    summand(x).is_some_and(|x| match &x.0.kind {
+/// Whether the array is a sum of squares, apart from conversions, divisors and constant factors: its square root is then a norm, whose
+/// derivative at the origin is 0.
+fn is_sum_of_squares<'a>(x: &Array<'a>, is_argument: &dyn Fn(&Array<'a>) -> bool) -> bool {
+    summand(x, is_argument).is_some_and(|x| match &x.0.kind {
         Kind::Apply { op: Op::Square, .. } => true,
         Kind::Apply { op: Op::Multiply, args, .. } => {
             args.get(0).zip(args.get(1)).is_some_and(|(x, y)| x.is_same(y))
@@ -233,21 +253,31 @@ fn is_mean_of_squares(x: &Array<'_>) -> bool {
 }
 
 /// Whether the array is a sum of powers of absolute values, of which a root is a norm.
-fn is_sum_of_powers(x: &Array<'_>) -> bool {
-    summand(x).is_some_and(|x| {
+fn is_sum_of_powers<'a>(x: &Array<'a>, is_argument: &dyn Fn(&Array<'a>) -> bool) -> bool {
+    summand(x, is_argument).is_some_and(|x| {
         let base = x.0.kind.args_of(Op::Pow).and_then(|args| args.get(0));
         base.is_some_and(|base| base.0.kind.args_of(Op::Abs).is_some())
     })
 }
 
-/// The elements of a sum, apart from conversions and from factors and divisors of the sum.
-fn summand<'x, 'a>(x: &'x Array<'a>) -> Option<&'x Array<'a>> {
-    let mut x = x;
-    let mut is_summed = false;
-    loop {
+/// The elements of a sum, apart from conversions, and from divisors and constant factors of the sum.
+fn summand<'x, 'a>(x: &'x Array<'a>, is_argument: &dyn Fn(&Array<'a>) -> bool) -> Option<&'x Array<'a>> {
+    /// A norm has no more conversions, factors and divisors than this.
+    const STEPS: usize = 8;
+    let (mut x, mut is_summed) = (x, false);
+    for _ in 0..STEPS {
         x = match &x.0.kind {
+            _ if is_argument(x) => return None,
             Kind::Cast { arg, .. } => arg,
             Kind::Apply { op: Op::Divide, args, .. } if !is_summed => args.get(0)?,
+            Kind::Apply { op: Op::Multiply, args, .. } if !is_summed => {
+                let (x, y) = (args.get(0)?, args.get(1)?);
+                match (constant(x), constant(y)) {
+                    (Some(_), _) => y,
+                    (_, Some(_)) => x,
+                    _ => return None,
+                }
+            }
             Kind::Reduce { arg, reduction: Reduction::Sum, .. } if !is_summed => {
                 is_summed = true;
                 arg
@@ -255,4 +285,5 @@ fn summand<'x, 'a>(x: &'x Array<'a>) -> Option<&'x Array<'a>> {
             _ => return is_summed.then_some(x),
         };
     }
+    None
 }

@@ -40,6 +40,10 @@ fn reductions_at_special_points() -> Result<()> {
         ("largest magnitude", |x| x.vector_norm((), INF), &[3.0, -4.0], &[0.0, -1.0]),
         ("largest magnitude at the origin", |x| x.vector_norm((), INF), &[0.0, 0.0], &[0.0, 0.0]),
         ("a written norm at the origin", |x| Ok((x * x).sum(())?.sqrt()), &[0.0, 0.0], &[0.0, 0.0]),
+        ("a mean's norm", |x| Ok(x.square().mean(())?.sqrt()), &[0.0, 0.0], &[0.0, 0.0]),
+        ("a power of a sum", |x| Ok(x.square().sum(())?.pow(0.5)), &[0.0, 0.0], &[0.0, 0.0]),
+        ("a multiple of a sum", |x| Ok((x.square().sum(())? * 0.5).sqrt()), &[0.0, 0.0], &[0.0, 0.0]),
+        ("norm of order 1/2", |x| x.vector_norm((), 0.5), &[0.0, 1.0], &[0.0, 1.0]),
         ("var", |x| x.var((), 0.0), &[1.0, 3.0], &[-1.0, 1.0]),
         ("std", |x| x.std((), 0.0), &[1.0, 3.0], &[-0.5, 0.5]),
         ("std of equals", |x| x.std((), 0.0), &[3.0, 3.0], &[0.0, 0.0]),
@@ -133,5 +137,39 @@ fn sums_of_half_precision_are_rounded_once() -> Result<()> {
     let x = variable(&Array::from_vec(vec![f16::from_f32(0.1); 4096]))?;
     let g = grad(&x.square().sum(())?, &[&x])?.remove(0);
     assert_eq!(g.to_vec::<f16>()?, vec![f16::from_f32(0.1) + f16::from_f32(0.1); 4096]);
+    Ok(())
+}
+
+/// A number of elements may be beyond float16, and a sum of ones, too.
+#[test]
+fn maxima_of_half_precision_share_with_many() -> Result<()> {
+    let ones = Array::full(&[100_000], f16::ONE)?;
+    let x = variable(&ones)?;
+    let y = x.max(())?;
+    assert_eq!(grad(&y, &[&x])?[0].slice(..1)?.to_vec::<f16>()?, [f16::from_f64(1e-5)]);
+    assert_eq!(jvp(&[&y], &[&x], &[&ones])?[0].item::<f16>()?, f16::ONE);
+    let labels = Array::full(&[100_000], 0_i32)?;
+    let y = x.segment_max(&labels, 1)?;
+    assert_eq!(grad(&y.sum(())?, &[&x])?[0].slice(..1)?.to_vec::<f16>()?, [f16::from_f64(1e-5)]);
+    assert_eq!(jvp(&[&y], &[&x], &[&ones])?[0].to_vec::<f16>()?, [f16::ONE]);
+    Ok(())
+}
+
+/// The pattern of a norm ends at an argument, which is a variable.
+#[test]
+fn the_root_of_an_argument_is_steep_at_zero() -> Result<()> {
+    let x = variable(&Array::from([0.0, 0.0]))?;
+    let sum = x.square().sum(())?;
+    assert_eq!(grad(&sum.sqrt(), &[&sum])?[0].item::<f64>()?, INF);
+    assert_eq!(grad(&sum.sqrt(), &[&x])?[0].to_vec::<f64>()?, [0.0, 0.0]);
+    Ok(())
+}
+
+#[test]
+fn tangents_of_an_argument_that_is_given_twice_are_added() -> Result<()> {
+    let x = variable(&Array::from([2.0]))?;
+    let tangents = [Array::from([1.0]), Array::from([10.0])];
+    let found = jvp(&[&(&x * 3.0)], &[&x, &x], &[&tangents[0], &tangents[1]])?;
+    assert_eq!(found[0].to_vec::<f64>()?, [33.0]);
     Ok(())
 }

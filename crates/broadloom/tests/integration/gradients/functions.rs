@@ -312,3 +312,63 @@ fn half_precision() -> Result<()> {
     }
     Ok(())
 }
+
+/// Functions that select an operand, or are flat, are so for an infinite adjoint, too.
+#[test]
+fn what_is_flat_has_no_derivative_for_an_infinite_adjoint() -> Result<()> {
+    let root = |y: Array<'static>| y.sqrt();
+    let cases: &[(&str, fn(&Array<'static>) -> Array<'static>, &[f64], &[f64])] = &[
+        ("clip", |x| x.clip(0.0, 1.0), &[-1.0, 0.25, 2.0], &[0.0, 1.0, 0.0]),
+        ("maximum", |x| x.maximum(0.0), &[-1.0, 0.25], &[0.0, 1.0]),
+        ("abs", |x| x.abs(), &[0.0, -0.25], &[0.0, -1.0]),
+        ("copysign", |x| x.copysign(1.0), &[0.0, -0.25], &[0.0, -1.0]),
+        ("hypot", |x| x.hypot(0.0), &[0.0, -0.25], &[0.0, -1.0]),
+        ("pow", |x| x.pow(x - x), &[0.25], &[0.0]),
+    ];
+    for (name, function, x, wanted) in cases {
+        let got = of_sum(&Array::from_vec(x.to_vec()), |x| root(function(x)))?;
+        assert_eq!(got.to_vec::<f64>()?, *wanted, "{name}");
+    }
+    // Three equal operands: `maximum` shares, then `minimum`.
+    let operands = [(); 3].map(|()| variable(&Array::from([1.0])));
+    let [x, low, high] = operands;
+    let (x, low, high) = (x?, low?, high?);
+    let found = grad(&x.clip(&low, &high).sum(())?, &[&x, &low, &high])?;
+    let shares = found.iter().map(|v| v.item::<f64>()).collect::<Result<Vec<_>>>()?;
+    assert_eq!(shares, [0.25, 0.25, 0.5]);
+    Ok(())
+}
+
+#[test]
+fn angles_and_norms_of_large_operands_have_derivatives() -> Result<()> {
+    let large = f64::MAX / 1.5;
+    let of_both = |op: Op, y: f64, x: f64| -> Result<[f64; 2]> {
+        let (y, x) = (variable(&Array::from([y]))?, variable(&Array::from([x]))?);
+        let made = if op == Op::Hypot { y.hypot(&x) } else { y.atan2(&x) };
+        let found = grad(&made.sum(())?, &[&y, &x])?;
+        Ok([found[0].item::<f64>()?, found[1].item::<f64>()?])
+    };
+    let half = 0.5 / large;
+    assert_eq!(of_both(Op::Atan2, large, large)?, [half, -half]);
+    assert_eq!(of_both(Op::Atan2, -large, large)?, [half, half]);
+    assert_eq!(of_both(Op::Atan2, 0.0, 0.0)?, [0.0, 0.0]);
+    assert_eq!(of_both(Op::Atan2, INF, 1.0)?, [0.0, 0.0]);
+    let root = 0.5_f64.sqrt();
+    for (got, wanted) in of_both(Op::Hypot, -large, large)?.into_iter().zip([-root, root]) {
+        assert!((got - wanted).abs() < 1e-15, "{got}");
+    }
+    Ok(())
+}
+
+/// Beyond the precision of the dtype, a power less 1 is rounded to another integer.
+#[test]
+fn powers_beyond_the_precision_have_the_sign_of_their_derivative() -> Result<()> {
+    let power = 33_554_436.0_f32;
+    let (x, p) = (variable(&Array::from([-1.0_f32]))?, Array::from([power]));
+    assert_eq!(grad(&x.pow(&p).sum(())?, &[&x])?[0].to_vec::<f32>()?, [-power]);
+    assert_eq!(grad(&x.pow(power).sum(())?, &[&x])?[0].to_vec::<f32>()?, [-power]);
+    let power = (1_u64 << 55) as f64;
+    let x = variable(&Array::from([-1.0]))?;
+    assert_eq!(grad(&x.pow(power).sum(())?, &[&x])?[0].to_vec::<f64>()?, [-power]);
+    Ok(())
+}

@@ -89,3 +89,18 @@ fn the_last_element_at_a_position_has_its_adjoint() -> Result<()> {
     assert_eq!((adjoint, tangent), (vec![4.0, 1.0, 4.0], vec![2.0, 0.0, 4.0]));
     Ok(())
 }
+
+/// A derivative depends on the labels, so a label that the function refuses is an error there, too.
+#[test]
+fn labels_out_of_range_are_errors_of_derivatives() -> Result<()> {
+    let x = variable(&Array::from([1.0, 2.0, 3.0]))?;
+    for labels in [[0_i64, 2, 1], [0, -2, 1], [0, i64::MIN, 1]] {
+        let labels = Array::from(labels);
+        let g = grad(&x.segment_sum(&labels, 2)?.sum(())?, &[&x])?.remove(0);
+        assert_eq!(g.eval().map(drop).expect_err("a label").kind(), ErrorKind::Index, "{labels}");
+    }
+    let labels = Array::from([0_u64, u64::MAX, 1]);
+    let g = grad(&x.segment_sum(&labels, 2)?.sum(())?, &[&x])?.remove(0);
+    assert_eq!(g.eval().map(drop).expect_err("a label").kind(), ErrorKind::Index);
+    Ok(())
+}
