@@ -24,7 +24,7 @@ PAGE = "docs/add-an-op.md"
 #: The heading with which the second function begins.
 SECOND = "\n## An approximate function\n"
 #: The maximum number of files changed by hand, for each function.
-MOST = {"exact": 8, "approximate": 11}
+MOST = {"exact": 9, "approximate": 11}
 
 FENCE = re.compile(
     r"(?P<indent> *)```(?P<language>[\w,]*)(?: (?P<path>[\w./-]+) (?:new|(?P<side>before|after) (?P<anchor>.+)))?"

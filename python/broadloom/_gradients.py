@@ -56,7 +56,10 @@ class Variables:
         for i in chosen:
             if not -count <= i < count:
                 raise ValueError(f"{function}: argnums has {i}, but the function got {count} positional arguments")
-        return [i % count for i in chosen]
+        chosen = [i % count for i in chosen]
+        if len(set(chosen)) < len(chosen):
+            raise ValueError(f"{function}: argnums names an argument twice: {numbers}")
+        return chosen
 
     def called(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
         """The result of the function for the variables."""
@@ -430,10 +433,10 @@ class custom_vjp:  # noqa: N801
 def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
     """A function that computes `fun` for each index of an axis of its arguments, as one expression.
 
-    `in_axes` is the axis of each argument, or a tuple with one for each argument; None for an argument that is the same for each
-    index. An argument may be a tree, all of whose leaves have the axis. The results have the indices along `out_axes`, which is
-    one axis, or a tuple with one for each part of a tuple that `fun` returns. `fun` is called once, with arrays that lack the axis
-    and have no values, as by `jit`.
+    `in_axes` is the axis of each positional argument, or a tuple with one for each; None for an argument that is the same for each
+    index. An argument may be a tree, all of whose leaves have the axis. Arguments by keyword have the indices along axis 0. The
+    results have the indices along `out_axes`, which is one axis, or a tuple with one for each result of a tuple that `fun`
+    returns. `fun` is called once, with arrays that lack the axis and have no values, as by `jit`.
 
     Raises ValueError for axes that do not exist or have different extents.
 
@@ -452,11 +455,13 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callab
         given: list[Leaf] = []
         structures: list[tuple[Structure, int]] = []
         of_leaves: list[int | None] = []
-        for number, (arg, axis) in enumerate(zip(args, axes, strict=True)):
-            leaves, structure = flattened(arg, f"vmap: argument {number}")
+        named = [(f"argument {number}", arg, axis) for number, (arg, axis) in enumerate(zip(args, axes, strict=True))]
+        named += [(f"argument {name}", arg, 0) for name, arg in kwargs.items()]
+        for name, arg, axis in named:
+            leaves, structure = flattened(arg, f"vmap: {name}")
             given += leaves
             structures.append((structure, len(leaves)))
-            of_leaves += [None if axis is None else index(axis)] * len(leaves)
+            of_leaves += [None if axis is None else _axis("in_axes", axis)] * len(leaves)
         returned: list[Structure] = []
 
         def called(handles: list[Handle]) -> list[Handle]:
@@ -464,7 +469,8 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callab
             for structure, count in structures:
                 called_with.append(structure(arrays[at : at + count]))
                 at += count
-            made, structure = _outputs("vmap", fun(*called_with, **kwargs))
+            by_name = dict(zip(kwargs, called_with[len(args) :], strict=True))
+            made, structure = _outputs("vmap", fun(*called_with[: len(args)], **by_name))
             returned.append(structure)
             return made
 
@@ -479,22 +485,29 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callab
                 raise ShapeError(
                     f"vmap: out_axes has {len(out_axes)} axes, but the function does not return as many results"
                 )
-            return tuple(_moved(part, axis) for part, axis in zip(result, out_axes, strict=True))
-        return _moved(result, out_axes)
+            return tuple(_moved(tree, _axis("out_axes", axis)) for tree, axis in zip(result, out_axes, strict=True))
+        return _moved(result, _axis("out_axes", out_axes))
 
     return shows_users_lines(over_batch)
 
 
-def _moved(tree: Any, axis: Any) -> Any:
+def _axis(parameter: str, axis: Any) -> int:
+    try:
+        return index(axis)
+    except TypeError:
+        allowed = "an axis, None" if parameter == "in_axes" else "an axis"
+        raise TypeError(f"vmap: {parameter} is {allowed} or a tuple of them, and has {axis!r}") from None
+
+
+def _moved(tree: Any, to: int) -> Any:
     """A tree of arrays with the first axis of each moved to another position."""
 
     def moved(x: Array) -> Array:
         rank = x.ndim
-        to = index(axis)
         if not -rank <= to < rank:
             raise ShapeError(f"vmap: out_axes has {to}, but a result has {rank} axes")
         order = list(range(1, rank))
         order.insert(to % rank, 0)
         return Array._of(x._handle.permute_dims(order))
 
-    return tree if axis == 0 else mapped(tree, moved)
+    return tree if to == 0 else mapped(tree, moved)

@@ -172,6 +172,7 @@ def test_batches() -> None:
     near(bl.vmap(lambda x, y: bl.sum(x * y), in_axes=(0, None))(a, b), a @ b)
     near(bl.vmap(lambda x, y: x - y, in_axes=(1, 0))(a, b), (a - b).T)
     near(bl.vmap(lambda x: x * 2, out_axes=1)(a), 2 * a.T)
+    near(bl.vmap(lambda x, y: x + y["z"])(a, y={"z": a}), a + a)
     near(bl.vmap(lambda x: bl.cumulative_sum(x))(a), np.cumsum(a, axis=1))
     near(bl.vmap(lambda x: x[::-1][:2])(a), a[:, ::-1][:, :2])
     near(bl.vmap(lambda x: bl.concat([x, b]))(a), [[*row, *b] for row in a])
@@ -251,6 +252,7 @@ def test_numpys_functions_and_memory() -> None:
         (lambda: bl.grad(lambda x: x > 0)(3.0), bl.DTypeError, "the result is bool"),
         (lambda: bl.grad(lambda x: bl.nextafter(x, 1.0))(3.0), bl.DerivativeError, "nextafter: there is no derivative"),
         (lambda: bl.grad(lambda x: x, argnums=1)(3.0), ValueError, "argnums has 1"),
+        (lambda: bl.grad(lambda x, y: x, argnums=(-2, 0))(3.0, 1.0), ValueError, "argnums names an argument twice"),
         (lambda: bl.grad(lambda x: x if x > 0 else -x)(3.0), bl.TracerError, "x if x > 0"),
         (
             lambda: bl.jvp(lambda x: x, (X,), (1.0,)),
@@ -259,6 +261,8 @@ def test_numpys_functions_and_memory() -> None:
         ),
         (lambda: bl.jvp(lambda x: x, (X,), ((X, X),)), TypeError, "the tangents are"),
         (lambda: bl.vmap(lambda x, y: x, in_axes=(0,))(X, X), bl.ArityError, "in_axes has 1 axes"),
+        (lambda: bl.vmap(lambda x: x[0], in_axes=((0, 1),))((X, X)), TypeError, "in_axes is an axis, None or a tuple"),
+        (lambda: bl.vmap(lambda x: x, out_axes=None)(X), TypeError, "out_axes is an axis or a tuple"),
         (
             lambda: bl.vmap(lambda x, y: x)(X, X[:2]),
             bl.ShapeError,

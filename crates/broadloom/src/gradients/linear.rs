@@ -57,12 +57,10 @@ impl<'a> Partial<'a> {
             Partial::Flat(is_flat, derivative) => {
                 select(&is_flat, &zero(v.dtype()), &times(v, &derivative)?)?
             }
-            Partial::Shared(shares) => {
-                shares.iter().try_fold(v.clone(), |v, Share { selected, tied }| {
-                    let half = apply(Op::Multiply, &[&v, &number(0.5, v.dtype())])?;
-                    select(selected, &select(tied, &half, &v)?, &zero(v.dtype()))
-                })?
-            }
+            Partial::Shared(shares) => shares.iter().try_fold(v.clone(), |v, Share { selected, tied }| {
+                let half = apply(Op::Multiply, &[&v, &number(0.5, v.dtype())])?;
+                select(selected, &select(tied, &half, &v)?, &zero(v.dtype()))
+            })?,
         }))
     }
 }

@@ -222,7 +222,7 @@ fn of_base<'a>(
         let less = {
             let _ieee = FloatEnv::ieee();
             let less = fold::cast(Scalar::of(p - 1.0), x.dtype());
-            fold::cast(less, DType::Float64).get::<f64>().filter(|less| p - less == 1.0)
+            fold::cast(less, DType::Float64).get::<f64>().filter(|less| less + 1.0 == p && p - less == 1.0)
         };
         if let Some(less) = less {
             let derivative = x.pow(less) * p;
@@ -231,7 +231,7 @@ fn of_base<'a>(
     }
     // power · x^(power − 1), unless power − 1 is rounded, as for a small power and for one beyond the precision of the dtype.
     let less = power - 1.0;
-    let is_exact = (power - &less).equal(1.0);
+    let is_exact = (&less + 1.0).equal(power).logical_and((power - &less).equal(1.0));
     let is_steep = x.equal(0.0).logical_and(power.greater(0.0));
     let of_quotient = where_(is_steep, f64::INFINITY, y / x * power);
     let derivative = where_(is_exact, x.pow(less) * power, of_quotient);
