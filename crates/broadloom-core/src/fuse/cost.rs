@@ -5,6 +5,7 @@
 use crate::fuse::code;
 use crate::graph::{Graph, Node, NodeId, NodeKind};
 use crate::kernel::{Code, Kernel};
+use crate::shape::Shape;
 use broadloom_ir::tuning::blocks::{KERNEL, TEMPORARY, TEMPORARY_IN_MEMORY};
 
 /// The maximum number of instructions of one kernel. A larger body is cut where the fewest values are live.
@@ -40,12 +41,27 @@ pub fn of_node(graph: &Graph, node: &Node) -> u64 {
     code::of(&node.kind, |id| graph.node(id).dtype, |_| 0).map_or(0, |code| code.cost().into())
 }
 
+/// The time of computing one element alone, as for an operand that is constant along a row, relative to that of an element in a
+/// vector. Such an element waits for each of its instructions. Not measured for dtypes other than float32.
+const ALONE: u64 = 8;
+
+/// What is computed once per row is cheap if it costs less than this for each element of the row.
+const LEAST_PER_ELEMENT: u64 = 2;
+
 /// The costs of the two ways to provide an operand to a larger loop: computed within the loop, or stored before it.
 #[derive(Clone, Copy)]
 pub enum Weighed {
-    /// A temporary would save nothing: executors compute the operand once per row, or the loop is no larger than the
-    /// operand.
+    /// A temporary would save little: executors compute the operand once per row, and rows are long for what that costs, or the
+    /// loop is no larger than the operand.
     PerRow,
+    /// The operand is computed once per row, and costs more there than in a kernel of its own, which computes many rows in each
+    /// vector.
+    Alone {
+        /// The cost of computing it for each row.
+        recompute: u64,
+        /// The cost of a kernel, of its elements, and of writing and reading a temporary.
+        store: u64,
+    },
     /// The operand is computed in each iteration of the loop, or once into a temporary.
     Temporary {
         /// The cost of computing its elements more than once.
@@ -60,19 +76,42 @@ impl Weighed {
     pub fn materialise(self) -> bool {
         match self {
             Weighed::PerRow => false,
-            Weighed::Temporary { recompute, store } => recompute > store.saturating_mul(2),
+            Weighed::Alone { recompute, store } | Weighed::Temporary { recompute, store } => {
+                recompute > store.saturating_mul(2)
+            }
         }
     }
 }
 
-/// Weighs computing an operand in a larger loop against storing it before.
+/// Weighs computing an operand in a larger loop, of the shape `reader`, against storing it before.
 ///
-/// `total` is the cost per element of the operand, including everything that it is computed from. An operand that is
-/// constant along the last axis is never stored, since executors compute it once per row.
-pub fn weigh(graph: &Graph, operand: NodeId, total: u64, loop_elements: usize) -> Weighed {
+/// `total` is the cost per element of the operand, including everything that it is computed from. Executors compute an operand
+/// once per row if it is constant along the last axis of the loop, and once if it has a single element.
+pub fn weigh(graph: &Graph, operand: NodeId, total: u64, reader: &Shape) -> Weighed {
     let shape = &graph.node(operand).shape;
-    let elements = shape.elements();
-    if shape.last().is_none_or(|&last| last == 1) || elements == 0 || loop_elements <= elements {
+    let (elements, loop_elements) = (shape.elements(), reader.elements());
+    if elements <= 1 || loop_elements <= elements {
+        return Weighed::PerRow;
+    }
+    // Loops have no axes of extent 1.
+    let row = reader.iter().rev().position(|&extent| extent > 1).map_or((1, 1), |from_end| {
+        let axis = shape.rank().checked_sub(1 + from_end);
+        (reader[reader.rank() - 1 - from_end], axis.map_or(1, |axis| shape[axis]))
+    });
+    let (length, 1) = row else { return weigh_repeated(total, elements, loop_elements) };
+    let alone = total.saturating_mul(ALONE);
+    if alone < LEAST_PER_ELEMENT.saturating_mul(length as u64) {
+        return Weighed::PerRow;
+    }
+    let recompute = alone.saturating_mul((loop_elements / length) as u64);
+    let once = total.saturating_add(TEMPORARY).saturating_mul(elements as u64);
+    let alone = Weighed::Alone { recompute, store: KERNEL.saturating_add(once) };
+    if alone.materialise() { alone } else { Weighed::PerRow }
+}
+
+/// Weighs computing an operand of `elements` elements for each of the elements of a larger loop against storing it before.
+pub fn weigh_repeated(total: u64, elements: usize, loop_elements: usize) -> Weighed {
+    if elements == 0 || loop_elements <= elements {
         return Weighed::PerRow;
     }
     Weighed::Temporary {

@@ -183,12 +183,12 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
                     cut_for_faults(graph, arg, cuts, log);
                 }
                 flat &= below.flat && (*shape == node.shape || shape.rank() == 0);
-                let elements = node.shape.elements();
                 let weighed = (below.total > 0 && *shape != node.shape)
-                    .then(|| cost::weigh(graph, arg, below.total, elements));
+                    .then(|| weigh(graph, arg, below.total, &node.shape, cuts));
                 if weighed.is_some_and(|costs| costs.materialise()) {
-                    if cuts.insert(arg) {
-                        log.note(|| of_broadcast(graph, arg, id, weighed));
+                    let stored = reshaped(graph, arg);
+                    if cuts.insert(stored) {
+                        log.note(|| of_broadcast(graph, stored, id, weighed));
                     }
                 } else if !cuts.contains(&arg) {
                     if weighed.is_some() {
@@ -199,6 +199,49 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
             }
             Leaves { flat, layout: None, total }
         }
+    }
+}
+
+/// Weighs computing an operand in a loop against a temporary. What the operand is computed from may have been cut since its total
+/// cost was added, so that a temporary counts for what is left.
+fn weigh(graph: &Graph, operand: NodeId, total: u64, reader: &Shape, cuts: &Cuts) -> cost::Weighed {
+    match cost::weigh(graph, operand, total, reader) {
+        weighed if weighed.materialise() => match left(graph, operand, cuts) {
+            Some(left) => cost::weigh(graph, operand, left.min(total), reader),
+            None => weighed,
+        },
+        weighed => weighed,
+    }
+}
+
+/// The maximum number of nodes that [`left`] visits.
+const MOST_VISITED: usize = 64;
+
+/// The cost per element of a node and what it is computed from, down to cut nodes; `None` for too many nodes.
+fn left(graph: &Graph, id: NodeId, cuts: &Cuts) -> Option<u64> {
+    let mut pending: SmallVec<[NodeId; 8]> = SmallVec::from_elem(id, 1);
+    let mut seen: SmallVec<[NodeId; 16]> = SmallVec::new();
+    let mut sum = 0u64;
+    while let Some(id) = pending.pop() {
+        if cuts.contains(&id) || seen.contains(&id) {
+            continue;
+        }
+        if seen.len() == MOST_VISITED {
+            return None;
+        }
+        seen.push(id);
+        let node = graph.node(id);
+        sum = sum.saturating_add(cost::of_node(graph, node));
+        pending.extend(node.kind.operands().copied());
+    }
+    Some(sum)
+}
+
+/// The node below a change of shape, whose memory also serves the reshaped node.
+fn reshaped(graph: &Graph, id: NodeId) -> NodeId {
+    match &graph.node(id).kind {
+        NodeKind::View { arg, view } if matches!(**view, View::Reshape(_)) => *arg,
+        _ => id,
     }
 }
 
@@ -269,6 +312,7 @@ fn of_broadcast(graph: &Graph, arg: NodeId, reader: NodeId, weighed: Option<cost
         Some(cost::Weighed::Temporary { recompute, store }) => {
             Why::Recomputed { reader, elements, recompute, store }
         }
+        Some(cost::Weighed::Alone { recompute, store }) => Why::Alone { reader, recompute, store },
         _ => Why::Hoisted { reader },
     };
     Decision::of_node(graph, arg, why)
@@ -304,7 +348,7 @@ fn view_leaves(
         cut_for_faults(graph, arg, cuts, log);
     }
     if matches!(view, View::Windows { .. }) && below.total > 0 {
-        let weighed = cost::weigh(graph, arg, below.total, view.shape(shape).elements());
+        let weighed = cost::weigh_repeated(below.total, shape.elements(), view.shape(shape).elements());
         if !weighed.materialise() || cuts.insert(arg) {
             log.note(|| of_broadcast(graph, arg, id, Some(weighed)));
         }

@@ -61,6 +61,15 @@ pub enum Why {
         /// The node whose loop reads this one.
         reader: NodeId,
     },
+    /// Materialised: a larger loop would compute the node once per row, one element at a time.
+    Alone {
+        /// The node whose loop reads this one.
+        reader: NodeId,
+        /// The cost of computing the value for each row.
+        recompute: u64,
+        /// The cost of a separate kernel and a temporary.
+        store: u64,
+    },
     /// Materialised: the node is a reduction or a scan.
     Combined,
     /// Materialised: a routine computes the node.
@@ -115,9 +124,10 @@ impl Decision {
             *node = name(*node);
         }
         match &mut renamed.why {
-            Why::Repeated { reader, .. } | Why::Recomputed { reader, .. } | Why::Hoisted { reader } => {
-                *reader = name(*reader);
-            }
+            Why::Repeated { reader, .. }
+            | Why::Recomputed { reader, .. }
+            | Why::Hoisted { reader }
+            | Why::Alone { reader, .. } => *reader = name(*reader),
             _ => {}
         }
         renamed
@@ -156,6 +166,11 @@ impl fmt::Display for Decision {
             Why::Hoisted { reader } => {
                 write!(f, "it is one value for a whole row of {reader:?}, computed once per row")
             }
+            Why::Alone { reader, .. } => write!(
+                f,
+                "computing it for each row of {reader:?}, one element at a time, would cost more than a temporary of {}",
+                elements_of(shape.elements())
+            ),
             Why::Combined => {
                 f.write_str("it combines elements, and what reads it is computed in a later kernel")
             }
@@ -226,8 +241,9 @@ mod tests {
     use crate::Result;
     use crate::fuse;
     use crate::fuse::cost::{MAX_BODY, MAX_COST};
+    use crate::graph::NodeKind;
     use crate::kernel::Code;
-    use crate::layout::Layout;
+    use crate::layout::{Layout, View};
     use crate::op::Op;
 
     /// Two plans, with and without decisions, of a loop over `rows` rows in which an operand of one row would be
@@ -261,6 +277,45 @@ mod tests {
                 (materialised, 1 + usize::from(materialised))
             );
             assert!(quiet.decisions.is_empty() && quiet.computes.is_empty(), "kept without being asked for");
+        }
+        Ok(())
+    }
+
+    /// What one value serves for a row is stored if the rows are many, and short for what it costs; a change of its shape is read from
+    /// the same memory.
+    #[test]
+    fn what_short_rows_would_compute_alone_is_stored() -> Result<()> {
+        let plan_of = |op: Op, rows: usize, length: usize, axes: &[usize]| -> Result<fuse::Plan> {
+            let mut g = Graph::default();
+            let x = g.input(0, DType::Float32, Layout::contiguous(Shape::new(&[rows, length])?))?;
+            let column = g.input(1, DType::Float32, Layout::contiguous(Shape::new(&[rows])?))?;
+            let computed = g.apply(op, &[column.into()])?;
+            let computed = g.view(computed, View::Reshape(Shape::new(&[rows, 1])?))?;
+            let product = g.apply(Op::Multiply, &[x.into(), computed.into()])?;
+            // A cheap function of the stored value is not stored as well.
+            let is_zero = g.apply(Op::Negative, &[computed.into()])?;
+            let sum = g.apply(Op::Add, &[product.into(), is_zero.into()])?;
+            let root = match axes {
+                [] => sum,
+                _ => g.push(NodeKind::Reduce {
+                    arg: sum,
+                    reduction: broadloom_ir::Reduction::Sum,
+                    axes: axes.iter().copied().collect(),
+                    keep_dims: false,
+                })?,
+            };
+            fuse::explain(&g, &[root])
+        };
+        for axes in [&[][..], &[0], &[1], &[0, 1]] {
+            let plan = plan_of(Op::Exp, 100_000, 8, axes)?;
+            assert_eq!(plan.stages.len(), 2, "{axes:?}: {plan}");
+            assert_eq!(plan.stages[0].shape, Shape::new(&[100_000])?, "{plan}");
+            assert!(plan.decisions.iter().any(|d| matches!(d.why, Why::Alone { .. })), "{plan}");
+            // Long rows, few rows and cheap functions.
+            for (op, rows, length) in [(Op::Exp, 1000, 800), (Op::Exp, 100, 8), (Op::Abs, 100_000, 8)] {
+                let plan = plan_of(op, rows, length, axes)?;
+                assert_eq!(plan.stages.len(), 1, "{op} {rows} {length} {axes:?}: {plan}");
+            }
         }
         Ok(())
     }
