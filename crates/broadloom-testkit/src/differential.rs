@@ -21,7 +21,7 @@ mod search;
 pub use arrays::{array, arrays, arrays_over};
 pub use expression::MOST_ELEMENTS;
 pub use expression::{check, program_of};
-pub use search::{Finding, Search, Summary, program_of_seed};
+pub use search::{Check, Finding, Search, Summary, program_of_seed};
 
 /// A description of a difference between a result and the reference.
 pub type Difference = String;
@@ -112,7 +112,11 @@ pub fn difference_of_both(program: &Program, seed: u64) -> Option<Difference> {
 }
 
 /// [`difference_of_both`] with a maximum vector width.
-fn difference_up_to(most: Option<VectorWidth>, program: &Program, seed: u64) -> Option<Difference> {
+pub(crate) fn difference_up_to(
+    most: Option<VectorWidth>,
+    program: &Program,
+    seed: u64,
+) -> Option<Difference> {
     let ways = ways(program, most);
     [&with_other_values(program, seed), program].into_iter().find_map(|program| match pool() {
         Some(pool) if is_shared(program) => pool.install(|| difference(program, &ways)),

@@ -16,6 +16,8 @@ pub mod edge_cases;
 mod effort;
 #[cfg(feature = "check")]
 pub mod elements;
+#[cfg(feature = "check")]
+pub mod gradients;
 pub mod oracle;
 pub mod random;
 pub mod reduction;

@@ -4,7 +4,7 @@
 //! expected results. The reference shares only the names of ops and dtypes, and the scalar instance of
 //! approximate functions, with the crates under test.
 
-mod affine;
+pub(crate) mod affine;
 mod contraction;
 mod draws;
 mod generate;
@@ -15,7 +15,7 @@ mod reference;
 mod shape;
 mod shrink;
 mod text;
-mod typing;
+pub(crate) mod typing;
 mod with_draws;
 mod with_joins;
 mod with_loops;

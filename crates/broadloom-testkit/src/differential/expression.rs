@@ -8,12 +8,13 @@ use std::ops::Range;
 use broadloom::{Array, Error, ErrorKind, Options, Result, typed_graph};
 use broadloom_core::graph::{Leaf, Semantics};
 use broadloom_core::layout::Slice;
-use broadloom_core::node::{NodeId, NodeKind, Region};
+use broadloom_core::node::{NodeId, NodeKind, RecurrenceNode, Region};
 use broadloom_core::{DType, Layout, layout};
+use broadloom_ir::HostDeclaration;
 
 use super::{Finding, Search, Summary};
 use crate::elements;
-use crate::random::{Arg, Program, PySlice, Step, Tensor, View, While, instance};
+use crate::random::{Arg, Program, PySlice, RandomRecurrence, Step, Tensor, View, While, instance};
 use crate::reduction::{Cumulative, Function, Reduction};
 
 /// Converts arrays to a program with the same values.
@@ -69,7 +70,11 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
             }
             NodeKind::Words { .. } => return Err(unknown("words of a random stream")),
             NodeKind::DynamicView { .. } => return Err(unknown("a view of open extents")),
-            NodeKind::Recurrence(_) => return Err(unknown("scan")),
+            NodeKind::Recurrence(of) => {
+                // Inputs have the rank of the index space.
+                let rank = of.inputs().first().map_or(0, |input| typed.graph.node(*input).shape.rank());
+                Step::Recurrence(Box::new(recurrence(of, rank)?), of.item as usize)
+            }
             NodeKind::Loop(of) => {
                 let args: Vec<usize> = of.args.iter().map(|arg| arg.index()).collect();
                 Step::While(Box::new(repeated(&of.region, &args)?), of.item as usize)
@@ -88,8 +93,45 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
 /// The loop of a region over the steps `args`.
 fn repeated(region: &Region, args: &[usize]) -> Result<While> {
     let (state, captured) = args.split_at(region.carried());
+    let (body, numbers) = body_of(region, args.len())?;
+    Ok(While {
+        state: state.to_vec(),
+        captured: captured.to_vec(),
+        body,
+        condition: region
+            .condition
+            .map(|id| numbers[id.index()])
+            .ok_or_else(|| unknown("a loop without a condition"))?,
+        next: region.next.iter().map(|next| numbers[next.index()]).collect(),
+        limit: region.limit,
+    })
+}
+
+/// A recurrence over an index space of this rank.
+fn recurrence(of: &RecurrenceNode<NodeId, HostDeclaration>, rank: usize) -> Result<RandomRecurrence> {
+    if of.step.is_numbered {
+        return Err(unknown("a scan with a loop that has no limit"));
+    }
+    let args: Vec<usize> = of.args.iter().map(|arg| arg.index()).collect();
+    let (state, others) = args.split_at(of.states());
+    let (inputs, captured) = others.split_at(of.inputs as usize);
+    let (body, numbers) = body_of(&of.step, args.len())?;
+    let numbers = |nodes: &[NodeId]| nodes.iter().map(|node| numbers[node.index()]).collect();
+    Ok(RandomRecurrence {
+        state: state.to_vec(),
+        inputs: inputs.to_vec(),
+        captured: captured.to_vec(),
+        body,
+        next: numbers(&of.step.next),
+        outputs: numbers(&of.step.outputs),
+        axis: of.axis as isize - rank as isize,
+        order: of.order,
+    })
+}
+
+/// The steps of a region with this many parameters, and the number of each node among the values of the body.
+fn body_of(region: &Region, params: usize) -> Result<(Vec<Step>, Vec<usize>)> {
     let mut body = Vec::new();
-    // The number of each node among the values of the body.
     let mut numbers: Vec<usize> = Vec::new();
     for node in &region.nodes {
         let of = |id: &NodeId| numbers[id.index()];
@@ -108,20 +150,10 @@ fn repeated(region: &Region, args: &[usize]) -> Result<While> {
             }
             _ => return Err(unknown("a host function in a loop")),
         };
-        numbers.push(args.len() + body.len());
+        numbers.push(params + body.len());
         body.push(step);
     }
-    Ok(While {
-        state: state.to_vec(),
-        captured: captured.to_vec(),
-        body,
-        condition: region
-            .condition
-            .map(|id| numbers[id.index()])
-            .ok_or_else(|| unknown("a loop without a condition"))?,
-        next: region.next.iter().map(|next| numbers[next.index()]).collect(),
-        limit: region.limit,
-    })
+    Ok((body, numbers))
 }
 
 fn unknown(name: &str) -> Error {

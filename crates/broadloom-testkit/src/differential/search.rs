@@ -41,9 +41,14 @@ pub struct Search<'s> {
     time: Option<Duration>,
     most: Option<VectorWidth>,
     program: &'s (dyn Fn(u64) -> Program + Sync),
+    check: Option<&'s Check>,
     progress: &'s (dyn Fn(u64) -> bool + Sync),
     noticed: &'s (dyn Fn(u64, &str) + Sync),
 }
+
+/// Finds a difference between a program's results and a reference, at vector widths up to a maximum. The number is the program's
+/// seed, which also makes what the check needs besides the program.
+pub type Check = dyn Fn(Option<VectorWidth>, &Program, u64) -> Option<Difference> + Sync;
 
 /// The maximum time for shrinking a program.
 const SHRINKING: Duration = Duration::from_secs(60);
@@ -57,6 +62,7 @@ impl<'s> Search<'s> {
             time: None,
             most,
             program: &program_of_seed,
+            check: None,
             progress: &|_| true,
             noticed: &|_, _| {},
         }
@@ -75,6 +81,15 @@ impl<'s> Search<'s> {
     /// Replaces the function that maps a seed to a program.
     pub fn of(self, program: &'s (dyn Fn(u64) -> Program + Sync)) -> Search<'s> {
         Search { program, ..self }
+    }
+
+    /// Replaces the comparison of the results with the reference.
+    pub fn by(self, check: &'s Check) -> Search<'s> {
+        Search { check: Some(check), ..self }
+    }
+
+    fn difference(&self, program: &Program, seed: u64) -> Option<Difference> {
+        self.check.unwrap_or(&difference_up_to)(self.most, program, seed)
     }
 
     /// Sets a callback that receives the number of programs done, on any thread. The search ends when it returns `false`.
@@ -111,7 +126,7 @@ impl<'s> Search<'s> {
                     stop.store(true, Ordering::Relaxed);
                     resume_unwind(panic)
                 });
-                if let Some(difference) = difference_up_to(self.most, &program, seed) {
+                if let Some(difference) = self.difference(&program, seed) {
                     stop.store(true, Ordering::Relaxed);
                     let mut found = found.lock().unwrap_or_else(|e| e.into_inner());
                     if found.as_ref().is_none_or(|(earlier, ..)| seed < *earlier) {
@@ -119,7 +134,10 @@ impl<'s> Search<'s> {
                     }
                     break;
                 }
-                summary.count(&program, self.most);
+                summary.count(&program);
+                if self.check.is_none() {
+                    summary.evaluations += 2 * ways(&program, self.most).len() as u64;
+                }
                 if !(self.progress)(done.fetch_add(1, Ordering::Relaxed) + 1) {
                     stop.store(true, Ordering::Relaxed);
                 }
@@ -140,7 +158,8 @@ impl<'s> Search<'s> {
         (self.noticed)(seed, &difference);
         let (start, done) = (Instant::now(), done.into_inner());
         let go_on = || start.elapsed() < SHRINKING && (self.progress)(done);
-        Err(Box::new(Finding::of(self.most, seed, &program, difference, &go_on)))
+        let wrong = |program: &Program| self.difference(program, seed);
+        Err(Box::new(Finding::of(seed, &program, difference, &wrong, &go_on)))
     }
 }
 
@@ -149,7 +168,8 @@ impl<'s> Search<'s> {
 pub struct Summary {
     /// The number of programs. Each was evaluated with two sets of values.
     pub programs: u64,
-    /// The number of evaluations of programs by the engine, not counting runs of programs as kernels.
+    /// The number of evaluations of programs by the engine, not counting runs of programs as kernels, and those of a check of the
+    /// caller's.
     pub evaluations: u64,
     /// The number of functions and conversions in the programs.
     pub steps: u64,
@@ -166,9 +186,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    fn count(&mut self, program: &Program, most: Option<VectorWidth>) {
+    fn count(&mut self, program: &Program) {
         self.programs += 1;
-        self.evaluations += 2 * ways(program, most).len() as u64;
         for step in &program.steps {
             self.steps += u64::from(matches!(step, Step::Apply(..) | Step::Cast(..)));
             self.reductions += u64::from(step.is_reduction());
@@ -207,7 +226,8 @@ impl fmt::Display for Summary {
         if !is_compiled {
             writeln!(f, "nothing was compiled: the interpreter stood for both executors")?;
         }
-        writeln!(f, "{programs} programs, evaluated {evaluations} times, all as the reference says")?;
+        let times = if *evaluations > 0 { format!(" evaluated {evaluations} times,") } else { String::new() };
+        writeln!(f, "{programs} programs,{times} all as the reference says")?;
         writeln!(f, "{:.1} s, {:.0} programs a second", time.as_secs_f64(), self.rate())?;
         write!(
             f,
@@ -236,13 +256,12 @@ pub struct Finding {
 
 impl Finding {
     fn of(
-        most: Option<VectorWidth>,
         seed: u64,
         program: &Program,
         difference: Difference,
+        wrong: &dyn Fn(&Program) -> Option<Difference>,
         go_on: &dyn Fn() -> bool,
     ) -> Finding {
-        let wrong = |p: &Program| difference_up_to(most, p, seed);
         let (small, difference_of_small) = silently(|| {
             let small = shrink_while(program, go_on, |p| wrong(p).is_some());
             let difference = wrong(&small);

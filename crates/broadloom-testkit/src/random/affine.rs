@@ -168,7 +168,7 @@ impl Affine {
 }
 
 /// Resolves an axis or index that may count from the end, out of `n`.
-pub(super) fn axis_of(axis: isize, n: usize) -> Result<usize, String> {
+pub fn axis_of(axis: isize, n: usize) -> Result<usize, String> {
     let n = n as isize;
     if (-n..n).contains(&axis) { Ok(axis.rem_euclid(n) as usize) } else { Err(format!("{axis} of {n}")) }
 }

@@ -62,6 +62,15 @@ fn random_programs_that_draw_give_the_references_bits() {
     assert!(found.is_ok(), "{}", found.expect_err("a finding"));
 }
 
+/// Derivatives in both modes against dual numbers of 80 digits, and some of them in bits.
+#[test]
+fn random_programs_have_the_derivatives_of_dual_numbers() {
+    let check = broadloom_testkit::gradients::difference_of_all;
+    let programs = broadloom_testkit::gradients::program_with_gradients;
+    let found = Search::new(seeds(5)).of(&programs).by(&check).run();
+    assert!(found.is_ok(), "{}", found.expect_err("a finding"));
+}
+
 /// Checks that the compiler works. If it did not, these tests would compare the interpreter with itself.
 #[cfg(feature = "jit")]
 #[test]

@@ -39,6 +39,11 @@ pub struct FuzzArguments {
     #[arg(long, conflicts_with_all = ["program", "loops", "joins"])]
     pub draws: bool,
 
+    /// Differentiate programs in both modes, and compare the derivatives with dual numbers of 80 digits. The bits of some are
+    /// compared as those of other programs.
+    #[arg(long, conflicts_with_all = ["program", "loops", "joins", "draws"])]
+    pub gradients: bool,
+
     /// Check the program in this file, with its values and with other ones, instead of random programs.
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,

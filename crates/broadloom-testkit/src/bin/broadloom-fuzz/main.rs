@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use broadloom_core::printable;
 use broadloom_testkit::differential::{Finding, MOST_ELEMENTS, Search, program_of_seed};
+use broadloom_testkit::gradients::{difference_of_all, program_with_gradients};
 use broadloom_testkit::random::{
     Program, ProgramError, instance, program_with_draws, program_with_joins, program_with_loops,
 };
@@ -92,11 +93,14 @@ fn fuzz(args: &FuzzArguments, interrupted: &AtomicBool) -> Result<(), FuzzFailur
         None if args.loops => program_with_loops(seed),
         None if args.joins => program_with_joins(seed),
         None if args.draws => program_with_draws(seed),
+        None if args.gradients => program_with_gradients(seed),
         None => program_of_seed(seed),
         Some(template) => instance(template, seed, MOST_ELEMENTS),
     };
     let search = |seeds| {
-        Search::new(seeds).up_to(args.vector_width).within(time).telling(&telling).noticing(&noticing)
+        let search = Search::new(seeds);
+        let search = if args.gradients { search.by(&difference_of_all) } else { search };
+        search.up_to(args.vector_width).within(time).telling(&telling).noticing(&noticing)
     };
     // The program of a file is first tried with its own values, and then with other values.
     let first = match &template {
