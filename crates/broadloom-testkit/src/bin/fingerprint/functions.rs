@@ -14,6 +14,7 @@ use broadloom_testkit::reduction::{Function, Reduction};
 use crate::arguments::Arguments;
 use crate::evaluate::{Executors, hashes, in_parallel};
 use crate::golden::{HashFormat, RowHashes};
+use crate::gradients::GRADIENTS;
 use crate::report::{Report, Task};
 
 /// The task of the command and its options.
@@ -220,7 +221,7 @@ fn is_of(text: &str, dtype: DType) -> bool {
     text::expression(text, &[("a", array()), ("b", array()), ("c", array())]).is_ok()
 }
 
-/// Rows of loops and recurrences over generated arrays.
+/// Rows of loops, recurrences and gradients over generated arrays.
 fn loops() -> impl Iterator<Item = NamedExpressions> {
     let programs = [
         (
@@ -266,7 +267,7 @@ fn loops() -> impl Iterator<Item = NamedExpressions> {
              return line, largest, at",
         ),
     ];
-    programs.into_iter().map(|(name, text)| {
+    programs.into_iter().chain(GRADIENTS).map(|(name, text)| {
         NamedExpressions::new(name.to_owned(), move |_| {
             let program = text::Program::parse(text)?;
             Ok(program.build(&[])?.into_iter().map(|(_, array)| array).collect())

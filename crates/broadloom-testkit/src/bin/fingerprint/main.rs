@@ -19,6 +19,7 @@ mod arguments;
 mod evaluate;
 mod functions;
 mod golden;
+mod gradients;
 mod hash;
 mod reductions;
 mod report;
