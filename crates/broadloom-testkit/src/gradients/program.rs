@@ -111,6 +111,8 @@ impl Made<'_> {
         };
         let mut made = Made { seed, rng, program, types: Vec::new(), duals: Vec::new() };
         made.inputs();
+        // Inputs of too many elements were not added.
+        made.types.first()?;
         for _ in 0..2 + made.rng.below(7) {
             made.step();
         }
