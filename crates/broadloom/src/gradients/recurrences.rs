@@ -1,7 +1,7 @@
 //! Derivatives of recurrences.
 //!
-//! Forwards, the tangents of the states are further states. Backwards, the states before each step are computed again and stored;
-//! a second recurrence in the opposite order carries the adjoints of the states. The contributions of a captured value are
+//! Forwards, the tangents of the states are further states. Backwards, the states before each step are outputs of the steps, or are
+//! computed again and stored; a second recurrence in the opposite order carries the adjoints of the states. The contributions of a captured value are
 //! numbered from the last step to the first, and added in the canonical order.
 
 use std::cell::RefCell;
@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use super::linear::{apply, refused, spread, summed_to, zero};
 use super::regions::{Jvp, RegionBody, Vjp};
 use crate::array::Array;
+use crate::expr;
 use crate::scan::{Along, item, try_scan};
 
 /// A recurrence over handles.
@@ -135,10 +136,15 @@ pub(super) fn adjoints<'a>(
     let read: Vec<usize> = (0..inputs).filter(|i| wanted[states + i]).collect();
     let used: Vec<usize> = (0..parts.captured.len()).filter(|i| wanted[states + inputs + i]).collect();
 
-    let storing = |state: &[Array<'a>], elements: &[Array<'a>]| {
-        Ok((parts.step(state, elements, parts.captured)?.0, state.to_vec()))
+    let stored = match earlier_outputs(of, &parts)? {
+        Some(stored) => stored,
+        None => {
+            let storing = |state: &[Array<'a>], elements: &[Array<'a>]| {
+                Ok((parts.step(state, elements, parts.captured)?.0, state.to_vec()))
+            };
+            try_scan(&storing, parts.initial, parts.inputs, parts.along)?.1
+        }
     };
-    let (_, stored) = try_scan(&storing, parts.initial, parts.inputs, parts.along)?;
 
     // The elements of the second recurrence: the inputs, the stored states, and the adjoints of outputs.
     let mut elements = [parts.inputs, &stored].concat();
@@ -204,6 +210,30 @@ pub(super) fn adjoints<'a>(
         });
     }
     Ok(results)
+}
+
+/// The states before each step, if each next state is also an output: the initial states, and the outputs of the steps but the last.
+fn earlier_outputs<'a>(
+    of: &HandleRecurrence<'a>,
+    parts: &RecurrenceParts<'_, 'a>,
+) -> Result<Option<Vec<Array<'a>>>> {
+    let (region, axis) = (&of.step, usize::from(of.axis));
+    let mut stored = Vec::new();
+    for (i, next) in region.next.iter().enumerate() {
+        let Some(output) = region.outputs.iter().position(|output| output == next) else { return Ok(None) };
+        let (last, output) = (item(of, i)?, item(of, of.states() + output)?);
+        if output.dims().is_some() || output.shape()[axis] == 0 {
+            return Ok(None);
+        }
+        let others = output.shape()[axis] - 1;
+        let initial = spread(&parts.initial[i], &last)?.expand_dims(axis as isize)?;
+        let joined = match of.order {
+            StepOrder::Backward => [output.along(axis, 1, 1, others)?, initial],
+            _ => [initial, output.along(axis, 0, 1, others)?],
+        };
+        stored.push(expr::concat("gradient", &joined, axis)?);
+    }
+    Ok(Some(stored))
 }
 
 /// The adjoint of a captured value, which each step uses, from its adjoint `v` at each step: the canonical sum, in which the
