@@ -93,11 +93,9 @@ pub(super) fn zeros_like<'a>(like: &Array<'a>) -> Result<Array<'a>> {
 
 /// The value of all elements, if it is known when the expression is built.
 pub(super) fn constant(x: &Array<'_>) -> Option<f64> {
+    // Each element of a view is an element of the array.
     let mut x = x;
-    while let Kind::View { arg, view } = &x.0.kind {
-        if !matches!(**view, View::BroadcastTo(_)) {
-            return None;
-        }
+    while let Kind::View { arg, .. } = &x.0.kind {
         x = arg;
     }
     let value = match x.leaf()? {
