@@ -157,8 +157,12 @@ impl Space {
 
     fn form_of(&self, widest: usize) -> Form {
         let (kept, reduced) = self.inner();
+        // Rows lie along the dimension for which fewer inputs have to be packed; of two such, along that for which more inputs are
+        // contiguous. An input with one value for a row has to be neither.
+        let packed = |dim: &Dim| dim.strides.iter().filter(|stride| !(0..=1).contains(*stride)).count();
         let follow = |dim: &Dim| dim.strides.iter().filter(|stride| **stride == 1).count();
-        if kept.extent == 1 || follow(kept) <= follow(reduced) {
+        let order = |dim: &Dim| (packed(dim), std::cmp::Reverse(follow(dim)));
+        if kept.extent == 1 || order(reduced) <= order(kept) {
             return Form::Along;
         }
         let in_place = self.is_bare && kept.strides.iter().all(|stride| *stride == 1);
@@ -452,4 +456,37 @@ fn collapsed(dims: Dims, inputs: usize) -> Dims {
         out.push(Dim { extent: 1, strides: SmallVec::from_elem(0, inputs) });
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use broadloom_core::fuse;
+    use broadloom_core::node::NodeKind;
+    use broadloom_core::{Graph, Layout, Op, Shape, View};
+
+    use super::*;
+
+    /// A column that is broadcast does not have the rows of the other operand packed.
+    #[test]
+    fn the_form_follows_the_rows_in_memory() -> Result<()> {
+        let form = |axis: usize, is_transposed: bool| -> Result<Form> {
+            let mut g = Graph::default();
+            let mut operand = |slot: u32, extents: &[usize]| -> Result<_> {
+                let x = g.input(slot, DType::Float32, Layout::contiguous(Shape::new(extents)?))?;
+                if is_transposed { g.view(x, View::Permute([1, 0].into_iter().collect())) } else { Ok(x) }
+            };
+            let extents = if is_transposed { [[32, 1000], [1, 1000]] } else { [[1000, 32], [1000, 1]] };
+            let (x, column) = (operand(0, &extents[0])?, operand(1, &extents[1])?);
+            let arg = g.push(NodeKind::apply(Op::Multiply, [x, column]))?;
+            let axes = [axis].into_iter().collect();
+            let root = g.push(NodeKind::Reduce { arg, reduction: Reduction::Sum, axes, keep_dims: false })?;
+            let plan = fuse::run(&g, &[root])?;
+            Ok(Space::new(&plan.stages[0]).form)
+        };
+        assert_eq!(form(0, false)?, Form::Across { width: 32 });
+        assert_eq!(form(1, false)?, Form::Along);
+        assert_eq!(form(0, true)?, Form::Along);
+        assert!(matches!(form(1, true)?, Form::Across { .. }));
+        Ok(())
+    }
 }
