@@ -124,5 +124,7 @@ def test_an_array_that_a_function_uses_is_not_differentiated() -> None:
         f.defjvp(lambda p, t: (p[0], t[0]))
         return f(x)
 
-    with pytest.raises(bl.DerivativeError, match="uses an array that is differentiated and is not one of its arguments"):
+    with pytest.raises(
+        bl.DerivativeError, match="uses an array that is differentiated and is not one of its arguments"
+    ):
         bl.grad(outer)(2.0)

@@ -11,7 +11,7 @@ use broadloom_ir::Axes;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::dependents::{LoopKey, address, is_stopped, loop_key};
+use super::dependents::{LoopKey, address, is_stopped, loop_key, operands};
 use super::linear::{apply, refused, select};
 use super::regions::stopped;
 use crate::array::{Array, Kind};
@@ -43,9 +43,9 @@ pub(super) fn batched<'a>(
             let made = batch.node(&array)?;
             batch.visit(array, made);
         } else {
-            let operands: Vec<_> = array.0.kind.operands().map(|x| (x.clone(), false)).collect();
+            let operands = all_operands(&array);
             pending.push((array, true));
-            pending.extend(operands.into_iter().rev());
+            pending.extend(operands.into_iter().rev().map(|x| (x, false)));
         }
     }
     Ok(outputs.iter().map(|y| batch.of(y).map_or_else(|| (y.clone(), false), |y| (y, true))).collect())
@@ -95,7 +95,7 @@ impl<'a> Batch<'a> {
 
     /// The batch of a node whose operands were visited.
     fn node(&mut self, node: &Array<'a>) -> Result<Option<Array<'a>>> {
-        if node.0.kind.operands().all(|x| self.of(x).is_none()) {
+        if all_operands(node).iter().all(|x| self.of(x).is_none()) {
             return Ok(None);
         }
         if node.custom_rule().is_some() {
@@ -252,6 +252,12 @@ impl<'a> Batch<'a> {
         let outside = expr::constant(Scalar::of(-1_i64));
         Ok(expr::cast(select(&is_inside, &moved, &outside)?, DType::Int64))
     }
+}
+
+/// The operands of a node and, for an output of a function with a rule, the arrays that its derivative depends on.
+fn all_operands<'a>(node: &Array<'a>) -> Vec<Array<'a>> {
+    let of_rule = node.custom_rule().map(|_| operands(node));
+    node.0.kind.operands().cloned().chain(of_rule.into_iter().flatten()).collect()
 }
 
 /// The array with an axis moved to another place.

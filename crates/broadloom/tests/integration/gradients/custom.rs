@@ -206,6 +206,20 @@ fn loops_use_rules_that_say_more_than_the_values_do() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn a_batch_of_a_function_with_a_rule_is_refused() -> Result<()> {
+    let x = variable(&Array::from([1.0, 2.0]))?;
+    for f in [flat, |x: &Array<'static>| product(x, x)] {
+        let error = vmap(|x| Ok(vec![f(&x[0])]), &[x.clone()], &[Some(0)], 0).map(drop).expect_err("a rule");
+        assert_eq!(
+            error.to_string(),
+            "vmap: a function with a derivative of its own is part of the batch; differentiate first, or call the \
+             function with the whole batch"
+        );
+    }
+    Ok(())
+}
+
 /// Each call visits its own nodes alone.
 #[test]
 fn chains_of_functions_with_rules_take_linear_time() -> Result<()> {
