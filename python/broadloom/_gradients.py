@@ -7,7 +7,6 @@ returns. Arguments and results are arrays or numbers, or trees of tuples, lists 
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any
@@ -108,8 +107,8 @@ def _arrays(handles: Sequence[Handle]) -> list[Array]:
 
 
 def _derived(build: Callable[[], list[Handle]], variables: Sequence[Handle]) -> list[Handle]:
-    """Derivatives. Those of ranges of open extents need the extents, with which the function that is being traced is traced
-    again."""
+    """Makes derivatives. If that fails and extents are open, the function that is being traced is traced again with the extents as
+    numbers, since the derivative of a range needs them."""
     try:
         return build()
     except (DerivativeError, ShapeError):
@@ -292,42 +291,93 @@ def stop_gradient(x: Any) -> Any:
     return structure([Array._of(_core.stop_gradient(plain(leaf))) for leaf in leaves])
 
 
-def _with_rule(
-    name: str, made: Any, args: Sequence[Any], nondiff: Sequence[int], rule: Callable[[Any], Any], is_reverse: bool
-) -> Any:
-    """The outputs of a function with a rule. The rule takes a tuple of tangents of the arguments, and returns a tree of the
-    outputs'; in reverse mode, it takes a tree of adjoints of the outputs, and returns a tuple of the arguments'."""
-    outputs, structure = _outputs(name, made)
-    inputs, of_inputs = _outputs(name, tuple(arg for i, arg in enumerate(args) if i not in nondiff))
+class _Call:
+    """A call of a function with a rule, whose arguments at the positions `nondiff` are not differentiated."""
 
-    def called(handles: list[Handle]) -> list[Handle]:
-        given = (structure if is_reverse else of_inputs)(_arrays(handles))
-        like, of = (inputs, of_inputs) if is_reverse else (outputs, structure)
-        return _like(f"{name}: the results of the rule", of(_arrays(like)), rule(given), like)
+    __slots__ = ("_args", "_nondiff", "_outputs", "_structures", "name")
 
-    return structure(_arrays(_core.custom_rule(outputs, inputs, called, is_reverse)))
+    def __init__(self, kind: str, fun: Callable[..., Any], args: Sequence[Any], nondiff: Sequence[int]) -> None:
+        #: What errors call the function.
+        self.name = f"{kind}: the rule of {getattr(fun, '__name__', type(fun).__name__)}"
+        self._args, self._nondiff = args, nondiff
+        #: The structure and the number of leaves of each differentiated argument.
+        self._structures: list[tuple[Structure, int]] = []
+        #: The leaves and the structure of the value.
+        self._outputs: tuple[list[Handle], Structure] | None = None
 
+    @property
+    def before(self) -> list[Any]:
+        """The arguments that are not differentiated."""
+        return [self._args[i] for i in self._nondiff]
 
-def _as_arrays(name: str, args: Sequence[Any], nondiff: Sequence[int]) -> list[Any]:
-    """The arguments; those that are differentiated as arrays."""
-    made = list(args)
-    for i, arg in enumerate(args):
-        if i not in nondiff:
-            leaves, structure = flattened(arg, f"{name}: argument {i}")
-            made[i] = structure(_arrays([_handle(leaf) for leaf in leaves]))
-    return made
+    def _primals(self, handles: list[Handle]) -> tuple[Any, ...]:
+        made, at = [], 0
+        for structure, count in self._structures:
+            made.append(structure(_arrays(handles[at : at + count])))
+            at += count
+        return tuple(made)
 
+    def all(self, primals: Sequence[Any]) -> list[Any]:
+        """All arguments."""
+        differentiated = iter(primals)
+        return [arg if i in self._nondiff else next(differentiated) for i, arg in enumerate(self._args)]
 
-class _Inside(threading.local):
-    """Whether this thread is calling the rule of a function."""
+    def value(self, kind: str, fun: Callable[..., Any], rule: Callable[..., list[Handle]], is_reverse: bool) -> Any:
+        """The value of the function. The rule takes the primals, and tangents or adjoints of their structures or the value's."""
+        leaves: list[Handle] = []
+        for i, arg in enumerate(self._args):
+            if i not in self._nondiff:
+                found, structure = flattened(arg, f"{kind}: argument {i}")
+                leaves += [_handle(leaf) for leaf in found]
+                self._structures.append((structure, len(found)))
 
-    value = False
+        def called(handles: list[Handle]) -> list[Handle]:
+            self._outputs = _outputs(kind, fun(*self.all(self._primals(handles))))
+            return self._outputs[0]
+
+        def derived(primals: list[Handle], given: list[Handle]) -> list[Handle]:
+            along = self._value(given) if is_reverse else self._primals(given)
+            return rule(self, self._primals(primals), along, primals)
+
+        return self._value(_core.custom_rule(called, leaves, derived, is_reverse))
+
+    def _value(self, handles: list[Handle]) -> Any:
+        assert self._outputs is not None
+        return self._outputs[1](_arrays(handles))
+
+    def tangents(self, made: Any) -> list[Handle]:
+        """The leaves of a tangent of the value."""
+        assert self._outputs is not None
+        leaves, structure = self._outputs
+        zeros = structure([0] * len(leaves))
+        return _like(f"{self.name}: the tangents", self._value(leaves), zeros if made is None else made, leaves)
+
+    def adjoints(self, made: Any, primals: list[Handle]) -> list[Handle]:
+        """The leaves of a tuple of adjoints of the arguments, of which None is zero."""
+        count = len(self._structures)
+        if not isinstance(made, (tuple, list)) or len(made) != count:
+            got = f"{len(made)} results" if isinstance(made, (tuple, list)) else type(made).__name__
+            raise TypeError(f"{self.name}: bwd returns {got}, but must return a tuple with {count} adjoints")
+        whole = tuple(
+            structure([0] * leaves) if v is None else v
+            for v, (structure, leaves) in zip(made, self._structures, strict=True)
+        )
+        return _like(f"{self.name}: the adjoints", self._primals(primals), whole, primals)
+
+    def pair(self, made: Any, function: str, second: str) -> tuple[Any, Any]:
+        """A result that has two parts, of which the first is the value."""
+        if not isinstance(made, (tuple, list)) or len(made) != 2:
+            got = f"{len(made)} results" if isinstance(made, (tuple, list)) else type(made).__name__
+            raise TypeError(f"{self.name}: {function} returns {got}, but must return a tuple of the value and {second}")
+        return made[0], made[1]
 
 
 class custom_jvp:  # noqa: N801
     """A function whose derivative is defined by another one, which `defjvp` sets: `rule(primals, tangents)` returns the value and
-    its tangent, which is linear in the tangents. With `nondiff_argnums`, the rule takes these arguments before the two tuples. The
-    value is that of the function itself. Both modes use the rule; it is not used where the function is part of the body of a loop.
+    its tangent, which is linear in the tangents; None is zero. With `nondiff_argnums`, the rule takes these arguments before the two
+    tuples. The value is that of the function itself, and the rule is called when a derivative is made. Both modes use it.
+
+    There is no derivative with respect to other arrays that the function uses: DerivativeError.
 
     >>> @bl.custom_jvp
     ... def log1pexp(x):
@@ -344,7 +394,6 @@ class custom_jvp:  # noqa: N801
         functools.update_wrapper(self, fun)
         self._fun, self._nondiff = fun, tuple(index(i) for i in nondiff_argnums)
         self._rule: Callable[..., Any] | None = None
-        self._inside = _Inside()
 
     def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
         """Sets the rule, and returns it."""
@@ -362,7 +411,7 @@ class custom_jvp:  # noqa: N801
                 if jvp is not None:
                     term = jvp(tangent, value, *primals)
                     total = term if total is None else total + term
-            return value, 0.0 if total is None else total
+            return value, total
 
         self._rule = rule
 
@@ -370,27 +419,20 @@ class custom_jvp:  # noqa: N801
         rule = self._rule
         if rule is None:
             raise TypeError("custom_jvp: the function has no rule; set it by `defjvp`")
-        if self._inside.value:
-            # The rule calls the function for its value.
-            return self._fun(*args)
-        given = _as_arrays("custom_jvp", args, self._nondiff)
-        primals = tuple(x for i, x in enumerate(given) if i not in self._nondiff)
-        before = [given[i] for i in self._nondiff]
 
-        def tangent(tangents: Any) -> Any:
-            self._inside.value = True
-            try:
-                return rule(*before, primals, tangents)[1]
-            finally:
-                self._inside.value = False
+        def tangents(call: _Call, primals: Any, along: Any, _: list[Handle]) -> list[Handle]:
+            return call.tangents(call.pair(rule(*call.before, primals, along), "it", "its tangent")[1])
 
-        return _with_rule("custom_jvp", self._fun(*given), given, self._nondiff, tangent, is_reverse=False)
+        call = _Call("custom_jvp", self._fun, args, self._nondiff)
+        return call.value("custom_jvp", self._fun, tangents, is_reverse=False)
 
 
 class custom_vjp:  # noqa: N801
     """A function whose derivative in reverse mode is defined by two others, which `defvjp` sets: `fwd(*args)` returns the value and
-    residuals, and `bwd(residuals, adjoint)` a tuple with the adjoint of each argument. With `nondiff_argnums`, `bwd` takes these
-    arguments first. There is no derivative in forward mode. It is not used where the function is part of the body of a loop.
+    residuals, and `bwd(residuals, adjoint)` a tuple with the adjoint of each argument, of which None is zero. With
+    `nondiff_argnums`, `bwd` takes these arguments first. The value is that of the function itself, and the rules are called when a
+    derivative is made. There is no derivative in forward mode, nor with respect to other arrays that the function uses:
+    DerivativeError.
 
     >>> @bl.custom_vjp
     ... def clipped(x):
@@ -405,7 +447,6 @@ class custom_vjp:  # noqa: N801
         functools.update_wrapper(self, fun)
         self._fun, self._nondiff = fun, tuple(index(i) for i in nondiff_argnums)
         self._rules: tuple[Callable[..., Any], Callable[..., Any]] | None = None
-        self._inside = _Inside()
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
         """Sets the rules."""
@@ -414,19 +455,14 @@ class custom_vjp:  # noqa: N801
     def __call__(self, *args: Any) -> Any:
         if self._rules is None:
             raise TypeError("custom_vjp: the function has no rules; set them by `defvjp`")
-        if self._inside.value:
-            return self._fun(*args)
         fwd, bwd = self._rules
-        given = _as_arrays("custom_vjp", args, self._nondiff)
-        self._inside.value = True
-        try:
-            made, residuals = fwd(*given)
-        finally:
-            self._inside.value = False
-        before = [given[i] for i in self._nondiff]
-        return _with_rule(
-            "custom_vjp", made, given, self._nondiff, lambda v: tuple(bwd(*before, residuals, v)), is_reverse=True
-        )
+
+        def adjoints(call: _Call, primals: Any, along: Any, handles: list[Handle]) -> list[Handle]:
+            residuals = call.pair(fwd(*call.all(primals)), "fwd", "residuals")[1]
+            return call.adjoints(bwd(*call.before, residuals, along), handles)
+
+        call = _Call("custom_vjp", self._fun, args, self._nondiff)
+        return call.value("custom_vjp", self._fun, adjoints, is_reverse=True)
 
 
 @shows_users_lines

@@ -1,6 +1,8 @@
 //! Derivatives of expressions. A function is called with variables, which have no values while it is called, and returns handles;
 //! these are differentiated with respect to the variables.
 
+use std::cell::Cell;
+
 use broadloom::{Array, gradients};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -60,7 +62,7 @@ pub fn stop_gradient(x: &Bound<'_, PyAny>) -> PyResult<Handle> {
 #[pyfunction]
 pub fn grad(y: &Handle, arguments: Vec<PyRef<'_, Handle>>) -> PyResult<Vec<Handle>> {
     let (y, arguments) = (y.array()?, arrays(&arguments)?);
-    let found = gradients::grad(&y, &arguments.iter().collect::<Vec<_>>()).or_raise()?;
+    let found = derived(|| gradients::grad(&y, &arguments.iter().collect::<Vec<_>>()))?;
     Ok(found.into_iter().map(|array| settled_handle(array, false)).collect())
 }
 
@@ -73,7 +75,7 @@ pub fn vjp(
 ) -> PyResult<Vec<Handle>> {
     let [outputs, adjoints, arguments] = [arrays(&outputs)?, arrays(&adjoints)?, arrays(&arguments)?];
     let [y, v, x] = [&outputs, &adjoints, &arguments].map(|list| list.iter().collect::<Vec<_>>());
-    let found = gradients::vjp(&y, &v, &x).or_raise()?;
+    let found = derived(|| gradients::vjp(&y, &v, &x))?;
     Ok(found.into_iter().map(|array| settled_handle(array, false)).collect())
 }
 
@@ -86,7 +88,7 @@ pub fn jvp(
 ) -> PyResult<Vec<Handle>> {
     let [outputs, arguments, tangents] = [arrays(&outputs)?, arrays(&arguments)?, arrays(&tangents)?];
     let [y, x, v] = [&outputs, &arguments, &tangents].map(|list| list.iter().collect::<Vec<_>>());
-    let found = gradients::jvp(&y, &x, &v).or_raise()?;
+    let found = derived(|| gradients::jvp(&y, &x, &v))?;
     Ok(found.into_iter().map(|array| settled_handle(array, false)).collect())
 }
 
@@ -94,49 +96,83 @@ pub fn jvp(
 #[pyfunction]
 pub fn jacobian(y: &Handle, x: &Handle, is_forward: bool) -> PyResult<Handle> {
     let (y, x) = (y.array()?, x.array()?);
-    let made = if is_forward { gradients::jacfwd(&y, &x) } else { gradients::jacrev(&y, &x) };
-    Ok(settled_handle(made.or_raise()?, false))
+    let made = derived(|| if is_forward { gradients::jacfwd(&y, &x) } else { gradients::jacrev(&y, &x) })?;
+    Ok(settled_handle(made, false))
 }
 
-/// Outputs of a function whose derivative is defined by a function of tangents or, if `is_reverse`, of adjoints. The rule takes a
-/// list of handles, and returns one.
+/// The outputs of a function whose derivative is defined by a rule for tangents or, if `is_reverse`, adjoints. The function takes
+/// and returns a list of handles. The rule takes two, of what stands for the arguments and of tangents or adjoints, and returns one.
 #[pyfunction]
 pub fn custom_rule(
-    outputs: Vec<PyRef<'_, Handle>>,
+    function: &Bound<'_, PyAny>,
     arguments: Vec<PyRef<'_, Handle>>,
-    rule: &Bound<'_, PyAny>,
+    rule: Py<PyAny>,
     is_reverse: bool,
 ) -> PyResult<Vec<Handle>> {
-    let py = rule.py();
-    let traced: Vec<(u32, HandleOrigin, bool)> =
-        outputs.iter().map(|y| (y.depth, y.origin.clone(), y.by_numpy)).collect();
-    let [outputs, arguments] = [arrays(&outputs)?, arrays(&arguments)?];
-    let [y, x] = [&outputs, &arguments].map(|list| list.iter().collect::<Vec<_>>());
+    let (given, origin) = origin::operands(None, arguments.iter().map(|x| x.operand()).collect())?;
+    let of_call = |own: &HandleOrigin| if origin.is_traced() { HandleOrigin::Traced } else { own.clone() };
     let mut failed = None;
+    let mut traced: Vec<(u32, HandleOrigin, bool)> = Vec::new();
     let called = |given: &[Array<'static>]| {
-        let call = || -> PyResult<Vec<Array<'static>>> {
-            let handles = given.iter().map(|x| {
-                let (array, origin) = (x.clone(), HandleOrigin::Traced);
-                Py::new(py, Handle { array, depth: 0, origin, by_numpy: false })
+        let mut call = || -> PyResult<Vec<Array<'static>>> {
+            let handles = arguments.iter().zip(given).map(|(x, array)| Handle {
+                array: array.clone(),
+                depth: x.depth,
+                origin: of_call(&x.origin),
+                by_numpy: x.by_numpy,
             });
-            let handles = handles.collect::<PyResult<Vec<_>>>()?;
-            let returned: Vec<PyRef<'_, Handle>> = rule.call1((handles,))?.extract()?;
+            let returned: Vec<PyRef<'_, Handle>> =
+                function.call1((handles.collect::<Vec<_>>(),))?.extract()?;
+            traced = returned.iter().map(|y| (y.depth, of_call(&y.origin), y.by_numpy)).collect();
             arrays(&returned)
         };
         call().map_err(|error| {
             failed = Some(error);
+            broadloom::Error::new(broadloom::ErrorKind::Internal, "a function has raised an exception")
+        })
+    };
+    let derivative = move |primals: &[Array<'static>], given: &[Array<'static>]| {
+        let stand_in = |x: &Array<'static>| Handle {
+            array: x.clone(),
+            depth: 0,
+            origin: HandleOrigin::Traced,
+            by_numpy: false,
+        };
+        Python::attach(|py| -> PyResult<Vec<Array<'static>>> {
+            let [primals, given] = [primals, given].map(|list| list.iter().map(stand_in).collect::<Vec<_>>());
+            let returned: Vec<PyRef<'_, Handle>> = rule.bind(py).call1((primals, given))?.extract()?;
+            arrays(&returned)
+        })
+        .map_err(|error| {
+            RAISED.set(Some(error));
             broadloom::Error::new(broadloom::ErrorKind::Internal, "a rule has raised an exception")
         })
     };
+    let given: Vec<&Array<'static>> = given.iter().collect();
     let made = match is_reverse {
-        true => gradients::custom_vjp(&y, &x, called),
-        false => gradients::custom_jvp(&y, &x, called),
+        true => gradients::custom_vjp(called, &given, derivative),
+        false => gradients::custom_jvp(called, &given, derivative),
     };
     if let Some(error) = failed {
         return Err(error);
     }
     let made = made.or_raise()?.into_iter().zip(traced);
     Ok(made.map(|(array, (depth, origin, by_numpy))| Handle { array, depth, origin, by_numpy }).collect())
+}
+
+thread_local! {
+    /// The exception that a rule has raised while this thread makes a derivative.
+    static RAISED: Cell<Option<PyErr>> = const { Cell::new(None) };
+}
+
+/// Makes a derivative. An exception of a rule is raised as it is.
+fn derived<T>(make: impl FnOnce() -> broadloom::Result<T>) -> PyResult<T> {
+    RAISED.take();
+    let made = make();
+    match RAISED.take() {
+        Some(error) if made.is_err() => Err(error),
+        _ => made.or_raise(),
+    }
 }
 
 /// Calls a function with a list of handles, which lack the axes of a batch, and returns its results over the batch. The function

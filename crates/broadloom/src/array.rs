@@ -4,10 +4,11 @@
 //! nodes together, since each contains the other, and the queries that compute nothing. Dropping an expression takes bounded
 //! stack, however deep the expression is. Nodes do not derive Debug, Eq or Hash, whose implementations would recurse.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use broadloom_core::infer;
-use broadloom_core::node::NodeKind;
+use broadloom_core::node::{NodeId, NodeKind};
 use broadloom_core::symbol::is_name;
 use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Layout, Op, Result, Scalar, Shape};
 use broadloom_ir::printable;
@@ -131,6 +132,8 @@ pub(crate) struct Expr<'a> {
     pub dims: Option<Arc<Dims>>,
     /// The loop whose functions made the node.
     pub stamp: Stamp,
+    /// Whether the node depends on a placeholder ([`Leaf::Carried`]), so that it has no values.
+    pub is_open: bool,
 }
 
 /// A node without operands, whose values need no computation.
@@ -151,21 +154,36 @@ pub(crate) enum Leaf<'a> {
     Rounded(Scalar, Op),
     /// A derivative that the application defines, and the number of the output. The leaf is the other choice of a `where` whose
     /// condition is true, so that it is never read; evaluated, it is 0.
-    Rule(Arc<CustomRule<'a>>, u32),
+    Rule(Arc<CustomRule<Array<'a>>>, u32),
+    /// Such a derivative in the body of a loop or in a step, whose nodes stand for the arrays. The loop captures the leaf.
+    RecordedRule(Arc<CustomRule<NodeId>>, u32),
 }
 
-/// A derivative that the application defines: an expression of placeholders for tangents or adjoints.
-pub(crate) struct CustomRule<'a> {
+/// The derivative that the application defines for a call of a function, with the arrays or nodes that the call is about.
+pub(crate) struct CustomRule<X> {
     /// The arguments of the function.
-    pub args: Vec<Array<'a>>,
+    pub args: Vec<X>,
     /// Its outputs.
-    pub outputs: Vec<Array<'a>>,
-    /// The tangents of the arguments or, in reverse mode, the adjoints of the outputs.
-    pub given: Vec<Array<'a>>,
-    /// The tangents of the outputs or, in reverse mode, the adjoints of the arguments.
-    pub made: Vec<Array<'a>>,
-    pub is_reverse: bool,
+    pub outputs: Vec<X>,
+    /// The arrays of floats that the function uses besides its arguments.
+    pub captured: Vec<X>,
+    pub derivative: Arc<CustomDerivative>,
 }
+
+/// A derivative that the application defines. It is called when a derivative is made, with arrays that have no values and stand
+/// for the arguments of the function and for tangents of the arguments or, in reverse mode, adjoints of the outputs. It returns the
+/// tangents of the outputs or, in reverse mode, the adjoints of the arguments.
+pub(crate) struct CustomDerivative {
+    /// The name of the function that has defined the rule.
+    pub function: &'static str,
+    pub is_reverse: bool,
+    /// A panic of the rule leaves no array half made, so arrays with a rule may be used after one.
+    pub rule: AssertUnwindSafe<Box<CustomFunction>>,
+}
+
+/// The rule of a derivative. Its arrays have no lifetime, so that that of an array with a rule can still be shortened.
+pub(crate) type CustomFunction =
+    dyn Fn(&[Array<'static>], &[Array<'static>]) -> Result<Vec<Array<'static>>> + Send + Sync;
 
 /// Elements in memory, with their layout.
 pub(crate) struct Data<'a> {
@@ -204,7 +222,12 @@ impl<'a> Array<'a> {
         shape: Shape,
         dims: Option<Arc<Dims>>,
     ) -> Array<'a> {
-        Array(Arc::new(Expr { kind, dtype, shape, dims, stamp: Stamp::current() }))
+        let is_open = match &kind {
+            Kind::Leaf(Leaf::Carried) => true,
+            Kind::Leaf(Leaf::Rule(rule, _)) => rule.args.iter().chain(&rule.captured).any(|x| x.0.is_open),
+            kind => kind.operands().any(|operand| operand.0.is_open),
+        };
+        Array(Arc::new(Expr { kind, dtype, shape, dims, stamp: Stamp::current(), is_open }))
     }
 
     /// An input of kernels. It represents memory on which a [`Kernel`](crate::Kernel) runs, and has no values.
@@ -351,6 +374,14 @@ impl<'a> Array<'a> {
         }
     }
 
+    /// The derivative that the application defines for the array, which is an output of a function, and the number of the output.
+    pub(crate) fn custom_rule(&self) -> Option<(&Arc<CustomRule<Array<'a>>>, usize)> {
+        match self.0.kind.args_of(Op::Where)?.get(2)?.leaf()? {
+            Leaf::Rule(rule, item) => Some((rule, *item as usize)),
+            _ => None,
+        }
+    }
+
     /// The number, if this is a number that has not been combined with an array.
     pub(crate) fn number(&self) -> Option<Number> {
         match self.leaf()? {
@@ -439,17 +470,12 @@ impl Drop for Expr<'_> {
 }
 
 fn take_operands<'a>(kind: &mut Kind<'a>, into: &mut SmallVec<[Array<'a>; 4]>) {
-    if let Kind::Leaf(Leaf::Rule(rule, _)) = kind {
-        let none = CustomRule {
-            args: Vec::new(),
-            outputs: Vec::new(),
-            given: Vec::new(),
-            made: Vec::new(),
-            is_reverse: false,
-        };
-        if let Some(rule) = Arc::into_inner(std::mem::replace(rule, Arc::new(none))) {
-            let CustomRule { args, outputs, given, made, .. } = rule;
-            into.extend(args.into_iter().chain(outputs).chain(given).chain(made));
+    if let Kind::Leaf(Leaf::Rule(..)) = kind {
+        let leaf = std::mem::replace(kind, Kind::Leaf(Leaf::Const(Scalar::of(false))));
+        if let Kind::Leaf(Leaf::Rule(rule, _)) = leaf
+            && let Some(rule) = Arc::into_inner(rule)
+        {
+            into.extend(rule.args.into_iter().chain(rule.outputs).chain(rule.captured));
         }
         return;
     }

@@ -10,8 +10,9 @@ use rustc_hash::FxHashSet;
 
 use crate::array::{Array, Kind};
 use crate::expr;
+use crate::recorder::{address, can_fail};
 use crate::stamp::{Stamp, stamped};
-use crate::while_loop::{LoopBuilder, address, can_fail, exact};
+use crate::while_loop::{LoopBuilder, exact};
 
 const NAME: &str = "cond";
 

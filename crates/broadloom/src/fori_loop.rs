@@ -8,7 +8,8 @@ use crate::operand::IntoArray;
 use crate::promote::promotion;
 use crate::while_loop::{LoopBuilder, carried_value, exact, exactly, literal};
 
-const NAME: &str = "fori_loop";
+/// The name of the function in errors.
+pub(crate) const NAME: &str = "fori_loop";
 
 /// Repeats `body` for each integer from `lower` up to `upper`, exclusive, and returns the last state.
 ///

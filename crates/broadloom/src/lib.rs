@@ -200,6 +200,7 @@ pub mod prelude;
 mod promote;
 pub mod random;
 mod range;
+mod recorder;
 mod reduce;
 mod reductions;
 mod scan;

@@ -14,8 +14,9 @@ use smallvec::SmallVec;
 
 use crate::array::{Array, Kind};
 use crate::expr;
+use crate::recorder::Recorder;
 use crate::stamp::{Stamp, stamped};
-use crate::while_loop::{LoopBuilder, Recorder, exact, exactly, literal, placeholder};
+use crate::while_loop::{LoopBuilder, exact, exactly, literal, placeholder};
 
 /// The axis along which [`scan`] runs, and the order of its steps.
 ///
@@ -30,6 +31,7 @@ pub struct Along {
     axis: isize,
     order: StepOrder,
     length: Option<usize>,
+    is_unlimited: bool,
 }
 
 impl Along {
@@ -50,6 +52,11 @@ impl Along {
     #[must_use]
     pub fn in_pairs(self) -> Along {
         Along { order: StepOrder::Canonical, ..self }
+    }
+
+    /// Allows any number of states and outputs, for a derivative, which has others than the function that it is of.
+    pub(crate) fn unlimited(self) -> Along {
+        Along { is_unlimited: true, ..self }
     }
 
     /// The name of the function that runs along the axis, in errors.
@@ -187,10 +194,12 @@ pub(crate) fn named_scan<'a>(
     space.close(name, Begun { initial, states, elements, stamp }, made?)
 }
 
-fn check_count(function: &str, count: usize, what: &str) -> Result<()> {
-    if count <= MAX_CARRIED {
+/// Checks the number of states or outputs.
+fn check_count(along: Along, count: usize, what: &str) -> Result<()> {
+    if count <= MAX_CARRIED || along.is_unlimited {
         return Ok(());
     }
+    let function = along.function();
     Err(Error::new(ErrorKind::Limit, format!("{function}: {count} {what}, the limit is {MAX_CARRIED}")))
 }
 
@@ -320,7 +329,7 @@ impl<'a> ScanSpace<'a> {
         if state.is_empty() {
             return Err(Error::new(ErrorKind::Arity, format!("{function}: there is no state")));
         }
-        check_count(function, state.len(), "states")?;
+        check_count(along, state.len(), "states")?;
         let mut inputs = inputs.iter().map(expr::typed).collect::<Result<Vec<_>>>()?;
         check_extents(&inputs, along)?;
         if inputs.is_empty() {
@@ -361,7 +370,7 @@ impl<'a> ScanSpace<'a> {
     ) -> Result<(Vec<Array<'a>>, Vec<Array<'a>>)> {
         let Begun { initial: mut args, states: mut placeholders, elements, stamp } = begun;
         let (states, function) = (args.len(), self.along.function());
-        check_count(function, outputs.len(), "outputs")?;
+        check_count(self.along, outputs.len(), "outputs")?;
         if self.along.order == StepOrder::Canonical && !outputs.is_empty() {
             let outputs = counted(outputs.len() as u64, "output");
             return Err(Error::new(
@@ -374,7 +383,7 @@ impl<'a> ScanSpace<'a> {
         let next = builder.checked(&placeholders, next.clone())?;
         placeholders.extend(elements);
 
-        let mut recorder = Recorder::new(&builder, &placeholders, stamp);
+        let mut recorder = Recorder::new(function, &placeholders, stamp, false);
         let mut ends = Vec::with_capacity(next.len() + outputs.len());
         for (i, value) in next.iter().chain(&outputs).enumerate() {
             let what = || match i.checked_sub(states) {

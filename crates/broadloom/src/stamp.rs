@@ -30,6 +30,11 @@ impl Stamp {
         Stamp(counted.map_or(u32::MAX, |loops| loops + 1))
     }
 
+    /// Whether the functions of a loop are being called.
+    pub(crate) fn is_of_a_loop(self) -> bool {
+        self.0 != 0
+    }
+
     /// Calls a function. The arrays that it makes have this stamp.
     pub(crate) fn put_on<R>(self, build: impl FnOnce() -> R) -> R {
         struct Restore(Stamp);

@@ -1,11 +1,10 @@
 //! Loops: each element repeats a body while its condition holds.
 //!
 //! The condition and the body are functions of arrays, called with placeholders for the carried values; what they return is
-//! recorded as a [`Region`]. What does not depend on a carried value is computed before the loop, and captured, unless it can fail.
+//! [recorded](crate::recorder) as a [`Region`].
 
 use std::sync::Arc;
 
-use broadloom_core::draws::Draw;
 use broadloom_core::graph::WHILE;
 use broadloom_core::node::{LoopNode, NodeId, NodeKind, Region};
 use broadloom_core::region::MAX_CARRIED;
@@ -13,12 +12,12 @@ use broadloom_core::{DType, Dims, Error, ErrorKind, Result, Scalar, Shape, infer
 use broadloom_ir::Axes;
 use broadloom_ir::figures::counted;
 use broadloom_mem::{FloatEnv, HostFunction, LoopRun};
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::array::{Array, Kind, Leaf};
 use crate::expr;
 use crate::promote::promotion;
+use crate::recorder::Recorder;
 use crate::stamp::{Stamp, stamped};
 use crate::weak::Number;
 
@@ -205,7 +204,8 @@ impl<'a> LoopBuilder<'_, 'a> {
         let (made, stamp) = stamped(functions);
         let (condition, next) = made?;
         let next = self.checked(placeholders, next)?;
-        let recorder = Recorder::new(self, placeholders, self.made.unwrap_or(stamp));
+        let repeats = self.limit.is_none_or(|limit| limit > 1);
+        let recorder = Recorder::new(self.function, placeholders, self.made.unwrap_or(stamp), !repeats);
         self.record(recorder, args, &condition, &next)
     }
 
@@ -410,230 +410,4 @@ pub(crate) fn items<'a>(
         Array::with_dims(Kind::Loop(Box::new(node)), dtype, shape.clone(), dims.clone())
     };
     Ok((0..region.carried()).map(item).collect())
-}
-
-/// Records the nodes of a loop's condition and body.
-pub(crate) struct Recorder<'r, 'a> {
-    function: &'static str,
-    placeholders: &'r [Array<'a>],
-    stamp: Stamp,
-    /// Whether everything that the functions made is computed in the loop: in one that does not repeat, nothing is gained by
-    /// computing it before.
-    keeps_all: bool,
-    /// Where each node is computed, by address.
-    hoisting: FxHashMap<*const (), Hoisting>,
-    /// The recorded nodes, by address.
-    ids: FxHashMap<*const (), NodeId>,
-    /// The nodes of captured numbers: equal numbers are captured once, so that a graph that was printed is read back as it was.
-    constants: FxHashMap<Scalar, NodeId>,
-    /// The nodes that were visited, which must live as long as their addresses are keys.
-    visited: Vec<Array<'a>>,
-    pub nodes: Vec<NodeKind<NodeId, u32>>,
-    pub captured: Vec<Array<'a>>,
-    pub functions: Vec<HostFunction>,
-    /// The node of the elements' numbers, if a loop in the body needs them.
-    pub numbered: Option<NodeId>,
-}
-
-/// Where a node is computed.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Hoisting {
-    /// Before the loop.
-    Before,
-    /// In the loop, though it does not depend on a carried value.
-    Kept,
-    /// In the loop, since it depends on a carried value.
-    Dependent,
-}
-
-pub(crate) fn address(array: &Array<'_>) -> *const () {
-    Arc::as_ptr(&array.0).cast()
-}
-
-impl<'r, 'a> Recorder<'r, 'a> {
-    pub(crate) fn new(
-        of: &LoopBuilder<'_, 'a>,
-        placeholders: &'r [Array<'a>],
-        stamp: Stamp,
-    ) -> Recorder<'r, 'a> {
-        Recorder {
-            function: of.function,
-            placeholders,
-            stamp,
-            keeps_all: of.limit.is_some_and(|limit| limit <= 1),
-            hoisting: placeholders.iter().map(|x| (address(x), Hoisting::Dependent)).collect(),
-            ids: FxHashMap::default(),
-            constants: FxHashMap::default(),
-            visited: Vec::new(),
-            nodes: Vec::new(),
-            captured: Vec::new(),
-            functions: Vec::new(),
-            numbered: None,
-        }
-    }
-
-    /// Records a value and everything in the region that it is computed from. `what` names it in errors.
-    pub(crate) fn record(&mut self, root: &Array<'a>, what: &dyn Fn() -> String) -> Result<NodeId> {
-        self.mark(root, what)?;
-        let mut pending = vec![(root.clone(), false)];
-        while let Some((array, operands_done)) = pending.pop() {
-            let at = address(&array);
-            if self.ids.contains_key(&at) {
-                continue;
-            }
-            let is_inside = self.hoisting[&at] > Hoisting::Before && !matches!(array.0.kind, Kind::Leaf(_));
-            if is_inside && !operands_done {
-                pending.push((array.clone(), true));
-                let operands: Vec<_> = inner_operands(&array).map(|x| (x.clone(), false)).collect();
-                pending.extend(operands.into_iter().rev());
-                continue;
-            }
-            let value = match &array.0.kind {
-                Kind::Leaf(Leaf::Const(value)) => Some(*value),
-                _ => None,
-            };
-            let id = match value.and_then(|value| self.constants.get(&value).copied()) {
-                Some(known) => known,
-                None => {
-                    let node =
-                        if is_inside { self.computed(&array)? } else { NodeKind::Leaf(self.param(&array)?) };
-                    self.nodes.push(node);
-                    let id = NodeId::new(self.nodes.len() - 1);
-                    if let Some(value) = value {
-                        self.constants.insert(value, id);
-                    }
-                    id
-                }
-            };
-            self.ids.insert(at, id);
-            self.visited.push(array);
-        }
-        self.ids.get(&address(root)).copied().ok_or_else(lost)
-    }
-
-    /// Finds out which nodes are hoisted.
-    ///
-    /// Errors: a node that depends on a carried value and is not element-wise.
-    fn mark(&mut self, root: &Array<'a>, what: &dyn Fn() -> String) -> Result<()> {
-        let mut pending = vec![(root.clone(), false)];
-        while let Some((array, operands_done)) = pending.pop() {
-            if self.hoisting.contains_key(&address(&array)) {
-                continue;
-            }
-            if !operands_done && array.0.kind.arity() > 0 {
-                let operands: Vec<_> = inner_operands(&array).map(|x| (x.clone(), false)).collect();
-                pending.push((array, true));
-                pending.extend(operands);
-                continue;
-            }
-            let of_operands = inner_operands(&array).map(|x| self.hoisting[&address(x)]).max();
-            let mut hoisting = of_operands.unwrap_or(Hoisting::Before);
-            if array.0.kind.is_element_wise() {
-                if array.0.stamp.is_in(self.stamp) && (self.keeps_all || can_fail(&array.0.kind)) {
-                    hoisting = hoisting.max(Hoisting::Kept);
-                }
-            } else if hoisting == Hoisting::Dependent {
-                let function = function(&array.0.kind);
-                let why = format!(
-                    "{}: {} is made by {function}, which does not work element by element",
-                    self.function,
-                    what()
-                );
-                return Err(Error::new(ErrorKind::Shape, why).with_help(
-                    "views, reductions and scans of carried values belong before or after the loop",
-                ));
-            } else {
-                hoisting = Hoisting::Before;
-            }
-            self.hoisting.insert(address(&array), hoisting);
-            self.visited.push(array);
-        }
-        Ok(())
-    }
-
-    /// The parameter of a carried value, or of one that is captured now.
-    fn param(&mut self, array: &Array<'a>) -> Result<u32> {
-        if let Some(carried) = self.placeholders.iter().position(|x| x.is_same(array)) {
-            return Ok(carried as u32);
-        }
-        self.captured.push(expr::typed(array)?);
-        Ok((self.placeholders.len() + self.captured.len() - 1) as u32)
-    }
-
-    /// The recorded form of a node whose operands are recorded.
-    fn computed(&mut self, array: &Array<'a>) -> Result<NodeKind<NodeId, u32>> {
-        if let Kind::Loop(of) = &array.0.kind
-            && of.region.is_numbered
-            && self.numbered.is_none()
-        {
-            // The parameter is known when all values are captured.
-            self.numbered = Some(NodeId::new(self.nodes.len()));
-            self.nodes.push(NodeKind::Leaf(0));
-        }
-        let numbers = match &array.0.kind {
-            Kind::Loop(of) if of.region.is_numbered => self.numbered,
-            _ => None,
-        };
-        let mut operand = 0;
-        let arity = array.0.kind.arity();
-        let (ids, functions) = (&self.ids, &mut self.functions);
-        array.0.kind.try_map(
-            |x| {
-                operand += 1;
-                match numbers {
-                    Some(numbers) if operand == arity => Ok(numbers),
-                    _ => ids.get(&address(x)).copied().ok_or_else(lost),
-                }
-            },
-            |_| Err(lost()),
-            |function: &HostFunction| {
-                if !functions.iter().any(|known| known.id() == function.id()) {
-                    functions.push(function.clone());
-                }
-                function.declaration().clone()
-            },
-        )
-    }
-}
-
-/// Whether a node can fail or calls a function of the host.
-pub(crate) fn can_fail(kind: &Kind<'_>) -> bool {
-    match kind {
-        Kind::Apply { op, args, .. } => args.last().is_some_and(|arg| op.faults(arg.0.dtype)),
-        Kind::Host { .. } => true,
-        Kind::Loop(of) => of.region.is_numbered || of.region.divides() || !of.region.functions().is_empty(),
-        _ => false,
-    }
-}
-
-/// The name of a function that is not element-wise.
-fn function(kind: &Kind<'_>) -> String {
-    match kind {
-        Kind::Reduce { reduction, .. } => reduction.name().to_owned(),
-        Kind::Scan { scan, .. } => scan.name().to_owned(),
-        Kind::Recurrence(of) => of.function().to_owned(),
-        Kind::View { view, .. } => view.to_string(),
-        Kind::Count { .. } => "count".to_owned(),
-        Kind::Index { .. } => "indices".to_owned(),
-        Kind::Gather { .. } => "take".to_owned(),
-        Kind::Concat { .. } => "concat".to_owned(),
-        Kind::Routine(of) => of.routine.name().to_owned(),
-        Kind::Words { .. } => Draw::Bits.name().to_owned(),
-        Kind::DynamicView { .. } => "a view".to_owned(),
-        // The others are element-wise.
-        Kind::Leaf(_) | Kind::Apply { .. } | Kind::Host { .. } | Kind::Cast { .. } | Kind::Loop(_) => {
-            String::new()
-        }
-    }
-}
-
-/// The operands of a node in a region, without the numbers of elements, for which those of the outer loop stand.
-pub(crate) fn inner_operands<'x, 'a>(array: &'x Array<'a>) -> impl Iterator<Item = &'x Array<'a>> {
-    let numbers = match &array.0.kind {
-        Kind::Loop(of) => usize::from(of.region.is_numbered),
-        Kind::Recurrence(of) => usize::from(of.step.is_numbered),
-        _ => 0,
-    };
-    let kind = &array.0.kind;
-    kind.operands().take(kind.arity() - numbers)
 }

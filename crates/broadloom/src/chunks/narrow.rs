@@ -418,7 +418,13 @@ impl<'a> Nodes<'a> {
             Some(Leaf::Index(_)) => {
                 window.0.first().map_or_else(|| Err(missing()), |slice| generated::of_slice(*slice))
             }
-            Some(Leaf::Number(_) | Leaf::Const(_) | Leaf::Rounded(..) | Leaf::Rule(..)) => Ok(array.clone()),
+            Some(
+                Leaf::Number(_)
+                | Leaf::Const(_)
+                | Leaf::Rounded(..)
+                | Leaf::Rule(..)
+                | Leaf::RecordedRule(..),
+            ) => Ok(array.clone()),
             Some(Leaf::Input(_) | Leaf::Carried) | None => Err(missing()),
         }
     }

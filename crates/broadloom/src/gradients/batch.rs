@@ -11,7 +11,7 @@ use broadloom_ir::Axes;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::dependents::{LoopKey, address, custom_rule, is_stopped, loop_key};
+use super::dependents::{LoopKey, address, is_stopped, loop_key, operands};
 use super::linear::{apply, refused, select};
 use super::regions::stopped;
 use crate::array::{Array, Kind};
@@ -43,9 +43,9 @@ pub(super) fn batched<'a>(
             let made = batch.node(&array)?;
             batch.visit(array, made);
         } else {
-            let operands: Vec<_> = array.0.kind.operands().map(|x| (x.clone(), false)).collect();
+            let operands = all_operands(&array);
             pending.push((array, true));
-            pending.extend(operands.into_iter().rev());
+            pending.extend(operands.into_iter().rev().map(|x| (x, false)));
         }
     }
     Ok(outputs.iter().map(|y| batch.of(y).map_or_else(|| (y.clone(), false), |y| (y, true))).collect())
@@ -95,10 +95,10 @@ impl<'a> Batch<'a> {
 
     /// The batch of a node whose operands were visited.
     fn node(&mut self, node: &Array<'a>) -> Result<Option<Array<'a>>> {
-        if node.0.kind.operands().all(|x| self.of(x).is_none()) {
+        if all_operands(node).iter().all(|x| self.of(x).is_none()) {
             return Ok(None);
         }
-        if custom_rule(node).is_some() {
+        if node.custom_rule().is_some() {
             return Err(refused("vmap", "a function with a derivative of its own is part of the batch")
                 .with_help("differentiate first, or call the function with the whole batch"));
         }
@@ -200,6 +200,10 @@ impl<'a> Batch<'a> {
                 }
                 moved(&result, -1, 0)
             }
+            (Routine::Scatter, [x, positions, values]) => {
+                let positions = self.positions(x, positions)?;
+                call(&[self.whole(x)?, positions, self.whole(values)?], of.item)
+            }
             (routine, _) => Err(refused("vmap", format!("{} cannot be called for a batch", routine.name()))),
         }
     }
@@ -227,6 +231,11 @@ impl<'a> Batch<'a> {
         let Some(tables) = self.of(table) else {
             return expr::gather(table, &self.whole(positions)?);
         };
+        expr::gather(&tables, &self.positions(table, positions)?)
+    }
+
+    /// Positions in the tables of all indices, one after another, for positions in the table of each index.
+    fn positions(&self, table: &Array<'a>, positions: &Array<'a>) -> Result<Array<'a>> {
         table.has_known_extents("vmap")?;
         let positions = self.whole(positions)?;
         let len = expr::constant(Scalar::of(table.len() as i64));
@@ -241,12 +250,18 @@ impl<'a> Batch<'a> {
         let moved = apply(Op::Add, &[&positions, &apply(Op::Multiply, &[&number, &len])?])?;
         // A position outside of its table must not reach another one.
         let outside = expr::constant(Scalar::of(-1_i64));
-        expr::gather(&tables, &expr::cast(select(&is_inside, &moved, &outside)?, DType::Int64))
+        Ok(expr::cast(select(&is_inside, &moved, &outside)?, DType::Int64))
     }
 }
 
+/// The operands of a node and, for an output of a function with a rule, the arrays that its derivative depends on.
+fn all_operands<'a>(node: &Array<'a>) -> Vec<Array<'a>> {
+    let of_rule = node.custom_rule().map(|_| operands(node));
+    node.0.kind.operands().cloned().chain(of_rule.into_iter().flatten()).collect()
+}
+
 /// The array with an axis moved to another place.
-fn moved<'a>(x: &Array<'a>, from: isize, to: isize) -> Result<Array<'a>> {
+pub(super) fn moved<'a>(x: &Array<'a>, from: isize, to: isize) -> Result<Array<'a>> {
     let rank = x.rank() as isize;
     let mut order: SmallVec<[isize; 6]> = (0..rank).collect();
     let axis = order.remove(from.rem_euclid(rank) as usize);

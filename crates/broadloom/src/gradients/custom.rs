@@ -1,54 +1,68 @@
 //! Derivatives that the application defines.
 //!
-//! A rule is called once, when the function is, with placeholders for tangents or adjoints; what it returns is recorded. A
-//! derivative puts arrays in the place of the placeholders. Each output is a `where` whose condition is true and whose other choice
-//! is the leaf with the rule, so that graphs drop both.
+//! A rule is called when a derivative is made, with placeholders for the arguments and for tangents or adjoints; arrays then take
+//! the place of the placeholders in what it returns. Each output of the function is a `where` whose condition is true and whose
+//! other choice is the leaf with the rule, so that graphs drop both. The body of a loop records the rule with its own nodes, and
+//! makes it again of the arrays of each derivative.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use broadloom_core::{Error, ErrorKind, Result, Scalar, Shape};
-use rustc_hash::FxHashMap;
+use broadloom_core::{Error, ErrorKind, Result};
+use rustc_hash::FxHashSet;
 
-use super::dependents::{address, custom_rule};
-use super::linear::{number, refused, select, spread, zeros_like};
-use super::regions::Vjp;
-use crate::array::{Array, CustomRule, Kind, Leaf};
+use super::dependents::{Dependents, address, is_stopped, operands};
+use super::linear::{number, refused, spread, zeros_like};
+use super::regions::{Vjp, with_rule};
+use super::substitution::substituted;
+use crate::array::{Array, CustomDerivative, CustomRule, Kind, Leaf};
 use crate::expr;
+use crate::stamp::{Stamp, stamped};
 use crate::while_loop::placeholder;
 
-/// Outputs of a function of arrays whose derivative is defined by a function of tangents: for a tangent of each argument, which has
-/// its shape, it returns one of each output, and is linear. Both modes use it. The derivative is not used where the function is
-/// part of the body of a loop.
+/// The outputs of a function of arrays whose derivative is defined by `rule`: for arrays that stand for the arguments, and a
+/// tangent of each, which has its shape, the rule returns a tangent of each output, and is linear in the tangents. Both modes use
+/// it. The rule is called when a derivative is made, once for each.
+///
+/// The function may use other arrays than its arguments, but there is no derivative with respect to them.
 ///
 /// # Errors
-/// Those of the rule; [`ErrorKind::Arity`], [`ErrorKind::DType`] and [`ErrorKind::Shape`] for results that are unlike the outputs.
+/// Those of the function. A derivative has the errors of the rule; [`ErrorKind::Arity`], [`ErrorKind::DType`] and
+/// [`ErrorKind::Shape`] for tangents that are unlike the outputs; [`ErrorKind::Derivative`] for one with respect to another array
+/// that the function uses, and for a rule that is not linear, as far as its operations show.
 ///
 /// ```
 /// use broadloom::gradients::{custom_jvp, grad, variable};
 /// use broadloom::prelude::*;
 ///
-/// let x = variable(&Array::from([1.0, 800.0]))?;
 /// // log(1 + exp(x)), whose derivative is NaN for large x if it is left to the formula.
-/// let y = (x.exp() + 1.0).log();
-/// let y = custom_jvp(&[&y], &[&x], |v| Ok(vec![&v[0] * (1.0 - (x.exp() + 1.0).reciprocal())]))?.remove(0);
-/// assert_eq!(grad(&y.sum(())?, &[&x])?[0].to_vec::<f64>()?[1], 1.0);
+/// let x = variable(&Array::from([1.0, 800.0]))?;
+/// let function = |x: &[Array<'static>]| Ok(vec![(x[0].exp() + 1.0).log()]);
+/// let y = custom_jvp(function, &[&x], |x, v| Ok(vec![&v[0] * (1.0 - (x[0].exp() + 1.0).reciprocal())]))?;
+/// assert_eq!(grad(&y[0].sum(())?, &[&x])?[0].to_vec::<f64>()?[1], 1.0);
 /// # Ok::<(), Error>(())
 /// ```
 pub fn custom_jvp<'a>(
-    outputs: &[&Array<'a>],
+    function: impl FnOnce(&[Array<'a>]) -> Result<Vec<Array<'a>>>,
     arguments: &[&Array<'a>],
-    rule: impl FnOnce(&[Array<'a>]) -> Result<Vec<Array<'a>>>,
+    rule: impl Fn(&[Array<'static>], &[Array<'static>]) -> Result<Vec<Array<'static>>> + Send + Sync + 'static,
 ) -> Result<Vec<Array<'a>>> {
-    custom("custom_jvp", outputs, arguments, rule, false)
+    let rule = CustomDerivative {
+        function: "custom_jvp",
+        is_reverse: false,
+        rule: AssertUnwindSafe(Box::new(rule)),
+    };
+    custom(function, arguments, rule)
 }
 
-/// Outputs of a function of arrays whose derivative is defined by a function of adjoints: for an adjoint of each output, which has
-/// its shape, it returns one of each argument, and is linear. There is no derivative in forward mode. The derivative is not used
-/// where the function is part of the body of a loop.
+/// The outputs of a function of arrays whose derivative is defined by `rule`: for arrays that stand for the arguments, and an
+/// adjoint of each output, which has its shape, the rule returns an adjoint of each argument. There is no derivative in forward
+/// mode. The rule is called when a derivative is made, once for each.
+///
+/// The function may use other arrays than its arguments, but there is no derivative with respect to them.
 ///
 /// # Errors
-/// Those of the rule; [`ErrorKind::Arity`], [`ErrorKind::DType`] and [`ErrorKind::Shape`] for results that are unlike the
-/// arguments.
+/// Those of [`custom_jvp`].
 ///
 /// ```
 /// use broadloom::gradients::{custom_vjp, grad, variable};
@@ -56,90 +70,134 @@ pub fn custom_jvp<'a>(
 ///
 /// let x = variable(&Array::from([1.0, 2.0]))?;
 /// // The gradient is clipped on its way back.
-/// let y = custom_vjp(&[&x], &[&x], |v| Ok(vec![v[0].clip(-1.0, 1.0)]))?.remove(0);
+/// let y = custom_vjp(|x| Ok(x.to_vec()), &[&x], |_, v| Ok(vec![v[0].clip(-1.0, 1.0)]))?.remove(0);
 /// assert_eq!(grad(&(y * 5.0).sum(())?, &[&x])?[0].to_vec::<f64>()?, [1.0, 1.0]);
 /// # Ok::<(), Error>(())
 /// ```
 pub fn custom_vjp<'a>(
-    outputs: &[&Array<'a>],
+    function: impl FnOnce(&[Array<'a>]) -> Result<Vec<Array<'a>>>,
     arguments: &[&Array<'a>],
-    rule: impl FnOnce(&[Array<'a>]) -> Result<Vec<Array<'a>>>,
+    rule: impl Fn(&[Array<'static>], &[Array<'static>]) -> Result<Vec<Array<'static>>> + Send + Sync + 'static,
 ) -> Result<Vec<Array<'a>>> {
-    custom("custom_vjp", outputs, arguments, rule, true)
+    let rule =
+        CustomDerivative { function: "custom_vjp", is_reverse: true, rule: AssertUnwindSafe(Box::new(rule)) };
+    custom(function, arguments, rule)
 }
 
 fn custom<'a>(
-    function: &str,
-    outputs: &[&Array<'a>],
+    function: impl FnOnce(&[Array<'a>]) -> Result<Vec<Array<'a>>>,
     arguments: &[&Array<'a>],
-    rule: impl FnOnce(&[Array<'a>]) -> Result<Vec<Array<'a>>>,
-    is_reverse: bool,
+    derivative: CustomDerivative,
 ) -> Result<Vec<Array<'a>>> {
-    let typed = |list: &[&Array<'a>]| list.iter().map(|x| expr::typed(x)).collect::<Result<Vec<_>>>();
-    let (outputs, args) = (typed(outputs)?, typed(arguments)?);
-    let (of_given, wanted) = if is_reverse { (&outputs, &args) } else { (&args, &outputs) };
-    let given: Vec<Array<'a>> =
-        of_given.iter().map(|x| placeholder(x.dtype(), &x.0.shape, x.0.dims.as_ref())).collect();
-    let mut made = rule(&given)?;
-    if made.len() != wanted.len() {
-        let why = format!("{function}: the rule returns {} arrays, not {}", made.len(), wanted.len());
-        return Err(Error::new(ErrorKind::Arity, why));
-    }
-    for (i, (v, like)) in made.iter_mut().zip(wanted).enumerate() {
-        *v = if v.number().is_some() { expr::cast(v.clone(), like.dtype()) } else { v.clone() };
-        let [got, needed] = [&*v, like].map(|x| format!("{}{}", x.dtype(), x.all_dims()));
-        let fail =
-            |kind| Error::new(kind, format!("{function}: result {i} of the rule is {got}, not {needed}"));
-        if like.dtype().is_float() && v.dtype() != like.dtype() {
-            return Err(fail(ErrorKind::DType));
+    let args: Vec<Array<'a>> = arguments.iter().map(|x| expr::typed(x)).collect::<Result<_>>()?;
+    let (outputs, stamp) = stamped(|| function(&args));
+    let outputs = outputs?.iter().map(expr::typed).collect::<Result<Vec<_>>>()?;
+    let captured = captured(&outputs, &args, stamp);
+    with_rule(Arc::new(CustomRule { args, outputs, captured, derivative: Arc::new(derivative) }))
+}
+
+/// The arrays of floats that outputs depend on besides the arguments: those that the function has not made.
+fn captured<'a>(outputs: &[Array<'a>], args: &[Array<'a>], stamp: Stamp) -> Vec<Array<'a>> {
+    let mut visited: FxHashSet<*const ()> = args.iter().map(address).collect();
+    let mut pending = outputs.to_vec();
+    let mut captured = Vec::new();
+    while let Some(array) = pending.pop() {
+        // The outputs keep all nodes alive, so that their addresses stay theirs.
+        if !array.dtype().is_float() || is_stopped(&array) || !visited.insert(address(&array)) {
+            continue;
         }
-        if v.rank() > like.rank() {
-            return Err(fail(ErrorKind::Shape));
+        match &array.0.kind {
+            Kind::Leaf(Leaf::Const(_) | Leaf::Number(_) | Leaf::Rounded(..)) => {}
+            _ if array.0.stamp.is_in(stamp) => pending.extend(operands(&array)),
+            _ => captured.push(array),
         }
-        *v = spread(v, like).map_err(|_| fail(ErrorKind::Shape))?;
     }
-    let rule = Arc::new(CustomRule { args, outputs: outputs.clone(), given, made, is_reverse });
-    let marked = |(i, y): (usize, &Array<'a>)| {
-        let leaf = Kind::Leaf(Leaf::Rule(rule.clone(), i as u32));
-        let leaf = Array::of(leaf, y.dtype(), Shape::scalar());
-        select(&expr::constant(Scalar::of(true)), y, &leaf)
-    };
-    outputs.iter().enumerate().map(marked).collect()
+    captured
+}
+
+/// Checks that no array varies that the function uses besides its arguments.
+pub(super) fn check_captured<'a>(rule: &CustomRule<Array<'a>>, dependents: &Dependents<'a>) -> Result<()> {
+    if rule.captured.iter().any(|x| dependents.contains(x)) {
+        let why = "the function uses an array that is differentiated and is not one of its arguments";
+        let help = "make it an argument, or a constant by `stop_gradient`";
+        return Err(refused(rule.derivative.function, why).with_help(help));
+    }
+    Ok(())
 }
 
 /// The tangent of each output, from those of the arguments.
 pub(super) fn tangents<'a>(
-    rule: &CustomRule<'a>,
+    rule: &CustomRule<Array<'a>>,
     tangents: &[Option<Array<'a>>],
 ) -> Result<Vec<Option<Array<'a>>>> {
-    if rule.is_reverse {
+    if rule.derivative.is_reverse {
         return Err(refused("custom_vjp", "the function has a derivative in reverse mode only"));
     }
-    let made = substituted(&rule.made, &rule.given, &whole(&rule.args, tangents)?)?;
-    Ok(made.into_iter().map(Some).collect())
+    Ok(called(rule, &whole(&rule.args, tangents)?)?.into_iter().map(Some).collect())
 }
 
 /// The adjoint of each argument, from those of the outputs.
 pub(super) fn adjoints<'a>(
-    rule: &CustomRule<'a>,
+    rule: &CustomRule<Array<'a>>,
     adjoints: &[Option<Array<'a>>],
     vjp: &Vjp<'_, 'a>,
 ) -> Result<Vec<Option<Array<'a>>>> {
-    if rule.is_reverse {
-        let made = substituted(&rule.made, &rule.given, &whole(&rule.outputs, adjoints)?)?;
-        return Ok(made.into_iter().map(Some).collect());
+    if rule.derivative.is_reverse {
+        return Ok(called(rule, &whole(&rule.outputs, adjoints)?)?.into_iter().map(Some).collect());
+    }
+    let given = stand_ins(&rule.args);
+    let seeds = called(rule, &given)?.into_iter().zip(adjoints.iter().cloned());
+    let seeds: Vec<_> = seeds.filter_map(|(y, v)| Some((y, v?))).collect();
+    let found = vjp(&seeds, &given)?;
+    if varies(found.iter().flatten(), &given) {
+        let why = "the rule is not linear in the tangents, so that there is no derivative in reverse mode";
+        return Err(refused(rule.derivative.function, why)
+            .with_help("multiply the tangents by derivatives, and add the products"));
     }
     // The tangents are linear in the placeholders, so that their derivative is the same at any point, such as 1.
-    let seeds = rule.made.iter().cloned().zip(adjoints.iter().cloned());
-    let seeds: Vec<_> = seeds.filter_map(|(y, v)| Some((y, v?))).collect();
-    let found = vjp(&seeds, &rule.given)?;
-    let ones = rule.given.iter().zip(&rule.args).map(|(v, x)| spread(&number(1.0, v.dtype()), x));
-    let ones = ones.collect::<Result<Vec<_>>>()?;
-    let found = found.into_iter().map(|v| match v {
-        Some(v) => Ok(substituted(&[v], &rule.given, &ones)?.pop()),
+    let ones = given.iter().map(|v| spread(&number(1.0, v.dtype()), v)).collect::<Result<Vec<_>>>()?;
+    let one = |v: Option<Array<'a>>| match v {
+        Some(v) => Ok(substituted(&[v], given.iter().cloned().zip(ones.iter().cloned()))?.pop()),
         None => Ok(None),
-    });
-    found.collect()
+    };
+    found.into_iter().map(one).collect()
+}
+
+/// Arrays without values that stand for others.
+fn stand_ins<'a>(of: &[Array<'_>]) -> Vec<Array<'a>> {
+    of.iter().map(|x| placeholder(x.dtype(), &x.0.shape, x.0.dims.as_ref())).collect()
+}
+
+/// What the rule returns for the arguments of the function and these tangents or adjoints.
+fn called<'a>(rule: &CustomRule<Array<'a>>, vectors: &[Array<'a>]) -> Result<Vec<Array<'a>>> {
+    let derivative = &rule.derivative;
+    let wanted = if derivative.is_reverse { &rule.args } else { &rule.outputs };
+    let (primals, given) = (stand_ins(&rule.args), stand_ins(vectors));
+    let mut made: Vec<Array<'a>> = (derivative.rule)(&primals, &given)?;
+    if made.len() != wanted.len() {
+        let why =
+            format!("{}: the rule returns {} arrays, not {}", derivative.function, made.len(), wanted.len());
+        return Err(Error::new(ErrorKind::Arity, why));
+    }
+    for (i, (v, like)) in made.iter_mut().zip(wanted).enumerate() {
+        *v = if v.number().is_some() { expr::cast(v.clone(), like.dtype()) } else { v.clone() };
+        if like.dtype().is_float() && v.dtype() != like.dtype() {
+            return Err(unlike(ErrorKind::DType, derivative, i, v, like));
+        }
+    }
+    let stand_ins: Vec<Array<'a>> = primals.into_iter().chain(given).collect();
+    let made = substituted(&made, stand_ins.into_iter().zip(rule.args.iter().chain(vectors).cloned()))?;
+    let spread_to = |(i, (v, like)): (usize, (&Array<'a>, &Array<'a>))| {
+        let fail = || unlike(ErrorKind::Shape, derivative, i, v, like);
+        if v.rank() > like.rank() { Err(fail()) } else { spread(v, like).map_err(|_| fail()) }
+    };
+    made.iter().zip(wanted).enumerate().map(spread_to).collect()
+}
+
+/// The error of a result of a rule that has another dtype or shape than the array whose tangent or adjoint it is.
+fn unlike(kind: ErrorKind, of: &CustomDerivative, i: usize, got: &Array<'_>, needed: &Array<'_>) -> Error {
+    let [got, needed] = [got, needed].map(|x| format!("{}{}", x.dtype(), x.all_dims()));
+    Error::new(kind, format!("{}: result {i} of the rule is {got}, not {needed}", of.function))
 }
 
 /// Tangents or adjoints with the shapes of their arrays; zeros where there is none.
@@ -151,36 +209,20 @@ fn whole<'a>(of: &[Array<'a>], vectors: &[Option<Array<'a>>]) -> Result<Vec<Arra
     of.iter().zip(vectors).map(one).collect()
 }
 
-/// Expressions in which arrays of the same dtypes and shapes take the place of placeholders.
-fn substituted<'a>(roots: &[Array<'a>], given: &[Array<'a>], by: &[Array<'a>]) -> Result<Vec<Array<'a>>> {
-    let mut made: FxHashMap<*const (), Option<Array<'a>>> =
-        given.iter().zip(by).map(|(x, by)| (address(x), Some(by.clone()))).collect();
-    let mut pending: Vec<(Array<'a>, bool)> = roots.iter().rev().map(|x| (x.clone(), false)).collect();
-    while let Some((array, operands_done)) = pending.pop() {
-        if made.contains_key(&address(&array)) {
-            continue;
+/// Whether expressions depend on placeholders through floats. Loops are not searched, since each of their values has all operands
+/// of the loop.
+fn varies<'x, 'a: 'x>(roots: impl Iterator<Item = &'x Array<'a>>, given: &[Array<'a>]) -> bool {
+    let mut visited = FxHashSet::default();
+    let mut pending: Vec<Array<'a>> = roots.cloned().collect();
+    while let Some(array) = pending.pop() {
+        if given.iter().any(|x| x.is_same(&array)) {
+            return true;
         }
-        if !operands_done {
-            let operands: Vec<_> = array.0.kind.operands().map(|x| (x.clone(), false)).collect();
-            pending.push((array, true));
-            pending.extend(operands.into_iter().rev());
-            continue;
+        let is_loop = matches!(array.0.kind, Kind::Loop(_) | Kind::Recurrence(_));
+        let ends = !array.0.is_open || !array.dtype().is_float() || is_stopped(&array) || is_loop;
+        if !ends && visited.insert(address(&array)) {
+            pending.extend(operands(&array));
         }
-        let of = |x: &Array<'a>| made.get(&address(x)).cloned().flatten();
-        let changed = array.0.kind.operands().any(|x| of(x).is_some());
-        let new = if !changed {
-            None
-        } else if custom_rule(&array).is_some() {
-            // The rule is about the arrays that were replaced.
-            array.0.kind.operand(1).and_then(of)
-        } else {
-            let operand = |x: &Array<'a>| Ok(of(x).unwrap_or_else(|| x.clone()));
-            let leaf = |_: &Leaf<'a>| Err(Error::new(ErrorKind::Internal, "a leaf with operands"));
-            let kind = array.0.kind.try_map(operand, leaf, Clone::clone)?;
-            Some(Array::with_dims(kind, array.dtype(), array.0.shape.clone(), array.0.dims.clone()))
-        };
-        made.insert(address(&array), new);
     }
-    let of = |x: &Array<'a>| made.get(&address(x)).cloned().flatten().unwrap_or_else(|| x.clone());
-    Ok(roots.iter().map(of).collect())
+    false
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use broadloom_core::Op;
 use rustc_hash::FxHashMap;
 
-use crate::array::{Array, CustomRule, Kind, Leaf};
+use crate::array::{Array, Kind};
+use crate::stamp::Stamp;
 
 /// The address of an array's node. It is unique while the array lives.
 pub(super) fn address(array: &Array<'_>) -> *const () {
@@ -26,18 +26,11 @@ pub(super) struct Dependents<'a> {
     pub arguments: usize,
 }
 
-/// The derivative that the application defines for a node, and the number of the output.
-pub(super) fn custom_rule<'x, 'a>(node: &'x Array<'a>) -> Option<(&'x Arc<CustomRule<'a>>, usize)> {
-    match node.0.kind.args_of(Op::Where)?.get(2)?.leaf()? {
-        Leaf::Rule(rule, item) => Some((rule, *item as usize)),
-        _ => None,
-    }
-}
-
-/// The arrays on which the derivative of a node is defined: its operands, or the arguments of a rule.
-fn operands<'a>(node: &Array<'a>) -> Vec<Array<'a>> {
-    match custom_rule(node) {
-        Some((rule, _)) => rule.args.clone(),
+/// The arrays on which a derivative of a node can depend: its operands, or the arguments of the function with a rule and what else
+/// the function uses.
+pub(super) fn operands<'a>(node: &Array<'a>) -> Vec<Array<'a>> {
+    match node.custom_rule() {
+        Some((rule, _)) => rule.args.iter().chain(&rule.captured).cloned().collect(),
         None => node.0.kind.operands().cloned().collect(),
     }
 }
@@ -47,7 +40,7 @@ pub(super) type LoopKey = (*const (), Vec<*const ()>);
 
 /// The key of the loop or recurrence, or of the function with a rule, of which a node is a value.
 pub(super) fn loop_key(node: &Array<'_>) -> Option<LoopKey> {
-    if let Some((rule, _)) = custom_rule(node) {
+    if let Some((rule, _)) = node.custom_rule() {
         return Some((Arc::as_ptr(rule).cast(), Vec::new()));
     }
     let (region, args) = match &node.0.kind {
@@ -60,13 +53,23 @@ pub(super) fn loop_key(node: &Array<'_>) -> Option<LoopKey> {
 
 impl<'a> Dependents<'a> {
     /// Finds the nodes between the outputs and the arguments. The operands of an argument are not visited: each argument varies
-    /// while the others are held fixed. Only floats vary, so that integers and bools end the search.
-    pub(super) fn of(outputs: &[&Array<'a>], arguments: &[&Array<'a>]) -> Dependents<'a> {
+    /// while the others are held fixed. Only floats vary, so that integers and bools end the search. So does an array that is neither
+    /// an argument nor made since the loop `since` was begun, if there is one, and that has values: all operations on the arguments
+    /// are newer.
+    pub(super) fn of(
+        outputs: &[&Array<'a>],
+        arguments: &[&Array<'a>],
+        since: Option<Stamp>,
+    ) -> Dependents<'a> {
         let mut found = Dependents { nodes: Vec::new(), positions: FxHashMap::default(), arguments: 0 };
         for &argument in arguments {
             found.add(argument);
         }
         found.arguments = found.nodes.len();
+        // What has values does not depend on placeholders.
+        let are_open = arguments.iter().all(|x| x.0.is_open);
+        let is_older =
+            |x: &Array<'a>| !x.0.is_open && (are_open || since.is_some_and(|since| !x.0.stamp.is_in(since)));
         let mut visited: FxHashMap<*const (), Array<'a>> = FxHashMap::default();
         let mut pending: Vec<(Array<'a>, bool)> = outputs.iter().rev().map(|&x| (x.clone(), false)).collect();
         while let Some((array, operands_done)) = pending.pop() {
@@ -78,7 +81,7 @@ impl<'a> Dependents<'a> {
                 continue;
             }
             let is_constant = !array.dtype().is_float() || is_stopped(&array);
-            if is_constant || found.contains(&array) || visited.contains_key(&at) {
+            if is_constant || is_older(&array) || found.contains(&array) || visited.contains_key(&at) {
                 continue;
             }
             visited.insert(at, array.clone());

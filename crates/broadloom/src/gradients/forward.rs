@@ -3,23 +3,48 @@
 use broadloom_core::{Error, ErrorKind, Result};
 use rustc_hash::FxHashMap;
 
-use super::dependents::{Dependents, LoopKey, custom_rule, loop_key};
+use super::dependents::{Dependents, LoopKey, loop_key};
 use super::linear::{Partial, add, no_derivative, of_host_function, spread, zeros_like};
 use super::reductions::Reduced;
+use super::regions::LoopTangents;
 use super::routines::Called;
 use super::scans::Scanned;
+use super::substitution::relinked;
 use super::{custom, loops, recurrences, rules, views};
 use crate::array::{Array, Kind};
 use crate::expr;
+use crate::stamp::Stamp;
 
 /// The tangents of outputs, from arguments with their tangents; `None` for an output that does not depend on an argument.
 pub(super) fn tangents<'a>(
     outputs: &[Array<'a>],
     arguments: &[(Array<'a>, Array<'a>)],
 ) -> Result<Vec<Option<Array<'a>>>> {
+    swept(outputs, arguments, None).map(|(tangents, _)| tangents)
+}
+
+/// The derivatives of values of a loop's body, which is being built.
+fn tangents_in_body<'a>(
+    outputs: &[Array<'a>],
+    arguments: &[(Array<'a>, Array<'a>)],
+) -> Result<(Vec<Array<'a>>, Vec<Option<Array<'a>>>)> {
+    let (tangents, loops) = swept(outputs, arguments, Some(Stamp::current()))?;
+    let loops = loops.into_iter().map(|(key, found)| (key, found.values)).collect();
+    let roots: Vec<Array<'a>> = outputs.iter().chain(tangents.iter().flatten()).cloned().collect();
+    let mut made = relinked(&roots, loops)?.into_iter();
+    let outputs = made.by_ref().take(outputs.len()).collect();
+    Ok((outputs, tangents.into_iter().map(|v| v.and_then(|_| made.next())).collect()))
+}
+
+/// The tangents of outputs, and those of the loops between them and the arguments. What is older than the loop `since` is constant.
+fn swept<'a>(
+    outputs: &[Array<'a>],
+    arguments: &[(Array<'a>, Array<'a>)],
+    since: Option<Stamp>,
+) -> Result<(Vec<Option<Array<'a>>>, FxHashMap<LoopKey, LoopTangents<'a>>)> {
     let of_outputs: Vec<&Array<'a>> = outputs.iter().collect();
     let of_arguments: Vec<&Array<'a>> = arguments.iter().map(|(x, _)| x).collect();
-    let dependents = Dependents::of(&of_outputs, &of_arguments);
+    let dependents = Dependents::of(&of_outputs, &of_arguments, since);
     let tangents = vec![None; dependents.nodes.len()];
     let mut sweep = ForwardSweep { dependents, tangents, loops: FxHashMap::default() };
     for (argument, v) in arguments {
@@ -35,7 +60,8 @@ pub(super) fn tangents<'a>(
         let node = sweep.dependents.nodes[position].clone();
         sweep.tangents[position] = sweep.tangent(&node)?;
     }
-    outputs.iter().map(|y| sweep.of(y).map(|v| spread(&v, y)).transpose()).collect()
+    let tangents = outputs.iter().map(|y| sweep.of(y).map(|v| spread(&v, y)).transpose());
+    Ok((tangents.collect::<Result<_>>()?, sweep.loops))
 }
 
 /// The state of a forward sweep.
@@ -44,7 +70,7 @@ struct ForwardSweep<'a> {
     /// The tangent of each node; `None` if it is zero.
     tangents: Vec<Option<Array<'a>>>,
     /// The tangents of the values of each loop.
-    loops: FxHashMap<LoopKey, Vec<Option<Array<'a>>>>,
+    loops: FxHashMap<LoopKey, LoopTangents<'a>>,
 }
 
 impl<'a> ForwardSweep<'a> {
@@ -55,10 +81,11 @@ impl<'a> ForwardSweep<'a> {
 
     /// The tangent of a node whose operands were visited.
     fn tangent(&mut self, node: &Array<'a>) -> Result<Option<Array<'a>>> {
-        if let Some((rule, item)) = custom_rule(node) {
+        if let Some((rule, item)) = node.custom_rule() {
             return self.of_loop(node, item as u32, |sweep| {
+                custom::check_captured(rule, &sweep.dependents)?;
                 let given: Vec<_> = rule.args.iter().map(|arg| sweep.of(arg)).collect();
-                custom::tangents(rule, &given)
+                Ok(LoopTangents { values: Vec::new(), tangents: custom::tangents(rule, &given)? })
             });
         }
         match &node.0.kind {
@@ -112,11 +139,11 @@ impl<'a> ForwardSweep<'a> {
             }
             Kind::Loop(of) => self.of_loop(node, of.item, |sweep| {
                 let given: Vec<_> = of.args.iter().map(|arg| sweep.of(arg)).collect();
-                loops::tangents(of, &given, &tangents)
+                loops::tangents(of, &given, &tangents_in_body)
             }),
             Kind::Recurrence(of) => self.of_loop(node, of.item, |sweep| {
                 let given: Vec<_> = of.args.iter().map(|arg| sweep.of(arg)).collect();
-                recurrences::tangents(of, &given, &tangents)
+                recurrences::tangents(of, &given, &tangents_in_body)
             }),
             // Numbers of elements and random words are constants.
             Kind::Leaf(_) | Kind::Count { .. } | Kind::Index { .. } | Kind::Words { .. } => Ok(None),
@@ -128,13 +155,13 @@ impl<'a> ForwardSweep<'a> {
         &mut self,
         node: &Array<'a>,
         item: u32,
-        compute: impl FnOnce(&ForwardSweep<'a>) -> Result<Vec<Option<Array<'a>>>>,
+        compute: impl FnOnce(&ForwardSweep<'a>) -> Result<LoopTangents<'a>>,
     ) -> Result<Option<Array<'a>>> {
         let Some(key) = loop_key(node) else { return Ok(None) };
         if !self.loops.contains_key(&key) {
             let found = compute(self)?;
             self.loops.insert(key.clone(), found);
         }
-        Ok(self.loops.get(&key).and_then(|found| found.get(item as usize).cloned().flatten()))
+        Ok(self.loops.get(&key).and_then(|found| found.tangents.get(item as usize).cloned().flatten()))
     }
 }

@@ -8,8 +8,8 @@ use super::{forward, reverse};
 use crate::array::Array;
 use crate::expr;
 
-/// An array with the values of another one, with respect to which expressions can be differentiated. It is another array than each
-/// that was made before, also if both have the same memory.
+/// An array with the values of another one, with respect to which expressions can be differentiated. Each call returns a new array,
+/// even for the same memory.
 ///
 /// # Errors
 /// [`ErrorKind::DType`] for an array that has no floats.

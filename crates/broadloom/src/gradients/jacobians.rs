@@ -3,7 +3,7 @@
 use broadloom_core::{Error, ErrorKind, Result, Shape, View};
 use smallvec::SmallVec;
 
-use super::batch::batched;
+use super::batch::{batched, moved};
 use super::functions::{check, grad};
 use super::linear::zeros_like;
 use super::{forward, reverse};
@@ -60,10 +60,7 @@ pub fn vmap<'a>(
             Some(_) => {}
             None => extent = Some((i, x.shape()[axis])),
         }
-        let mut order: SmallVec<[isize; 6]> = (0..x.rank() as isize).collect();
-        let moved = order.remove(axis);
-        order.insert(0, moved);
-        let batch = x.permute_dims(&order)?;
+        let batch = moved(&x, axis as isize, 0)?;
         let one = placeholder(x.dtype(), &Shape::new(&batch.shape()[1..])?, None);
         given.push(one.clone());
         replaced.push((one, batch));
@@ -75,24 +72,16 @@ pub fn vmap<'a>(
     let made = batched(&outputs, &replaced, extent)?;
     made.into_iter()
         .map(|(y, is_batched)| {
-            let y = if is_batched { y } else { repeated(&y, extent)? };
-            moved_to(&y, out_axis)
+            let y = if is_batched { y } else { stacked(&y, extent)? };
+            moved(&y, 0, y.axis("vmap", out_axis)? as isize)
         })
         .collect()
 }
 
-/// An array along a first axis of this extent.
-fn repeated<'a>(x: &Array<'a>, extent: usize) -> Result<Array<'a>> {
+/// An array for each index of a first axis of this extent.
+fn stacked<'a>(x: &Array<'a>, extent: usize) -> Result<Array<'a>> {
     let extents: SmallVec<[usize; 4]> = [extent].iter().chain(x.shape()).copied().collect();
     expr::view(x, View::BroadcastTo(Shape::new(&extents)?))
-}
-
-/// The array with its first axis moved.
-fn moved_to<'a>(x: &Array<'a>, axis: isize) -> Result<Array<'a>> {
-    let axis = x.axis("vmap", axis)?;
-    let mut order: SmallVec<[isize; 6]> = (1..x.rank() as isize).collect();
-    order.insert(axis, 0);
-    x.permute_dims(&order)
 }
 
 /// All directions of an array: along the first axis, arrays of its shape with a single 1.
@@ -124,7 +113,7 @@ pub fn jacrev<'a>(y: &Array<'a>, x: &Array<'a>) -> Result<Array<'a>> {
     let found = reverse::adjoints(&[(y.clone(), v.clone())], std::slice::from_ref(x))?;
     let rows = match found.into_iter().flatten().next() {
         Some(adjoint) => along(&adjoint, &v, &directions(&y)?)?,
-        None => repeated(&zeros_like(x)?, y.len())?,
+        None => stacked(&zeros_like(x)?, y.len())?,
     };
     let extents: SmallVec<[usize; 4]> = y.shape().iter().chain(x.shape()).copied().collect();
     expr::view(&rows, View::Reshape(Shape::new(&extents)?))
@@ -151,7 +140,7 @@ pub fn jacfwd<'a>(y: &Array<'a>, x: &Array<'a>) -> Result<Array<'a>> {
     let found = forward::tangents(std::slice::from_ref(&y), &[(x.clone(), v.clone())])?;
     let columns = match found.into_iter().flatten().next() {
         Some(tangent) => along(&tangent, &v, &directions(x)?)?,
-        None => repeated(&zeros_like(&y)?, x.len())?,
+        None => stacked(&zeros_like(&y)?, x.len())?,
     };
     let extents: SmallVec<[usize; 4]> = x.shape().iter().chain(y.shape()).copied().collect();
     let columns = expr::view(&columns, View::Reshape(Shape::new(&extents)?))?;
@@ -185,7 +174,7 @@ fn along<'a>(linear: &Array<'a>, v: &Array<'a>, directions: &Array<'a>) -> Resul
     let made = batched(std::slice::from_ref(linear), &[(v.clone(), directions.clone())], extent)?;
     match made.into_iter().next() {
         Some((made, true)) => Ok(made),
-        Some((made, false)) => repeated(&made, extent),
+        Some((made, false)) => stacked(&made, extent),
         None => Err(Error::new(ErrorKind::Internal, "a derivative that was lost")),
     }
 }

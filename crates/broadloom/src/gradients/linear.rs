@@ -146,7 +146,7 @@ fn guarded<'a>(v: &Array<'a>, product: &Array<'a>) -> Result<Array<'a>> {
     select(&apply(Op::Equal, &[v, &zero])?, &zero, product)
 }
 
-/// The sum of two tangents or adjoints. Contraction does not turn it and a product into one operation.
+/// The sum of two tangents or adjoints. It is never contracted with a product of theirs to a fused multiply-add.
 pub(super) fn add<'a>(v: &Array<'a>, w: &Array<'a>) -> Result<Array<'a>> {
     apply(Op::Add, &[&expr::uncontracted(v)?, &expr::uncontracted(w)?])
 }

@@ -1,31 +1,35 @@
 //! Derivatives of loops and conditionals.
 //!
 //! Forwards, the tangents are carried beside the values. Backwards, a loop whose number of iterations is known when it is built
-//! is a recurrence, and a conditional is differentiated branch by branch; other loops are refused.
+//! is a recurrence or, in the body of another loop, computes the values before each iteration again; a conditional is differentiated
+//! branch by branch. Other loops are refused.
 
 use broadloom_core::node::{LoopNode, NodeId, NodeKind, Region};
-use broadloom_core::{DType, Op, Result, fold};
+use broadloom_core::{DType, Op, Result, Scalar, fold};
 use broadloom_mem::{FloatEnv, HostFunction};
 
-use super::linear::{apply, constant, refused, spread, summed_to, zero};
-use super::regions::{Jvp, RegionBody, Vjp};
+use super::linear::{add, apply, constant, refused, select, spread, summed_to, zero};
+use super::regions::{Jvp, LoopTangents, RegionBody, Vjp};
 use crate::array::{Array, Leaf};
 use crate::cond::try_cond;
+use crate::expr;
+use crate::fori_loop::{NAME as FORI, range_loop};
 use crate::scan::{Along, try_scan};
+use crate::stamp::{Stamp, stamped};
 use crate::while_loop::{LoopBuilder, carried_value};
 
 /// A loop over handles.
 pub(super) type HandleLoop<'a> = LoopNode<Array<'a>, HostFunction>;
 
-fn body<'r>(of: &'r HandleLoop<'_>) -> RegionBody<'r> {
-    RegionBody { region: &of.region, functions: &of.functions }
+fn body<'r, 'a>(of: &'r HandleLoop<'a>) -> RegionBody<'r, 'a> {
+    RegionBody { region: &of.region, functions: &of.functions, args: &of.args }
 }
 
 /// The name of a loop in errors.
 fn function(region: &Region) -> &'static str {
     match region.limit {
         Some(0 | 1) => "cond",
-        Some(u64::MAX) => "fori_loop",
+        Some(u64::MAX) => FORI,
         _ => "while_loop",
     }
 }
@@ -35,7 +39,7 @@ pub(super) fn tangents<'a>(
     of: &HandleLoop<'a>,
     tangents: &[Option<Array<'a>>],
     jvp: &Jvp<'_, 'a>,
-) -> Result<Vec<Option<Array<'a>>>> {
+) -> Result<LoopTangents<'a>> {
     let (body, carried) = (body(of), of.region.carried());
     let (initial, captured) = of.args.split_at(carried);
     let varying = body.varying(|param| tangents[param].is_some());
@@ -49,7 +53,7 @@ pub(super) fn tangents<'a>(
     };
     let next = |state: &[Array<'a>]| {
         let (values, moved) = state.split_at(carried);
-        let mut next = body.values(&of.region.next, &[values, captured].concat())?;
+        let next = body.values(&of.region.next, &[values, captured].concat())?;
         let of_captured = captured.iter().zip(&tangents[carried..]);
         let with_tangents = of_captured.filter_map(|(x, v)| Some((x.clone(), v.clone()?)));
         let arguments: Vec<_> = moving
@@ -58,9 +62,9 @@ pub(super) fn tangents<'a>(
             .map(|(&i, v)| (values[i].clone(), v.clone()))
             .chain(with_tangents)
             .collect();
-        let outputs: Vec<Array<'a>> = moving.iter().map(|&i| next[i].clone()).collect();
-        let found = jvp(&outputs, &arguments)?;
-        next.extend(found.into_iter().zip(&outputs).map(|(v, y)| v.unwrap_or_else(|| zero(y.dtype()))));
+        let (mut next, found) = jvp(&next, &arguments)?;
+        let of_moving = moving.iter().map(|&i| found[i].clone().unwrap_or_else(|| zero(values[i].dtype())));
+        next.extend(of_moving);
         Ok(next)
     };
     let name = |i: usize| match i.checked_sub(carried) {
@@ -76,12 +80,13 @@ pub(super) fn tangents<'a>(
         limit: of.region.limit,
         made: None,
     };
-    let last = builder.build(&state)?;
-    let mut results = vec![None; carried];
-    for (&i, tangent) in moving.iter().zip(&last[carried..]) {
-        results[i] = Some(tangent.clone());
+    let mut values = builder.build(&state)?;
+    let of_moving = values.split_off(carried);
+    let mut tangents = vec![None; carried];
+    for (&i, tangent) in moving.iter().zip(of_moving) {
+        tangents[i] = Some(tangent);
     }
-    Ok(results)
+    Ok(LoopTangents { values, tangents })
 }
 
 /// The adjoint of each operand of the loop, from those of the carried values. `like` has the loop's shape, and `wanted` tells
@@ -102,25 +107,161 @@ pub(super) fn adjoints<'a>(
         return Err(refused(function(&of.region), why)
             .with_help("differentiate forwards (jvp), or use scan, or fori_loop with constant bounds"));
     };
-    // The loop as a recurrence without inputs: the same values, of which each state is stored.
-    let (initial, captured) = of.args.split_at(of.region.carried());
-    let variables: Vec<Array<'a>> = of
-        .args
-        .iter()
-        .zip(wanted)
-        .map(|(x, &wanted)| if wanted { apply(Op::Positive, &[x]) } else { Ok(x.clone()) })
-        .collect::<Result<_>>()?;
-    let (states, captured) = (&variables[..initial.len()], &variables[initial.len()..][..captured.len()]);
+    let Some(trips) = usize::try_from(trips).ok().filter(|&trips| trips <= MAX_TRIPS) else {
+        let why =
+            format!("the values before each of its {trips} iterations cannot be stored for reverse mode");
+        return Err(refused(function(&of.region), why).with_help("differentiate forwards (jvp)"));
+    };
+    let depends = |x: &Array<'a>| x.0.is_open;
+    let is_inner = Stamp::current().is_of_a_loop()
+        && (of.args.iter().any(depends) || adjoints.iter().flatten().any(depends));
+    let unrolled = trips.saturating_mul(of.region.nodes.len());
+    let (found, _) = stamped(|| match (is_inner, unrolled <= UNROLLED) {
+        (false, _) => of_recurrence(of, like, adjoints, wanted, trips, vjp),
+        (true, true) => of_unrolled(of, like, adjoints, wanted, trips, vjp),
+        (true, false) => of_inner(of, like, adjoints, wanted, trips, vjp),
+    });
+    found
+}
+
+/// The largest number of iterations in reverse mode: the values of more would not fit any memory.
+const MAX_TRIPS: usize = 1 << 40;
+
+/// In the body of another loop, a loop is unrolled in reverse mode up to this number of nodes. Not measured.
+const UNROLLED: usize = 256;
+
+/// The adjoints by a recurrence without inputs, which has the values of the loop, of which each state is stored.
+fn of_recurrence<'a>(
+    of: &HandleLoop<'a>,
+    like: &Array<'a>,
+    adjoints: &[Option<Array<'a>>],
+    wanted: &[bool],
+    trips: usize,
+    vjp: &Vjp<'_, 'a>,
+) -> Result<Vec<Option<Array<'a>>>> {
+    let variable =
+        |(x, &wanted): (&Array<'a>, &bool)| if wanted { apply(Op::Positive, &[x]) } else { Ok(x.clone()) };
+    let variables: Vec<Array<'a>> = of.args.iter().zip(wanted).map(variable).collect::<Result<_>>()?;
+    let (states, captured) = variables.split_at(of.region.carried());
     let step = |state: &[Array<'a>], _: &[Array<'a>]| {
         Ok((body(of).values(&of.region.next, &[state, captured].concat())?, Vec::new()))
     };
     let states = states.iter().map(|x| spread(x, like)).collect::<Result<Vec<_>>>()?;
-    let (last, _) = try_scan(&step, &states, &[], Along::axis(0).length(trips))?;
-    let outputs: Vec<_> = last.into_iter().zip(adjoints).filter_map(|(y, v)| Some((y, v.clone()?))).collect();
-    let arguments: Vec<Array<'a>> =
-        variables.iter().zip(wanted).filter(|(_, wanted)| **wanted).map(|(x, _)| x.clone()).collect();
-    let mut found = vjp(&outputs, &arguments)?.into_iter();
+    let (last, _) = try_scan(&step, &states, &[], Along::axis(0).length(trips).unlimited())?;
+    pulled_back(&last, adjoints, &variables, wanted, vjp)
+}
+
+/// The adjoints of those of these arrays that are wanted, from the adjoints of values.
+fn pulled_back<'a>(
+    values: &[Array<'a>],
+    adjoints: &[Option<Array<'a>>],
+    arrays: &[Array<'a>],
+    wanted: &[bool],
+    vjp: &Vjp<'_, 'a>,
+) -> Result<Vec<Option<Array<'a>>>> {
+    let outputs = values.iter().zip(adjoints).filter_map(|(y, v)| Some((y.clone(), v.clone()?)));
+    let arguments = arrays.iter().zip(wanted).filter(|(_, wanted)| **wanted).map(|(x, _)| x.clone());
+    let mut found = vjp(&outputs.collect::<Vec<_>>(), &arguments.collect::<Vec<_>>())?.into_iter();
     Ok(wanted.iter().map(|&wanted| if wanted { found.next().flatten() } else { None }).collect())
+}
+
+/// An operand of a loop as a variable with the shape of the loop, which each element of the loop has on its own.
+fn whole<'a>(x: &Array<'a>, like: &Array<'a>) -> Result<Array<'a>> {
+    apply(Op::Positive, &[&spread(x, like)?])
+}
+
+/// The operands of a loop; those that are wanted as variables with its shape.
+fn whole_args<'a>(of: &HandleLoop<'a>, like: &Array<'a>, wanted: &[bool]) -> Result<Vec<Array<'a>>> {
+    let one = |(x, &wanted): (&Array<'a>, &bool)| if wanted { whole(x, like) } else { Ok(x.clone()) };
+    of.args.iter().zip(wanted).map(one).collect()
+}
+
+/// Adjoints with the shapes of the operands of a loop, from those with the shape of the loop.
+fn summed<'a>(
+    of: &HandleLoop<'a>,
+    like: &Array<'a>,
+    found: Vec<Option<Array<'a>>>,
+) -> Result<Vec<Option<Array<'a>>>> {
+    let one =
+        |(v, x): (Option<Array<'a>>, &Array<'a>)| v.map(|v| summed_to(&v, like, &x.all_dims())).transpose();
+    found.into_iter().zip(&of.args).map(one).collect()
+}
+
+/// The adjoints of a loop that is part of the body of another one, by all its iterations as one expression.
+fn of_unrolled<'a>(
+    of: &HandleLoop<'a>,
+    like: &Array<'a>,
+    adjoints: &[Option<Array<'a>>],
+    wanted: &[bool],
+    trips: usize,
+    vjp: &Vjp<'_, 'a>,
+) -> Result<Vec<Option<Array<'a>>>> {
+    let variables = whole_args(of, like, wanted)?;
+    let (mut state, captured) =
+        (variables[..of.region.carried()].to_vec(), &variables[of.region.carried()..]);
+    for _ in 0..trips {
+        state = body(of).values(&of.region.next, &[&state, captured].concat())?;
+    }
+    let found = pulled_back(&state, adjoints, &variables, wanted, vjp)?;
+    summed(of, like, found)
+}
+
+/// The adjoints of a loop that is part of the body of another one, which cannot store anything: a loop from the last iteration to the
+/// first, each of which computes the values before it again, from the initial ones. It takes quadratic time.
+fn of_inner<'a>(
+    of: &HandleLoop<'a>,
+    like: &Array<'a>,
+    adjoints: &[Option<Array<'a>>],
+    wanted: &[bool],
+    trips: usize,
+    vjp: &Vjp<'_, 'a>,
+) -> Result<Vec<Option<Array<'a>>>> {
+    let (body, carried) = (body(of), of.region.carried());
+    let (initial, captured) = of.args.split_at(carried);
+    let varying = body.varying(|param| wanted[param]);
+    // The parameters that vary in an iteration: carried values, of which the adjoints are carried too, and captured ones, whose
+    // contributions are added from the last iteration on.
+    let params: Vec<usize> =
+        (0..of.args.len()).filter(|&i| if i < carried { varying[i] } else { wanted[i] }).collect();
+    let of_param = |&i: &usize| match adjoints.get(i).cloned().flatten() {
+        Some(v) => spread(&v, like),
+        None => spread(&zero(of.args[i].dtype()), like),
+    };
+    let sums: Vec<Array<'a>> = params.iter().map(of_param).collect::<Result<_>>()?;
+    let initial = initial.iter().map(|x| spread(x, like)).collect::<Result<Vec<_>>>()?;
+    let bounds = |trips: usize| [0, trips].map(|bound| expr::constant(Scalar::of(bound as i64)));
+    let next = |index: &Array<'a>, sums: &[Array<'a>]| {
+        // With a constant number of iterations, this loop has a derivative too.
+        let left = apply(Op::Subtract, &[&expr::constant(Scalar::of(trips as i64 - 1)), index])?;
+        let advance = |index: &Array<'a>, state: &[Array<'a>]| {
+            let next = body.values(&of.region.next, &[state, captured].concat())?;
+            let is_before = apply(Op::Less, &[index, &left])?;
+            next.iter().zip(state).map(|(next, x)| select(&is_before, next, x)).collect()
+        };
+        let before = range_loop(FORI, &carried_value, bounds(trips - 1), &advance, &initial)?;
+        let mut values = [&before, captured].concat();
+        for &i in &params {
+            values[i] = whole(&values[i], like)?;
+        }
+        let next = body.values(&of.region.next, &values)?;
+        let seeds = params.iter().zip(sums).filter(|(i, _)| **i < carried);
+        let seeds: Vec<_> = seeds.map(|(&i, v)| (next[i].clone(), v.clone())).collect();
+        let arguments: Vec<Array<'a>> = params.iter().map(|&i| values[i].clone()).collect();
+        let found = vjp(&seeds, &arguments)?.into_iter().zip(&params).zip(sums);
+        let sum = |((v, &i), sum): ((Option<Array<'a>>, &usize), &Array<'a>)| match (v, i < carried) {
+            (Some(v), true) => Ok(v),
+            (None, true) => Ok(zero(of.args[i].dtype())),
+            (Some(v), false) => add(sum, &v),
+            (None, false) => Ok(sum.clone()),
+        };
+        found.map(sum).collect()
+    };
+    let last = range_loop(FORI, &carried_value, bounds(trips), &next, &sums)?;
+    let mut results = vec![None; of.args.len()];
+    for (&i, v) in params.iter().zip(last) {
+        results[i] = Some(v).filter(|_| wanted[i]);
+    }
+    summed(of, like, results)
 }
 
 /// The adjoints of a conditional: of the branch's values where it is taken, and of the initial ones elsewhere.
@@ -135,27 +276,18 @@ fn of_branch<'a>(
     let condition: Vec<_> = of.region.condition.into_iter().collect();
     let predicate = body.values(&condition, &of.args)?;
     let Some(predicate) = predicate.first().filter(|_| of.region.limit == Some(1)) else {
-        let passed = adjoints.iter().cloned().chain(std::iter::repeat(None));
-        return passed
-            .zip(&of.args)
-            .map(|(v, x)| v.map(|v| summed_to(&v, like, &x.all_dims())).transpose())
-            .collect();
+        let mut passed = adjoints.to_vec();
+        passed.resize(of.args.len(), None);
+        return summed(of, like, passed);
     };
-    // Branches are computed element by element, so that their adjoints have the shape of the loop until they are known.
-    let whole = |x: &Array<'a>| apply(Op::Positive, &[&spread(x, like)?]);
     let indices: Vec<usize> = (0..wanted.len()).filter(|&i| wanted[i]).collect();
     let none = |i: usize| zero(of.args[i].dtype());
     let then = || {
-        let mut params = of.args.clone();
-        for &i in &indices {
-            params[i] = whole(&of.args[i])?;
-        }
+        // Branches are computed element by element, so that their adjoints have the shape of the loop until they are known.
+        let params = whole_args(of, like, wanted)?;
         let values = body.values(&of.region.next, &params)?;
-        let outputs: Vec<_> =
-            values.into_iter().zip(adjoints).filter_map(|(y, v)| Some((y, v.clone()?))).collect();
-        let arguments: Vec<Array<'a>> = indices.iter().map(|&i| params[i].clone()).collect();
-        let found = vjp(&outputs, &arguments)?;
-        Ok(indices.iter().zip(found).map(|(&i, v)| v.unwrap_or_else(|| none(i))).collect())
+        let found = pulled_back(&values, adjoints, &params, wanted, vjp)?;
+        Ok(indices.iter().map(|&i| found[i].clone().unwrap_or_else(|| none(i))).collect())
     };
     let otherwise = || {
         let passed = |&i: &usize| adjoints.get(i).cloned().flatten().unwrap_or_else(|| none(i));
@@ -173,7 +305,7 @@ fn of_branch<'a>(
 }
 
 /// The number of iterations of a loop over a range whose bounds are constants.
-fn trips(of: &HandleLoop<'_>) -> Option<usize> {
+fn trips(of: &HandleLoop<'_>) -> Option<u64> {
     let region = &of.region;
     let condition = region.nodes.get(region.condition?.index())?;
     let bounds = condition.args_of(Op::Less)?;
@@ -201,6 +333,6 @@ fn trips(of: &HandleLoop<'_>) -> Option<usize> {
     if from != counter || step < region.carried() || integer(step)? != 1 {
         return None;
     }
-    let trips = integer(upper)?.checked_sub(integer(counter)?)?.max(0) as u64;
-    usize::try_from(trips.min(region.limit?)).ok()
+    let (first, end) = (integer(counter)?, integer(upper)?);
+    Some(if first < end { end.abs_diff(first).min(region.limit?) } else { 0 })
 }

@@ -41,6 +41,7 @@ mod reverse;
 mod routines;
 mod rules;
 mod scans;
+mod substitution;
 mod views;
 
 pub use custom::{custom_jvp, custom_vjp};

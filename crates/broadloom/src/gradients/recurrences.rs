@@ -12,7 +12,7 @@ use broadloom_mem::HostFunction;
 use smallvec::SmallVec;
 
 use super::linear::{apply, refused, spread, summed_to, zero};
-use super::regions::{Jvp, RegionBody, Vjp};
+use super::regions::{Jvp, LoopTangents, RegionBody, Vjp};
 use crate::array::Array;
 use crate::expr;
 use crate::scan::{Along, item, try_scan};
@@ -22,7 +22,7 @@ pub(super) type HandleRecurrence<'a> = RecurrenceNode<Array<'a>, HostFunction>;
 
 /// The operands and results of a recurrence, by kind.
 struct RecurrenceParts<'r, 'a> {
-    body: RegionBody<'r>,
+    body: RegionBody<'r, 'a>,
     initial: &'r [Array<'a>],
     inputs: &'r [Array<'a>],
     /// The captured values, and the numbers of the elements if there are any.
@@ -41,7 +41,7 @@ impl<'r, 'a> RecurrenceParts<'r, 'a> {
             StepOrder::Canonical => along.in_pairs(),
         };
         RecurrenceParts {
-            body: RegionBody { region: &of.step, functions: &of.functions },
+            body: RegionBody { region: &of.step, functions: &of.functions, args: &of.args },
             initial,
             inputs,
             captured,
@@ -69,7 +69,7 @@ pub(super) fn tangents<'a>(
     of: &HandleRecurrence<'a>,
     tangents: &[Option<Array<'a>>],
     jvp: &Jvp<'_, 'a>,
-) -> Result<Vec<Option<Array<'a>>>> {
+) -> Result<LoopTangents<'a>> {
     let parts = RecurrenceParts::of(of);
     let (states, inputs) = (parts.initial.len(), parts.inputs.len());
     let varying = parts.body.varying(|param| tangents[param].is_some());
@@ -91,7 +91,7 @@ pub(super) fn tangents<'a>(
     let step = |state: &[Array<'a>], elements: &[Array<'a>]| {
         let (values, of_states) = state.split_at(states);
         let (elements, of_elements) = elements.split_at(inputs);
-        let (mut next, outputs) = parts.step(values, elements, parts.captured)?;
+        let (next, outputs) = parts.step(values, elements, parts.captured)?;
         let of_captured = parts.captured.iter().zip(&tangents[states + inputs..]);
         let arguments: Vec<_> = moving
             .iter()
@@ -100,22 +100,19 @@ pub(super) fn tangents<'a>(
             .chain(given.iter().zip(of_elements).map(|(&i, v)| (elements[i].clone(), v.clone())))
             .chain(of_captured.filter_map(|(x, v)| Some((x.clone(), v.clone()?))))
             .collect();
-        let mut roots: Vec<Array<'a>> = moving.iter().map(|&i| next[i].clone()).collect();
-        roots.extend(outputs.iter().cloned());
-        let mut found = jvp(&roots, &arguments)?;
-        let of_outputs = found.split_off(moving.len());
-        next.extend(
-            found.into_iter().zip(&moving).map(|(v, &i)| v.unwrap_or_else(|| zero(values[i].dtype()))),
-        );
+        let (mut next, mut found) = jvp(&[next, outputs].concat(), &arguments)?;
+        next.truncate(states);
+        let of_outputs = found.split_off(states);
+        next.extend(moving.iter().map(|&i| found[i].clone().unwrap_or_else(|| zero(values[i].dtype()))));
         *moved.borrow_mut() = of_outputs.iter().map(Option::is_some).collect();
         Ok((next, of_outputs.into_iter().flatten().collect()))
     };
-    let (last, outputs) = try_scan(&step, &initial, &all_inputs, parts.along)?;
-    let mut results = vec![None; states];
-    moving.iter().zip(&last[states..]).for_each(|(&i, v)| results[i] = Some(v.clone()));
+    let (last, outputs) = try_scan(&step, &initial, &all_inputs, parts.along.unlimited())?;
+    let mut tangents = vec![None; states];
+    moving.iter().zip(&last[states..]).for_each(|(&i, v)| tangents[i] = Some(v.clone()));
     let mut outputs = outputs.into_iter();
-    results.extend(moved.take().iter().map(|&has| if has { outputs.next() } else { None }));
-    Ok(results)
+    tangents.extend(moved.take().iter().map(|&has| if has { outputs.next() } else { None }));
+    Ok(LoopTangents { values: Vec::new(), tangents })
 }
 
 /// The adjoint of each operand, from those of the states and outputs. `wanted` tells which operands vary.
@@ -142,7 +139,7 @@ pub(super) fn adjoints<'a>(
             let storing = |state: &[Array<'a>], elements: &[Array<'a>]| {
                 Ok((parts.step(state, elements, parts.captured)?.0, state.to_vec()))
             };
-            try_scan(&storing, parts.initial, parts.inputs, parts.along)?.1
+            try_scan(&storing, parts.initial, parts.inputs, parts.along.unlimited())?.1
         }
     };
 
@@ -195,7 +192,7 @@ pub(super) fn adjoints<'a>(
         _ => parts.along.reverse(),
     };
     let mut results = vec![None; of.args.len()];
-    let (last, contributions) = try_scan(&step, &initial, &elements, back)?;
+    let (last, contributions) = try_scan(&step, &initial, &elements, back.unlimited())?;
     for (&i, v) in moving.iter().zip(&last).filter(|(i, _)| wanted[**i]) {
         results[i] = Some(summed_to(v, v, &of.args[i].all_dims())?);
     }

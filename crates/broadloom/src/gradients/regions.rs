@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use broadloom_core::node::{NodeId, NodeKind, Region};
-use broadloom_core::{Error, ErrorKind, Result};
+use broadloom_core::{Error, ErrorKind, Op, Result, Scalar, Shape};
 use broadloom_mem::HostFunction;
 use rustc_hash::FxHashMap;
 
-use crate::array::{Array, Kind};
+use super::linear::select;
+use crate::array::{Array, CustomRule, Kind, Leaf};
 use crate::expr;
 use crate::while_loop::items;
 
@@ -15,32 +16,77 @@ use crate::while_loop::items;
 pub(super) type Vjp<'f, 'a> =
     dyn Fn(&[(Array<'a>, Array<'a>)], &[Array<'a>]) -> Result<Vec<Option<Array<'a>>>> + 'f;
 
-/// The derivatives of outputs: for each of them, the tangent that results from tangents of arguments; `None` if it is zero.
+/// The derivatives of outputs: for each of them, the array itself, in which loops that carry values and tangents take the place of
+/// those that carry the values, and the tangent that results from tangents of arguments, or `None` if it is zero.
 pub(super) type Jvp<'f, 'a> =
-    dyn Fn(&[Array<'a>], &[(Array<'a>, Array<'a>)]) -> Result<Vec<Option<Array<'a>>>> + 'f;
+    dyn Fn(&[Array<'a>], &[(Array<'a>, Array<'a>)]) -> Result<(Vec<Array<'a>>, Vec<Option<Array<'a>>>)> + 'f;
 
-/// A region with the host functions that it calls.
-#[derive(Clone, Copy)]
-pub(super) struct RegionBody<'r> {
-    pub region: &'r Region,
-    pub functions: &'r [HostFunction],
+/// The values of a loop that carries tangents too.
+pub(super) struct LoopTangents<'a> {
+    /// The values themselves; none for a recurrence, which no body of a loop contains, and for a function with a rule.
+    pub values: Vec<Array<'a>>,
+    /// Their tangents; `None` for zero.
+    pub tangents: Vec<Option<Array<'a>>>,
 }
 
-impl RegionBody<'_> {
+/// A region with the host functions that it calls, and the operands of its loop.
+#[derive(Clone, Copy)]
+pub(super) struct RegionBody<'r, 'a> {
+    pub region: &'r Region,
+    pub functions: &'r [HostFunction],
+    pub args: &'r [Array<'a>],
+}
+
+impl<'r, 'a> RegionBody<'r, 'a> {
+    /// The rule whose output a node of the region is, and the number of the output.
+    fn rule(self, node: &NodeKind<NodeId, u32>) -> Option<(&'r Arc<CustomRule<NodeId>>, usize)> {
+        let leaf = node.args_of(Op::Where)?.get(2)?;
+        let NodeKind::Leaf(param) = self.region.nodes.get(leaf.index())? else { return None };
+        match self.args.get(*param as usize)?.leaf()? {
+            Leaf::RecordedRule(rule, item) => Some((rule, *item as usize)),
+            _ => None,
+        }
+    }
+
+    /// The nodes that must be computed before a node.
+    fn operands(self, node: &NodeKind<NodeId, u32>) -> Vec<NodeId> {
+        match self.rule(node) {
+            Some((rule, _)) => rule.args.iter().chain(&rule.outputs).chain(&rule.captured).copied().collect(),
+            None => node.operands().copied().collect(),
+        }
+    }
+
     /// The values of nodes of the region, of which these arrays are the parameters.
-    pub(super) fn values<'a>(self, roots: &[NodeId], params: &[Array<'a>]) -> Result<Vec<Array<'a>>> {
+    pub(super) fn values(self, roots: &[NodeId], params: &[Array<'a>]) -> Result<Vec<Array<'a>>> {
         let mut needed = vec![false; self.region.nodes.len()];
         roots.iter().for_each(|root| needed[root.index()] = true);
         for (i, node) in self.region.nodes.iter().enumerate().rev() {
             if needed[i] {
-                node.operands().for_each(|arg| needed[arg.index()] = true);
+                self.operands(node).iter().for_each(|arg| needed[arg.index()] = true);
             }
         }
+        let mut rules: FxHashMap<*const CustomRule<NodeId>, Vec<Array<'a>>> = FxHashMap::default();
         let mut values: Vec<Option<Array<'a>>> = vec![None; needed.len()];
         let mut loops: FxHashMap<(*const Region, Vec<NodeId>), Vec<Array<'a>>> = FxHashMap::default();
         for (i, node) in self.region.nodes.iter().enumerate().filter(|(i, _)| needed[*i]) {
             let of = |id: &NodeId| values[id.index()].clone().ok_or_else(wrong);
             let operands = || node.operands().map(of).collect::<Result<Vec<_>>>();
+            if let Some((rule, item)) = self.rule(node) {
+                let key = Arc::as_ptr(rule);
+                if !rules.contains_key(&key) {
+                    let list = |ids: &[NodeId]| ids.iter().map(of).collect::<Result<Vec<_>>>();
+                    let [args, outputs, captured] =
+                        [list(&rule.args)?, list(&rule.outputs)?, list(&rule.captured)?];
+                    let derivative = rule.derivative.clone();
+                    rules.insert(
+                        key,
+                        with_rule(Arc::new(CustomRule { args, outputs, captured, derivative }))?,
+                    );
+                }
+                let output = rules.get(&key).and_then(|outputs| outputs.get(item)).cloned();
+                values[i] = Some(output.ok_or_else(wrong)?);
+                continue;
+            }
             let value = match node {
                 NodeKind::Leaf(param) => params.get(*param as usize).cloned().ok_or_else(wrong)?,
                 NodeKind::Apply { op, .. } => {
@@ -96,7 +142,12 @@ impl RegionBody<'_> {
                     && match node {
                         NodeKind::Leaf(param) => params[*param as usize],
                         NodeKind::Cast { arg, to } if dtypes[arg.index()] == Some(*to) => false,
-                        node => node.operands().any(|arg| nodes[arg.index()]),
+                        node => match self.rule(node) {
+                            Some((rule, _)) => {
+                                rule.args.iter().chain(&rule.captured).any(|arg| nodes[arg.index()])
+                            }
+                            None => node.operands().any(|arg| nodes[arg.index()]),
+                        },
                     };
             }
             let mut is_done = true;
@@ -110,6 +161,15 @@ impl RegionBody<'_> {
             }
         }
     }
+}
+
+/// The outputs of a function as arrays with its rule.
+pub(super) fn with_rule<'a>(rule: Arc<CustomRule<Array<'a>>>) -> Result<Vec<Array<'a>>> {
+    let marked = |(i, y): (usize, &Array<'a>)| {
+        let leaf = Array::of(Kind::Leaf(Leaf::Rule(rule.clone(), i as u32)), y.dtype(), Shape::scalar());
+        select(&expr::constant(Scalar::of(true)), y, &leaf)
+    };
+    rule.outputs.iter().enumerate().map(marked).collect()
 }
 
 /// An array with the values of another one, on which no derivative depends: a conversion to the dtype that it has, which graphs

@@ -1,13 +1,13 @@
 //! Reverse mode: adjoints of arguments from adjoints of outputs.
 //!
-//! Nodes are visited from the last to the first. The contributions of several uses of a node are added in this order: the last
-//! use in the graph comes first. A conversion, a view or a function of the op table has one step; the values of a loop are visited
-//! together.
+//! Nodes are visited from the last to the first, so that the contributions of several uses of a node are added in this order: the
+//! last use in the graph comes first. All values of a loop are visited together, at the first of them, when the adjoints of all are
+//! known; so are the outputs of a function with a rule.
 
 use broadloom_core::{Error, ErrorKind, Result};
 use rustc_hash::FxHashMap;
 
-use super::dependents::{Dependents, LoopKey, custom_rule, loop_key};
+use super::dependents::{Dependents, LoopKey, loop_key};
 use super::linear::{Partial, add, no_derivative, of_host_function, spread, summed_to};
 use super::reductions::Reduced;
 use super::routines::{Called, of_table};
@@ -15,15 +15,33 @@ use super::scans::Scanned;
 use super::{custom, loops, recurrences, rules, views};
 use crate::array::{Array, Kind};
 use crate::expr;
+use crate::stamp::Stamp;
 
 /// The adjoints of arguments, from outputs with their adjoints; `None` for an argument on which no output depends.
 pub(super) fn adjoints<'a>(
     outputs: &[(Array<'a>, Array<'a>)],
     arguments: &[Array<'a>],
 ) -> Result<Vec<Option<Array<'a>>>> {
+    swept(outputs, arguments, None)
+}
+
+/// The adjoints of arguments that were made since the innermost loop was begun whose functions are being called.
+fn adjoints_in_body<'a>(
+    outputs: &[(Array<'a>, Array<'a>)],
+    arguments: &[Array<'a>],
+) -> Result<Vec<Option<Array<'a>>>> {
+    swept(outputs, arguments, Some(Stamp::current()))
+}
+
+/// The adjoints of arguments. What is older than the loop `since` is constant.
+fn swept<'a>(
+    outputs: &[(Array<'a>, Array<'a>)],
+    arguments: &[Array<'a>],
+    since: Option<Stamp>,
+) -> Result<Vec<Option<Array<'a>>>> {
     let of_outputs: Vec<&Array<'a>> = outputs.iter().map(|(y, _)| y).collect();
     let of_arguments: Vec<&Array<'a>> = arguments.iter().collect();
-    let dependents = Dependents::of(&of_outputs, &of_arguments);
+    let dependents = Dependents::of(&of_outputs, &of_arguments, since);
     let sums = vec![None; dependents.nodes.len()];
     let mut sweep = ReverseSweep { dependents, sums, groups: FxHashMap::default() };
     for (output, v) in outputs.iter().rev() {
@@ -135,50 +153,34 @@ impl<'a> ReverseSweep<'a> {
 
     /// Adds the contributions of a loop, of which the nodes at these positions are values.
     fn of_loop(&mut self, node: &Array<'a>, positions: Vec<usize>) -> Result<()> {
-        let of_items = |sweep: &ReverseSweep<'a>, items: usize| {
-            let mut adjoints = vec![None; items];
-            for &position in &positions {
-                let node = &sweep.dependents.nodes[position];
-                let item = match &node.0.kind {
-                    Kind::Loop(of) => of.item,
-                    Kind::Recurrence(of) => of.item,
-                    _ => match custom_rule(node) {
-                        Some((_, item)) => item as u32,
-                        None => continue,
-                    },
-                };
-                adjoints[item as usize] = sweep.sums[position].clone();
-            }
-            adjoints
+        let (args, items) = match (node.custom_rule(), &node.0.kind) {
+            (Some((rule, _)), _) => (&rule.args, rule.outputs.len()),
+            (None, Kind::Loop(of)) => (&of.args, of.region.carried()),
+            (None, Kind::Recurrence(of)) => (&of.args, of.items()),
+            _ => return Ok(()),
         };
-        let wanted =
-            |args: &[Array<'a>]| args.iter().map(|arg| self.dependents.contains(arg)).collect::<Vec<bool>>();
-        if let Some((rule, _)) = custom_rule(node) {
-            let items = of_items(self, rule.outputs.len());
-            if items.iter().all(Option::is_none) {
-                return Ok(());
-            }
-            let found = custom::adjoints(rule, &items, &adjoints)?;
-            return rule.args.iter().zip(found).rev().try_for_each(|(arg, v)| match v {
-                Some(v) => self.contribute(arg, &v),
-                None => Ok(()),
-            });
+        let mut of_items = vec![None; items];
+        for position in positions {
+            let node = &self.dependents.nodes[position];
+            let item = match (node.custom_rule(), &node.0.kind) {
+                (Some((_, item)), _) => item,
+                (None, Kind::Loop(of)) => of.item as usize,
+                (None, Kind::Recurrence(of)) => of.item as usize,
+                _ => continue,
+            };
+            of_items[item] = self.sums[position].clone();
         }
-        let (args, found) = match &node.0.kind {
-            Kind::Loop(of) => {
-                let items = of_items(self, of.region.carried());
-                if items.iter().all(Option::is_none) {
-                    return Ok(());
-                }
-                (&of.args, loops::adjoints(of, node, &items, &wanted(&of.args), &adjoints)?)
+        if of_items.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        let wanted: Vec<bool> = args.iter().map(|arg| self.dependents.contains(arg)).collect();
+        let found = match (node.custom_rule(), &node.0.kind) {
+            (Some((rule, _)), _) => {
+                custom::check_captured(rule, &self.dependents)?;
+                custom::adjoints(rule, &of_items, &adjoints_in_body)?
             }
-            Kind::Recurrence(of) => {
-                let items = of_items(self, of.items());
-                if items.iter().all(Option::is_none) {
-                    return Ok(());
-                }
-                (&of.args, recurrences::adjoints(of, &items, &wanted(&of.args), &adjoints)?)
-            }
+            (None, Kind::Loop(of)) => loops::adjoints(of, node, &of_items, &wanted, &adjoints_in_body)?,
+            (None, Kind::Recurrence(of)) => recurrences::adjoints(of, &of_items, &wanted, &adjoints_in_body)?,
             _ => return Ok(()),
         };
         for (arg, v) in args.iter().zip(found).rev() {

@@ -287,7 +287,9 @@ impl<'e, 'a> Leaves<'e, 'a> {
             (Leaf::Index(len), _) => Ok(KeyLeaf::Index { len: *len }),
             (Leaf::Const(value), _) => Ok(self.literal(*value, None)),
             (Leaf::Rounded(value, op), _) => Ok(self.literal(*value, Some(*op))),
-            (Leaf::Rule(..), _) => Ok(self.literal(Scalar { dtype: array.dtype(), bits: 0 }, None)),
+            (Leaf::Rule(..) | Leaf::RecordedRule(..), _) => {
+                Ok(self.literal(Scalar { dtype: array.dtype(), bits: 0 }, None))
+            }
             (Leaf::Number(x), _) => Ok(self.literal(x.scalar()?, x.rounded_by())),
         }
     }

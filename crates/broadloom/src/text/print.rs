@@ -17,8 +17,8 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::array::{Array, Kind, Leaf};
+use crate::recorder::inner_operands;
 use crate::text::Library;
-use crate::while_loop::inner_operands;
 
 /// Prints a program, with types written out, whose results are these arrays under these names.
 ///
@@ -299,7 +299,9 @@ impl<'a> Printer<'a> {
                     continue;
                 }
                 Some(Leaf::Const(x) | Leaf::Rounded(x, _)) => words::constant(*x).to_string(),
-                Some(Leaf::Rule(..)) => words::constant(Scalar { dtype: array.dtype(), bits: 0 }).to_string(),
+                Some(Leaf::Rule(..) | Leaf::RecordedRule(..)) => {
+                    words::constant(Scalar { dtype: array.dtype(), bits: 0 }).to_string()
+                }
                 Some(Leaf::Index(len)) => words::index(*len).to_string(),
                 // Printing refuses carried values.
                 Some(Leaf::Carried) => String::new(),

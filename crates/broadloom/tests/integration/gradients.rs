@@ -11,9 +11,11 @@ use broadloom::{HostFunction, Op, PadMode, concat};
 use crate::on_executors;
 
 mod composed;
+mod custom;
 mod functions;
 mod loops;
 mod moved;
+mod nested;
 mod routines;
 
 /// The gradient of the sum of `y(x)` with respect to an array.
@@ -266,46 +268,4 @@ fn jacobians_of_both_modes_and_batches() -> Result<()> {
         assert_eq!(made.index_axis(0, row)?.to_vec::<f32>()?, one.to_vec::<f32>()?);
     }
     on_executors::each(&made, &made.to_vec::<f32>()?, "a batch")
-}
-
-#[test]
-fn derivatives_that_the_application_defines() -> Result<()> {
-    let x = variable(&Array::from([0.5, 2.0]))?;
-    // A rule for tangents serves both modes, and is differentiated again.
-    let cube = |x: &Array<'static>| -> Result<Array<'static>> {
-        Ok(custom_jvp(&[&(x * x * x)], &[x], |v| Ok(vec![x * x * 5.0 * &v[0]]))?.remove(0))
-    };
-    let y = cube(&x)?;
-    on_executors::each(&y, &[0.125, 8.0], "the values")?;
-    let g = grad(&(&y * 2.0).sum(())?, &[&x])?.remove(0);
-    assert_eq!(g.to_vec::<f64>()?, [2.5, 40.0]);
-    assert_eq!(jvp(&[&y], &[&x], &[&Array::from([1.0, 10.0])])?[0].to_vec::<f64>()?, [1.25, 200.0]);
-    assert_eq!(grad(&g.sum(())?, &[&x])?[0].to_vec::<f64>()?, [10.0, 40.0]);
-
-    // A rule for adjoints of two outputs and two arguments.
-    let w = variable(&Array::from([3.0, 4.0]))?;
-    let outputs = custom_vjp(&[&(&x * &w), &(&x + &w)], &[&x, &w], |v| Ok(vec![&v[0] * 7.0, &v[1] * &x]))?;
-    let total = (&outputs[0] + &outputs[1] * 2.0).sum(())?;
-    let found = grad(&total, &[&x, &w])?;
-    assert_eq!(found[0].to_vec::<f64>()?, [7.0, 7.0]);
-    assert_eq!(found[1].to_vec::<f64>()?, [1.0, 4.0]);
-    let one = grad(&outputs[1].sum(())?, &[&x, &w])?;
-    assert_eq!([one[0].to_vec::<f64>()?, one[1].to_vec::<f64>()?], [vec![0.0, 0.0], vec![0.5, 2.0]]);
-    let forward = jvp(&[&total], &[&x], &[&w]).map(drop).expect_err("reverse only");
-    assert_eq!(forward.to_string(), "custom_vjp: the function has a derivative in reverse mode only");
-
-    let wrong = custom_jvp(&[&x], &[&x], |_| Ok(Vec::new())).map(drop).expect_err("nothing");
-    assert_eq!(wrong.to_string(), "custom_jvp: the rule returns 0 arrays, not 1");
-    let wrong =
-        custom_vjp(&[&x], &[&x], |_| Ok(vec![Array::from([1.0_f32])])).map(drop).expect_err("float32");
-    assert_eq!(wrong.to_string(), "custom_vjp: result 0 of the rule is float32[1], not float64[2]");
-
-    // Rules within rules are dropped in bounded stack.
-    let mut y = x.clone();
-    for _ in 0..20_000 {
-        y = custom_vjp(&[&y], &[&y], |v| Ok(vec![-&v[0]]))?.remove(0);
-    }
-    assert_eq!(grad(&y.sum(())?, &[&x])?[0].to_vec::<f64>()?, [1.0, 1.0]);
-    drop(y);
-    Ok(())
 }

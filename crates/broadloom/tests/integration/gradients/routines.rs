@@ -104,3 +104,21 @@ fn labels_out_of_range_are_errors_of_derivatives() -> Result<()> {
     assert_eq!(g.eval().map(drop).expect_err("a label").kind(), ErrorKind::Index);
     Ok(())
 }
+
+#[test]
+fn elements_set_at_positions_have_jacobians_and_batches() -> Result<()> {
+    let x = variable(&Array::from([3.0, 1.0, 2.0]))?;
+    // The squares of the two largest elements: 3 and 2.
+    let largest = x.topk(2, -1, true)?.0;
+    let of = hessian(&largest.square().sum(())?, &x)?;
+    assert_eq!(of.to_vec::<f64>()?, [2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0]);
+    let of = jacrev(&x.square().topk(2, -1, true)?.0, &x)?;
+    assert_eq!(of.to_vec::<f64>()?, [6.0, 0.0, 0.0, 0.0, 0.0, 4.0]);
+
+    // Each index of the batch has positions of its own.
+    let (rows, at) = (Array::from([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), Array::from([[2_i64, 0], [1, 1]]));
+    let set =
+        |x: &[Array<'static>]| Ok(vec![x[0].scatter(ScatterMode::Set, &x[1], &Array::from([10.0, 20.0]))?]);
+    let made = vmap(set, &[rows, at], &[Some(0), Some(0)], 0)?.remove(0);
+    on_executors::each(&made, &[20.0, 2.0, 10.0, 4.0, 20.0, 6.0], "a batch of positions")
+}
