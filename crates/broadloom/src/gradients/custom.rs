@@ -8,11 +8,11 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use broadloom_core::{Error, ErrorKind, Result};
+use broadloom_core::{Error, ErrorKind, Op, Result};
 use rustc_hash::FxHashSet;
 
 use super::dependents::{Dependents, address, is_stopped, operands};
-use super::linear::{number, refused, spread, zeros_like};
+use super::linear::{apply, number, refused, spread, zeros_like};
 use super::regions::{Vjp, with_rule};
 use super::substitution::substituted;
 use crate::array::{Array, CustomDerivative, CustomRule, Kind, Leaf};
@@ -89,7 +89,12 @@ fn custom<'a>(
     arguments: &[&Array<'a>],
     derivative: CustomDerivative,
 ) -> Result<Vec<Array<'a>>> {
-    let args: Vec<Array<'a>> = arguments.iter().map(|x| expr::typed(x)).collect::<Result<_>>()?;
+    // Arrays of their own, which the function has from its arguments alone.
+    let own = |x: &&Array<'a>| match expr::typed(x)? {
+        x if x.dtype().is_float() => apply(Op::Positive, &[&x]),
+        x => Ok(x),
+    };
+    let args: Vec<Array<'a>> = arguments.iter().map(own).collect::<Result<_>>()?;
     let (outputs, stamp) = stamped(|| function(&args));
     let outputs = outputs?.iter().map(expr::typed).collect::<Result<Vec<_>>>()?;
     let captured = captured(&outputs, &args, stamp);

@@ -126,6 +126,9 @@ fn an_array_that_a_function_uses_besides_its_arguments_is_not_differentiated() -
         assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Derivative, why));
     }
     assert_eq!(slope(&times(stop_gradient(&hidden), &x)?, &w)?, 0.0);
+    // An argument is not the array that was passed for it.
+    let y = times(x.clone(), &x)?;
+    assert_eq!(grad(&y, &[&x]).map(drop).expect_err(why).to_string(), why);
     // The values of a loop are such arrays too.
     let [z] = fori_loop(0, 2, |_, [s]| [times(s.clone(), &x).expect("a product")], [w.clone()])?;
     assert_eq!(grad(&z, &[&w]).map(drop).expect_err(why).to_string(), why);
