@@ -201,7 +201,9 @@ impl Made<'_> {
             }
             4..=7 => {
                 let op = *self.rng.pick(BINARY)?;
-                let (x, y) = (self.operand()?, self.operand()?);
+                // The logarithm of a constant base is folded, and so rounded, when the graph of a derivative is built.
+                let x = if op == Op::Pow { self.float() } else { self.operand()? };
+                let y = self.operand()?;
                 self.apply(op, &[x, y], true)
             }
             8 => {
