@@ -6,6 +6,9 @@
 /// The size of a page in bytes.
 pub const PAGE: usize = 4096;
 
+/// The size of a cache line in bytes.
+const LINE: usize = 64;
+
 /// The prefetch distance in bytes.
 ///
 /// With distances of 64 KiB to 2 MiB, a sum of 80 MB takes 0.77 of the time that it takes without prefetches, and with 4 KiB
@@ -27,6 +30,16 @@ pub fn ask_so_far_ahead<T>(run: &[T], at: usize, count: usize, ahead: usize) {
     let in_elements = |bytes: usize| (bytes / size_of::<T>().max(1)).max(1);
     if let Some(run) = run.get(in_elements(ahead)..).and_then(|run| run.get(at..)) {
         run.iter().take(count).step_by(in_elements(PAGE)).for_each(prefetch);
+    }
+}
+
+/// Prefetches the cache lines of `count` elements of a slice from element `at` on, as far as there are some. It pays where a loop
+/// touches so many other places that hardware prefetchers lose the order in which it reads or writes this slice: they track some
+/// 32 pages.
+#[inline(always)]
+pub fn ask_for<T>(run: &[T], at: usize, count: usize) {
+    if let Some(run) = run.get(at..at.saturating_add(count).min(run.len())) {
+        run.iter().step_by((LINE / size_of::<T>().max(1)).max(1)).for_each(prefetch);
     }
 }
 
@@ -54,6 +67,7 @@ mod tests {
         for len in [0, 1, AHEAD, AHEAD + 1, run.len()] {
             for at in [0, 1, PAGE, run.len(), usize::MAX - run.len()] {
                 ask_ahead(&run[..len], at, run.len());
+                ask_for(&run[..len], at, PAGE);
             }
         }
     }

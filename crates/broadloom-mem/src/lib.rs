@@ -63,7 +63,7 @@ mod view;
 mod walk;
 mod words;
 
-pub use ahead::{AHEAD, PAGE, ask_ahead, ask_so_far_ahead};
+pub use ahead::{AHEAD, PAGE, ask_ahead, ask_for, ask_so_far_ahead};
 pub use block::{Block, Inputs, Operand, Outputs, RawBlock, RawOperand};
 pub use broadloom_ir::loop_plan::Access;
 pub use broadloom_ir::{HostError, HostSignature, MAX_HOST_OPERANDS};

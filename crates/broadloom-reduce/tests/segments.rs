@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use broadloom_ir::{DType, Reduction};
 use broadloom_math::{Elem, f16};
 use broadloom_mem::{bytes_of, bytes_of_mut};
-use broadloom_reduce::{Labels, SegmentError, count_in_bins, count_segments, reduce_segments};
+use broadloom_reduce::{Labels, SegmentError, count_in_bins, count_segments, reduce_segments, segment_words};
 use broadloom_sort::{Alone, Stopped, Workers};
 
 /// Threads of std.
@@ -92,7 +92,7 @@ fn labels(n: usize, segments: usize, order: LabelOrder) -> Vec<i64> {
 
 /// Sizes for each way of reducing: streams of several blocks, sizes about those of blocks, many segments in buckets, and a
 /// segment with nearly all elements.
-const CASES: [(usize, usize, LabelOrder); 13] = [
+const CASES: [(usize, usize, LabelOrder); 15] = [
     (0, 3, LabelOrder::Random),
     (1, 1, LabelOrder::Random),
     (31, 1, LabelOrder::Random),
@@ -105,6 +105,8 @@ const CASES: [(usize, usize, LabelOrder); 13] = [
     (600_000, 1000, LabelOrder::Sorted),
     (600_000, 50_000, LabelOrder::Random),
     (600_000, 50_000, LabelOrder::Sorted),
+    (600_000, 200_000, LabelOrder::Random),
+    (600_000, 30_000, LabelOrder::Runs(70)),
     (900_000, 3_000, LabelOrder::Runs(200_000)),
 ];
 
@@ -130,7 +132,11 @@ fn check<T: Elem<Store = T>>(
             let as_labels = Labels::new(DType::Int64, bytes_of(&labels), segments).unwrap();
             let mut out = vec![T::default(); segments];
             let (from, to) = (bytes_of(&elements), bytes_of_mut(&mut out));
-            let done = reduce_segments(reduction, T::DTYPE, from, 1, &as_labels, to, &StdThreads(threads));
+            // Memory of the caller, with any contents, or other memory.
+            let words = segment_words(reduction, T::DTYPE, n, 1, segments);
+            let mut memory = vec![u64::MAX; if threads == 2 { words } else { words / 2 }];
+            let workers = StdThreads(threads);
+            let done = reduce_segments(reduction, T::DTYPE, from, 1, &as_labels, to, &mut memory, &workers);
             assert!(done.is_ok(), "{done:?}");
             let got: Vec<u64> = out.iter().map(|x| x.to_bits64()).collect();
             let wrong = got.iter().zip(&expected).position(|(got, expected)| got != expected);
@@ -195,7 +201,7 @@ fn nans() {
         let labels = Labels::new(DType::Int8, bytes_of(&labels), segments).unwrap();
         let mut out = vec![9.0_f64; segments];
         let (from, to) = (bytes_of(&elements), bytes_of_mut(&mut out));
-        reduce_segments(Reduction::Sum, DType::Float64, from, 1, &labels, to, &Alone).unwrap();
+        reduce_segments(Reduction::Sum, DType::Float64, from, 1, &labels, to, &mut [], &Alone).unwrap();
         let bits: Vec<u64> = out.iter().take(3).map(|x| x.to_bits()).collect();
         let canonical = 0x7ff8_0000_0000_0000;
         assert_eq!(bits, [3_f64.to_bits(), canonical, canonical]);
@@ -232,6 +238,7 @@ fn columns() {
                 width,
                 &as_labels,
                 to,
+                &mut [],
                 &StdThreads(threads),
             )
             .unwrap();
@@ -277,7 +284,8 @@ fn labels_out_of_range() {
         for width in [1, 2] {
             let (elements, mut out) = (vec![1.0_f64; n * width], vec![0.0_f64; segments * width]);
             let (from, to) = (bytes_of(&elements), bytes_of_mut(&mut out));
-            let done = reduce_segments(Reduction::Sum, DType::Float64, from, width, &as_labels, to, &Alone);
+            let done =
+                reduce_segments(Reduction::Sum, DType::Float64, from, width, &as_labels, to, &mut [], &Alone);
             assert!(matches!(done, Err(SegmentError::Label(77_777))), "{done:?}");
         }
     }
@@ -316,7 +324,8 @@ fn a_reduction_is_stopped_between_parts() {
         for patience in 0..8 {
             let (workers, to) = (Patient(AtomicUsize::new(patience)), bytes_of_mut(&mut out));
             let from = bytes_of(&elements);
-            let done = reduce_segments(Reduction::Sum, DType::Float32, from, 1, &as_labels, to, &workers);
+            let done =
+                reduce_segments(Reduction::Sum, DType::Float32, from, 1, &as_labels, to, &mut [], &workers);
             assert!(matches!(done, Err(SegmentError::Stopped(Stopped::ByWorkers))), "{segments} {patience}");
         }
     }
@@ -345,6 +354,17 @@ fn elements_are_counted_in_bins() {
     floats.extend(even.iter().map(|x| x.next_down()));
     floats.extend([f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0]);
     check(&floats, &even);
+    // Steps of 2^-10 are exact, and each multiple of them is an edge.
+    let exact: Vec<f32> = (0..=2000).map(|i| i as f32 / 1024.0).collect();
+    check(&exact, &exact[..1025]);
+    // Positions of edges are up to a bin off, or just right but for one edge.
+    let squares: Vec<f32> = (0..=100).map(|i| (i * i) as f32 / 10_000.0).collect();
+    check(&floats, &squares);
+    for off in [1e-5, 1e-4, 2e-4] {
+        let nearly: Vec<f32> =
+            even.iter().enumerate().map(|(i, x)| if i == 37 { x + off } else { *x }).collect();
+        check(&floats, &nearly);
+    }
     check(&floats, &[0.1, 0.1, 0.15, 0.9, 0.9]);
     check(&floats, &[0.5, 0.5]);
     check(&floats, &[f32::NEG_INFINITY, 0.0, f32::INFINITY]);

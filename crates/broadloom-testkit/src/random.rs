@@ -7,6 +7,7 @@
 pub(crate) mod affine;
 mod contraction;
 mod draws;
+mod extension;
 mod generate;
 mod loops;
 mod program;
@@ -16,12 +17,14 @@ mod shape;
 mod shrink;
 mod text;
 pub(crate) mod typing;
+mod whole_arrays;
 mod with_draws;
 mod with_joins;
 mod with_loops;
+mod with_routines;
 
 pub use generate::{Size, instance, program, with_other_values};
-pub use program::{Arg, Program, PySlice, RandomRecurrence, Step, View, While};
+pub use program::{Arg, Program, PySlice, RandomRecurrence, Step, TakeKind, View, While, WholeArrayCall};
 pub use reference::Outcome;
 pub use shrink::{shrink, shrink_while};
 pub use text::ProgramError;
@@ -30,6 +33,7 @@ pub use typing::{Type, type_of};
 pub use with_draws::program_with_draws;
 pub use with_joins::program_with_joins;
 pub use with_loops::program_with_loops;
+pub use with_routines::program_with_routines;
 
 pub use crate::rng::Rng;
 pub use crate::tensor::Tensor;

@@ -22,7 +22,7 @@ from broadloom.onnx._errors import InvalidModelError, Unsupported
 from broadloom.onnx._graph import Node
 from broadloom.onnx._schemas import Schema, schema_of
 from broadloom.onnx._scopes import Opsets, Scope
-from broadloom.onnx._table import CONTROL, TABLE
+from broadloom.onnx._table import CONTROL, SELECTION, TABLE
 from broadloom.onnx._types import DTYPES
 
 
@@ -127,7 +127,7 @@ class Lowering:
             self._open(site, schema)
             return
         row = TABLE.get(proto.op_type) if domain == "" else None
-        if row is None:
+        if row is None and not (domain == "" and proto.op_type in SELECTION):
             body = schema.body(with_attributes(proto, site.attributes), opset, types)
             if body is None:
                 self._find(site, "the operator is not supported", version)
@@ -135,12 +135,12 @@ class Lowering:
                 self._expand(body, site, proto.op_type, schema.defaults())
             return
         node = self._node(site, schema)
-        refusal = row.refuses(node) if row.refuses is not None else None
+        refusal = row.refuses(node) if row is not None and row.refuses is not None else None
         if refusal is not None:
             self._find(site, refusal, version)
             return
         bound = schema.bound(node, types)
-        made = schema.results(node, bound, row.gives(node, types) if row.gives is not None else ())
+        made = schema.results(node, bound, row.gives(node, types) if row is not None and row.gives is not None else ())
         self._check_types(site, version, [*types, *made])
         self._add(replace(node, types=tuple(made)), scope)
 

@@ -1,5 +1,5 @@
-"""Runs a program with bodies: its segments, whose plans are kept, and between them the operators with bodies, and slices
-whose bounds differ between iterations.
+"""Runs a program in parts: its segments, whose plans are kept, and between them the operators with bodies, those whose results have a
+shape that depends on values, and slices whose bounds differ between iterations.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from broadloom.onnx._plan import Options
 from broadloom.onnx._row import Reading
 from broadloom.onnx._segments import Segment, stages
 from broadloom.onnx._shapes import sliced
-from broadloom.onnx._table import CONTROL
+from broadloom.onnx._table import CONTROL, SELECTION
 
 
 @dataclass(frozen=True)
 class _Step:
-    """An operator with bodies, and the constants that it reads."""
+    """An operator that the backend runs, and the constants that it reads."""
 
     node: Node
     constants: Mapping[str, np.ndarray]
@@ -58,7 +58,7 @@ class Runner:
         self._is_plain = len(self._stages) == 1 and self._stages[0][0].program.outputs == outputs
         cuts = [step.node for _, controls in self._stages for step in controls]
         #: The results that are views of other arrays.
-        self._views = frozenset(node.outputs[0] for node in cuts if not node.bodies)
+        self._views = frozenset(node.outputs[0] for node in cuts if node.operator == "Slice")
 
     @property
     def segments(self) -> list[Segment]:
@@ -83,6 +83,8 @@ class Runner:
                 node, values = step.node, {**step.constants, **found}
                 if node.bodies:
                     results = CONTROL[node.operator].run(node, step.bodies, values, run)
+                elif node.operator in SELECTION:
+                    results = SELECTION[node.operator].run(node, values, run)
                 else:
                     results = [_sliced(node, values)]
                 found.update({name: x for name, x in zip(node.outputs, results, strict=True) if name})

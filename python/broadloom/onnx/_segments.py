@@ -13,6 +13,7 @@ import numpy as np
 from broadloom._bounded import Bounded
 from broadloom.onnx._graph import Input, Node, Program
 from broadloom.onnx._plan import Options, Plan, Tracer, ValuesNeeded
+from broadloom.onnx._table import SELECTION
 
 #: The maximum size, in bytes, of arguments whose values decide a shape and which are therefore part of a plan's cache
 #: key. With larger arguments, a plan is used for one run only.
@@ -69,12 +70,16 @@ class Stage:
 
 
 def _cuts(program: Program, is_body: bool) -> set[int]:
-    """The positions of the operators that the backend runs: those with bodies, and slices in a body whose bounds depend
-    on the values that the body is given."""
+    """The positions of the operators that the backend runs: those with bodies, those whose results have a shape that depends on
+    values, and slices in a body whose bounds depend on the values that the body is given."""
     varying = {entry.name for entry in (*program.inputs, *program.captured)} if is_body else set()
     found = set()
     for position, node in enumerate(program.nodes):
-        if node.bodies or (node.operator == "Slice" and not varying.isdisjoint(node.inputs[1:])):
+        if (
+            node.bodies
+            or node.operator in SELECTION
+            or (node.operator == "Slice" and not varying.isdisjoint(node.inputs[1:]))
+        ):
             found.add(position)
         if node.operator not in ("Shape", "Size") and not varying.isdisjoint(node.reads):
             varying.update(filter(None, node.outputs))

@@ -1,5 +1,5 @@
 """The table of operators, with one row for each. A new operator only needs a row in the module of its category. Operators
-with bodies have a table of their own.
+with bodies have a table of their own, and so do those whose results have a shape that depends on values.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from broadloom.onnx import (
 )
 from broadloom.onnx._control import CONTROLS, Control
 from broadloom.onnx._row import Row
+from broadloom.onnx._selections import SELECTIONS, Selection
 
 #: The modules with rows, by their category in the documentation.
 KINDS: dict[str, tuple[Row, ...]] = {
@@ -41,3 +42,6 @@ assert len(TABLE) == sum(map(len, KINDS.values()))
 
 #: The operators with bodies, by name. All are in ONNX's own domain.
 CONTROL: dict[str, Control] = {control.name: control for control in CONTROLS}
+
+#: The operators whose results have a shape that depends on values, by name. All are in ONNX's own domain.
+SELECTION: dict[str, Selection] = {selection.name: selection for selection in SELECTIONS}

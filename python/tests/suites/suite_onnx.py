@@ -134,10 +134,10 @@ def kind_of(model: Any) -> str:
 
 def is_ours(model: Any) -> bool:
     """Whether all operators of a model have a row, and all types of its values are supported."""
-    from broadloom.onnx._table import CONTROL, TABLE
+    from broadloom.onnx._table import CONTROL, SELECTION, TABLE
     from broadloom.onnx._types import DTYPES
 
-    rows = TABLE.keys() | CONTROL.keys()
+    rows = TABLE.keys() | CONTROL.keys() | SELECTION.keys()
     return all(domain == "" and name in rows for domain, name in _operators(model)) and all(
         kind in DTYPES for kind in _types(model)
     )
@@ -221,10 +221,14 @@ def operators() -> str:
     """The table of operators, with the versions of each in onnx, and the dtypes of its first operand in broadloom."""
     from onnx import defs
 
-    from broadloom.onnx._table import CONTROL, KINDS
+    from broadloom.onnx._table import CONTROL, KINDS, SELECTION
     from broadloom.onnx._types import DTYPES
 
-    kinds: dict[str, Iterable[Any]] = {**KINDS, "Operators with bodies": CONTROL.values()}
+    kinds: dict[str, Iterable[Any]] = {
+        **KINDS,
+        "Selections, whose results have shapes that depend on values": SELECTION.values(),
+        "Operators with bodies": CONTROL.values(),
+    }
     versions: dict[str, dict[int, Any]] = defaultdict(dict)
     for schema in defs.get_all_schemas_with_history():
         if schema.domain == "":

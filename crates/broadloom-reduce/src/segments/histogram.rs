@@ -31,7 +31,8 @@ binned!(f32 f64 i64 u64);
 /// outside of all bins, and NaNs, are not counted. The edges, one more than bins, have the dtype of the elements and ascend.
 ///
 /// # Errors
-/// [`SegmentError::Refused`] for a dtype other than float32, float64, int64 and uint64; [`SegmentError::Stopped`].
+/// [`SegmentError::Refused`] for a dtype other than float32, float64, int64 and uint64, and for 2^32 − 1 bins or more;
+/// [`SegmentError::Stopped`].
 ///
 /// # Panics
 /// If the bytes are not aligned for the dtype, or there are not as many bins as `out` has elements.
@@ -43,6 +44,9 @@ pub fn count_in_bins(
     workers: &dyn Workers,
 ) -> Result<(), SegmentError> {
     assert_eq!(edges.len(), (out.len() + 1) * dtype.size(), "an edge more than bins");
+    if out.len() >= UNKNOWN as usize {
+        return Err(Error::new(ErrorKind::Limit, "2^32 − 1 bins or more").into());
+    }
     match dtype {
         DType::Float32 => count::<f32>(elements, edges, out, workers),
         DType::Float64 => count::<f64>(elements, edges, out, workers),
@@ -52,9 +56,20 @@ pub fn count_in_bins(
     }
 }
 
+/// If there are at most this many bins, each has several counters, of which adjacent elements take different ones: a counter that
+/// was just stored is slow to load.
+const FEW: usize = 1024;
+/// The number of counters of each bin then.
+const COUNTERS: usize = 4;
+
+/// The number of counters of each of so many bins.
+fn counters(bins: usize) -> usize {
+    if bins <= FEW { COUNTERS } else { 1 }
+}
+
 /// The approximate number of bytes that [`count_in_bins`] needs.
 pub fn histogram_bytes(bins: usize, threads: usize) -> usize {
-    bins.saturating_add(2).saturating_mul(8 * threads)
+    bins.saturating_add(2).saturating_mul(8 * counters(bins) * threads)
 }
 
 fn count<T: Binned>(
@@ -65,7 +80,7 @@ fn count<T: Binned>(
 ) -> Result<(), SegmentError> {
     let edges = typed::<T>(edges).expect("aligned edges");
     let elements = typed::<T>(elements).expect("aligned elements");
-    let bins = Bins::new(edges);
+    let (bins, each) = (Bins::new(edges), counters(out.len()));
     let ranges = ranges(elements.len(), workers.threads());
     let mut counts: Vec<Vec<i64>> = vec![Vec::new(); ranges.len()];
     for_each(
@@ -74,12 +89,17 @@ fn count<T: Binned>(
         ranges.iter().zip(&mut counts),
         || (),
         |(), (range, counts)| {
-            // The last one is of elements outside of all bins, and of NaNs.
-            *counts = zeros(out.len() + 1)?;
+            // The last ones are of elements outside of all bins, and of NaNs.
+            *counts = zeros((out.len() + 1) * each)?;
+            let mut places = [0; TILE];
             for part in elements[range.clone()].chunks(BETWEEN) {
                 workers.go_on()?;
                 for tile in part.chunks(TILE) {
-                    arch().dispatch(Count { bins: &bins, elements: tile, counts });
+                    let places = &mut places[..tile.len()];
+                    arch().dispatch(Find { bins: &bins, elements: tile, places });
+                    for (i, &bin) in places.iter().enumerate() {
+                        counts[bin as usize * each + i % each] += 1;
+                    }
                 }
             }
             Ok::<(), SegmentError>(())
@@ -87,7 +107,7 @@ fn count<T: Binned>(
     )?;
     out.fill(0);
     for counts in counts {
-        out.iter_mut().zip(counts).for_each(|(out, count)| *out += count);
+        out.iter_mut().zip(counts.chunks(each)).for_each(|(out, counts)| *out += counts.iter().sum::<i64>());
     }
     Ok(())
 }
@@ -95,24 +115,39 @@ fn count<T: Binned>(
 /// Bins between edges.
 struct Bins<'e, T> {
     edges: &'e [T],
-    /// The first edge and the number of bins per unit, if the bin that follows from them is at most one off.
-    even: Option<(f64, f64)>,
+    /// Equal bins.
+    even: Option<EvenBins>,
+}
+
+/// Bins whose numbers follow from a multiplication.
+#[derive(Clone, Copy)]
+struct EvenBins {
+    /// The first edge, and the number of bins per unit.
+    first: f64,
+    scale: f64,
+    /// The maximum difference between the number of an edge and the position that is computed for it.
+    error: f64,
+}
+
+impl EvenBins {
+    /// The position of an element in units of bins. It ascends with the element.
+    #[inline(always)]
+    fn position(self, x: f64) -> f64 {
+        (x - self.first) * self.scale
+    }
 }
 
 impl<'e, T: Binned> Bins<'e, T> {
     fn new(edges: &'e [T]) -> Bins<'e, T> {
         let (count, first, last) =
             (edges.len() - 1, edges[0].approximate(), edges[edges.len() - 1].approximate());
-        let scale = count as f64 / (last - first);
-        let bins = Bins { edges, even: Some((first, scale)) };
-        // Guesses ascend with the elements. If those of the edges are right or one too low, those of the elements between are at
-        // most one off.
-        let is_near = |(i, &edge): (usize, &T)| {
-            let guess = bins.guess(edge, first, scale);
-            guess == i.min(count.saturating_sub(1)) || guess + 1 == i
-        };
-        let is_even = count < i32::MAX as usize && edges.iter().enumerate().all(is_near);
-        if is_even { bins } else { Bins { even: None, ..bins } }
+        let mut even = EvenBins { first, scale: count as f64 / (last - first), error: 0.0 };
+        for (i, edge) in edges.iter().enumerate() {
+            // A NaN, where edges are equal or infinite, is no small error.
+            let error = (even.position(edge.approximate()) - i as f64).abs();
+            even.error = if error <= even.error { even.error } else { error };
+        }
+        Bins { edges, even: (even.error < MOST_ERROR).then_some(even) }
     }
 
     /// The number of bins.
@@ -121,48 +156,60 @@ impl<'e, T: Binned> Bins<'e, T> {
         self.edges.len() - 1
     }
 
-    #[inline(always)]
-    fn guess(&self, x: T, first: f64, scale: f64) -> usize {
-        let guess = ((x.approximate() - first) * scale) as i32;
-        (guess.max(0) as usize).min(self.count().saturating_sub(1))
-    }
-
     /// The bin of an element; the number of bins if there is none.
-    #[inline(always)]
     fn bin(&self, x: T) -> usize {
         let count = self.count();
         // A NaN is not in this range either.
         let is_in = (self.edges[0] <= x) & (x <= self.edges[count]) & (count > 0);
-        if !is_in {
-            return count;
-        }
-        match self.even {
-            Some((first, scale)) => {
-                let guess = self.guess(x, first, scale);
-                let is_below = x < self.edges[guess];
-                let is_above = (x >= self.edges[guess + 1]) & (guess + 1 < count);
-                guess + usize::from(is_above) - usize::from(is_below)
-            }
-            None => self.edges.partition_point(|edge| *edge <= x).min(count) - 1,
-        }
+        if is_in { self.edges.partition_point(|edge| *edge <= x).min(count) - 1 } else { count }
     }
 }
 
-/// Elements to be counted.
-struct Count<'c, T> {
+/// Bins are found by a multiplication if the positions of their edges have less than this error.
+const MOST_ERROR: f64 = 1.0 / 64.0;
+/// The place of an element whose bin has to be found among the edges.
+const UNKNOWN: u32 = u32::MAX;
+
+/// Elements whose bins are to be found.
+struct Find<'c, T> {
     bins: &'c Bins<'c, T>,
     elements: &'c [T],
-    counts: &'c mut [i64],
+    places: &'c mut [u32],
 }
 
-impl<T: Binned> NullaryFnOnce for Count<'_, T> {
+impl<T: Binned> NullaryFnOnce for Find<'_, T> {
     type Output = ();
 
     #[inline(always)]
     fn call(self) {
-        let Count { bins, elements, counts } = self;
-        for &x in elements {
-            counts[bins.bin(x)] += 1;
+        let Find { bins, elements, places } = self;
+        let Some(even) = bins.even else {
+            places.iter_mut().zip(elements).for_each(|(place, &x)| *place = bins.bin(x) as u32);
+            return;
+        };
+        let (count, first, last) = (bins.count(), bins.edges[0], bins.edges[bins.count()]);
+        for (places, elements) in places.chunks_mut(GROUP).zip(elements.chunks(GROUP)) {
+            let mut unknown = 0;
+            for (place, &x) in places.iter_mut().zip(elements) {
+                // Let x be at or above edge i and below edge i + 1. Its position p ascends with x, so that i - error <= p <= i + 1 +
+                // error. If p is further than that from a whole number, i is the whole part of p.
+                let position = even.position(x.approximate());
+                let bin = position as i32;
+                let part = position - f64::from(bin);
+                let is_known = (part > even.error) & (part < 1.0 - even.error);
+                let is_in = (first <= x) & (x <= last);
+                let found = if is_known { bin as u32 } else { UNKNOWN };
+                *place = if is_in { found } else { count as u32 };
+                unknown |= u32::from(is_in & !is_known);
+            }
+            if unknown != 0 {
+                for (place, &x) in places.iter_mut().zip(elements).filter(|(place, _)| **place == UNKNOWN) {
+                    *place = bins.bin(x) as u32;
+                }
+            }
         }
     }
 }
+
+/// Unknown bins are looked for in groups of this many elements.
+const GROUP: usize = 64;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use broadloom_ir::{DType, Error, ErrorKind, Result};
 use broadloom_math::{DTypeVisitor, Elem, Kind};
-use broadloom_mem::typed;
+use broadloom_mem::{ask_for, typed};
 use broadloom_sort::{Stopped, Workers};
 use pulp::NullaryFnOnce;
 
@@ -60,6 +60,13 @@ impl<'l> Labels<'l> {
     pub fn get(&self, index: usize) -> i128 {
         let size = self.dtype.size();
         self.dtype.visit(Wide(&self.bytes[index * size..][..size]))
+    }
+
+    /// Prefetches labels from index `at` on, as far as there are some.
+    #[inline(always)]
+    pub(super) fn ask_for(&self, at: usize, count: usize) {
+        let size = self.dtype.size();
+        ask_for(self.bytes, at * size, count * size);
     }
 
     /// Reads labels from index `from` on as numbers of segments. That of −1 is the number of segments.

@@ -1,8 +1,8 @@
 //! Reductions of elements by label: the elements of one label are a segment, and each segment has a result.
 //!
-//! A result has the bits of the reduction of its segment alone, whose elements are numbered in the order of the array. Few segments
-//! of floats are [streams], of which each keeps nodes of the canonical order. The elements of many segments are moved to contiguous
-//! memory first ([`buckets`]), unless they are sorted by label and are contiguous already ([`runs`]). Rows of several elements
+//! A result has the bits of the reduction of its segment alone, whose elements are numbered in the order of the array. Elements
+//! that are sorted by label are contiguous already ([`runs`]). Few other segments of floats are [streams], of which each keeps nodes of
+//! the canonical order. The elements of many segments are moved to contiguous memory first ([`buckets`]). Rows of several elements
 //! are gathered by their numbers ([`columns`]). Whatever may be merged in any order has one accumulator per segment ([`free`]).
 
 mod buckets;
@@ -11,10 +11,11 @@ mod free;
 mod histogram;
 mod labels;
 mod runs;
+mod short;
 mod streams;
 
 use broadloom_ir::{DType, Reduction};
-use broadloom_math::f16;
+use broadloom_math::{Kind, f16};
 use broadloom_sort::Workers;
 
 use crate::combine::{All, Any, Max, Min, Prod, Sum};
@@ -34,6 +35,9 @@ const PER_STREAM: usize = 16;
 ///
 /// Of no elements, the result is [`Reduction::of_nothing`], or the lowest value for a maximum and the highest for a minimum.
 ///
+/// Elements may be moved to `memory`, whose contents are unspecified then; other memory is allocated if it has fewer words than
+/// [`segment_words`].
+///
 /// # Errors
 /// The variants of [`SegmentError`].
 ///
@@ -46,6 +50,7 @@ pub fn reduce_segments(
     width: usize,
     labels: &Labels<'_>,
     out: &mut [u8],
+    memory: &mut [u64],
     workers: &dyn Workers,
 ) -> Result<(), SegmentError> {
     let is_index = matches!(reduction, Reduction::ArgMax | Reduction::ArgMin);
@@ -57,7 +62,7 @@ pub fn reduce_segments(
         _ if out.is_empty() => labels.check(workers),
         _ if width == 1 || is_index => {
             nothing(reduction, dtype, out);
-            reduce_elements(reduction, dtype, elements, labels, out, workers)
+            reduce_elements(reduction, dtype, elements, labels, out, memory, workers)
         }
         _ => columns::reduce(reduction, dtype, elements, width, labels, out, workers),
     };
@@ -80,6 +85,17 @@ pub fn count_segments(
     free::count(labels, out, workers).map_err(|error| labels.first_of(error))
 }
 
+/// Whether segments of floats are streams.
+fn are_streams(n: usize, segments: usize) -> bool {
+    segments <= FEW && n >= PER_STREAM * segments
+}
+
+/// The number of words of the memory to which a reduction of `n` rows may move elements.
+pub fn segment_words(reduction: Reduction, dtype: DType, n: usize, width: usize, segments: usize) -> usize {
+    let is_ordered = matches!(reduction, Reduction::Sum | Reduction::Prod) && dtype.kind() == Kind::Float;
+    if is_ordered && width == 1 && !are_streams(n, segments) { buckets::words(dtype.size(), n) } else { 0 }
+}
+
 /// The approximate number of bytes that a reduction of `n` rows needs beside its operands and its result.
 pub fn segment_bytes(dtype: DType, n: usize, width: usize, segments: usize, threads: usize) -> usize {
     let size = dtype.size();
@@ -99,11 +115,12 @@ fn reduce_elements(
     from: &[u8],
     labels: &Labels<'_>,
     out: &mut [u8],
+    memory: &mut [u64],
     workers: &dyn Workers,
 ) -> Result<(), SegmentError> {
     macro_rules! by {
         (in_order $combine:ident $t:ty) => {
-            in_order::<$combine, $t>(elements::<$t>(from), labels, elements_mut::<$t>(out), workers)
+            in_order::<$combine, $t>(elements::<$t>(from), labels, elements_mut::<$t>(out), memory, workers)
         };
         (in_any_order $combine:ident $t:ty) => {
             free::reduce::<$combine, $t>(elements::<$t>(from), labels, elements_mut::<$t>(out), workers)
@@ -142,14 +159,14 @@ fn in_order<F: CombineVectors<T>, T: Vectors>(
     elements: &[T],
     labels: &Labels<'_>,
     out: &mut [T],
+    memory: &mut [u64],
     workers: &dyn Workers,
 ) -> Result<(), SegmentError> {
-    let segments = labels.segments();
-    if segments <= FEW && labels.len() >= PER_STREAM * segments {
-        return streams::reduce::<F, T>(elements, labels, out, workers);
-    }
     if runs::reduce::<F, T>(elements, labels, out, workers)? {
         return Ok(());
     }
-    buckets::reduce::<F, T>(elements, labels, out, workers)
+    if are_streams(labels.len(), labels.segments()) {
+        return streams::reduce::<F, T>(elements, labels, out, workers);
+    }
+    buckets::reduce::<F, T>(elements, labels, out, memory, workers)
 }

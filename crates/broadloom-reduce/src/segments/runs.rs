@@ -1,14 +1,14 @@
 //! Segments that are contiguous: each is reduced where it is.
 
 use std::marker::PhantomData;
-use std::ops::Range;
 
-use broadloom_mem::{bytes_of, bytes_of_mut};
+use broadloom_mem::{ask_ahead, bytes_of, bytes_of_mut};
 use broadloom_sort::{Stopped, Workers, for_each};
 use pulp::NullaryFnOnce;
 
-use super::labels::{BETWEEN, Labels, SegmentError, rank};
-use super::streams::lanes;
+use super::labels::{BETWEEN, Labels, SegmentError, TILE, rank};
+use super::short::ShortSegments;
+use super::streams::{BLOCK, block};
 use crate::LANES;
 use crate::method::{Method, arch};
 use crate::tree::Tree;
@@ -46,11 +46,14 @@ pub(super) fn reduce<F: CombineVectors<T>, T: Vectors>(
         units.into_iter(),
         || (),
         |(), (range, first, out)| {
-            let mut walk = Walk { elements, start: range.start, last: u32::MAX, first, none, out, workers };
+            let (start, last, ends, short) = (range.start, u32::MAX, [0; TILE], ShortSegments::new());
+            let mut walk = Walk { elements, start, last, first, none, ends, short, out, workers };
             labels.tiles(range.clone(), workers, |tile, ids| {
                 arch().dispatch(Step::<F, T>(&mut walk, tile, ids, PhantomData))
             })?;
-            walk.close::<F>(range.end)
+            walk.close::<F>(range.end)?;
+            walk.short.flush::<F>(walk.out);
+            Ok(())
         },
     );
     match walked {
@@ -90,6 +93,9 @@ struct Walk<'w, T> {
     first: u32,
     /// The number of segments, which is that of elements without one.
     none: u32,
+    /// Memory for the ends of the runs of a tile.
+    ends: [u16; TILE],
+    short: ShortSegments<T>,
     out: &'w mut [T],
     workers: &'w dyn Workers,
 }
@@ -101,10 +107,15 @@ impl<T: Vectors> Walk<'_, T> {
         if end == self.start || self.last == self.none {
             return Ok(());
         }
-        let Some(out) = self.out.get_mut(self.last.wrapping_sub(self.first) as usize) else {
+        let result = self.last.wrapping_sub(self.first) as usize;
+        if result >= self.out.len() {
             return Err(Halt::Unsorted);
-        };
-        *out = reduce_run::<F, T>(self.elements, self.start..end, self.workers)?;
+        }
+        if end - self.start <= LANES {
+            self.short.push::<F>(self.elements, self.start, end - self.start, result, self.out);
+        } else {
+            self.out[result] = long_run::<F, T>(&self.elements[self.start..end], self.workers)?;
+        }
         Ok(())
     }
 }
@@ -118,15 +129,28 @@ impl<F: CombineVectors<T>, T: Vectors> NullaryFnOnce for Step<'_, '_, F, T> {
     #[inline(always)]
     fn call(self) -> Result<(), Halt> {
         let Step(walk, tile, ids, _) = self;
+        ask_ahead(walk.elements, tile, ids.len());
+        if ids.iter().fold(0, |differ, id| differ | (id ^ walk.last)) == 0 {
+            return Ok(());
+        }
+        // Elements without a segment are before all others. Before the first run there is none.
+        let descends = |before: u32, id: u32| rank(id, walk.none) < rank(before, walk.none);
+        let mut unsorted = walk.last != u32::MAX && descends(walk.last, ids[0]);
+        ids.iter().zip(&ids[1..]).for_each(|(&before, &id)| unsorted |= descends(before, id));
+        if unsorted {
+            return Err(Halt::Unsorted);
+        }
+        // PERF: ends are collected without branches, which short runs would mispredict.
+        let (mut count, mut before) = (0, walk.last);
         for (i, &id) in ids.iter().enumerate() {
-            if id != walk.last {
-                walk.close::<F>(tile + i)?;
-                // Elements without a segment are before all others.
-                if walk.last != u32::MAX && rank(id, walk.none) < rank(walk.last, walk.none) {
-                    return Err(Halt::Unsorted);
-                }
-                (walk.start, walk.last) = (tile + i, id);
-            }
+            walk.ends[count % TILE] = i as u16;
+            count += usize::from(id != before);
+            before = id;
+        }
+        for i in 0..count {
+            let end = usize::from(walk.ends[i]);
+            walk.close::<F>(tile + end)?;
+            (walk.start, walk.last) = (tile + end, ids[end]);
         }
         Ok(())
     }
@@ -149,28 +173,14 @@ fn boundary(labels: &Labels<'_>, index: usize) -> Result<(usize, usize), Segment
 
 /// The result of a range of elements, of which there is at least one.
 #[inline(always)]
-pub(super) fn reduce_run<F: CombineVectors<T>, T: Vectors>(
-    elements: &[T],
-    range: Range<usize>,
+pub(super) fn long_run<F: CombineVectors<T>, T: Vectors>(
+    run: &[T],
     workers: &dyn Workers,
 ) -> Result<T, SegmentError> {
-    let count = range.len();
-    if count > LANES {
-        return long_run::<F, T>(&elements[range], workers);
-    }
-    // Absent elements are identities, which change no bits, so that all short runs take the same steps.
-    let mut node = [F::identity(); LANES];
-    if let Some(next) = elements[range.start..].first_chunk::<LANES>() {
-        for i in 0..LANES {
-            node[i] = if i < count { next[i] } else { F::identity() };
-        }
-    } else {
-        node[..count].copy_from_slice(&elements[range]);
-    }
-    Ok(F::result(lanes::<F, T>(node)))
+    if run.len() <= BLOCK { Ok(block::<F, T>(run)) } else { longer_run::<F, T>(run, workers) }
 }
 
-fn long_run<F: CombineVectors<T>, T: Vectors>(run: &[T], workers: &dyn Workers) -> Result<T, SegmentError> {
+fn longer_run<F: CombineVectors<T>, T: Vectors>(run: &[T], workers: &dyn Workers) -> Result<T, SegmentError> {
     let (method, mut out) = (Tree::<F, T>::NEW, [F::identity()]);
     if !method.each(run.len(), bytes_of(run), bytes_of_mut(&mut out)) {
         let mut state = method.state(1, 0)?;

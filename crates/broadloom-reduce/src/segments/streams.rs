@@ -7,21 +7,28 @@
 
 use std::marker::PhantomData;
 
+use broadloom_mem::ask_for;
 use broadloom_sort::{Stopped, Workers, for_each, zeros};
 use pulp::NullaryFnOnce;
 
-use super::labels::{Labels, SegmentError, ranges};
+use super::labels::{Labels, SegmentError, TILE, ranges};
 use crate::LANES;
 use crate::combine::Combine;
 use crate::method::arch;
 use crate::vectors::Vectors;
 
 /// The number of elements of a block.
-const BLOCK: usize = ROWS * LANES;
+pub(super) const BLOCK: usize = ROWS * LANES;
 /// The number of rows of a block.
 const ROWS: usize = 4;
 /// Groups of this many elements are tested for a single label.
 const RUN: usize = 64;
+/// The number of elements from an element to the one that is prefetched then. The labels of a tile are read before its elements,
+/// and are prefetched a tile earlier.
+///
+/// PERF: sums of 10 to 1000 segments take 0.7 to 0.85 of the time; the stores to buffers take the hardware's attention from
+/// elements and labels.
+const ASKED: usize = TILE;
 
 /// The number of levels that the nodes of up to `n` elements have.
 fn depth(n: usize) -> usize {
@@ -52,7 +59,7 @@ pub(super) fn reduce<F: Combine<T>, T: Vectors>(
         |(), ((range, starts), part)| {
             let mut streams = Streams::new(starts, labels.len())?;
             labels.tiles(range.clone(), workers, |first, ids| {
-                arch().dispatch(Push(&mut streams, ids, &elements[first..][..ids.len()]));
+                arch().dispatch(Push { streams: &mut streams, labels, ids, first, elements });
                 Ok::<(), SegmentError>(())
             })?;
             *part = Some(streams);
@@ -151,31 +158,19 @@ impl<F: Combine<T>, T: Vectors> Streams<F, T> {
 
     /// Adds elements of several segments.
     #[inline(always)]
-    fn push(&mut self, mut ids: &[u32], mut elements: &[T]) {
-        while let Some((count, segment)) = self.fill(ids, elements) {
-            (ids, elements) = (&ids[count..], &elements[count..]);
-            self.fills[segment] = 0;
-            self.flush(segment);
-        }
-    }
-
-    /// Adds elements until a buffer is full. Returns the number of added elements, and the segment of the buffer.
-    ///
-    /// PERF: the loop calls nothing, so that its slices stay in registers. A count is written before the element, or it would be
-    /// read a second time.
-    #[inline(always)]
-    fn fill(&mut self, ids: &[u32], elements: &[T]) -> Option<(usize, usize)> {
-        let (fills, buffers) = (&mut self.fills[..], &mut self.buffers[..]);
-        for (i, (&id, &x)) in ids.iter().zip(elements).enumerate() {
-            let (fill, buffer) = (&mut fills[id as usize], &mut buffers[id as usize]);
+    fn push(&mut self, ids: &[u32], elements: &[T]) {
+        for (&id, &x) in ids.iter().zip(elements) {
+            let segment = id as usize;
+            let (fill, buffer) = (&mut self.fills[segment], &mut self.buffers[segment]);
             let at = *fill as usize % BLOCK;
+            // PERF: the count is written before the element, or it would be read a second time.
             *fill = at as u32 + 1;
             buffer[at / LANES][at % LANES] = x;
             if at + 1 == BLOCK {
-                return Some((i + 1, id as usize));
+                self.fills[segment] = 0;
+                self.flush(segment);
             }
         }
-        None
     }
 
     /// Adds the next elements of a segment. Whole blocks are not copied.
@@ -260,10 +255,7 @@ impl<F: Combine<T>, T: Vectors> Streams<F, T> {
         if fill == 0 && count == 0 {
             return None;
         }
-        // Absent elements are identities, which change no bits.
-        let mut block = [[F::identity(); LANES]; ROWS];
-        block.as_flattened_mut()[..fill].copy_from_slice(&self.buffers[segment].as_flattened()[..fill]);
-        let mut node = rows::<F, T>(&block);
+        let mut node = few_rows::<F, T>(&self.buffers[segment].as_flattened()[..fill]);
         for level in (0..self.depth).filter(|level| count >> level & 1 == 1) {
             pairs::<F, T>(&self.nodes[segment * self.depth + level], &mut node);
         }
@@ -282,9 +274,23 @@ fn rows<F: Combine<T>, T: Vectors>(block: &[[T; LANES]; ROWS]) -> [T; LANES] {
     node
 }
 
+/// The node of at most [`BLOCK`] elements. Absent elements are identities, which change no bits.
+#[inline(always)]
+fn few_rows<F: Combine<T>, T: Vectors>(elements: &[T]) -> [T; LANES] {
+    let mut block = [[F::identity(); LANES]; ROWS];
+    block.as_flattened_mut()[..elements.len()].copy_from_slice(elements);
+    rows::<F, T>(&block)
+}
+
+/// The result of at most [`BLOCK`] elements.
+#[inline(always)]
+pub(super) fn block<F: Combine<T>, T: Vectors>(elements: &[T]) -> T {
+    F::result(lanes::<F, T>(few_rows::<F, T>(elements)))
+}
+
 /// Merges the lanes of a node.
 #[inline(always)]
-pub(super) fn lanes<F: Combine<T>, T: Vectors>(mut node: [T; LANES]) -> T {
+fn lanes<F: Combine<T>, T: Vectors>(mut node: [T; LANES]) -> T {
     let mut count = LANES;
     while count > 1 {
         count /= 2;
@@ -303,31 +309,30 @@ fn pairs<F: Combine<T>, T: Vectors>(before: &[T; LANES], node: &mut [T; LANES]) 
     }
 }
 
-/// Elements to be pushed, with the numbers of their segments.
-struct Push<'p, F, T>(&'p mut Streams<F, T>, &'p [u32], &'p [T]);
+/// A tile of elements to be pushed, with the numbers of their segments and the index of the first one.
+struct Push<'p, F, T> {
+    streams: &'p mut Streams<F, T>,
+    labels: &'p Labels<'p>,
+    ids: &'p [u32],
+    first: usize,
+    elements: &'p [T],
+}
 
 impl<F: Combine<T>, T: Vectors> NullaryFnOnce for Push<'_, F, T> {
     type Output = ();
 
     #[inline(always)]
     fn call(self) {
-        let Push(streams, ids, elements) = self;
-        let count = ids.len().min(elements.len());
-        let is_run = |from: usize, id: u32| {
-            let ids = &ids[from..count.min(from + RUN)];
-            ids.iter().fold(0, |differ, other| differ | (id ^ other)) == 0
-        };
-        let mut at = 0;
-        while at < count {
-            let (from, id) = (at, ids[at]);
-            at = count.min(at + RUN);
-            if ids[at - 1] == id && is_run(from, id) {
-                while at < count && is_run(at, id) {
-                    at = count.min(at + RUN);
-                }
-                streams.push_run(id as usize, &elements[from..at]);
-            } else {
-                streams.push(&ids[from..at], &elements[from..at]);
+        let Push { streams, labels, ids, first, elements } = self;
+        let tile = &elements[first..][..ids.len()];
+        let is_run = |ids: &[u32], id: u32| ids.iter().fold(0, |differ, other| differ | (id ^ other)) == 0;
+        for (group, (ids, run)) in ids.chunks(RUN).zip(tile.chunks(RUN)).enumerate() {
+            let ahead = first + group * RUN + ASKED;
+            ask_for(elements, ahead, RUN);
+            labels.ask_for(ahead + TILE, RUN);
+            match is_run(ids, ids[0]) {
+                true => streams.push_run(ids[0] as usize, run),
+                false => streams.push(ids, run),
             }
         }
     }

@@ -3,10 +3,11 @@
 use broadloom::random::draw;
 use broadloom::{Along, Array, Range, Result, concat, try_reduce, try_scan, try_while_loop, with_promotion};
 use broadloom_core::node::StepOrder;
+use broadloom_core::routine::SegmentFunction;
 
 use super::reductions;
 use crate::elements;
-use crate::random::{Arg, Program, RandomRecurrence, Step, View};
+use crate::random::{Arg, Program, RandomRecurrence, Step, TakeKind, View, WholeArrayCall};
 
 /// Builds the arrays of a program's steps, without evaluating them.
 ///
@@ -64,6 +65,13 @@ pub fn array(step: &Step, before: &[Array<'static>]) -> Result<Array<'static>> {
         Step::Concat(args, axis) => {
             concat(&args.iter().map(|&arg| before[arg].clone()).collect::<Vec<_>>(), *axis)
         }
+        Step::Take(TakeKind::Take, x, indices, axis) => before[*x].take(&before[*indices], *axis),
+        Step::Take(TakeKind::AlongAxis, x, indices, axis) => {
+            before[*x].take_along_axis(&before[*indices], *axis)
+        }
+        Step::WholeArray(call, args) => {
+            whole(*call, &args.iter().map(|&arg| before[arg].clone()).collect::<Vec<_>>())
+        }
         Step::Draw(call, args) => {
             let args: Vec<Array<'static>> = args.iter().map(operand).collect();
             draw(call, &args[0], &args[1..])
@@ -90,6 +98,29 @@ pub fn array(step: &Step, before: &[Array<'static>]) -> Result<Array<'static>> {
             Ok(try_while_loop(&condition, &body, &state, of.limit)?.swap_remove(*item))
         }
         Step::Recurrence(of, item) => Ok(values_of(of, before)?.swap_remove(*item)),
+    }
+}
+
+/// The array of a function of whole arrays.
+fn whole(call: WholeArrayCall, args: &[Array<'static>]) -> Result<Array<'static>> {
+    let x = &args[0];
+    match call {
+        WholeArrayCall::Sort { axis, descending } => x.sort(axis, descending),
+        WholeArrayCall::ArgSort { axis, descending } => x.argsort(axis, descending),
+        WholeArrayCall::TopK { k, axis, largest, is_indices } => {
+            let (values, indices) = x.topk(k, axis, largest)?;
+            Ok(if is_indices { indices } else { values })
+        }
+        WholeArrayCall::SearchSorted { right } => x.searchsorted(&args[1], right),
+        WholeArrayCall::Segments { function, segments } => match function {
+            SegmentFunction::Sum => x.segment_sum(&args[1], segments),
+            SegmentFunction::Prod => x.segment_prod(&args[1], segments),
+            SegmentFunction::Max => x.segment_max(&args[1], segments),
+            SegmentFunction::Min => x.segment_min(&args[1], segments),
+            SegmentFunction::Mean => x.segment_mean(&args[1], segments),
+            SegmentFunction::Count => x.segment_count(segments),
+        },
+        WholeArrayCall::Scatter(mode) => x.scatter(mode, &args[1], &args[2]),
     }
 }
 

@@ -5,9 +5,10 @@
 //! within rows. Every program is evaluated twice: with inputs that represent files, which are read in parts, and with inputs in
 //! memory, which are sliced.
 
-use broadloom::{Array, Chunks, ErrorKind, Executor, InputPart, Options, Passes, Result};
+use broadloom::{Array, Chunks, Executor, InputPart, Options, Passes, Result};
 
 use super::arrays::arrays_over;
+use super::kind_of_fault;
 use crate::elements;
 use crate::random::{Outcome, Program, Step};
 use crate::tensor::Tensor;
@@ -96,7 +97,7 @@ fn compare_over(
             }
             Err(e) => {
                 let named = e.message().split(':').next().unwrap_or_default();
-                if e.kind() != ErrorKind::ZeroDivision || !outcome.faults.contains(named) {
+                if e.kind() != kind_of_fault(named) || !outcome.faults.contains(named) {
                     return Err(format!("{numbers:?}: {e}, though {:?}", outcome.faults));
                 }
                 met = true;

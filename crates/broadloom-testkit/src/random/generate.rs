@@ -151,6 +151,8 @@ pub fn with_other_values(program: &Program, seed: u64) -> Program {
             | Step::View(..)
             | Step::Concat(..)
             | Step::Draw(..)
+            | Step::Take(..)
+            | Step::WholeArray(..)
             | Step::Reduce(..)
             | Step::Scan(..)
             | Step::VecDot(..)

@@ -5,6 +5,7 @@
 use broadloom_core::draws::DrawCall;
 use broadloom_core::graph::Semantics;
 use broadloom_core::node::StepOrder;
+use broadloom_core::routine::{ScatterMode, SegmentFunction};
 use broadloom_core::{DType, Literal, Op, Promotion};
 
 use crate::reduction::{Cumulative, Reduction, VecDot};
@@ -65,6 +66,59 @@ pub enum View {
     SlidingWindow(usize, isize),
 }
 
+/// How indices refer to the elements that are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakeKind {
+    /// The axes of the indices take the place of the axis.
+    Take,
+    /// Each position on the other axes has its own indices.
+    AlongAxis,
+}
+
+/// A function that reads whole arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WholeArrayCall {
+    /// The elements along an axis in order.
+    Sort {
+        /// The axis.
+        axis: isize,
+        /// Whether the order is descending.
+        descending: bool,
+    },
+    /// The indices that put the elements along an axis in order.
+    ArgSort {
+        /// The axis.
+        axis: isize,
+        /// Whether the order is descending.
+        descending: bool,
+    },
+    /// The first elements along an axis in order, or their indices.
+    TopK {
+        /// The number of elements.
+        k: usize,
+        /// The axis.
+        axis: isize,
+        /// Whether the order is descending.
+        largest: bool,
+        /// Whether the result is the indices.
+        is_indices: bool,
+    },
+    /// For each element of the second operand, the index before which it is inserted in the first one.
+    SearchSorted {
+        /// Whether the index is the last such one.
+        right: bool,
+    },
+    /// The reduction of the rows of each label; the labels are the last operand, and of a count the only one.
+    Segments {
+        /// The function of the rows.
+        function: SegmentFunction,
+        /// The number of labels.
+        segments: usize,
+    },
+    /// The first operand, changed at the positions that are the second one by the elements of the third.
+    Scatter(ScatterMode),
+}
+
 /// A step of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
@@ -80,6 +134,10 @@ pub enum Step {
     View(usize, View),
     /// Arrays of one dtype, joined along an axis.
     Concat(Vec<usize>, isize),
+    /// Elements of an array (second field) at indices (third field) of an axis (last field).
+    Take(TakeKind, usize, usize, isize),
+    /// A function of whole arrays.
+    WholeArray(WholeArrayCall, Vec<usize>),
     /// A draw from a key, the first operand; the others are the distribution's parameters.
     Draw(Box<DrawCall>, Vec<Arg>),
     /// A reduction along axes.
@@ -159,7 +217,8 @@ impl Step {
             }
             Step::Cast(arg, _) | Step::View(arg, _) | Step::Reduce(arg, _) | Step::Scan(arg, _) => vec![*arg],
             Step::VecDot(x, y, _) => vec![*x, *y],
-            Step::Concat(args, _) => args.clone(),
+            Step::Take(_, x, indices, _) => vec![*x, *indices],
+            Step::Concat(args, _) | Step::WholeArray(_, args) => args.clone(),
             Step::While(of, _) => [&of.state[..], &of.captured].concat(),
             Step::Recurrence(of, _) => [&of.state[..], &of.inputs, &of.captured].concat(),
         }
@@ -178,7 +237,10 @@ impl Step {
                 *arg = to(*arg);
             }
             Step::VecDot(x, y, _) => (*x, *y) = (to(*x), to(*y)),
-            Step::Concat(args, _) => args.iter_mut().for_each(|arg| *arg = to(*arg)),
+            Step::Take(_, x, indices, _) => (*x, *indices) = (to(*x), to(*indices)),
+            Step::Concat(args, _) | Step::WholeArray(_, args) => {
+                args.iter_mut().for_each(|arg| *arg = to(*arg))
+            }
             Step::While(of, _) => of.state.iter_mut().chain(&mut of.captured).for_each(|arg| *arg = to(*arg)),
             Step::Recurrence(of, _) => {
                 let args = of.state.iter_mut().chain(&mut of.inputs).chain(&mut of.captured);

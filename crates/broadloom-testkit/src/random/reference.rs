@@ -18,6 +18,7 @@ use super::contraction::{self, Signed};
 use super::draws::{self, Bound};
 use super::program::{Arg, Program, RandomRecurrence, Step, View, While};
 use super::typing::{self, RecurrenceShapes, Type};
+use super::whole_arrays::ElementsAndFault;
 use crate::reduction::tree;
 use crate::tensor::Tensor;
 use crate::{Value, oracle};
@@ -27,7 +28,8 @@ use crate::{Value, oracle};
 pub struct Outcome {
     /// The elements of every step.
     pub values: Vec<Tensor>,
-    /// The functions in which an integer is divided by zero, if the program treats that as an error. All
+    /// The functions that fail: in which an index is out of range, or an integer is divided by zero if the program treats that as an
+    /// error. All
     /// elements of the steps that a root depends on are considered, even those that a view leaves out.
     pub faults: BTreeSet<&'static str>,
 }
@@ -115,6 +117,7 @@ impl Program {
                 };
                 Ok((0..outer).flat_map(of_row).collect())
             }
+            Step::Take(..) | Step::WholeArray(..) => Ok(self.whole(step, t, values)?.0),
             Step::Draw(call, args) => {
                 let Some((&Arg::Step(key), bounds)) = args.split_first() else {
                     return Err("a draw without a key".to_owned());
@@ -153,6 +156,18 @@ impl Program {
                 let at = |i: usize| columns.iter().map(move |(positions, bits)| bits[positions[i]]);
                 (0..t.elements()).map(|i| function.call(at(i))).collect()
             }
+        }
+    }
+
+    /// The elements of a step that reads elements at computed places, and the function that fails for them.
+    fn whole(&self, step: &Step, t: &Type, values: &[Tensor]) -> Result<ElementsAndFault, String> {
+        match step {
+            Step::Take(kind, x, indices, axis) => kind.run(&values[*x], &values[*indices], *axis, t),
+            Step::WholeArray(call, args) => {
+                let args: Vec<&Tensor> = args.iter().map(|&arg| &values[arg]).collect();
+                call.run(&args, t, self.promotion)
+            }
+            _ => Err("a step of another kind".to_owned()),
         }
     }
 
@@ -274,7 +289,8 @@ impl Program {
         Ok(Repeated { results, faults: faults.into_inner() })
     }
 
-    /// Collects the divisions by zero in all steps that the roots depend on, if the program treats them as errors.
+    /// Collects the indices out of range in all steps that the roots depend on, and the divisions by zero, if the program treats them
+    /// as errors.
     fn faults(
         &self,
         roots: &[usize],
@@ -282,9 +298,6 @@ impl Program {
         types: &[Type],
     ) -> Result<BTreeSet<&'static str>, String> {
         let mut faults = BTreeSet::new();
-        if self.semantics.int_division == IntDivision::Zero {
-            return Ok(faults);
-        }
         let mut is_needed = vec![false; values.len()];
         roots.iter().for_each(|&root| is_needed[root] = true);
         for (number, step) in self.steps.iter().enumerate().rev() {
@@ -293,6 +306,9 @@ impl Program {
             }
             step.args().iter().for_each(|&arg| is_needed[arg] = true);
             match step {
+                Step::Take(..) | Step::WholeArray(..) => {
+                    faults.extend(self.whole(step, &types[number], values)?.1);
+                }
                 Step::While(..) => faults.extend(&loops[&number].faults),
                 Step::Recurrence(of, item) => {
                     // Outputs that are not needed are not computed.
@@ -303,7 +319,8 @@ impl Program {
             }
             let Step::Apply(op, args) = step else { continue };
             let dtype = self.operand(*op, args, args.len() - 1, types)?;
-            if !DIVIDE.contains(&op.name()) || !dtype.is_integer() {
+            let is_division = DIVIDE.contains(&op.name()) && dtype.is_integer();
+            if !is_division || self.semantics.int_division == IntDivision::Zero {
                 continue;
             }
             let (positions, bits) = column(args[1], dtype, &types[number].shape, values)?;

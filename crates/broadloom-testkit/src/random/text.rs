@@ -21,12 +21,13 @@ use broadloom_core::graph::{IntDivision, Semantics};
 use broadloom_core::indices::Indices;
 use broadloom_core::reductions::ReductionCall;
 use broadloom_core::text::{
-    self, GeneratorCall, Input, Item, Library, Meaning, Module, ParseOptions, TextError, print,
+    self, GeneratorCall, Input, Item, Library, Meaning, Module, ParseOptions, RoutineCall, RoutineName,
+    TakeName, TextError, print,
 };
 use broadloom_core::{DType, Dim, Error, ErrorKind, Literal, Op, Promotion, Scalar};
 
 use super::draws;
-use super::program::{Arg, Program, PySlice, RandomRecurrence, Step, View};
+use super::program::{Arg, Program, PySlice, RandomRecurrence, Step, TakeKind, View, WholeArrayCall};
 use super::typing::{self, Type};
 use crate::reduction::{Cumulative, Function, Reduction, VecDot};
 use crate::tensor::Tensor;
@@ -93,6 +94,11 @@ impl fmt::Display for Step {
             Step::Concat(args, axis) => {
                 let args: Vec<String> = args.iter().map(|arg| format!("s{arg}")).collect();
                 write!(f, "concat({}, axis={axis})", args.join(", "))
+            }
+            Step::Take(kind, x, indices, axis) => write!(f, "{}(s{x}, s{indices}, axis={axis})", kind.name()),
+            Step::WholeArray(call, args) => {
+                let args: Vec<String> = args.iter().map(|arg| format!("s{arg}")).collect();
+                f.write_str(&call.text(&args))
             }
             Step::Draw(call, args) => f.write_str(&draws::text(call, args)),
             Step::Reduce(arg, reduction) => f.write_str(&reduction.text(&format!("s{arg}"))),
@@ -265,6 +271,15 @@ impl Steps {
     }
 }
 
+/// How a function takes elements.
+fn kind_of(name: TakeName) -> broadloom_core::Result<TakeKind> {
+    match name {
+        TakeName::Take => Ok(TakeKind::Take),
+        TakeName::TakeAlongAxis => Ok(TakeKind::AlongAxis),
+        TakeName::ElementsAt => error(ErrorKind::Name, "elements_at: the reference does not know it"),
+    }
+}
+
 /// The number of the step that an operand refers to; an error for a literal.
 fn step(x: &Arg, what: &str) -> broadloom_core::Result<usize> {
     match x {
@@ -326,6 +341,36 @@ impl Meaning for Steps {
         let of =
             args.iter().map(|arg| step(arg, "concat")).collect::<broadloom_core::Result<Vec<usize>>>()?;
         self.push(Step::Concat(of, axis))
+    }
+
+    fn take(&mut self, name: TakeName, args: &[Arg], axis: isize) -> broadloom_core::Result<Arg> {
+        let (kind, [x, indices]) = (kind_of(name)?, args) else {
+            return error(ErrorKind::Arity, format!("a take of {} operands", args.len()));
+        };
+        let (x, indices) = (step(x, kind.name())?, step(indices, kind.name())?);
+        self.push(Step::Take(kind, x, indices, axis))
+    }
+
+    fn routine(&mut self, call: &RoutineCall, args: &[Arg]) -> broadloom_core::Result<Arg> {
+        let of =
+            args.iter().map(|arg| step(arg, "a routine")).collect::<broadloom_core::Result<Vec<usize>>>()?;
+        let &RoutineCall { name, axis, count, flag } = call;
+        let count = usize::try_from(count).or_else(|_| error(ErrorKind::Shape, "an extent is negative"));
+        let call = match name {
+            RoutineName::Sort => WholeArrayCall::Sort { axis, descending: flag },
+            RoutineName::ArgSort => WholeArrayCall::ArgSort { axis, descending: flag },
+            RoutineName::SearchSorted => WholeArrayCall::SearchSorted { right: flag },
+            RoutineName::TopK | RoutineName::TopKIndices => {
+                let is_indices = name == RoutineName::TopKIndices;
+                WholeArrayCall::TopK { k: count?, axis, largest: flag, is_indices }
+            }
+            RoutineName::Segments(function) => WholeArrayCall::Segments { function, segments: count? },
+            RoutineName::Scatter(mode) => WholeArrayCall::Scatter(mode),
+            RoutineName::Scattered(_) | RoutineName::Histogram | RoutineName::NonZero => {
+                return error(ErrorKind::Name, format!("{name:?}: the reference does not know it"));
+            }
+        };
+        self.push(Step::WholeArray(call, of))
     }
 
     fn reduce(&mut self, call: &ReductionCall, args: &[Arg]) -> broadloom_core::Result<Arg> {

@@ -90,6 +90,10 @@ pub fn type_of(step: &Step, before: &[Type], promotion: Promotion) -> Result<Typ
             elements(&joined.shape)?;
             Ok(joined)
         }
+        Step::Take(kind, x, indices, axis) => kind.type_of(&before[*x], &before[*indices], *axis),
+        Step::WholeArray(call, args) => {
+            call.type_of(&args.iter().map(|&arg| &before[arg]).collect::<Vec<_>>(), promotion)
+        }
         Step::Draw(call, args) => draw_type(call, args, before),
         Step::Reduce(arg, reduction) => {
             let Type { dtype, shape } = &before[*arg];

@@ -5,11 +5,10 @@ use broadloom_core::draws::{Draw, DrawCall};
 use broadloom_core::{DType, Kind, Literal, Op};
 
 use super::draws::DRAWS;
+use super::extension::{Extension, first_of};
 use super::generate::{Size, program};
 use super::program::{Arg, Program, PySlice, Step, View};
-use super::typing;
 use crate::reduction::{Cumulative, Function, Reduction};
-use crate::rng::Rng;
 use crate::tensor::Tensor;
 
 /// The program of a seed, with draws, and steps that use them.
@@ -22,54 +21,26 @@ use crate::tensor::Tensor;
 /// assert!(program.run().is_ok(), "{program}");
 /// ```
 pub fn program_with_draws(seed: u64) -> Program {
-    let mut rng = Rng::new(seed ^ 0xd4a3);
-    let mut rng = Rng::new(rng.next());
-    (0..).find_map(|retry: u64| with_draws(seed.wrapping_add(retry << 40), &mut rng)).expect("one of many")
-}
-
-fn with_draws(seed: u64, rng: &mut Rng) -> Option<Program> {
-    // Some draws are long enough for several threads.
-    let is_long = rng.chance(1, 20);
-    let mut draws = Draws { program: program(seed, Size::Small), rng, made: Vec::new(), is_long };
-    for _ in 0..1 + draws.rng.below(if is_long { 2 } else { 4 }) {
-        let key = draws.key();
-        if let Some(drawn) = draws.draw(key) {
-            draws.made.push(drawn);
-            draws.used(drawn);
-            if draws.rng.chance(1, 2) {
-                draws.used(drawn);
+    first_of(seed, 0xd4a3, |seed, rng| {
+        // Some draws are long enough for several threads.
+        let is_long = rng.chance(1, 20);
+        let (program, most) = (program(seed, Size::Small), if is_long { 50_000 } else { 3000 });
+        let mut draws = Extension { program, rng, made: Vec::new(), most };
+        for _ in 0..1 + draws.rng.below(if is_long { 2 } else { 4 }) {
+            let key = draws.key();
+            if let Some(drawn) = draws.draw(key, is_long) {
+                draws.made.push(drawn);
+                draws.used_draw(drawn);
+                if draws.rng.chance(1, 2) {
+                    draws.used_draw(drawn);
+                }
             }
         }
-    }
-    let (mut program, made) = (draws.program, draws.made);
-    for &step in made.iter().rev().take(5) {
-        if draws.rng.chance(3, 4) || program.roots.is_empty() {
-            program.roots.push(step);
-        }
-    }
-    let has_draws = program.roots.iter().any(|root| made.contains(root));
-    (has_draws && program.roots.len() < 9).then_some(program)
+        draws.with_roots()
+    })
 }
 
-struct Draws<'r> {
-    program: Program,
-    rng: &'r mut Rng,
-    /// Draws, and what is made of them.
-    made: Vec<usize>,
-    is_long: bool,
-}
-
-impl Draws<'_> {
-    fn push(&mut self, step: Step) -> Option<usize> {
-        let types = typing::types(&self.program);
-        let t = typing::type_of(&step, &types, self.program.promotion).ok()?;
-        if t.elements() > if self.is_long { 50_000 } else { 3000 } || t.shape.len() > 6 {
-            return None;
-        }
-        self.program.steps.push(step);
-        Some(self.program.steps.len() - 1)
-    }
-
+impl Extension<'_> {
     /// A key, or an array of keys: an input, a view of a larger one, or computed.
     fn key(&mut self) -> usize {
         let rows = 1 + self.rng.below(4);
@@ -97,12 +68,12 @@ impl Draws<'_> {
         self.rng.chance(1, 4).then(|| self.push(inverted)).flatten().unwrap_or(key)
     }
 
-    fn draw(&mut self, key: usize) -> Option<usize> {
+    fn draw(&mut self, key: usize, is_long: bool) -> Option<usize> {
         let draw = *self.rng.pick(&DRAWS).expect("draws");
         let dtype = *self.rng.pick(draw.gives().dtypes()).expect("dtypes");
-        let types = typing::types(&self.program);
+        let types = self.types();
         let shape = match self.rng.below(4) {
-            _ if self.is_long => [vec![20_011], vec![101, 203], vec![7, 31, 97]][self.rng.below(3)].clone(),
+            _ if is_long => [vec![20_011], vec![101, 203], vec![7, 31, 97]][self.rng.below(3)].clone(),
             0 => vec![self.rng.below(140)],
             // As many elements as a key has words.
             1 if self.rng.chance(1, 3) => vec![4],
@@ -120,7 +91,7 @@ impl Draws<'_> {
 
     /// Two numbers, or two integers of the program of one dtype.
     fn bounds(&mut self, dtype: DType) -> [Arg; 2] {
-        let types = typing::types(&self.program);
+        let types = self.types();
         let integers: Vec<usize> = (0..types.len()).filter(|&i| types[i].dtype.is_integer()).collect();
         if let Some(&low) = self.rng.pick(&integers)
             && self.rng.chance(1, 3)
@@ -145,8 +116,8 @@ impl Draws<'_> {
     }
 
     /// Views of a draw, functions of it, and reductions.
-    fn used(&mut self, drawn: usize) {
-        let types = typing::types(&self.program);
+    fn used_draw(&mut self, drawn: usize) {
+        let types = self.types();
         let t = types[drawn].clone();
         let rank = t.shape.len();
         let axis = if rank == 0 { 0 } else { self.rng.below(rank) as isize };
@@ -197,7 +168,7 @@ impl Draws<'_> {
         self.made.push(made);
         // What is made is used again, so that views and functions are above each other.
         if self.rng.chance(1, 2) {
-            self.used(made);
+            self.used_draw(made);
         }
     }
 }

@@ -2,11 +2,10 @@
 
 use broadloom_core::Op;
 
+use super::extension::{Extension, first_of};
 use super::generate::{Size, program};
 use super::program::{Arg, Program, PySlice, Step, View};
-use super::typing;
 use crate::reduction::{Cumulative, Function, Reduction};
-use crate::rng::Rng;
 
 /// The maximum number of elements of a joined array.
 const MOST: usize = 3000;
@@ -21,50 +20,23 @@ const MOST: usize = 3000;
 /// assert!(program.run().is_ok(), "{program}");
 /// ```
 pub fn program_with_joins(seed: u64) -> Program {
-    let mut rng = Rng::new(seed ^ 0x70_1e);
-    let mut rng = Rng::new(rng.next());
-    (0..).find_map(|retry: u64| with_joins(seed.wrapping_add(retry << 40), &mut rng)).expect("one of many")
+    first_of(seed, 0x70_1e, |seed, rng| {
+        let program = program(seed, Size::Small);
+        let mut joins = Extension { program, rng, made: Vec::new(), most: MOST };
+        for _ in 0..1 + joins.rng.below(4) {
+            joins.join();
+            if joins.rng.chance(1, 3) {
+                joins.window();
+            }
+        }
+        joins.with_roots()
+    })
 }
 
-fn with_joins(seed: u64, rng: &mut Rng) -> Option<Program> {
-    let mut joins = Joins { program: program(seed, Size::Small), rng, made: Vec::new() };
-    for _ in 0..1 + joins.rng.below(4) {
-        joins.join();
-        if joins.rng.chance(1, 3) {
-            joins.window();
-        }
-    }
-    let (mut program, made) = (joins.program, joins.made);
-    for &step in made.iter().take(4) {
-        if joins.rng.chance(3, 4) || program.roots.is_empty() {
-            program.roots.push(step);
-        }
-    }
-    let has_joins = program.roots.iter().any(|root| made.contains(root));
-    (has_joins && program.roots.len() < 8).then_some(program)
-}
-
-struct Joins<'r> {
-    program: Program,
-    rng: &'r mut Rng,
-    /// Joined arrays, and what is made of them.
-    made: Vec<usize>,
-}
-
-impl Joins<'_> {
-    fn push(&mut self, step: Step) -> Option<usize> {
-        let types = typing::types(&self.program);
-        let t = typing::type_of(&step, &types, self.program.promotion).ok()?;
-        if t.elements() > MOST || t.shape.len() > 6 {
-            return None;
-        }
-        self.program.steps.push(step);
-        Some(self.program.steps.len() - 1)
-    }
-
+impl Extension<'_> {
     /// Some indices of an axis.
     fn part(&mut self, of: usize, axis: usize) -> Option<usize> {
-        let shape = typing::types(&self.program)[of].shape.clone();
+        let shape = self.types()[of].shape.clone();
         let n = shape[axis] as isize;
         let whole = PySlice { start: None, stop: None, step: 1 };
         let mut ranges = vec![whole; axis + 1];
@@ -81,7 +53,7 @@ impl Joins<'_> {
     }
 
     fn join(&mut self) {
-        let types = typing::types(&self.program);
+        let types = self.types();
         let candidates: Vec<usize> = (0..types.len()).filter(|&i| !types[i].shape.is_empty()).collect();
         let recent =
             self.made.last().copied().filter(|&i| !types[i].shape.is_empty() && self.rng.chance(1, 2));
@@ -115,12 +87,12 @@ impl Joins<'_> {
         };
         let Some(joined) = self.push(Step::Concat(parts, shown)) else { return };
         self.made.push(joined);
-        self.used(joined, axis);
+        self.used_join(joined, axis);
     }
 
     /// Uses a joined array: neighbours are added, or it is reduced or scanned.
-    fn used(&mut self, joined: usize, axis: usize) {
-        let t = typing::types(&self.program)[joined].clone();
+    fn used_join(&mut self, joined: usize, axis: usize) {
+        let t = self.types()[joined].clone();
         let n = t.shape[axis] as isize;
         let slice = |start, stop| {
             let mut ranges = vec![PySlice { start: None, stop: None, step: 1 }; axis + 1];
@@ -161,7 +133,7 @@ impl Joins<'_> {
 
     /// Windows of an array, which are reduced or multiplied.
     fn window(&mut self) {
-        let types = typing::types(&self.program);
+        let types = self.types();
         let candidates: Vec<usize> = (0..types.len()).filter(|&i| !types[i].shape.is_empty()).collect();
         let Some(&of) = self.rng.pick(&candidates) else { return };
         let axis = self.rng.below(types[of].shape.len());

@@ -126,8 +126,13 @@ fn everything_is_reached() {
                     reached.insert(format!("vecdot of {}", values[i].dtype));
                     reached.insert(format!("vecdot of itself: {}", x == y));
                 }
-                Step::While(..) | Step::Recurrence(..) | Step::Concat(..) | Step::Draw(..) => {
-                    panic!("programs with loops, joins and draws are generated separately")
+                Step::While(..)
+                | Step::Recurrence(..)
+                | Step::Concat(..)
+                | Step::Draw(..)
+                | Step::Take(..)
+                | Step::WholeArray(..) => {
+                    panic!("programs with loops, joins, draws and routines are generated separately")
                 }
                 Step::Constant(dtype, _) => {
                     reached.insert(format!("constant {dtype}"));

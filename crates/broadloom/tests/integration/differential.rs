@@ -71,6 +71,12 @@ fn random_programs_have_the_derivatives_of_dual_numbers() {
     assert!(found.is_ok(), "{}", found.expect_err("a finding"));
 }
 
+#[test]
+fn random_programs_with_routines_give_the_references_bits() {
+    let found = Search::new(seeds(1)).of(&random::program_with_routines).run();
+    assert!(found.is_ok(), "{}", found.expect_err("a finding"));
+}
+
 /// Checks that the compiler works. If it did not, these tests would compare the interpreter with itself.
 #[cfg(feature = "jit")]
 #[test]

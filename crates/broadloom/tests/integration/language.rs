@@ -7,6 +7,7 @@ use broadloom::{Dim, ErrorKind, HostFunction, In, Kernel, Literal, Options, Out,
 use broadloom_testkit::differential;
 use broadloom_testkit::random::{
     self, Size, Step, program, program_with_draws, program_with_joins, program_with_loops,
+    program_with_routines,
 };
 
 /// Options for a text that may contain the values of its inputs.
@@ -46,6 +47,13 @@ fn printed_joins_read_back_as_the_same_graph() {
 fn printed_draws_read_back_as_the_same_graph() {
     for seed in 0..300 {
         reads_back(seed, &program_with_draws(seed));
+    }
+}
+
+#[test]
+fn printed_routines_read_back_as_the_same_graph() {
+    for seed in 0..300 {
+        reads_back(seed, &program_with_routines(seed));
     }
 }
 

@@ -44,6 +44,10 @@ pub struct FuzzArguments {
     #[arg(long, conflicts_with_all = ["program", "loops", "joins", "draws"])]
     pub gradients: bool,
 
+    /// Try programs with takes, sorts, searches, reductions by label and scatters, some of which have indices out of range.
+    #[arg(long, conflicts_with_all = ["program", "loops", "joins", "draws", "gradients"])]
+    pub routines: bool,
+
     /// Check the program in this file, with its values and with other ones, instead of random programs.
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,

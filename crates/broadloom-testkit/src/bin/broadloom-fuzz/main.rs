@@ -21,6 +21,7 @@ use broadloom_testkit::differential::{Finding, MOST_ELEMENTS, Search, program_of
 use broadloom_testkit::gradients::{difference_of_all, program_with_gradients};
 use broadloom_testkit::random::{
     Program, ProgramError, instance, program_with_draws, program_with_joins, program_with_loops,
+    program_with_routines,
 };
 use clap::Parser;
 
@@ -94,6 +95,7 @@ fn fuzz(args: &FuzzArguments, interrupted: &AtomicBool) -> Result<(), FuzzFailur
         None if args.joins => program_with_joins(seed),
         None if args.draws => program_with_draws(seed),
         None if args.gradients => program_with_gradients(seed),
+        None if args.routines => program_with_routines(seed),
         None => program_of_seed(seed),
         Some(template) => instance(template, seed, MOST_ELEMENTS),
     };

@@ -3,10 +3,11 @@
 use broadloom_core::routine::{Routine, SegmentFunction};
 use broadloom_core::{Error, ErrorKind};
 use broadloom_mem::{typed, typed_mut};
-use broadloom_reduce::{Labels, SegmentError, count_segments, reduce_segments, segment_bytes};
+use broadloom_reduce::{Labels, SegmentError, count_segments, reduce_segments, segment_bytes, segment_words};
 use broadloom_sort::Workers;
 
 use crate::engine::lent::Ended;
+use crate::engine::memory::buffer;
 use crate::engine::routine::call::{CallMemory, RoutineCall};
 
 impl RoutineCall<'_> {
@@ -46,8 +47,13 @@ impl RoutineCall<'_> {
         if let Some(reduction) = function.reduction()
             && let Some(Some(out)) = results.next()
         {
-            let (dtype, rows) = (self.dtype(0), memory.tables[0].bytes());
-            reduce_segments(reduction, dtype, rows, self.width(), &labels, out, workers).map_err(ended)?;
+            let (dtype, rows, width) = (self.dtype(0), memory.tables[0].bytes(), self.width());
+            let words = segment_words(reduction, dtype, labels.len(), width, segments);
+            let mut own = buffer(memory.pool, 8 * words)?;
+            let moved = own.as_bytes_mut().and_then(typed_mut::<u64>).unwrap_or_default();
+            let done = reduce_segments(reduction, dtype, rows, width, &labels, out, moved, workers);
+            memory.pool.give(own);
+            done.map_err(ended)?;
         }
         if let Some(Some(out)) = results.next() {
             count_segments(&labels, typed_mut::<i64>(out).unwrap_or_default(), workers).map_err(ended)?;
