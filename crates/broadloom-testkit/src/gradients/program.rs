@@ -90,10 +90,10 @@ const IN_STEPS: &[Op] = &[Op::Add, Op::Multiply, Op::Subtract, Op::Maximum, Op::
 pub fn program_with_gradients(seed: u64) -> Program {
     let mut rng = Rng::new(seed ^ 0x6_7ad);
     let mut rng = Rng::new(rng.next());
-    (0..).find_map(|_: u64| Made::program(seed, &mut rng)).expect("one of many")
+    (0..).find_map(|_: u64| Drawn::program(seed, &mut rng)).expect("one of many")
 }
 
-struct Made<'r> {
+struct Drawn<'r> {
     seed: u64,
     rng: &'r mut Rng,
     program: Program,
@@ -101,7 +101,7 @@ struct Made<'r> {
     duals: Vec<Duals>,
 }
 
-impl Made<'_> {
+impl Drawn<'_> {
     fn program(seed: u64, rng: &mut Rng) -> Option<Program> {
         let program = Program {
             steps: Vec::new(),
@@ -109,7 +109,7 @@ impl Made<'_> {
             promotion: Promotion::Strict,
             semantics: Default::default(),
         };
-        let mut made = Made { seed, rng, program, types: Vec::new(), duals: Vec::new() };
+        let mut made = Drawn { seed, rng, program, types: Vec::new(), duals: Vec::new() };
         made.inputs();
         // Inputs of too many elements were not added.
         made.types.first()?;

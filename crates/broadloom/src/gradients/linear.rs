@@ -29,14 +29,14 @@ pub(super) enum Partial<'a> {
     /// The derivative is 1 where the condition has this value, and 0 elsewhere.
     Where(Array<'a>, bool),
     /// The derivative is a product of shares.
-    Shared(SmallVec<[Share<'a>; 2]>),
+    Shared(SmallVec<[Chosen<'a>; 2]>),
     /// There is no derivative, for this reason.
     Refused(&'static str),
 }
 
 /// The derivative of a function whose result is one of two operands: 0 unless the operand is selected, 1/2 if it is tied with the
 /// other one, and 1 otherwise.
-pub(super) struct Share<'a> {
+pub(super) struct Chosen<'a> {
     /// Whether the result is the operand.
     pub selected: Array<'a>,
     /// Whether the result is also the other operand.
@@ -57,10 +57,12 @@ impl<'a> Partial<'a> {
             Partial::Flat(is_flat, derivative) => {
                 select(&is_flat, &zero(v.dtype()), &times(v, &derivative)?)?
             }
-            Partial::Shared(shares) => shares.iter().try_fold(v.clone(), |v, Share { selected, tied }| {
-                let half = apply(Op::Multiply, &[&v, &number(0.5, v.dtype())])?;
-                select(selected, &select(tied, &half, &v)?, &zero(v.dtype()))
-            })?,
+            Partial::Shared(shares) => {
+                shares.iter().try_fold(v.clone(), |v, Chosen { selected, tied }| {
+                    let half = apply(Op::Multiply, &[&v, &number(0.5, v.dtype())])?;
+                    select(selected, &select(tied, &half, &v)?, &zero(v.dtype()))
+                })?
+            }
         }))
     }
 }

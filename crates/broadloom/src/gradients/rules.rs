@@ -11,7 +11,7 @@ use broadloom_mem::FloatEnv;
 use smallvec::smallvec;
 
 use super::linear::Partial::{self, Flat, Negative, One, Over, Refused, Shared, Times, Zero};
-use super::linear::{Share, constant, number};
+use super::linear::{Chosen, constant, number};
 use crate::array::{Array, Kind};
 use crate::functions::{fma, where_};
 
@@ -181,12 +181,12 @@ fn share_of_exp<'a>(a: &Array<'a>, b: &Array<'a>) -> Array<'a> {
 
 /// The derivative of `maximum` or `minimum`. Equal operands share it, and so do NaNs; an operand that is not NaN has none beside
 /// one that is.
-fn of_extreme<'a>(op: Op, x: &Array<'a>, other: &Array<'a>) -> Share<'a> {
+fn of_extreme<'a>(op: Op, x: &Array<'a>, other: &Array<'a>) -> Chosen<'a> {
     let is_result = |x: &Array<'a>, other: &Array<'a>| {
         let is_ahead = if op == Op::Maximum { x.greater_equal(other) } else { x.less_equal(other) };
         is_ahead.logical_or(x.isnan())
     };
-    Share { selected: is_result(x, other), tied: is_result(other, x) }
+    Chosen { selected: is_result(x, other), tied: is_result(other, x) }
 }
 
 /// The derivative of `minimum(maximum(x, low), high)`, by those of both functions.
