@@ -15,12 +15,14 @@ use crate::random::{Outcome, Program, Step, with_other_values};
 mod arrays;
 mod chunks;
 mod expression;
+mod faults;
 mod reductions;
 mod search;
 
 pub use arrays::{array, arrays, arrays_over};
 pub use expression::MOST_ELEMENTS;
 pub use expression::{check, program_of};
+use faults::kind_of_fault;
 pub use search::{Check, Finding, Search, Summary, program_of_seed};
 
 /// A description of a difference between a result and the reference.
@@ -143,12 +145,6 @@ fn ways(program: &Program, most: Option<VectorWidth>) -> Vec<Pairing> {
 fn pool() -> Option<&'static rayon::ThreadPool> {
     static POOL: std::sync::OnceLock<Option<rayon::ThreadPool>> = std::sync::OnceLock::new();
     POOL.get_or_init(|| rayon::ThreadPoolBuilder::new().num_threads(3).build().ok()).as_ref()
-}
-
-/// The kind of error with which a function fails.
-fn kind_of_fault(function: &str) -> ErrorKind {
-    let divides = ["floor_divide", "remainder", "trunc_divide"].contains(&function);
-    if divides { ErrorKind::ZeroDivision } else { ErrorKind::Index }
 }
 
 fn compare_all(program: &Program, ways: &[Pairing]) -> std::result::Result<(), Difference> {

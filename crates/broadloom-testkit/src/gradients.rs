@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
 use broadloom::gradients::{jvp, variable, vjp, vmap};
-use broadloom::{Array, Evaluation, Executor, Options, Result as ArrayResult, VectorWidth};
+use broadloom::{Array, Evaluation, Executor, Options, VectorWidth};
 use broadloom_core::DType;
 
 use crate::differential::{self, Difference, arrays_over, program_of};
@@ -76,7 +76,7 @@ fn adjoint_of(seed: u64, root: usize, count: usize) -> Vec<f64> {
     direction(!seed, root, count)
 }
 
-fn derivatives(program: &Program, seed: u64) -> ArrayResult<Derivatives> {
+fn derivatives(program: &Program, seed: u64) -> broadloom::Result<Derivatives> {
     let numbers = |x: &[f64], shape: &[usize]| Array::from_shape_vec(shape, x.to_vec());
     let (mut inputs, mut variables, mut along) = (Vec::new(), Vec::new(), Vec::new());
     for (number, step) in program.steps.iter().enumerate() {
@@ -91,7 +91,7 @@ fn derivatives(program: &Program, seed: u64) -> ArrayResult<Derivatives> {
     let arrays = arrays_over(program, given)?;
     let roots: Vec<&Array<'static>> = program.roots.iter().map(|&root| &arrays[root]).collect();
     let of_roots = roots.iter().enumerate().map(|(i, y)| numbers(&adjoint_of(seed, i, y.len()), y.shape()));
-    let of_roots = of_roots.collect::<ArrayResult<Vec<_>>>()?;
+    let of_roots = of_roots.collect::<broadloom::Result<Vec<_>>>()?;
     let variables: Vec<&Array<'static>> = variables.iter().collect();
     let adjoints = vjp(&roots, &of_roots.iter().collect::<Vec<_>>(), &variables)?;
     let tangents = jvp(&roots, &variables, &along.iter().collect::<Vec<_>>())?;
@@ -204,13 +204,13 @@ fn difference_of_threads(program: &Program, seed: u64) -> Option<Difference> {
         Err(e) => return Some(format!("a batch: {e}")),
     };
     let roots: Vec<&Array<'static>> = of_batch.iter().collect();
-    let run = |executor: Executor, threads: usize| -> ArrayResult<Vec<Vec<u64>>> {
+    let run = |executor: Executor, threads: usize| -> broadloom::Result<Vec<Vec<u64>>> {
         let options = Options { executor, threads: Some(threads), ..Options::default() };
         let evaluate = || Evaluation::with(&options).eval_many(&roots);
         let found = pool.map_or_else(evaluate, |pool| pool.install(evaluate))?;
         found.iter().map(elements::bits).collect()
     };
-    let compare = || -> ArrayResult<Option<Difference>> {
+    let compare = || -> broadloom::Result<Option<Difference>> {
         let wanted = run(Executor::Interp, 1)?;
         for executor in [Executor::Interp, Executor::Jit] {
             for threads in 1..=THREADS {
@@ -228,7 +228,7 @@ fn difference_of_threads(program: &Program, seed: u64) -> Option<Difference> {
 }
 
 /// The derivatives of a program for each row of random inputs, and their sums.
-fn batch(program: &Program, seed: u64) -> ArrayResult<Vec<Array<'static>>> {
+fn batch(program: &Program, seed: u64) -> broadloom::Result<Vec<Array<'static>>> {
     let inputs: Vec<(usize, &Tensor)> = (program.steps.iter().enumerate())
         .filter_map(|(number, step)| if let Step::Input(x) = step { Some((number, x)) } else { None })
         .collect();
@@ -238,17 +238,17 @@ fn batch(program: &Program, seed: u64) -> ArrayResult<Vec<Array<'static>>> {
         Array::from_shape_vec(shape, direction(seed, number, shape.iter().product()))
     };
     let all = inputs.iter().map(|(number, x)| numbers(*number, &[&[rows], &x.shape[..]].concat()));
-    let all = all.collect::<ArrayResult<Vec<_>>>()?;
+    let all = all.collect::<broadloom::Result<Vec<_>>>()?;
     let of_row = |x: &[Array<'static>]| {
         let given = |step: usize| inputs.iter().position(|(input, _)| *input == step).map(|i| x[i].clone());
         let arrays = arrays_over(program, given)?;
         let roots: Vec<&Array<'static>> = program.roots.iter().map(|&root| &arrays[root]).collect();
         let of_roots = roots.iter().enumerate().map(|(i, y)| numbers(i, y.shape()));
-        let of_roots = of_roots.collect::<ArrayResult<Vec<_>>>()?;
+        let of_roots = of_roots.collect::<broadloom::Result<Vec<_>>>()?;
         vjp(&roots, &of_roots.iter().collect::<Vec<_>>(), &x.iter().collect::<Vec<_>>())
     };
     let mut found = vmap(of_row, &all, &vec![Some(0); all.len()], 0)?;
-    let sums = found.iter().map(|x| x.sum(0)).collect::<ArrayResult<Vec<_>>>()?;
+    let sums = found.iter().map(|x| x.sum(0)).collect::<broadloom::Result<Vec<_>>>()?;
     found.extend(sums);
     Ok(found)
 }

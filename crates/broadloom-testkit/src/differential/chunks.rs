@@ -8,7 +8,7 @@
 use broadloom::{Array, Chunks, Executor, InputPart, Options, Passes, Result};
 
 use super::arrays::arrays_over;
-use super::kind_of_fault;
+use super::faults::kind_of_fault;
 use crate::elements;
 use crate::random::{Outcome, Program, Step};
 use crate::tensor::Tensor;
