@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use broadloom_ir::{DType, Reduction};
 use broadloom_mem::{bytes_of, bytes_of_mut};
-use broadloom_reduce::{Labels, reduce_segments, segment_words};
+use broadloom_reduce::{LabelledRows, Labels, reduce_segments, segment_words};
 use broadloom_sort::Alone;
 
 const N: usize = 10_000_000;
@@ -41,8 +41,15 @@ fn main() -> Result<(), broadloom_ir::Error> {
                 || {
                     let (from, to) = (bytes_of(&elements), bytes_of_mut(&mut out));
                     let (reduction, dtype) = (Reduction::Sum, DType::Float64);
-                    reduce_segments(reduction, dtype, from, 1, &as_labels, to, &mut memory, &Alone)
-                        .expect("labels in range");
+                    reduce_segments(
+                        reduction,
+                        LabelledRows { dtype, elements: from, width: 1 },
+                        &as_labels,
+                        to,
+                        &mut memory,
+                        &Alone,
+                    )
+                    .expect("labels in range");
                 },
                 || {
                     sums.fill(0.0);

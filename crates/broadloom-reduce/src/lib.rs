@@ -40,8 +40,8 @@ mod whole;
 pub use partial::Partial;
 pub use scan::ScanState;
 pub use segments::{
-    Labels, SegmentError, count_in_bins, count_segments, histogram_bytes, reduce_segments, segment_bytes,
-    segment_words,
+    LabelledRows, Labels, SegmentError, count_in_bins, count_segments, histogram_bytes, reduce_segments,
+    segment_bytes, segment_words,
 };
 pub use whole::{reduce_each, reduce_rows};
 

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use broadloom_ir::{DType, Reduction};
 use broadloom_math::{Elem, f16};
 use broadloom_mem::{bytes_of, bytes_of_mut};
-use broadloom_reduce::{Labels, SegmentError, count_in_bins, count_segments, reduce_segments, segment_words};
+use broadloom_reduce::{
+    LabelledRows, Labels, SegmentError, count_in_bins, count_segments, reduce_segments, segment_words,
+};
 use broadloom_sort::{Alone, Stopped, Workers};
 
 /// Threads of std.
@@ -136,7 +138,14 @@ fn check<T: Elem<Store = T>>(
             let words = segment_words(reduction, T::DTYPE, n, 1, segments);
             let mut memory = vec![u64::MAX; if threads == 2 { words } else { words / 2 }];
             let workers = StdThreads(threads);
-            let done = reduce_segments(reduction, T::DTYPE, from, 1, &as_labels, to, &mut memory, &workers);
+            let done = reduce_segments(
+                reduction,
+                LabelledRows { dtype: T::DTYPE, elements: from, width: 1 },
+                &as_labels,
+                to,
+                &mut memory,
+                &workers,
+            );
             assert!(done.is_ok(), "{done:?}");
             let got: Vec<u64> = out.iter().map(|x| x.to_bits64()).collect();
             let wrong = got.iter().zip(&expected).position(|(got, expected)| got != expected);
@@ -201,7 +210,15 @@ fn nans() {
         let labels = Labels::new(DType::Int8, bytes_of(&labels), segments).unwrap();
         let mut out = vec![9.0_f64; segments];
         let (from, to) = (bytes_of(&elements), bytes_of_mut(&mut out));
-        reduce_segments(Reduction::Sum, DType::Float64, from, 1, &labels, to, &mut [], &Alone).unwrap();
+        reduce_segments(
+            Reduction::Sum,
+            LabelledRows { dtype: DType::Float64, elements: from, width: 1 },
+            &labels,
+            to,
+            &mut [],
+            &Alone,
+        )
+        .unwrap();
         let bits: Vec<u64> = out.iter().take(3).map(|x| x.to_bits()).collect();
         let canonical = 0x7ff8_0000_0000_0000;
         assert_eq!(bits, [3_f64.to_bits(), canonical, canonical]);
@@ -233,9 +250,7 @@ fn columns() {
             let (from, to) = (bytes_of(&elements), bytes_of_mut(&mut out));
             reduce_segments(
                 Reduction::Sum,
-                DType::Float32,
-                from,
-                width,
+                LabelledRows { dtype: DType::Float32, elements: from, width },
                 &as_labels,
                 to,
                 &mut [],
@@ -284,8 +299,14 @@ fn labels_out_of_range() {
         for width in [1, 2] {
             let (elements, mut out) = (vec![1.0_f64; n * width], vec![0.0_f64; segments * width]);
             let (from, to) = (bytes_of(&elements), bytes_of_mut(&mut out));
-            let done =
-                reduce_segments(Reduction::Sum, DType::Float64, from, width, &as_labels, to, &mut [], &Alone);
+            let done = reduce_segments(
+                Reduction::Sum,
+                LabelledRows { dtype: DType::Float64, elements: from, width },
+                &as_labels,
+                to,
+                &mut [],
+                &Alone,
+            );
             assert!(matches!(done, Err(SegmentError::Label(77_777))), "{done:?}");
         }
     }
@@ -324,8 +345,14 @@ fn a_reduction_is_stopped_between_parts() {
         for patience in 0..8 {
             let (workers, to) = (Patient(AtomicUsize::new(patience)), bytes_of_mut(&mut out));
             let from = bytes_of(&elements);
-            let done =
-                reduce_segments(Reduction::Sum, DType::Float32, from, 1, &as_labels, to, &mut [], &workers);
+            let done = reduce_segments(
+                Reduction::Sum,
+                LabelledRows { dtype: DType::Float32, elements: from, width: 1 },
+                &as_labels,
+                to,
+                &mut [],
+                &workers,
+            );
             assert!(matches!(done, Err(SegmentError::Stopped(Stopped::ByWorkers))), "{segments} {patience}");
         }
     }

@@ -264,8 +264,8 @@ const OF_BATCHES: u64 = 100;
 pub fn difference_of_all(most: Option<VectorWidth>, program: &Program, seed: u64) -> Option<Difference> {
     let differs = || {
         difference_of_gradients(program, seed)
-            .or_else(|| (seed % OF_BITS == 0).then(|| difference_of_bits(most, program, seed))?)
-            .or_else(|| (seed % OF_BATCHES == 0).then(|| difference_of_threads(program, seed))?)
+            .or_else(|| seed.is_multiple_of(OF_BITS).then(|| difference_of_bits(most, program, seed))?)
+            .or_else(|| seed.is_multiple_of(OF_BATCHES).then(|| difference_of_threads(program, seed))?)
     };
     catch_unwind(AssertUnwindSafe(differs)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);

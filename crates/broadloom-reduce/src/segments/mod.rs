@@ -31,7 +31,18 @@ const FEW: usize = 1024;
 /// A stream pays if its segment has at least this many elements on average, since its buffer and its nodes are cleared first.
 const PER_STREAM: usize = 16;
 
-/// Reduces the rows of each label to one row: `elements` is `[n][width]` for n labels, `out` is `[segments][width]`.
+/// The rows that are reduced, one for each label.
+#[derive(Clone, Copy)]
+pub struct LabelledRows<'e> {
+    /// The dtype of the elements.
+    pub dtype: DType,
+    /// The elements, `[n][width]` for n labels, aligned for the dtype.
+    pub elements: &'e [u8],
+    /// The number of elements of a row.
+    pub width: usize,
+}
+
+/// Reduces the rows of each label to one row: `out` is `[segments][width]`.
 ///
 /// Of no elements, the result is [`Reduction::of_nothing`], or the lowest value for a maximum and the highest for a minimum.
 ///
@@ -45,14 +56,13 @@ const PER_STREAM: usize = 16;
 /// If the bytes are not aligned for the dtype, or are not as many as rows of `width` elements take.
 pub fn reduce_segments(
     reduction: Reduction,
-    dtype: DType,
-    elements: &[u8],
-    width: usize,
+    rows: LabelledRows<'_>,
     labels: &Labels<'_>,
     out: &mut [u8],
     memory: &mut [u64],
     workers: &dyn Workers,
 ) -> Result<(), SegmentError> {
+    let LabelledRows { dtype, elements, width } = rows;
     let is_index = matches!(reduction, Reduction::ArgMax | Reduction::ArgMin);
     let row = width * dtype.size();
     method(reduction, dtype)?;

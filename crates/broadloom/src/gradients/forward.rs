@@ -23,6 +23,9 @@ pub(super) fn tangents<'a>(
     swept(outputs, arguments, None).map(|(tangents, _)| tangents)
 }
 
+/// The tangents of the values of each loop.
+type TangentsOfLoops<'a> = FxHashMap<LoopKey, LoopTangents<'a>>;
+
 /// The derivatives of values of a loop's body, which is being built.
 fn tangents_in_body<'a>(
     outputs: &[Array<'a>],
@@ -41,7 +44,7 @@ fn swept<'a>(
     outputs: &[Array<'a>],
     arguments: &[(Array<'a>, Array<'a>)],
     since: Option<Stamp>,
-) -> Result<(Vec<Option<Array<'a>>>, FxHashMap<LoopKey, LoopTangents<'a>>)> {
+) -> Result<(Vec<Option<Array<'a>>>, TangentsOfLoops<'a>)> {
     let of_outputs: Vec<&Array<'a>> = outputs.iter().collect();
     let of_arguments: Vec<&Array<'a>> = arguments.iter().map(|(x, _)| x).collect();
     let dependents = Dependents::of(&of_outputs, &of_arguments, since);
@@ -70,7 +73,7 @@ struct ForwardSweep<'a> {
     /// The tangent of each node; `None` if it is zero.
     tangents: Vec<Option<Array<'a>>>,
     /// The tangents of the values of each loop.
-    loops: FxHashMap<LoopKey, LoopTangents<'a>>,
+    loops: TangentsOfLoops<'a>,
 }
 
 impl<'a> ForwardSweep<'a> {

@@ -1,5 +1,6 @@
 //! The bodies of loops and the steps of recurrences as expressions, which are differentiated like any other.
 
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use broadloom_core::node::{NodeId, NodeKind, Region};
@@ -73,15 +74,12 @@ impl<'r, 'a> RegionBody<'r, 'a> {
             let operands = || node.operands().map(of).collect::<Result<Vec<_>>>();
             if let Some((rule, item)) = self.rule(node) {
                 let key = Arc::as_ptr(rule);
-                if !rules.contains_key(&key) {
+                if let Entry::Vacant(place) = rules.entry(key) {
                     let list = |ids: &[NodeId]| ids.iter().map(of).collect::<Result<Vec<_>>>();
                     let [args, outputs, captured] =
                         [list(&rule.args)?, list(&rule.outputs)?, list(&rule.captured)?];
                     let derivative = rule.derivative.clone();
-                    rules.insert(
-                        key,
-                        with_rule(Arc::new(CustomRule { args, outputs, captured, derivative }))?,
-                    );
+                    place.insert(with_rule(Arc::new(CustomRule { args, outputs, captured, derivative }))?);
                 }
                 let output = rules.get(&key).and_then(|outputs| outputs.get(item)).cloned();
                 values[i] = Some(output.ok_or_else(wrong)?);

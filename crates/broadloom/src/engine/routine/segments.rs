@@ -3,7 +3,9 @@
 use broadloom_core::routine::{Routine, SegmentFunction};
 use broadloom_core::{Error, ErrorKind};
 use broadloom_mem::{typed, typed_mut};
-use broadloom_reduce::{Labels, SegmentError, count_segments, reduce_segments, segment_bytes, segment_words};
+use broadloom_reduce::{
+    LabelledRows, Labels, SegmentError, count_segments, reduce_segments, segment_bytes, segment_words,
+};
 use broadloom_sort::Workers;
 
 use crate::engine::lent::Ended;
@@ -51,7 +53,14 @@ impl RoutineCall<'_> {
             let words = segment_words(reduction, dtype, labels.len(), width, segments);
             let mut own = buffer(memory.pool, 8 * words)?;
             let moved = own.as_bytes_mut().and_then(typed_mut::<u64>).unwrap_or_default();
-            let done = reduce_segments(reduction, dtype, rows, width, &labels, out, moved, workers);
+            let done = reduce_segments(
+                reduction,
+                LabelledRows { dtype, elements: rows, width },
+                &labels,
+                out,
+                moved,
+                workers,
+            );
             memory.pool.give(own);
             done.map_err(ended)?;
         }

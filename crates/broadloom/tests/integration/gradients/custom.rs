@@ -213,7 +213,9 @@ fn loops_use_rules_that_say_more_than_the_values_do() -> Result<()> {
 fn a_batch_of_a_function_with_a_rule_is_refused() -> Result<()> {
     let x = variable(&Array::from([1.0, 2.0]))?;
     for f in [flat, |x: &Array<'static>| product(x, x)] {
-        let error = vmap(|x| Ok(vec![f(&x[0])]), &[x.clone()], &[Some(0)], 0).map(drop).expect_err("a rule");
+        let error = vmap(|x| Ok(vec![f(&x[0])]), std::slice::from_ref(&x), &[Some(0)], 0)
+            .map(drop)
+            .expect_err("a rule");
         assert_eq!(
             error.to_string(),
             "vmap: a function with a derivative of its own is part of the batch; differentiate first, or call the \

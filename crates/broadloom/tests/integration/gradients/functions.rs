@@ -334,7 +334,7 @@ fn half_precision() -> Result<()> {
 #[test]
 fn what_is_flat_has_no_derivative_for_an_infinite_adjoint() -> Result<()> {
     let root = |y: Array<'static>| y.sqrt();
-    let cases: &[(&str, fn(&Array<'static>) -> Array<'static>, &[f64], &[f64])] = &[
+    let cases: &[SpecialPoints] = &[
         ("clip", |x| x.clip(0.0, 1.0), &[-1.0, 0.25, 2.0], &[0.0, 1.0, 0.0]),
         ("maximum", |x| x.maximum(0.0), &[-1.0, 0.25], &[0.0, 1.0]),
         ("abs", |x| x.abs(), &[0.0, -0.25], &[0.0, -1.0]),

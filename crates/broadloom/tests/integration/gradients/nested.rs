@@ -146,7 +146,7 @@ fn a_derivative_may_have_more_states_and_outputs_than_a_function() -> Result<()>
     let weights: Vec<Array<'static>> = (0..70).map(|i| number(f64::from(i))).collect::<Result<_>>()?;
     let add = |state: &[Array<'static>]| weights.iter().fold(state[0].clone(), |sum, w| sum + w);
     let body = |_: &Array<'static>, state: &[Array<'static>]| Ok(vec![add(state)]);
-    let y = try_fori_loop(0, 3, &body, &[x.clone()])?.remove(0);
+    let y = try_fori_loop(0, 3, &body, std::slice::from_ref(&x))?.remove(0);
     let found = grad(&y, &weights.iter().collect::<Vec<_>>())?;
     for g in [&found[0], &found[69]] {
         assert_eq!(g.item::<f64>()?, 3.0);
