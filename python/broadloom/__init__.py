@@ -33,6 +33,7 @@ from broadloom._tracing import TracerError
 if TYPE_CHECKING:
     from broadloom import (
         _gathers,
+        _gradient_rules,
         _gradients,
         _interpolation,
         _loops,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from broadloom import dask as dask
     from broadloom._gathers import *
     from broadloom._generated.numpy_names import *
+    from broadloom._gradient_rules import *
     from broadloom._gradients import *
     from broadloom._interpolation import *
     from broadloom._jit import jit
@@ -119,6 +121,7 @@ if TYPE_CHECKING:
     __all__ += _statistics.__all__
     __all__ += _through_numpy.__all__
     __all__ += _gathers.__all__
+    __all__ += _gradient_rules.__all__
     __all__ += _gradients.__all__
     __all__ += _interpolation.__all__
     __all__ += _vectorize.__all__
@@ -170,7 +173,8 @@ _LATER = {
         "broadloom._statistics": "median quantile",
         "broadloom._through_numpy": "matmul tensordot",
         "broadloom._gathers": "take take_along_axis",
-        "broadloom._gradients": "custom_jvp custom_vjp grad hessian jacfwd jacrev jvp stop_gradient value_and_grad vjp vmap",
+        "broadloom._gradient_rules": "custom_jvp custom_vjp",
+        "broadloom._gradients": "grad hessian jacfwd jacrev jvp stop_gradient value_and_grad vjp vmap",
         "broadloom._interpolation": "interp",
         "broadloom._vectorize": "vectorize",
         "broadloom.arrow": "from_arrow",

@@ -21,10 +21,7 @@ from broadloom._structure import Structure, mapped, matched
 from broadloom._tracebacks import shows_users_lines
 from broadloom._tracing import need_extent, tracing
 
-__all__: list[str] = [
-    "custom_jvp", "custom_vjp", "grad", "hessian", "jacfwd", "jacrev", "jvp", "stop_gradient", "value_and_grad", "vjp",
-    "vmap",
-]  # fmt: skip
+__all__: list[str] = ["grad", "hessian", "jacfwd", "jacrev", "jvp", "stop_gradient", "value_and_grad", "vjp", "vmap"]
 
 
 class Variables:
@@ -73,14 +70,14 @@ class Variables:
         return tuple(made) if self._numbers is None or isinstance(self._numbers, Sequence) else made[0]
 
 
-def _handle(leaf: Leaf) -> Handle:
+def handle_of(leaf: Leaf) -> Handle:
     """A leaf of a tree as an array's handle."""
     operand = plain(leaf)
     return operand if isinstance(operand, Handle) else as_array(operand)._handle
 
 
 def _variable(function: str, number: int, leaf: Leaf) -> Handle:
-    handle = _handle(leaf)
+    handle = handle_of(leaf)
     if handle.dtype.kind != "f":
         raise DTypeError(
             f"{function}: argument {number} has {handle.dtype}, but derivatives are with respect to floats; write astype(x, "
@@ -97,12 +94,12 @@ def _with_aux(function: str, made: Any, has_aux: bool) -> tuple[Any, Any]:
     return made[0], mapped(made[1], lambda x: Array._of(_core.settled(x._handle)) if isinstance(x, Array) else x)
 
 
-def _outputs(function: str, made: Any) -> tuple[list[Handle], Structure]:
+def outputs_of(function: str, made: Any) -> tuple[list[Handle], Structure]:
     leaves, structure = flattened(made, f"{function}: the result")
-    return [_handle(leaf) for leaf in leaves], structure
+    return [handle_of(leaf) for leaf in leaves], structure
 
 
-def _arrays(handles: Sequence[Handle]) -> list[Array]:
+def arrays_of(handles: Sequence[Handle]) -> list[Array]:
     return [Array._of(handle) for handle in handles]
 
 
@@ -117,7 +114,7 @@ def _derived(build: Callable[[], list[Handle]], variables: Sequence[Handle]) -> 
         raise
 
 
-def _checked(function: str, fun: Any) -> None:
+def check_callable(function: str, fun: Any) -> None:
     if not callable(fun):
         raise TypeError(f"{function}: `fun` is {type(fun).__name__}, expected a function")
 
@@ -139,7 +136,7 @@ def value_and_grad(
     >>> value, slope
     (Array(5., dtype=float64), Array([2., 4.], dtype=float64))
     """
-    _checked("value_and_grad", fun)
+    check_callable("value_and_grad", fun)
 
     @functools.wraps(fun)
     def evaluated(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -147,7 +144,7 @@ def value_and_grad(
         value, aux = _with_aux("value_and_grad", variables.called(fun, kwargs), has_aux)
         y = as_array(value)._handle
         found = _derived(lambda: _core.grad(y, variables.handles), variables.handles)
-        gradients = variables.tree(_arrays(found))
+        gradients = variables.tree(arrays_of(found))
         made = Array._of(_core.settled(y))
         return ((made, aux) if has_aux else made), gradients
 
@@ -180,13 +177,13 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     >>> bl.jvp(bl.sin, (0.0,), (2.0,))
     (Array(0., dtype=float64), Array(2., dtype=float64))
     """
-    _checked("jvp", fun)
+    check_callable("jvp", fun)
     variables = Variables("jvp", primals, None)
-    along = _like("jvp: the tangents", tuple(primals), tuple(tangents), variables.handles)
+    along = handles_like("jvp: the tangents", tuple(primals), tuple(tangents), variables.handles)
     made, aux = _with_aux("jvp", variables.called(fun, {}), has_aux)
-    outputs, structure = _outputs("jvp", made)
-    found = structure(_arrays(_derived(lambda: _core.jvp(outputs, variables.handles, along), variables.handles)))
-    value = structure(_arrays([_core.settled(handle) for handle in outputs]))
+    outputs, structure = outputs_of("jvp", made)
+    found = structure(arrays_of(_derived(lambda: _core.jvp(outputs, variables.handles, along), variables.handles)))
+    value = structure(arrays_of([_core.settled(handle) for handle in outputs]))
     return (value, found, aux) if has_aux else (value, found)
 
 
@@ -199,23 +196,23 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> back(np.array([1.0, 10.0]))
     (Array([ 3., 30.], dtype=float64), Array(21., dtype=float64))
     """
-    _checked("vjp", fun)
+    check_callable("vjp", fun)
     variables = Variables("vjp", primals, None)
     made, aux = _with_aux("vjp", variables.called(fun, {}), has_aux)
-    outputs, structure = _outputs("vjp", made)
+    outputs, structure = outputs_of("vjp", made)
 
     @shows_users_lines
     def back(adjoints: Any) -> tuple[Any, ...]:
-        along = _like("vjp: the adjoints", made, adjoints, outputs)
+        along = handles_like("vjp: the adjoints", made, adjoints, outputs)
         found = _derived(lambda: _core.vjp(outputs, along, variables.handles), variables.handles)
-        tree: tuple[Any, ...] = variables.tree(_arrays(found))
+        tree: tuple[Any, ...] = variables.tree(arrays_of(found))
         return tree
 
-    value = structure(_arrays([_core.settled(handle) for handle in outputs]))
+    value = structure(arrays_of([_core.settled(handle) for handle in outputs]))
     return (value, back, aux) if has_aux else (value, back)
 
 
-def _like(what: str, of: Any, given: Any, handles: Sequence[Handle]) -> list[Handle]:
+def handles_like(what: str, of: Any, given: Any, handles: Sequence[Handle]) -> list[Handle]:
     """The leaves of a tree that has the structure of another one, whose leaves are these handles."""
     leaves, structure = flattened(given, what)
     wanted = flattened(of, what)[1]
@@ -230,16 +227,18 @@ def _like(what: str, of: Any, given: Any, handles: Sequence[Handle]) -> list[Han
 
 
 def _jacobian(name: str, is_forward: bool, fun: Any, argnums: int | Sequence[int], has_aux: bool) -> Callable[..., Any]:
-    _checked(name, fun)
+    check_callable(name, fun)
 
     @functools.wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         variables = Variables(name, args, argnums)
         made, aux = _with_aux(name, variables.called(fun, kwargs), has_aux)
-        outputs, structure = _outputs(name, made)
+        outputs, structure = outputs_of(name, made)
         for handle in (*variables.handles, *outputs):
             extents(handle)
-        rows = [variables.tree(_arrays([_core.jacobian(y, x, is_forward) for x in variables.handles])) for y in outputs]
+        rows = [
+            variables.tree(arrays_of([_core.jacobian(y, x, is_forward) for x in variables.handles])) for y in outputs
+        ]
         return (structure(rows), aux) if has_aux else structure(rows)
 
     return shows_users_lines(jacobian)
@@ -291,180 +290,6 @@ def stop_gradient(x: Any) -> Any:
     return structure([Array._of(_core.stop_gradient(plain(leaf))) for leaf in leaves])
 
 
-class _Call:
-    """A call of a function with a rule, whose arguments at the positions `nondiff` are not differentiated."""
-
-    __slots__ = ("_args", "_nondiff", "_outputs", "_structures", "name")
-
-    def __init__(self, kind: str, fun: Callable[..., Any], args: Sequence[Any], nondiff: Sequence[int]) -> None:
-        #: What errors call the function.
-        self.name = f"{kind}: the rule of {getattr(fun, '__name__', type(fun).__name__)}"
-        self._args, self._nondiff = args, nondiff
-        #: The structure and the number of leaves of each differentiated argument.
-        self._structures: list[tuple[Structure, int]] = []
-        #: The leaves and the structure of the value.
-        self._outputs: tuple[list[Handle], Structure] | None = None
-
-    @property
-    def before(self) -> list[Any]:
-        """The arguments that are not differentiated."""
-        return [self._args[i] for i in self._nondiff]
-
-    def _primals(self, handles: list[Handle]) -> tuple[Any, ...]:
-        made, at = [], 0
-        for structure, count in self._structures:
-            made.append(structure(_arrays(handles[at : at + count])))
-            at += count
-        return tuple(made)
-
-    def all(self, primals: Sequence[Any]) -> list[Any]:
-        """All arguments."""
-        differentiated = iter(primals)
-        return [arg if i in self._nondiff else next(differentiated) for i, arg in enumerate(self._args)]
-
-    def value(self, kind: str, fun: Callable[..., Any], rule: Callable[..., list[Handle]], is_reverse: bool) -> Any:
-        """The value of the function. The rule takes the primals, and tangents or adjoints of their structures or the value's."""
-        leaves: list[Handle] = []
-        for i, arg in enumerate(self._args):
-            if i not in self._nondiff:
-                found, structure = flattened(arg, f"{kind}: argument {i}")
-                leaves += [_handle(leaf) for leaf in found]
-                self._structures.append((structure, len(found)))
-
-        def called(handles: list[Handle]) -> list[Handle]:
-            self._outputs = _outputs(kind, fun(*self.all(self._primals(handles))))
-            return self._outputs[0]
-
-        def derived(primals: list[Handle], given: list[Handle]) -> list[Handle]:
-            along = self._value(given) if is_reverse else self._primals(given)
-            return rule(self, self._primals(primals), along, primals)
-
-        return self._value(_core.custom_rule(called, leaves, derived, is_reverse))
-
-    def _value(self, handles: list[Handle]) -> Any:
-        assert self._outputs is not None
-        return self._outputs[1](_arrays(handles))
-
-    def tangents(self, made: Any) -> list[Handle]:
-        """The leaves of a tangent of the value."""
-        assert self._outputs is not None
-        leaves, structure = self._outputs
-        zeros = structure([0] * len(leaves))
-        return _like(f"{self.name}: the tangents", self._value(leaves), zeros if made is None else made, leaves)
-
-    def adjoints(self, made: Any, primals: list[Handle]) -> list[Handle]:
-        """The leaves of a tuple of adjoints of the arguments, of which None is zero."""
-        count = len(self._structures)
-        if not isinstance(made, (tuple, list)) or len(made) != count:
-            got = f"{len(made)} results" if isinstance(made, (tuple, list)) else type(made).__name__
-            raise TypeError(f"{self.name}: bwd returns {got}, but must return a tuple with {count} adjoints")
-        whole = tuple(
-            structure([0] * leaves) if v is None else v
-            for v, (structure, leaves) in zip(made, self._structures, strict=True)
-        )
-        return _like(f"{self.name}: the adjoints", self._primals(primals), whole, primals)
-
-    def pair(self, made: Any, function: str, second: str) -> tuple[Any, Any]:
-        """A result that has two parts, of which the first is the value."""
-        if not isinstance(made, (tuple, list)) or len(made) != 2:
-            got = f"{len(made)} results" if isinstance(made, (tuple, list)) else type(made).__name__
-            raise TypeError(f"{self.name}: {function} returns {got}, but must return a tuple of the value and {second}")
-        return made[0], made[1]
-
-
-class custom_jvp:  # noqa: N801
-    """A function whose derivative is defined by another one, which `defjvp` sets: `rule(primals, tangents)` returns the value and
-    its tangent, which is linear in the tangents; None is zero. With `nondiff_argnums`, the rule takes these arguments before the two
-    tuples. The value is that of the function itself, and the rule is called when a derivative is made. Both modes use it.
-
-    There is no derivative with respect to other arrays that the function uses: DerivativeError.
-
-    >>> @bl.custom_jvp
-    ... def log1pexp(x):
-    ...     return bl.log(1 + bl.exp(x))
-    >>> @log1pexp.defjvp
-    ... def rule(primals, tangents):
-    ...     return log1pexp(primals[0]), tangents[0] * (1 - 1 / (1 + bl.exp(primals[0])))
-    >>> bl.grad(log1pexp)(800.0)
-    Array(1., dtype=float64)
-    """
-
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
-        _checked("custom_jvp", fun)
-        functools.update_wrapper(self, fun)
-        self._fun, self._nondiff = fun, tuple(index(i) for i in nondiff_argnums)
-        self._rule: Callable[..., Any] | None = None
-
-    def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
-        """Sets the rule, and returns it."""
-        self._rule = jvp
-        return jvp
-
-    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Sets the rule by a function for each argument, `jvp(tangent, value, *primals)`, whose results are added; None for an
-        argument on which the value does not depend."""
-
-        def rule(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
-            value = self(*primals)
-            total: Any = None
-            for jvp, tangent in zip(jvps, tangents, strict=True):
-                if jvp is not None:
-                    term = jvp(tangent, value, *primals)
-                    total = term if total is None else total + term
-            return value, total
-
-        self._rule = rule
-
-    def __call__(self, *args: Any) -> Any:
-        rule = self._rule
-        if rule is None:
-            raise TypeError("custom_jvp: the function has no rule; set it by `defjvp`")
-
-        def tangents(call: _Call, primals: Any, along: Any, _: list[Handle]) -> list[Handle]:
-            return call.tangents(call.pair(rule(*call.before, primals, along), "it", "its tangent")[1])
-
-        call = _Call("custom_jvp", self._fun, args, self._nondiff)
-        return call.value("custom_jvp", self._fun, tangents, is_reverse=False)
-
-
-class custom_vjp:  # noqa: N801
-    """A function whose derivative in reverse mode is defined by two others, which `defvjp` sets: `fwd(*args)` returns the value and
-    residuals, and `bwd(residuals, adjoint)` a tuple with the adjoint of each argument, of which None is zero. With
-    `nondiff_argnums`, `bwd` takes these arguments first. The value is that of the function itself, and the rules are called when a
-    derivative is made. There is no derivative in forward mode, nor with respect to other arrays that the function uses:
-    DerivativeError.
-
-    >>> @bl.custom_vjp
-    ... def clipped(x):
-    ...     return x
-    >>> clipped.defvjp(lambda x: (x, None), lambda _, v: (bl.clip(v, -1.0, 1.0),))
-    >>> bl.grad(lambda x: 5 * clipped(x))(3.0)
-    Array(1., dtype=float64)
-    """
-
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
-        _checked("custom_vjp", fun)
-        functools.update_wrapper(self, fun)
-        self._fun, self._nondiff = fun, tuple(index(i) for i in nondiff_argnums)
-        self._rules: tuple[Callable[..., Any], Callable[..., Any]] | None = None
-
-    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
-        """Sets the rules."""
-        self._rules = fwd, bwd
-
-    def __call__(self, *args: Any) -> Any:
-        if self._rules is None:
-            raise TypeError("custom_vjp: the function has no rules; set them by `defvjp`")
-        fwd, bwd = self._rules
-
-        def adjoints(call: _Call, primals: Any, along: Any, handles: list[Handle]) -> list[Handle]:
-            residuals = call.pair(fwd(*call.all(primals)), "fwd", "residuals")[1]
-            return call.adjoints(bwd(*call.before, residuals, along), handles)
-
-        call = _Call("custom_vjp", self._fun, args, self._nondiff)
-        return call.value("custom_vjp", self._fun, adjoints, is_reverse=True)
-
-
 @shows_users_lines
 def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
     """A function that computes `fun` for each index of an axis of its arguments, as one expression.
@@ -481,7 +306,7 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callab
     Array([[0.25, 0.75],
            [0.5 , 0.5 ]], dtype=float64)
     """
-    _checked("vmap", fun)
+    check_callable("vmap", fun)
 
     @functools.wraps(fun)
     def over_batch(*args: Any, **kwargs: Any) -> Any:
@@ -501,20 +326,20 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callab
         returned: list[Structure] = []
 
         def called(handles: list[Handle]) -> list[Handle]:
-            arrays, at, called_with = _arrays(handles), 0, []
+            arrays, at, called_with = arrays_of(handles), 0, []
             for structure, count in structures:
                 called_with.append(structure(arrays[at : at + count]))
                 at += count
             by_name = dict(zip(kwargs, called_with[len(args) :], strict=True))
-            made, structure = _outputs("vmap", fun(*called_with[: len(args)], **by_name))
+            made, structure = outputs_of("vmap", fun(*called_with[: len(args)], **by_name))
             returned.append(structure)
             return made
 
-        handles = [_handle(leaf) for leaf in given]
+        handles = [handle_of(leaf) for leaf in given]
         for handle, axis in zip(handles, of_leaves, strict=True):
             if axis is not None:
                 extents(handle)
-        made = _arrays(_core.vmap(called, handles, of_leaves))
+        made = arrays_of(_core.vmap(called, handles, of_leaves))
         result = returned[0](made)
         if isinstance(out_axes, (tuple, list)):
             if not isinstance(result, tuple) or len(result) != len(out_axes):

@@ -63,6 +63,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_generated.linalg",
         "_generated.random",
         "_generated.reductions",
+        "_gradient_rules",
         "_gradients",
         "_indexing",
         "_inspection",
