@@ -89,17 +89,25 @@ pub(super) fn tangents<'a>(
     Ok(LoopTangents { values, tangents })
 }
 
-/// The adjoint of each operand of the loop, from those of the carried values. `like` has the loop's shape, and `wanted` tells
-/// which operands vary.
-pub(super) fn adjoints<'a>(
-    of: &HandleLoop<'a>,
-    like: &Array<'a>,
-    adjoints: &[Option<Array<'a>>],
-    wanted: &[bool],
-    vjp: &Vjp<'_, 'a>,
-) -> Result<Vec<Option<Array<'a>>>> {
+/// A loop of which the adjoints of the operands are wanted.
+#[derive(Clone, Copy)]
+pub(super) struct LoopInReverse<'l, 'a> {
+    pub of: &'l HandleLoop<'a>,
+    /// An array of the loop's shape.
+    pub like: &'l Array<'a>,
+    /// The adjoints of the carried values after the loop; `None` for zero.
+    pub adjoints: &'l [Option<Array<'a>>],
+    /// Which operands vary.
+    pub wanted: &'l [bool],
+    /// Differentiates what the body computes.
+    pub vjp: &'l Vjp<'l, 'a>,
+}
+
+/// The adjoint of each operand of the loop.
+pub(super) fn adjoints<'a>(reverse: LoopInReverse<'_, 'a>) -> Result<Vec<Option<Array<'a>>>> {
+    let LoopInReverse { of, adjoints, .. } = reverse;
     if matches!(of.region.limit, Some(0 | 1)) {
-        return of_branch(of, like, adjoints, wanted, vjp);
+        return of_branch(reverse);
     }
     let Some(trips) = trips(of) else {
         let why =
@@ -117,9 +125,9 @@ pub(super) fn adjoints<'a>(
         && (of.args.iter().any(depends) || adjoints.iter().flatten().any(depends));
     let unrolled = trips.saturating_mul(of.region.nodes.len());
     let (found, _) = stamped(|| match (is_inner, unrolled <= UNROLLED) {
-        (false, _) => of_recurrence(of, like, adjoints, wanted, trips, vjp),
-        (true, true) => of_unrolled(of, like, adjoints, wanted, trips, vjp),
-        (true, false) => of_inner(of, like, adjoints, wanted, trips, vjp),
+        (false, _) => of_recurrence(reverse, trips),
+        (true, true) => of_unrolled(reverse, trips),
+        (true, false) => of_inner(reverse, trips),
     });
     found
 }
@@ -131,14 +139,8 @@ const MAX_TRIPS: usize = 1 << 40;
 const UNROLLED: usize = 256;
 
 /// The adjoints by a recurrence without inputs, which has the values of the loop, of which each state is stored.
-fn of_recurrence<'a>(
-    of: &HandleLoop<'a>,
-    like: &Array<'a>,
-    adjoints: &[Option<Array<'a>>],
-    wanted: &[bool],
-    trips: usize,
-    vjp: &Vjp<'_, 'a>,
-) -> Result<Vec<Option<Array<'a>>>> {
+fn of_recurrence<'a>(reverse: LoopInReverse<'_, 'a>, trips: usize) -> Result<Vec<Option<Array<'a>>>> {
+    let LoopInReverse { of, like, adjoints, wanted, vjp } = reverse;
     let variable =
         |(x, &wanted): (&Array<'a>, &bool)| if wanted { apply(Op::Positive, &[x]) } else { Ok(x.clone()) };
     let variables: Vec<Array<'a>> = of.args.iter().zip(wanted).map(variable).collect::<Result<_>>()?;
@@ -188,14 +190,8 @@ fn summed<'a>(
 }
 
 /// The adjoints of a loop that is part of the body of another one, by all its iterations as one expression.
-fn of_unrolled<'a>(
-    of: &HandleLoop<'a>,
-    like: &Array<'a>,
-    adjoints: &[Option<Array<'a>>],
-    wanted: &[bool],
-    trips: usize,
-    vjp: &Vjp<'_, 'a>,
-) -> Result<Vec<Option<Array<'a>>>> {
+fn of_unrolled<'a>(reverse: LoopInReverse<'_, 'a>, trips: usize) -> Result<Vec<Option<Array<'a>>>> {
+    let LoopInReverse { of, like, adjoints, wanted, vjp } = reverse;
     let variables = whole_args(of, like, wanted)?;
     let (mut state, captured) =
         (variables[..of.region.carried()].to_vec(), &variables[of.region.carried()..]);
@@ -208,14 +204,8 @@ fn of_unrolled<'a>(
 
 /// The adjoints of a loop that is part of the body of another one, which cannot store anything: a loop from the last iteration to the
 /// first, each of which computes the values before it again, from the initial ones. It takes quadratic time.
-fn of_inner<'a>(
-    of: &HandleLoop<'a>,
-    like: &Array<'a>,
-    adjoints: &[Option<Array<'a>>],
-    wanted: &[bool],
-    trips: usize,
-    vjp: &Vjp<'_, 'a>,
-) -> Result<Vec<Option<Array<'a>>>> {
+fn of_inner<'a>(reverse: LoopInReverse<'_, 'a>, trips: usize) -> Result<Vec<Option<Array<'a>>>> {
+    let LoopInReverse { of, like, adjoints, wanted, vjp } = reverse;
     let (body, carried) = (body(of), of.region.carried());
     let (initial, captured) = of.args.split_at(carried);
     let varying = body.varying(|param| wanted[param]);
@@ -265,13 +255,8 @@ fn of_inner<'a>(
 }
 
 /// The adjoints of a conditional: of the branch's values where it is taken, and of the initial ones elsewhere.
-fn of_branch<'a>(
-    of: &HandleLoop<'a>,
-    like: &Array<'a>,
-    adjoints: &[Option<Array<'a>>],
-    wanted: &[bool],
-    vjp: &Vjp<'_, 'a>,
-) -> Result<Vec<Option<Array<'a>>>> {
+fn of_branch<'a>(reverse: LoopInReverse<'_, 'a>) -> Result<Vec<Option<Array<'a>>>> {
+    let LoopInReverse { of, like, adjoints, wanted, vjp } = reverse;
     let body = body(of);
     let condition: Vec<_> = of.region.condition.into_iter().collect();
     let predicate = body.values(&condition, &of.args)?;

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::dependents::{Dependents, LoopKey, loop_key};
 use super::linear::{Partial, add, no_derivative, of_host_function, spread, summed_to};
+use super::loops::LoopInReverse;
 use super::reductions::Reduced;
 use super::routines::{Called, of_table};
 use super::scans::Scanned;
@@ -179,7 +180,13 @@ impl<'a> ReverseSweep<'a> {
                 custom::check_captured(rule, &self.dependents)?;
                 custom::adjoints(rule, &of_items, &adjoints_in_body)?
             }
-            (None, Kind::Loop(of)) => loops::adjoints(of, node, &of_items, &wanted, &adjoints_in_body)?,
+            (None, Kind::Loop(of)) => loops::adjoints(LoopInReverse {
+                of,
+                like: node,
+                adjoints: &of_items,
+                wanted: &wanted,
+                vjp: &adjoints_in_body,
+            })?,
             (None, Kind::Recurrence(of)) => recurrences::adjoints(of, &of_items, &wanted, &adjoints_in_body)?,
             _ => return Ok(()),
         };

@@ -28,14 +28,14 @@ impl RoutineCall<'_> {
             return Ok(());
         }
         let mut left = out.iter_mut();
-        for (part, elements) in mask.chunks(BETWEEN).enumerate() {
+        for (block, elements) in mask.chunks(BETWEEN).enumerate() {
             if left.len() == 0 {
                 break;
             }
             workers.go_on()?;
             let places = elements.iter().enumerate().filter(|(_, element)| **element != 0);
             // The places come first, so that their end takes no result.
-            places.zip(left.by_ref()).for_each(|((at, _), to)| *to = (part * BETWEEN + at) as i64);
+            places.zip(left.by_ref()).for_each(|((at, _), to)| *to = (block * BETWEEN + at) as i64);
         }
         Ok(())
     }
@@ -83,9 +83,9 @@ impl RoutineCall<'_> {
     ) -> std::result::Result<(), Ended> {
         let is_outside = |position: &i64| !(0..count as i64).contains(position);
         let mut found = None;
-        for (part, positions) in positions.chunks(BETWEEN).enumerate() {
+        for (block, positions) in positions.chunks(BETWEEN).enumerate() {
             workers.go_on()?;
-            found = positions.iter().position(is_outside).map(|at| part * BETWEEN + at);
+            found = positions.iter().position(is_outside).map(|at| block * BETWEEN + at);
             if found.is_some() {
                 break;
             }
