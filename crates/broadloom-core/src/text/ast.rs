@@ -53,7 +53,8 @@ pub enum AstKind {
         /// The named arguments: a range of [`Ast::keywords`].
         keywords: Range<u32>,
     },
-    /// Indices in brackets after an operand: a range of [`Ast::items`].
+    /// Indices in brackets after an operand: a range of [`Ast::items`]. The computed ones are the node's further
+    /// arguments, in their order.
     Index(Range<u32>),
 }
 
@@ -82,6 +83,8 @@ pub struct Keyword {
 pub enum Item {
     /// The indices of one axis.
     Of(Indices),
+    /// An expression, whose elements are indices of one axis.
+    Computed,
     /// `...`: all axes for which there are no other indices.
     Rest,
 }

@@ -75,6 +75,7 @@ impl Parser<'_> {
                 let which = if self.operands.len() == *first as usize { "an" } else { "another" };
                 format!("{which} argument of `{}`, or `)`", self.quote(name))
             }
+            Some(Pending { what: Waiting::Index { .. }, .. }) => "an index or `]`".into(),
             Some(Pending { span, .. }) => format!("an operand after `{}`", self.text(span)),
         };
         let mut error = self.expected(found.as_ref(), &expected);
@@ -89,17 +90,24 @@ impl Parser<'_> {
         if let Some(refusal) = self.refusal(token, &span) {
             return refusal;
         }
-        let opener =
-            self.stack.iter().rev().find(|p| matches!(p.what, Waiting::Group | Waiting::Call { .. }));
+        let opener = self
+            .stack
+            .iter()
+            .rev()
+            .find(|p| !matches!(p.what, Waiting::Prefix { .. } | Waiting::Binary { .. }));
         let expected = match opener.map(|p| &p.what) {
             None => "an operator",
             Some(Waiting::Call { .. }) => "an operator, `,` or `)`",
+            Some(Waiting::Index { .. }) => "an operator, `,` or `]`",
             Some(_) => "an operator or `)`",
         };
         let help = match token {
             Token::Open => Some("to multiply, write `*`; only a name can be called"),
             Token::Colon if matches!(opener.map(|p| &p.what), Some(Waiting::Call { .. })) => {
                 Some("an argument with a name is written `axis=0`")
+            }
+            Token::Colon if matches!(opener.map(|p| &p.what), Some(Waiting::Index { .. })) => {
+                Some("the bounds and the step of a range are integers")
             }
             Token::Name | Token::Number(_) | Token::Bool(_) => Some("to multiply, write `*`"),
             _ => slips::operator(&self.text[..span.end as usize]).or(token.advice()),
@@ -137,6 +145,7 @@ impl Parser<'_> {
             Waiting::Call { name, .. } => {
                 format!("the arguments of `{}` have no `)` at their end", self.quote(name))
             }
+            Waiting::Index { .. } => "this bracket is never closed".into(),
             _ => "this parenthesis is never closed".into(),
         };
         syntax(&open.span, message, None)
@@ -206,37 +215,30 @@ impl Parser<'_> {
         syntax(span, "found `,`, which only separates arguments, or results of `return`", help)
     }
 
-    /// Adds advice to an error in the brackets after an operand, on expressions that can't be indices.
-    pub(super) fn bad_index(&self, error: TextError, operand: &ParsedOperand, open: &Span) -> TextError {
+    /// Adds advice to an error in the brackets after the operand of this number, on expressions that can't be indices.
+    pub(super) fn bad_index(&self, error: TextError, operand: usize, open: &Span) -> TextError {
         if error.help.is_some() {
             return error;
         }
         let rest = &self.text[open.end as usize..];
         let mut lexer = Lexer::new(rest);
-        let (mut depth, mut end, mut compares, mut names, mut none) = (0u32, rest.len(), false, false, false);
+        let (mut depth, mut names, mut none) = (0u32, false, false);
         while let Some(Ok(token)) = lexer.next() {
             match token {
-                Token::BracketEnd if depth == 0 => {
-                    end = lexer.span().start;
-                    break;
-                }
+                Token::BracketEnd if depth == 0 => break,
                 Token::Open | Token::Bracket => depth += 1,
                 Token::Close | Token::BracketEnd => depth = depth.saturating_sub(1),
                 Token::Name => {
                     names = true;
                     none |= matches!(lexer.slice(), "None" | "newaxis");
                 }
-                token => compares |= slips::compares(token),
+                _ => {}
             }
         }
-        let operand = self.quote(&operand.span);
-        let inside = self.quote(&(open.end..open.end + end as u32));
+        let operand = self.quote(&self.operands[operand].span);
         error.with(match () {
             () if none => Some(format!("to add an axis, write `expand_dims({operand}, 0)`")),
-            () if compares => Some(format!("to choose by element, write `where({inside}, {operand}, 0)`")),
-            () if names => {
-                Some("an index is a number; `take(x, i)` has the elements at an array of indices".into())
-            }
+            () if names => Some("the bounds and the step of a range are integers".into()),
             () => None,
         })
     }

@@ -8,7 +8,7 @@ use super::ast::{AstKind, Item};
 use super::error::{TextError, limit, syntax};
 use super::lex::Token;
 use super::number::Number;
-use super::parse::{ParsedOperand, Parser};
+use super::parse::{ParsedOperand, Parser, Pending, Waiting};
 use crate::indices::Indices;
 use crate::shape::MAX_RANK;
 use crate::{DType, ErrorKind, Literal, Scalar};
@@ -182,31 +182,80 @@ impl Parser<'_> {
         self.push(list, open.start..end, &[])
     }
 
-    /// Parses the indices in brackets after an operand; the opening bracket has been consumed.
-    pub(super) fn index(&mut self, operand: &ParsedOperand, open: &Span) -> Result<ParsedOperand, TextError> {
+    /// Parses the indices in brackets after an operand, up to `]`, or up to the end of the name, literal or empty argument
+    /// list with which a computed index begins.
+    pub(super) fn index(&mut self, operand: ParsedOperand, open: Span) -> Result<ParsedOperand, TextError> {
         self.opens();
-        let first = self.ast.items.len();
-        let mut end = open.end;
-        let mut rest = false;
+        let (first, items) = (self.operands.len() as u32, self.items.len() as u32);
+        self.operands.push(operand);
+        self.wait(open, Waiting::Index { first, items })?;
+        self.indices()
+    }
+
+    /// Continues with the next of the indices in brackets, if there is one.
+    pub(super) fn indices(&mut self) -> Result<ParsedOperand, TextError> {
+        let Some(Pending { span, what: Waiting::Index { first, items } }) = self.stack.last() else {
+            return Err(TextError::new(ErrorKind::Internal, &(0..0), "no bracket is open"));
+        };
+        let (open, first, items) = (span.clone(), *first as usize, *items as usize);
         loop {
-            let item = match self.item() {
-                Ok(item) => item,
-                Err(error) => return Err(self.bad_index(error, operand, open)),
-            };
-            if item == Item::Rest && std::mem::replace(&mut rest, true) {
-                return Err(syntax(open, "found a second `...` among these indices", None));
+            if self.items.len() > items
+                && let Some(end) = self.accept(Token::BracketEnd)?
+            {
+                return self.close_index(end);
             }
-            self.ast.items.push(item);
-            if self.ast.items.len() - first > MAX_RANK {
-                return Err(limit(open, format!("an array has at most {MAX_RANK} axes")));
+            if self.items.len() - items == MAX_RANK {
+                return Err(limit(&open, format!("an array has at most {MAX_RANK} axes")));
             }
-            let more = self.another(Token::BracketEnd, &mut end, "an index");
-            if !more.map_err(|error| self.bad_index(error, operand, open))? {
-                break;
+            if self.begins_computed()? {
+                self.items.push(Item::Computed);
+                return self.operand();
+            }
+            let item = self.item().map_err(|error| self.bad_index(error, first, &open))?;
+            if item == Item::Rest && self.items[items..].contains(&Item::Rest) {
+                return Err(syntax(&open, "found a second `...` among these indices", None));
+            }
+            self.items.push(item);
+            match self.take()? {
+                Some((Token::BracketEnd, end)) => return self.close_index(end),
+                Some((Token::Comma, _)) => {}
+                found => {
+                    let error = self.expected(found.as_ref(), "`,` or `]` after an index");
+                    return Err(self.bad_index(error, first, &open));
+                }
             }
         }
-        let items = AstKind::Index(first as u32..self.ast.items.len() as u32);
-        self.push(items, operand.span.start..end, &[operand.id])
+    }
+
+    /// Completes indices at their closing bracket. Their operands have been pushed.
+    pub(super) fn close_index(&mut self, end: Span) -> Result<ParsedOperand, TextError> {
+        self.closes();
+        let Some(Pending { what: Waiting::Index { first, items }, .. }) = self.stack.pop() else {
+            return Err(TextError::new(ErrorKind::Internal, &end, "no bracket is open"));
+        };
+        let start = self.ast.items.len() as u32;
+        self.ast.items.extend(self.items.drain(items as usize..));
+        let items = AstKind::Index(start..self.ast.items.len() as u32);
+        let span = self.operands[first as usize].span.start..end.end;
+        self.push_taking(items, span, first as usize)
+    }
+
+    /// Whether the next index is an expression, and neither an integer, a range nor `...`.
+    fn begins_computed(&mut self) -> Result<bool, TextError> {
+        let first = self.peek()?;
+        let tokens = self.lexer.clone().map_while(Result::ok);
+        let mut tokens = tokens.filter(|token| *token != Token::Newline);
+        let number = match first {
+            None | Some(Token::Colon | Token::Rest | Token::BracketEnd | Token::Comma | Token::Close) => {
+                return Ok(false);
+            }
+            // These are refused with advice.
+            Some(Token::Name) if matches!(self.lexer.slice(), "None" | "newaxis") => return Ok(false),
+            Some(Token::Minus | Token::Plus) => tokens.next(),
+            first => first,
+        };
+        let ends = |token| matches!(token, None | Some(Token::Colon | Token::Comma | Token::BracketEnd));
+        Ok(!matches!(number, Some(Token::Number(_))) || !ends(tokens.next()))
     }
 
     fn item(&mut self) -> Result<Item, TextError> {

@@ -18,6 +18,7 @@ use super::parameters::{TakeName, ViewName};
 use super::slips;
 use super::source::{Constant, Def, Function, Reference, Source};
 use super::suggestions::nearest;
+use crate::indices::Indices;
 use crate::reductions::ReductionCall;
 use crate::{DType, ErrorKind, Literal, Op, Result, Scalar};
 
@@ -118,7 +119,8 @@ pub trait Meaning {
     /// If the reduction does not take these operands, or they do not have these axes.
     fn reduce(&mut self, call: &ReductionCall, args: &[Self::Value]) -> Result<Self::Value>;
 
-    /// Takes elements of the first operand at the indices that are the second one.
+    /// Takes elements of the first operand at the indices that are the second one; several operands are indices of as many
+    /// adjacent axes.
     ///
     /// # Errors
     /// If the indices are no integers, or the axis does not exist. By default, a meaning takes no elements.
@@ -470,8 +472,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
             (_, AstKind::Index(items)) => {
                 let inner = &ast[ast.args(node)[0]].span;
                 let span = inner.end..node.span.end;
-                let view = View::Index(ast.items(items));
-                Some(self.on_one(ast, node, &span, |meaning, x| meaning.view(x, view))?)
+                Some(self.on_all(ast, node, &span, |meaning, args| index(meaning, args, ast.items(items)))?)
             }
             (_, AstKind::Bool(x)) => Some((self.meaning.literal(Literal::Bool(*x)), false)),
             (_, AstKind::Int(x)) => Some((self.meaning.literal(Literal::Int(*x)), false)),
@@ -673,6 +674,38 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         });
         TextError::new(ErrorKind::Name, &node.span, format!("`{}` is not known", brief(name))).with(help)
     }
+}
+
+/// Applies `x[item, …]` to the indexed value and the computed indices.
+fn index<M: Meaning>(meaning: &mut M, args: &[M::Value], items: &[Item]) -> Result<M::Value> {
+    let Some((x, indices)) = args.split_first() else {
+        return Err(crate::Error::new(ErrorKind::Internal, "the text was resolved wrongly"));
+    };
+    let Some(first) = items.iter().position(|item| *item == Item::Computed) else {
+        return meaning.view(x, View::Index(items));
+    };
+    let mut others = items.to_vec();
+    let run = first..first + indices.len();
+    if items.get(run.clone()).is_none_or(|run| run.iter().any(|item| *item != Item::Computed)) {
+        let why = "index: computed indices of axes that are not next to each other";
+        return Err(
+            crate::Error::new(ErrorKind::Shape, why).with_help("index twice, or permute the axes first")
+        );
+    }
+    others[run].fill(Item::Of(Indices::ALL));
+    if others.iter().any(|item| matches!(item, Item::Of(Indices::At(_)))) {
+        let why = "index: an integer beside a computed index";
+        return Err(crate::Error::new(ErrorKind::Shape, why).with_help("index twice: `x[0][i]`"));
+    }
+    // Behind `...`, axes are counted from the end.
+    let is_behind = items[..first].contains(&Item::Rest);
+    let axis = if is_behind { first as isize - items.len() as isize } else { first as isize };
+    if others.len() == indices.len() {
+        return meaning.take(TakeName::Take, args, axis);
+    }
+    let taken: Operands<M::Value> =
+        std::iter::once(meaning.view(x, View::Index(&others))?).chain(indices.iter().cloned()).collect();
+    meaning.take(TakeName::Take, &taken, axis)
 }
 
 /// An internal error, for a state that the parser and the resolver rule out.

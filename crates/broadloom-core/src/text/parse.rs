@@ -3,7 +3,7 @@
 //! [`statement`](super::statement) and [`literal`](super::literal) parse the rest of the grammar. There is no
 //! recursion, and each token is pushed and popped at most once, so that parsing takes linear time.
 
-use super::ast::{Ast, AstId, AstKind, AstNode, Body, Keyword, Statement};
+use super::ast::{Ast, AstId, AstKind, AstNode, Body, Item, Keyword, Statement};
 use super::error::{TextError, limit, syntax};
 use super::lex::{Lexer, Token};
 use super::number::{Number, brief};
@@ -42,6 +42,13 @@ pub(super) enum Waiting {
         first: u32,
         keywords: u32,
     },
+    /// Indices in brackets. The indexed operand and the computed indices so far are the elements of
+    /// [`Parser::operands`], beginning at `first`; the items so far are those of [`Parser::items`], beginning at
+    /// `items`.
+    Index {
+        first: u32,
+        items: u32,
+    },
 }
 
 /// A token and its span.
@@ -58,6 +65,8 @@ pub(super) struct Parser<'a> {
     pub(super) operands: Vec<ParsedOperand>,
     /// The named arguments of incomplete calls: the span of the name, and the index of the argument among the operands.
     pub(super) keywords: Vec<(Span, u32)>,
+    /// The items of incomplete indices.
+    pub(super) items: Vec<Item>,
     /// The number of open parentheses and brackets. Within them, the end of a line does not end the statement.
     pub(super) open: u32,
     /// The number of open parentheses at which an expression ends: those of the heads of loops around it.
@@ -123,6 +132,7 @@ pub(super) fn parse_any(text: &str, options: &ParseOptions) -> Result<Ast, TextE
         stack: Vec::new(),
         operands: Vec::new(),
         keywords: Vec::new(),
+        items: Vec::new(),
         open: 0,
         base: 0,
         nesting: 0,
@@ -196,7 +206,12 @@ impl<'a> Parser<'a> {
     }
 
     /// Pushes a node whose arguments are all operands from `first` on.
-    fn push_taking(&mut self, kind: AstKind, span: Span, first: usize) -> Result<ParsedOperand, TextError> {
+    pub(super) fn push_taking(
+        &mut self,
+        kind: AstKind,
+        span: Span,
+        first: usize,
+    ) -> Result<ParsedOperand, TextError> {
         self.check_nodes(&span)?;
         let start = self.ast.args.len() as u32;
         self.ast.args.extend(self.operands.drain(first..).map(|operand| operand.id));
@@ -218,7 +233,7 @@ impl<'a> Parser<'a> {
         ParsedOperand { id, span }
     }
 
-    fn wait(&mut self, span: Span, what: Waiting) -> Result<(), TextError> {
+    pub(super) fn wait(&mut self, span: Span, what: Waiting) -> Result<(), TextError> {
         if self.stack.len() >= self.options.max_depth {
             let message = format!("the expression nests more than {} deep", self.options.max_depth);
             return Err(limit(&span, message));
@@ -251,13 +266,27 @@ impl<'a> Parser<'a> {
                 Token::Close => self.close(operand, span)?,
                 Token::Comma => {
                     let next = self.reduce(operand, None)?;
-                    if !matches!(self.stack.last(), Some(Pending { what: Waiting::Call { .. }, .. })) {
-                        return Err(self.stray_comma(&span));
+                    match self.stack.last() {
+                        Some(Pending { what: Waiting::Call { .. }, .. }) => {
+                            self.operands.push(next);
+                            self.operand()?
+                        }
+                        Some(Pending { what: Waiting::Index { .. }, .. }) => {
+                            self.operands.push(next);
+                            self.indices()?
+                        }
+                        _ => return Err(self.stray_comma(&span)),
                     }
-                    self.operands.push(next);
-                    self.operand()?
                 }
-                Token::Bracket => self.index(&operand, &span)?,
+                Token::Bracket => self.index(operand, span)?,
+                Token::BracketEnd => {
+                    let last = self.reduce(operand, None)?;
+                    if !matches!(self.stack.last(), Some(Pending { what: Waiting::Index { .. }, .. })) {
+                        return Err(self.not_an_operator(token, span));
+                    }
+                    self.operands.push(last);
+                    self.close_index(span)?
+                }
                 _ => match binary(token) {
                     Some((binding, op)) => {
                         let left = self.reduce(operand, Some((binding, &span)))?;
@@ -273,8 +302,11 @@ impl<'a> Parser<'a> {
 
     /// Completes a parenthesised operand or a call at its `)`.
     fn close(&mut self, operand: ParsedOperand, span: Span) -> Result<ParsedOperand, TextError> {
-        self.closes();
         let last = self.reduce(operand, None)?;
+        if matches!(self.stack.last(), Some(Pending { what: Waiting::Index { .. }, .. })) {
+            return Err(self.not_an_operator(Token::Close, span));
+        }
+        self.closes();
         match self.stack.pop() {
             Some(Pending { what: Waiting::Call { name, first, keywords }, .. }) => {
                 self.operands.push(last);
@@ -286,7 +318,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses the beginning of an operand, up to the end of its name, literal or empty argument list.
-    fn operand(&mut self) -> Result<ParsedOperand, TextError> {
+    pub(super) fn operand(&mut self) -> Result<ParsedOperand, TextError> {
         loop {
             let Some((token, span)) = self.take()? else { return Err(self.no_operand(None)) };
             match token {
@@ -434,7 +466,7 @@ impl<'a> Parser<'a> {
             let binding = match top.what {
                 Waiting::Prefix { .. } => Binding::Sign,
                 Waiting::Binary { binding, .. } => binding,
-                Waiting::Group | Waiting::Call { .. } => break,
+                Waiting::Group | Waiting::Call { .. } | Waiting::Index { .. } => break,
             };
             if let Some((next, span)) = next {
                 if binding < next || (binding == next && next == Binding::Power) {
@@ -459,7 +491,7 @@ impl<'a> Parser<'a> {
                     let span = left.span.start..right.span.end;
                     self.push(AstKind::Operator { op, at }, span, &[left.id, right.id])?
                 }
-                Waiting::Group | Waiting::Call { .. } => break,
+                Waiting::Group | Waiting::Call { .. } | Waiting::Index { .. } => break,
             };
         }
         Ok(right)

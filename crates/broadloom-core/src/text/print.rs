@@ -228,6 +228,7 @@ impl fmt::Display for Item {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Item::Rest => f.write_str("..."),
+            Item::Computed => f.write_str("_"),
             Item::Of(indices) => indices.fmt(f),
         }
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use broadloom_core::reductions::ReductionCall;
 use broadloom_core::text::{
-    GeneratorCall, Input, Library, Meaning, Module, ParseOptions, TextError, View, evaluate,
+    GeneratorCall, Input, Library, Meaning, Module, ParseOptions, TakeName, TextError, View, evaluate,
 };
 use broadloom_core::{DType, Error, ErrorKind, Literal, Op, Promotion, Result, Scalar, Shape, infer};
 
@@ -51,6 +51,9 @@ impl Meaning for Types {
     }
     fn view(&mut self, x: &Value, _: View<'_>) -> Result<Value> {
         Ok(x.clone())
+    }
+    fn take(&mut self, _: TakeName, args: &[Value], _: isize) -> Result<Value> {
+        Ok(args[0].clone())
     }
     fn reduce(&mut self, _: &ReductionCall, args: &[Value]) -> Result<Value> {
         let dtype = match &args[0] {

@@ -95,6 +95,7 @@ impl fmt::Display for Step {
                 let args: Vec<String> = args.iter().map(|arg| format!("s{arg}")).collect();
                 write!(f, "concat({}, axis={axis})", args.join(", "))
             }
+            Step::Take(TakeKind::Take, x, indices, 0) => write!(f, "s{x}[s{indices}]"),
             Step::Take(kind, x, indices, axis) => write!(f, "{}(s{x}, s{indices}, axis={axis})", kind.name()),
             Step::WholeArray(call, args) => {
                 let args: Vec<String> = args.iter().map(|arg| format!("s{arg}")).collect();
@@ -257,6 +258,7 @@ impl Steps {
                     single.push((ranges.len() as isize, index));
                     ranges.push(whole);
                 }
+                Item::Computed => return error(ErrorKind::Internal, "a view with computed indices"),
             }
         }
         let mut made = Arg::Step(of);

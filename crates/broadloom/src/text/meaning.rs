@@ -180,6 +180,7 @@ impl<'a> Meaning for Arrays<'_, 'a> {
     fn take(&mut self, name: TakeName, args: &[Array<'a>], axis: isize) -> Result<Array<'a>> {
         match (name, args) {
             (TakeName::Take, [x, indices]) => x.take(indices, axis),
+            (TakeName::Take, [x, indices @ ..]) => x.gather(indices, axis),
             (TakeName::TakeAlongAxis, [x, indices]) => x.take_along_axis(indices, axis),
             (TakeName::ElementsAt, [x, positions]) if positions.dtype() == DType::Int64 => {
                 expr::gather(x, positions)
@@ -268,6 +269,7 @@ fn index<'a>(x: &Array<'a>, items: &[Item]) -> Result<Array<'a>> {
         match *item {
             Item::Rest => indices.extend(std::iter::repeat_n(Indices::ALL, rest)),
             Item::Of(of_axis) => indices.push(of_axis),
+            Item::Computed => return Err(Error::new(ErrorKind::Internal, "a view with computed indices")),
         }
     }
     // If `...` comes first, axes are counted from the end.
