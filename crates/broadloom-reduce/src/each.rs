@@ -1,6 +1,6 @@
 //! Complete reductions of short rows: either each of many rows to one element, or a few rows to one row.
 //!
-//! Rows of up to 16 elements are transposed, 16 rows at a time, so that each vector holds elements of different results. Longer
+//! Rows of less than 16 elements are transposed, 16 rows at a time, so that each vector holds elements of different results. Longer
 //! rows are first reduced to 16 lanes each; then adjacent lanes are reduced, for 16 rows at a time, until each row has one lane.
 
 use std::marker::PhantomData;
@@ -11,7 +11,7 @@ use pulp::{NullaryFnOnce, Scalar128b, Simd, WithSimd};
 use crate::LANES;
 use crate::combine::Combine;
 use crate::state::elements;
-use crate::vectors::{CombineVectors, Vectors, combine, fold_level, pairwise};
+use crate::vectors::{CombineVectors, Vectors, combine, fold_groups, pairwise};
 
 /// The maximum number of elements of a row that is reduced here. A longer row is pushed into a [`Partial`](crate::Partial).
 pub(crate) const LONG: usize = 128 * LANES - 1;
@@ -50,20 +50,6 @@ impl<F: CombineVectors<T>, T: Vectors> Rows<'_, F, T> {
     }
 }
 
-/// Reduces the whole groups of 16 elements of a row into `node`, from the last group to the first: for each binary digit 1 of the
-/// number of groups, an aligned subtree is reduced and merged with the node.
-#[inline(always)]
-fn lanes_of<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, row: &[T], node: &mut [T; LANES]) {
-    let (full, _) = row.as_chunks::<LANES>();
-    let (mut rows, mut end) = (full.len(), full.len());
-    while rows != 0 {
-        let level = rows.trailing_zeros();
-        end -= 1 << level;
-        fold_level::<true, S, F, T>(simd, level, full[end..].as_flattened(), node, 1);
-        rows &= rows - 1;
-    }
-}
-
 /// Reduces each row of `N` elements, up to 4, to one element. The compiler turns the loop into vector loads
 /// and shuffles.
 #[inline(always)]
@@ -79,7 +65,7 @@ fn rows_of<const N: usize, F: Combine<T>, T: Elem>(from: &[T::Store], out: &mut 
 #[inline(always)]
 fn batch<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, n: usize, from: &[T], out: &mut [T]) {
     let mut rows = [[F::identity(); LANES]; BATCH];
-    if n <= LANES {
+    if n < LANES {
         for (i, row) in from.chunks_exact(n).enumerate() {
             for j in 0..n {
                 rows[j][i % BATCH] = row[j];
@@ -88,9 +74,7 @@ fn batch<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, n: usize, from: &[T
         combine_columns::<F, T, BATCH>(&mut rows[..n]);
     } else {
         set_rests::<T, LANES>(n, from, &mut rows);
-        for (node, row) in rows.iter_mut().zip(from.chunks_exact(n)) {
-            lanes_of::<S, F, T>(simd, row, node);
-        }
+        fold_groups::<S, F, T>(simd, n, from, &mut rows);
         combine_lanes::<F, T, LANES>(&mut rows);
     }
     for (out, x) in out.iter_mut().zip(rows[0]) {

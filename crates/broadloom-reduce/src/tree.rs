@@ -184,7 +184,7 @@ fn one<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, state: &mut State, mu
         let row = state.next / row_of;
         let level = row.trailing_zeros().min((from.len() / LANES).ilog2()).min(6);
         let (count, nodes) = place::<T>(state, level as u8 + base);
-        fold_level::<false, S, F, T>(simd, level, from, nodes, count);
+        fold_level::<S, F, T>(simd, level, from, nodes, count);
         from = &from[LANES << level..];
     }
     if !from.is_empty() {

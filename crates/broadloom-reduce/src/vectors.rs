@@ -187,14 +187,69 @@ fn eights<S: Simd, F: CombineVectors<T>, T: Vectors>(
     }
 }
 
+/// Reduces the whole groups of 16 elements of each row of `n` elements into the row's node, from the last group to the first: for
+/// each binary digit 1 of the number of groups, an aligned subtree is reduced and merged with the node.
+///
+/// PERF: all rows take one digit before the next one, so that the loop over rows has no branch on the digit. On Zen 4, sums of rows
+/// of 16 to 128 elements took 1.3 to 2.1 times as long with all digits of a row at once, and prefetching the next rows made them
+/// 1.1 to 1.4 times as long.
+#[inline(always)]
+pub(crate) fn fold_groups<S: Simd, F: CombineVectors<T>, T: Vectors>(
+    simd: S,
+    n: usize,
+    from: &[T],
+    nodes: &mut [[T; LANES]],
+) {
+    let (mut rest, mut end) = (n / LANES, n / LANES);
+    while rest != 0 {
+        let level = rest.trailing_zeros();
+        end -= 1 << level;
+        let rows = nodes.iter_mut().zip(from.chunks_exact(n));
+        let rows = rows.map(|(node, row)| (node, &row[end * LANES..]));
+        match level {
+            0 => fold_each::<1, S, F, T>(simd, rows),
+            1 => fold_each::<2, S, F, T>(simd, rows),
+            2 => fold_each::<4, S, F, T>(simd, rows),
+            3 => fold_each::<8, S, F, T>(simd, rows),
+            _ => {
+                for (node, row) in rows {
+                    let (vectors, node) = (T::split::<S>(row).0, T::split_mut::<S>(node).0);
+                    let stride = LANES / lanes::<S, T>();
+                    let vectors = &vectors[..stride << level];
+                    for (at, out) in node[..stride].iter_mut().enumerate() {
+                        let v = eights::<S, F, T>(simd, level - 3, Strided { vectors, stride, at }, 0);
+                        *out = F::vectors(simd, v, *out);
+                    }
+                }
+            }
+        }
+        rest &= rest - 1;
+    }
+}
+
+/// Reduces the first `R` groups of 16 elements of each row, and merges the result with the row's node, which comes after it.
+#[inline(always)]
+fn fold_each<'r, const R: usize, S: Simd, F: CombineVectors<T>, T: Vectors>(
+    simd: S,
+    rows: impl Iterator<Item = (&'r mut [T; LANES], &'r [T])>,
+) {
+    let stride = LANES / lanes::<S, T>();
+    for (node, row) in rows {
+        let (vectors, node) = (T::split::<S>(&row[..R * LANES]).0, T::split_mut::<S>(node).0);
+        let vectors = &vectors[..R * stride];
+        for (at, out) in node[..stride].iter_mut().enumerate() {
+            *out = F::vectors(simd, tree::<R, S, F, T, _>(simd, Strided { vectors, stride, at }, 0), *out);
+        }
+    }
+}
+
 /// Reduces 2^`level` rows of 16 elements, up to 64, and merges the result with the `count` nodes before them, from the last to
-/// the first. The first node of `nodes` receives the result, even if `count` is 0. If `AFTER`, the result is instead merged with
-/// one node that comes after the rows.
+/// the first. The first node of `nodes` receives the result, even if `count` is 0.
 ///
 /// All rows are reduced for the lanes of one vector before they are reduced for the next vector, so that partial results stay in
 /// registers.
 #[inline(always)]
-pub(crate) fn fold_level<const AFTER: bool, S: Simd, F: CombineVectors<T>, T: Vectors>(
+pub(crate) fn fold_level<S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
     level: u32,
     elements: &[T],
@@ -213,10 +268,6 @@ pub(crate) fn fold_level<const AFTER: bool, S: Simd, F: CombineVectors<T>, T: Ve
             3 => tree::<8, S, F, T, _>(simd, rows, 0),
             _ => eights::<S, F, T>(simd, level - 3, rows, 0),
         };
-        if AFTER {
-            nodes[at] = F::vectors(simd, v, nodes[at]);
-            continue;
-        }
         for i in (0..count).rev() {
             v = F::vectors(simd, nodes[i * stride + at], v);
         }
@@ -298,7 +349,7 @@ pub(crate) fn fold_streams<S: Simd, F: CombineVectors<T>, T: Vectors>(
             fold_units::<S, F, T>(simd, units, &mut combined.0[stream * OF_STREAM + block], 0);
         }
     }
-    fold_level::<false, S, F, T>(simd, 5, combined.0.as_flattened(), nodes, count);
+    fold_level::<S, F, T>(simd, 5, combined.0.as_flattened(), nodes, count);
 }
 
 /// If a unit is at the beginning of a page of `run`, prefetches the page that is `ahead` bytes further on. If several streams are
