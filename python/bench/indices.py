@@ -1,9 +1,9 @@
 """The time of elements at computed indices, of sorts, searches, selections, sums by label and histograms, beside NumPy and, if it is
-installed, a loop by Numba: the least
-of several rounds in which they take turns, on one thread.
+installed, a loop by Numba: the least of several rounds in which they take turns, on one thread. All results are in memory when the
+time ends.
 
     python python/bench/indices.py
-    python python/bench/indices.py --n 1e6 --rounds 3
+    python python/bench/indices.py --n 1e6 --rounds 3 --rows sort segment_sum
 """
 
 from __future__ import annotations
@@ -132,22 +132,31 @@ def numba_loops() -> dict[str, Callable[..., Any]]:
     return {"take": take, "lookup": lookup, "neighbours": neighbours}
 
 
+def wait_for(result: Any) -> None:
+    """Computes a result that is an expression, or those of a tuple."""
+    for part in result if isinstance(result, tuple) else (result,):
+        np.asarray(part)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--n", type=float, default=1e7, help="the number of elements")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rows", nargs="+", default=[""], help="parts of the names of rows")
     options = parser.parse_args()
     bl.set_options(threads=options.threads)
     print("| row, in ms | broadloom | NumPy | ratio | Numba | ratio |\n| --- | --- | --- | --- | --- | --- |")
     for name, calls in rows(int(options.n), np.random.default_rng(1)).items():
+        if not any(part in name for part in options.rows):
+            continue
         best = [float("inf")] * len(calls)
         for _ in range(options.rounds):
             for i, call in enumerate(calls):
                 if call is None:
                     continue
                 begun = time.perf_counter()
-                call()
+                wait_for(call())
                 best[i] = min(best[i], time.perf_counter() - begun)
         cells = [f"{best[0] * 1e3:.1f}"]
         for other in best[1:]:
