@@ -40,7 +40,7 @@ pub(super) fn batched<'a>(
         if array.0.kind.arity() == 0 || matches!(array.0.kind, Kind::Count { .. } | Kind::Index { .. }) {
             batch.visit(array, None);
         } else if operands_done {
-            let made = batch.node(&array)?;
+            let made = array.0.marks.put_on(|| batch.node(&array))?;
             batch.visit(array, made);
         } else {
             let operands = all_operands(&array);

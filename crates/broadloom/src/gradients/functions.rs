@@ -7,6 +7,7 @@ use super::regions::stopped;
 use super::{forward, reverse};
 use crate::array::Array;
 use crate::expr;
+use crate::marks::Marks;
 
 /// An array with the values of another one, with respect to which expressions can be differentiated. Each call returns a new array,
 /// even for the same memory.
@@ -77,7 +78,7 @@ pub fn grad<'a>(y: &Array<'a>, arguments: &[&Array<'a>]) -> Result<Vec<Array<'a>
         let why = format!("grad: the result is {}, but must be a float", y.dtype());
         return Err(Error::new(ErrorKind::DType, why));
     }
-    let one = number(1.0, y.dtype());
+    let one = Marks::DERIVATIVE.put_on(|| number(1.0, y.dtype()));
     pulled_back("grad", &[(y, one)], arguments)
 }
 
@@ -130,8 +131,10 @@ pub fn jvp<'a>(
     }
     let arguments = pairs("jvp", "tangent", "argument", arguments, tangents)?;
     let outputs: Vec<Array<'a>> = outputs.iter().map(|y| expr::typed(y)).collect::<Result<_>>()?;
-    let found = forward::tangents(&outputs, &arguments)?;
-    found.into_iter().zip(&outputs).map(|(v, y)| v.map_or_else(|| zeros_like(y), Ok)).collect()
+    Marks::DERIVATIVE.put_on(|| {
+        let found = forward::tangents(&outputs, &arguments)?;
+        found.into_iter().zip(&outputs).map(|(v, y)| v.map_or_else(|| zeros_like(y), Ok)).collect()
+    })
 }
 
 /// The value of a function of arrays, which is a single number, and its gradient with respect to each of them.
@@ -175,8 +178,10 @@ fn pulled_back<'a>(
         check(function, i, x)?;
     }
     let arguments: Vec<Array<'a>> = arguments.iter().map(|&x| x.clone()).collect();
-    let found = reverse::adjoints(seeds, &arguments)?;
-    found.into_iter().zip(&arguments).map(|(v, x)| v.map_or_else(|| zeros_like(x), Ok)).collect()
+    Marks::DERIVATIVE.put_on(|| {
+        let found = reverse::adjoints(seeds, &arguments)?;
+        found.into_iter().zip(&arguments).map(|(v, x)| v.map_or_else(|| zeros_like(x), Ok)).collect()
+    })
 }
 
 /// Checks that an argument has floats.
