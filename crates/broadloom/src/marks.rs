@@ -11,11 +11,14 @@ thread_local! {
 pub(crate) struct Marks {
     /// A differentiation has made the array. Explanations show it.
     pub is_derivative: bool,
+    /// A recurrence or loop whose states are computed again in reverse mode, from some of them.
+    pub is_checkpointed: bool,
 }
 
 impl Marks {
-    pub(crate) const NONE: Marks = Marks { is_derivative: false };
-    pub(crate) const DERIVATIVE: Marks = Marks { is_derivative: true };
+    pub(crate) const NONE: Marks = Marks { is_derivative: false, is_checkpointed: false };
+    pub(crate) const DERIVATIVE: Marks = Marks { is_derivative: true, ..Marks::NONE };
+    pub(crate) const CHECKPOINTED: Marks = Marks { is_checkpointed: true, ..Marks::NONE };
 
     /// The marks of arrays that this thread makes now.
     #[inline]
@@ -33,7 +36,10 @@ impl Marks {
         }
         let before = CURRENT.get();
         let _restore = RestoreMarks(before);
-        CURRENT.set(Marks { is_derivative: before.is_derivative || self.is_derivative });
+        CURRENT.set(Marks {
+            is_derivative: before.is_derivative || self.is_derivative,
+            is_checkpointed: before.is_checkpointed || self.is_checkpointed,
+        });
         make()
     }
 }

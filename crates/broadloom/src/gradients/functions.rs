@@ -31,6 +31,30 @@ pub fn variable<'a>(x: &Array<'a>) -> Result<Array<'a>> {
     apply(Op::Positive, &[&x])
 }
 
+/// Calls a function that computes arrays. In reverse mode, the scans, and the loops over constant ranges, that it makes compute the
+/// states before their steps again, from those before about √n blocks of the n steps, instead of storing all of them. The
+/// derivatives have the same bits, except that those of a derivative in reverse mode add contributions block by block. The states
+/// take the memory of 2√n of them, and are computed once more, but what the steps contribute to the adjoints of inputs and of
+/// other arrays is stored for all steps.
+///
+/// In kernels, a derivative in reverse mode of such a scan or loop is an error ([`ErrorKind::Derivative`]) if extents are symbols.
+///
+/// ```
+/// use broadloom::gradients::{checkpoint, grad, variable};
+/// use broadloom::prelude::*;
+/// use broadloom::fori_loop;
+///
+/// let x = variable(&Array::from([1.0, 2.0]))?;
+/// let [y] = checkpoint(|| fori_loop(0, 1000, |_, [y]| [y + y.sin() * 0.01], [x.clone()]))?;
+/// let [z] = fori_loop(0, 1000, |_, [y]| [y + y.sin() * 0.01], [x.clone()])?;
+/// let (found, stored) = (grad(&y.sum(())?, &[&x])?, grad(&z.sum(())?, &[&x])?);
+/// assert_eq!(found[0].to_vec::<f64>()?, stored[0].to_vec::<f64>()?);
+/// # Ok::<(), Error>(())
+/// ```
+pub fn checkpoint<R>(function: impl FnOnce() -> R) -> R {
+    Marks::CHECKPOINTED.put_on(function)
+}
+
 /// An array with the same values that derivatives take as a constant.
 ///
 /// ```
