@@ -3,7 +3,7 @@
 use broadloom_core::{Error, ErrorKind, Result, Shape, View};
 use smallvec::SmallVec;
 
-use super::batch::{batched, moved};
+use super::batch::{batched, moved, stacked};
 use super::functions::{check, grad};
 use super::linear::zeros_like;
 use super::{forward, reverse};
@@ -77,12 +77,6 @@ pub fn vmap<'a>(
             moved(&y, 0, y.axis("vmap", out_axis)? as isize)
         })
         .collect()
-}
-
-/// An array for each index of a first axis of this extent.
-fn stacked<'a>(x: &Array<'a>, extent: usize) -> Result<Array<'a>> {
-    let extents: SmallVec<[usize; 4]> = [extent].iter().chain(x.shape()).copied().collect();
-    expr::view(x, View::BroadcastTo(Shape::new(&extents)?))
 }
 
 /// All directions of an array: along the first axis, arrays of its shape with a single 1.
