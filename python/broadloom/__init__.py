@@ -174,7 +174,7 @@ _LATER = {
         "broadloom._through_numpy": "matmul tensordot",
         "broadloom._gathers": "take take_along_axis",
         "broadloom._gradient_rules": "custom_jvp custom_vjp",
-        "broadloom._gradients": "grad hessian jacfwd jacrev jvp stop_gradient value_and_grad vjp vmap",
+        "broadloom._gradients": "checkpoint grad hessian jacfwd jacrev jvp stop_gradient value_and_grad vjp vmap",
         "broadloom._interpolation": "interp",
         "broadloom._vectorize": "vectorize",
         "broadloom.arrow": "from_arrow",

@@ -21,7 +21,18 @@ from broadloom._structure import Structure, mapped, matched
 from broadloom._tracebacks import shows_users_lines
 from broadloom._tracing import need_extent, tracing
 
-__all__: list[str] = ["grad", "hessian", "jacfwd", "jacrev", "jvp", "stop_gradient", "value_and_grad", "vjp", "vmap"]
+__all__: list[str] = [
+    "checkpoint",
+    "grad",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "stop_gradient",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]
 
 
 class Variables:
@@ -288,6 +299,30 @@ def stop_gradient(x: Any) -> Any:
     """
     leaves, structure = flattened(x, "stop_gradient: `x`")
     return structure([Array._of(_core.stop_gradient(plain(leaf))) for leaf in leaves])
+
+
+@shows_users_lines
+def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that computes `fun`, whose scans and `fori_loop`s take less memory in reverse mode: of n states, those before about
+    √n blocks of steps are kept, and the others are computed again, block by block. The derivatives have the same bits, except that
+    a derivative of theirs in reverse mode adds contributions block by block.
+
+    The states of 2√n steps are stored, not of n, and each is computed once more. What the steps contribute to the adjoints of
+    inputs, and of other arrays that they use, is stored for all steps. Other values of `fun` are stored or computed again as the cost
+    model decides, with `checkpoint` or without.
+
+    >>> def grown(x):
+    ...     return bl.fori_loop(0, 1000, lambda i, y: y + 0.001 * y, x)
+    >>> bl.grad(bl.checkpoint(grown))(1.0) == bl.grad(grown)(1.0)
+    Array(True, dtype=bool)
+    """
+    check_callable("checkpoint", fun)
+
+    @functools.wraps(fun)
+    def with_fewer_states(*args: Any, **kwargs: Any) -> Any:
+        return _core.checkpointed(fun, args, kwargs)
+
+    return with_fewer_states
 
 
 @shows_users_lines

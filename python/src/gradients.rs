@@ -41,6 +41,16 @@ pub fn differentiated<'py>(
     origin::differentiating(|| function.call(args, Some(kwargs)))
 }
 
+/// Calls a function. The scans and loops that it makes compute their states again in reverse mode.
+#[pyfunction]
+pub fn checkpointed<'py>(
+    function: &Bound<'py, PyAny>,
+    args: Bound<'py, PyTuple>,
+    kwargs: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    gradients::checkpoint(|| function.call(args, Some(kwargs)))
+}
+
 /// The handle of a result of a function that was called with variables.
 #[pyfunction]
 pub fn settled(x: &Handle) -> PyResult<Handle> {

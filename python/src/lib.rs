@@ -53,7 +53,8 @@ mod _core {
     use super::entry::Entry;
     #[pymodule_export]
     use super::gradients::{
-        custom_rule, differentiated, grad, jacobian, jvp, settled, stop_gradient, variable, vjp, vmap,
+        checkpointed, custom_rule, differentiated, grad, jacobian, jvp, settled, stop_gradient, variable,
+        vjp, vmap,
     };
     #[pymodule_export]
     use super::handle::Handle;

@@ -41,6 +41,25 @@ def test_a_rule_is_used_in_its_own_derivative() -> None:
     near(bl.grad(bl.grad(square))(2.0), 196.0)
 
 
+def test_batches() -> None:
+    x, w = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), np.array([1.0, 10.0, 100.0])
+    # The derivatives that the rules state are 7 and 11 times the true ones.
+    dot = bl.custom_jvp(lambda x, w: bl.sum(x * w))
+    dot.defjvp(lambda p, t: (dot(*p), bl.sum(t[0] * p[1] * 7) + bl.sum(p[0] * t[1] * 11)))
+    reverse = bl.custom_vjp(lambda x, w: bl.sum(x * w))
+    reverse.defvjp(lambda x, w: (reverse(x, w), (x, w)), lambda r, v: (v * r[1] * 7, v * r[0] * 11))
+    for f in (dot, reverse):
+        near(bl.vmap(f, in_axes=(0, None))(x, w), x @ w)
+        near(bl.vmap(bl.grad(f), in_axes=(0, None))(x, w), np.array([w, w]) * 7)
+        total = lambda x, w, f=f: bl.sum(bl.vmap(f, in_axes=(0, None))(x, w))  # noqa: E731
+        near(bl.grad(total)(x, w), np.array([w, w]) * 7)
+        near(bl.grad(total, argnums=1)(x, w), [55.0, 77.0, 99.0])
+        near(bl.jit(bl.grad(total, argnums=1))(x, w), [55.0, 77.0, 99.0])
+    none = bl.custom_vjp(lambda x, w: x * w)
+    none.defvjp(lambda x, w: (x * w, w), lambda w, v: (v * w, None))
+    near(bl.grad(lambda w: bl.sum(bl.vmap(none, in_axes=(0, None))(x, w)))(w), [0.0] * 3)
+
+
 def test_none_is_zero() -> None:
     times = bl.custom_vjp(lambda x, y: x * y)
     times.defvjp(lambda x, y: (times(x, y), (x, y)), lambda r, v: (v * r[1] * 10, None))

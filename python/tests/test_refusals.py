@@ -79,7 +79,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "fori_loop": {"lower": 0, "upper": 3, "body": lambda i, x: x + 1, "state": 0.0},
 }
 #: Functions of functions, which refuse most arguments when the function that they return is called, and one that takes trees.
-OF_FUNCTIONS = set("grad hessian jacfwd jacrev jvp stop_gradient value_and_grad vjp vmap".split())
+OF_FUNCTIONS = set("checkpoint grad hessian jacfwd jacrev jvp stop_gradient value_and_grad vjp vmap".split())
 #: Names from inside the package.
 INTERNAL = re.compile(
     r"_core|Handle|NumpyMethods|Reductions\.|Array\.|NoValue|\b_[a-z]|argument must be|interpreted as an integer"

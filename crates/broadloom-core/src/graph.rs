@@ -104,6 +104,8 @@ pub struct Node {
     /// Whether evaluating the node itself may fail because of a division by zero, of a loop that does not end, of a position
     /// outside of a table, or of a label that is out of range.
     pub faults: bool,
+    /// Whether only derivatives need the node. Explanations show it; it changes nothing else.
+    pub is_derivative: bool,
 }
 
 impl Node {
@@ -137,6 +139,8 @@ pub struct Graph {
     interned: HashTable<(u64, NodeId)>,
     semantics: Semantics,
     depends_on_values: bool,
+    /// Whether nodes that are added now are those of a derivative.
+    adds_derivative: bool,
 }
 
 /// The name of loops, in errors and in texts.
@@ -196,6 +200,12 @@ impl Graph {
     /// Whether a constant with a slot was folded, so that the graph is valid only for that value.
     pub fn depends_on_values(&self) -> bool {
         self.depends_on_values
+    }
+
+    /// Declares whether the nodes that are added from now on are those of a derivative; returns what was declared before. A node
+    /// that is added both ways is not marked, since the function itself needs it.
+    pub(crate) fn add_derivative(&mut self, is_derivative: bool) -> bool {
+        std::mem::replace(&mut self.adds_derivative, is_derivative)
     }
 
     /// Adds the caller's array number `slot`.
@@ -477,6 +487,7 @@ impl Graph {
         let nodes = &self.nodes;
         let known = self.interned.find(hash, |(other, id)| *other == hash && nodes[id.index()].kind == kind);
         if let Some(&(_, id)) = known {
+            self.nodes[id.index()].is_derivative &= self.adds_derivative;
             return Ok(id);
         }
         if self.nodes.len() >= MAX_NODES {
@@ -499,7 +510,7 @@ impl Graph {
         };
         let faults = own || kind.operands().any(|&arg| self.node(arg).faults);
         let id = NodeId::new(self.nodes.len());
-        self.nodes.push(Node { kind, dtype, shape, faults });
+        self.nodes.push(Node { kind, dtype, shape, faults, is_derivative: self.adds_derivative });
         self.interned.insert_unique(hash, (hash, id), |(hash, _)| *hash);
         Ok(id)
     }

@@ -111,6 +111,7 @@ fn marked(
     let mut out = graph.successor();
     let mut new: Vec<Option<NodeId>> = vec![None; graph.nodes().len()];
     for id in graph.ids().filter(|id| marks.needed[id.index()]) {
+        out.add_derivative(graph.node(id).is_derivative);
         let contraction = contraction(graph, id);
         let mut rebuilt = match (&contraction, &graph.node(id).kind) {
             (Some(found), _) => contracted(found, &new, &mut out)?,

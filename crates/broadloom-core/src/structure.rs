@@ -252,7 +252,8 @@ impl<'s> Structure<'s> {
         (deepest, highest)
     }
 
-    /// The graph and its roots. Inputs and literals keep their numbers.
+    /// The graph and its roots. Inputs and literals keep their numbers. The nodes at the positions `derivatives`, in increasing
+    /// order, are marked as those of derivatives.
     ///
     /// The nodes are typed, so that a node's type follows from those of its operands, and nothing is promoted or
     /// converted.
@@ -261,12 +262,19 @@ impl<'s> Structure<'s> {
     /// [`ErrorKind::Limit`] for a shape of too many elements, or too many nodes; [`ErrorKind::DType`] for a literal
     /// that is less accurate than requested; [`ErrorKind::Internal`] for a literal without a value, or an input without
     /// a layout.
-    pub fn graph(self, literals: &[Scalar], semantics: Semantics) -> Result<(Graph, Vec<NodeId>)> {
+    pub fn graph(
+        self,
+        literals: &[Scalar],
+        semantics: Semantics,
+        derivatives: &[NodeId],
+    ) -> Result<(Graph, Vec<NodeId>)> {
         let mut graph = Graph::with_capacity(semantics, self.nodes.len());
         let mut ids: Vec<NodeId> = Vec::with_capacity(self.nodes.len());
         // Most inputs have the same layout as the input before.
         let mut last = None;
-        for entry in self.nodes {
+        let mut derivatives = derivatives.iter().peekable();
+        for (i, entry) in self.nodes.iter().enumerate() {
+            graph.add_derivative(derivatives.next_if(|id| id.index() == i).is_some());
             let kind = entry.try_map(
                 |arg| Ok(ids[arg.index()]),
                 |leaf| leaf.with_value(literals, semantics, &mut last),

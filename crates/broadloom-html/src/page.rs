@@ -61,6 +61,7 @@ pub fn page(explanation: &Explanation, title: &str) -> String {
                 p class="hint" {
                     "A frame is a kernel: one loop over its index space. Dashed boxes cost nothing: constants, and views. "
                     "Hover over a box for its whole text."
+                    @if e.nodes.iter().any(|node| node.is_derivative) { " Nodes that only a derivative needs are in italics." }
                 }
                 div class="wide" { (drawn(e)) }
                 h2 { "From the expression to the plan" }

@@ -33,6 +33,7 @@ const STYLE: &str = include_str!("picture.css");
 struct Shown {
     title: String,
     class: &'static str,
+    is_derivative: bool,
     lines: [String; 2],
     /// The kernel to which the box belongs, if any.
     kernel: Option<usize>,
@@ -89,6 +90,9 @@ fn graph(e: &Details) -> Drawing {
         if node.has_one_nan {
             title += ", one bit pattern for every NaN";
         }
+        if node.is_derivative {
+            title += ", of a derivative";
+        }
         let results = node.results.join(", ");
         if !results.is_empty() {
             type_line = format!("{type_line} → {results}");
@@ -108,6 +112,7 @@ fn graph(e: &Details) -> Drawing {
         drawing.boxes.push(Shown {
             title,
             class,
+            is_derivative: node.is_derivative,
             lines: [node.what.clone(), type_line],
             kernel: (!is_loose).then_some(kernel_of[to]),
             band: kernel_of[to],
@@ -150,7 +155,14 @@ fn kernels(e: &Details) -> Drawing {
                 *inputs.entry(number).or_insert_with(|| {
                     let lines = [input.source.clone(), input.shape.clone()];
                     let title = input.source.clone();
-                    drawing.boxes.push(Shown { title, class: "input", lines, kernel: None, band: i });
+                    drawing.boxes.push(Shown {
+                        title,
+                        class: "input",
+                        is_derivative: false,
+                        lines,
+                        kernel: None,
+                        band: i,
+                    });
                     drawing.boxes.len() - 1
                 })
             }));
@@ -164,7 +176,14 @@ fn kernels(e: &Details) -> Drawing {
         let combines: String = kernel.combines.iter().map(|name| format!(", {name}")).collect();
         let instructions = counted(kernel.instructions.iter().sum::<usize>() as u64, "instruction");
         let lines = [format!("kernel {i}"), format!("{instructions}{combines}")];
-        drawing.boxes.push(Shown { title, class: "op", lines, kernel: Some(i), band: i });
+        drawing.boxes.push(Shown {
+            title,
+            class: "op",
+            is_derivative: false,
+            lines,
+            kernel: Some(i),
+            band: i,
+        });
     }
     drawing
 }
@@ -216,7 +235,7 @@ fn render(drawing: &Drawing) -> Markup {
                 }
             }
             @for ((shown, item), at) in drawing.boxes.iter().zip(&items).zip(&places.boxes) {
-                g class=(format!("node {} {}", shown.class, shown.kernel.map_or(String::new(), colour))) {
+                g class=(classes(shown)) {
                     title { (shown.title) }
                     rect x=(n(at.0 - item.width / 2.0)) y=(n(at.1 - HEIGHT / 2.0)) width=(n(item.width)) height=(n(HEIGHT)) rx="6" {}
                     text class="what" x=(n(at.0)) y=(n(at.1 - 3.0)) { (short(&shown.lines[0])) }
@@ -225,6 +244,15 @@ fn render(drawing: &Drawing) -> Markup {
             }
         }
     }
+}
+
+/// The classes of a box in the style sheet.
+fn classes(shown: &Shown) -> String {
+    let mut classes = format!("node {} {}", shown.class, shown.kernel.map_or(String::new(), colour));
+    if shown.is_derivative {
+        classes += " derivative";
+    }
+    classes
 }
 
 /// The index, position and size of the frame of each kernel that has a title.

@@ -15,6 +15,7 @@ use broadloom_ir::printable;
 use broadloom_mem::HostFunction;
 use smallvec::SmallVec;
 
+use crate::marks::Marks;
 use crate::stamp::Stamp;
 use crate::storage::Storage;
 use crate::weak::Number;
@@ -134,6 +135,7 @@ pub(crate) struct Expr<'a> {
     pub stamp: Stamp,
     /// Whether the node depends on a placeholder ([`Leaf::Carried`]), so that it has no values.
     pub is_open: bool,
+    pub marks: Marks,
 }
 
 /// A node without operands, whose values need no computation.
@@ -227,7 +229,8 @@ impl<'a> Array<'a> {
             Kind::Leaf(Leaf::Rule(rule, _)) => rule.args.iter().chain(&rule.captured).any(|x| x.0.is_open),
             kind => kind.operands().any(|operand| operand.0.is_open),
         };
-        Array(Arc::new(Expr { kind, dtype, shape, dims, stamp: Stamp::current(), is_open }))
+        let (stamp, marks) = (Stamp::current(), Marks::current());
+        Array(Arc::new(Expr { kind, dtype, shape, dims, stamp, is_open, marks }))
     }
 
     /// An input of kernels. It represents memory on which a [`Kernel`](crate::Kernel) runs, and has no values.

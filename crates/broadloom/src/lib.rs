@@ -186,6 +186,7 @@ mod kernel;
 mod leaves;
 mod lent;
 mod lower;
+mod marks;
 #[cfg(feature = "ndarray")]
 mod ndarray_operators;
 mod number;

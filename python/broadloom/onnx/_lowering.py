@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from onnx import AttributeProto, FunctionProto, NodeProto, defs
 
 from broadloom import LimitError
-from broadloom.onnx import _bodies, _calls
+from broadloom.onnx import _bodies, _calls, _gradients
 from broadloom.onnx._attributes import Attributes, Values, by_name, resolved, value_of, with_attributes
 from broadloom.onnx._calls import domain_of, functions_by_key, key_of, name_of
 from broadloom.onnx._errors import InvalidModelError, Unsupported
@@ -126,13 +126,18 @@ class Lowering:
         if domain == "" and proto.op_type in CONTROL:
             self._open(site, schema)
             return
-        row = TABLE.get(proto.op_type) if domain == "" else None
+        row = TABLE.get(proto.op_type)
+        if row is not None and row.domain != domain:
+            row = None
         if row is None and not (domain == "" and proto.op_type in SELECTION):
             body = schema.body(with_attributes(proto, site.attributes), opset, types)
             if body is None:
                 self._find(site, "the operator is not supported", version)
             else:
                 self._expand(body, site, proto.op_type, schema.defaults())
+            return
+        if row is not None and domain == _gradients.DOMAIN:
+            self._gradient(site, schema)
             return
         node = self._node(site, schema)
         refusal = row.refuses(node) if row is not None and row.refuses is not None else None
@@ -184,6 +189,34 @@ class Lowering:
             self.findings += _bodies.enter(one, name, graph, self._expanded, self.types, self._weights)
         for body in reversed(one.bodies):
             self._stack.extend((within, body.scope) for within in reversed(body.graph.node))
+
+    def _gradient(self, site: Site, schema: Schema) -> None:
+        """Adds a gradient, with the operators between the tensors that it names."""
+        node = self._node(site, schema)
+        schema.bound(node, site.types)
+        count = len(node.attributes["xs"])
+        named = [*node.attributes["xs"], *node.attributes.get("zs", ()), node.attributes["y"]]
+        names = [site.scope.value(name) for name in named]
+        for name, own in zip(named, names, strict=True):
+            if own not in self.types:
+                raise InvalidModelError(f"{node}: nothing before it defines `{name}`, which it names")
+        if len(site.inputs) != len(names) - 1 or len(node.outputs) > count or not all(site.inputs):
+            raise InvalidModelError(f"{node}: {len(site.inputs)} inputs for {len(names) - 1} tensors")
+        self._check_types(site, schema.version, [*site.types, *(self.types[name] for name in names)])
+        if any(self.types[name] not in DTYPES for name in names):
+            return
+        self._expanded += 1
+        prefix = f"{node.operator}#{self._expanded}/"
+        part = _gradients.part(names[:-1], names[-1], site.scope.nodes, self.types, prefix)
+        self._seen += len(part.nodes)
+        for barrier in part.nodes:
+            if barrier.bodies or barrier.operator in SELECTION or barrier.operator in _gradients.BARRIERS:
+                self._find(site, f"there is no gradient through {barrier.operator}", schema.version)
+                return
+        inputs = (*node.inputs, *(entry.name for entry in part.captured))
+        attributes = {**node.attributes, "part": part}
+        made = tuple(site.types[: len(node.outputs)])
+        self._add(replace(node, inputs=inputs, attributes=attributes, types=made), site.scope)
 
     def _expand(self, function: FunctionProto, site: Site, name: str, defaults: Attributes | None = None) -> None:
         """Replaces a call of a function by the function's nodes. `defaults` are the defaults of an operator's attributes,

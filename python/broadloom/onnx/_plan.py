@@ -168,15 +168,11 @@ class Tracer:
             self._generated.add(name)
 
     def _build(self, node: Node, row: Row) -> None:
-        names = [name if number not in row.reads else "" for number, name in enumerate(node.inputs)]
-        is_open = any(self._handles[name].is_symbolic for name in names if name)
-        operands = [(self._usable(name) if is_open else self._handles[name]) if name else None for name in names]
-        call = Call(node, self)
-        if is_open and node.operator in ("Concat", "BitCast"):
-            self._cut(call, names, [x for x in operands if x is not None])
+        names, operands = self._operands(node, row)
+        if node.operator in ("Concat", "BitCast") and any(x is not None and x.is_symbolic for x in operands):
+            self._cut(Call(node, self), names, [x for x in operands if x is not None])
             return
-        made = row.build(call, *operands)
-        results = [made] if isinstance(made, Handle) else list(made)
+        results = self._results(node, row, operands)
         generated = row.generates
         if generated is None:
             generated = any(names) and all(name in self._generated for name in names if name)
@@ -190,6 +186,29 @@ class Tracer:
             elif not handle.is_symbolic and handle.size == 1:
                 # A single number becomes a literal, which rewrite rules can use.
                 self._know(name, self.read(name, 1))
+
+    def _operands(self, node: Node, row: Row) -> tuple[list[str], list[Handle | None]]:
+        """The names and handles of the operands of a build function; "" and None for those that it reads by name."""
+        names = [name if number not in row.reads else "" for number, name in enumerate(node.inputs)]
+        is_open = any(self._handles[name].is_symbolic for name in names if name)
+        return names, [(self._usable(name) if is_open else self._handles[name]) if name else None for name in names]
+
+    def _results(self, node: Node, row: Row, operands: Sequence[Handle | None]) -> list[Handle]:
+        made = row.build(Call(node, self), *operands)
+        return [made] if isinstance(made, Handle) else list(made)
+
+    def traced(self, part: Program, given: Mapping[str, Handle]) -> list[Handle]:
+        """The outputs of a part of a program, with these handles as its inputs. No value of the part becomes a literal, since
+        its derivative is computed."""
+        self._handles.update(given)
+        for node in part.nodes:
+            row = TABLE[node.operator]
+            results = self._results(node, row, self._operands(node, row)[1])
+            for name, handle in zip(node.outputs, results):
+                if name:
+                    self._handles[name] = handle
+                    self._makers[name] = node
+        return [self._handles[name] for name in part.outputs]
 
     def _usable(self, name: str) -> Handle:
         """A value as an operand that can be combined with unknown values."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from broadloom._core import Handle
-from broadloom.onnx._graph import Node
+from broadloom.onnx._graph import Node, Program
 from broadloom.onnx._types import DType
 
 #: The maximum number of elements of an input whose values decide a shape, unless the operator has more outputs. No
@@ -32,6 +32,9 @@ class Values(Known, Protocol):
 
     def evaluate_into(self, x: Handle, out: np.ndarray) -> None:
         """Computes a known value into an array."""
+
+    def traced(self, part: Program, given: Mapping[str, Handle]) -> list[Handle]:
+        """The outputs of operators that are built with these handles as inputs."""
 
 
 class Reading:
@@ -97,3 +100,5 @@ class Row:
     #: Whether the result is generated from an index and numbers, without memory. None means that it is if all its
     #: operands are.
     generates: bool | None = None
+    #: The domain of the operator; ONNX's own is "".
+    domain: str = ""

@@ -8,6 +8,7 @@ from broadloom.onnx import (
     _activations,
     _constants,
     _elementwise,
+    _gradients,
     _indices,
     _losses,
     _normalization,
@@ -33,9 +34,10 @@ KINDS: dict[str, tuple[Row, ...]] = {
     "Scatters, orders and selections": _scatters.ROWS,
     "Constants": _constants.ROWS,
     "Random numbers": _random.ROWS,
+    "Gradients": _gradients.ROWS,
 }
 
-#: The rows by name. All are in ONNX's own domain.
+#: The rows by name. All but those with a domain are in ONNX's own.
 TABLE: dict[str, Row] = {row.name: row for rows in KINDS.values() for row in rows}
 
 assert len(TABLE) == sum(map(len, KINDS.values()))

@@ -253,9 +253,9 @@ BY_HAND = {row[0] for row in VERSIONS} | {
     "BitCast",
     "CumProd",
 }
-#: Random operators have tests of their own.
-RANDOM = {row.name for row in KINDS["Random numbers"]}
-SAME = sorted(set(TABLE) - BY_HAND - RANDOM)
+#: Random operators and gradients have tests of their own.
+OTHERS = {row.name for kind in ("Random numbers", "Gradients") for row in KINDS[kind]}
+SAME = sorted(set(TABLE) - BY_HAND - OTHERS)
 
 
 @pytest.mark.parametrize("operator", SAME)

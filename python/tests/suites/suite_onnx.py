@@ -137,10 +137,10 @@ def is_ours(model: Any) -> bool:
     from broadloom.onnx._table import CONTROL, SELECTION, TABLE
     from broadloom.onnx._types import DTYPES
 
-    rows = TABLE.keys() | CONTROL.keys() | SELECTION.keys()
-    return all(domain == "" and name in rows for domain, name in _operators(model)) and all(
-        kind in DTYPES for kind in _types(model)
-    )
+    rows = {(row.domain, row.name) for row in TABLE.values()} | {
+        ("", name) for name in CONTROL.keys() | SELECTION.keys()
+    }
+    return _operators(model) <= rows and all(kind in DTYPES for kind in _types(model))
 
 
 def collect(select: str = "") -> Outcomes:
@@ -230,8 +230,9 @@ def operators() -> str:
         "Operators with bodies": CONTROL.values(),
     }
     versions: dict[str, dict[int, Any]] = defaultdict(dict)
+    domains = {row.name: row.domain for rows in KINDS.values() for row in rows}
     for schema in defs.get_all_schemas_with_history():
-        if schema.domain == "":
+        if schema.domain == domains.get(schema.name, ""):
             versions[schema.name][schema.since_version] = schema
     lines = []
     for kind, rows in kinds.items():

@@ -126,6 +126,7 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
             }
             NodeKind::Concat { .. } => {
                 for (part, at) in parts(graph, &uses, id) {
+                    let order = at_once(graph, &levels, part).unwrap_or(order);
                     let members = vec![Member { node: part, target, sink: Sink::Store, own: false }];
                     let part = (OutputPart { at, whole: node.shape.clone() }, graph.node(part).shape.clone());
                     groups
@@ -139,6 +140,7 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
         }
     }
     store_and_reduce(graph, cuts, &levels, &mut groups);
+    postpone(graph, cuts, &mut groups);
     groups.sort_by_key(|group| group.order);
     let mut straight = Straight::of(graph);
     let build = |Group { shape, mut members, axes, beginning, totals, steps, is_routine, part, .. }| {
@@ -152,6 +154,13 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
         draft
     };
     groups.into_iter().map(build).collect()
+}
+
+/// The place of a part among the loops if a recurrence stores it: it is copied at once, so that it need not be kept until the other
+/// parts exist.
+fn at_once(graph: &Graph, levels: &[u32], part: NodeId) -> Option<(bool, u32, usize)> {
+    let is_stored = matches!(graph.node(part).kind, NodeKind::Recurrence(_));
+    is_stored.then(|| (false, levels[part.index()] + 1, part.index()))
 }
 
 /// The nodes that a node is joined from, each with the index of its first element. A node that is only a part of this one, and is
@@ -273,6 +282,47 @@ fn add(groups: &mut Vec<Group>, order: (bool, u32, usize), shape: Shape, member:
         None => {
             groups.push(Group::new(order, shape, vec![member], axes));
         }
+    }
+}
+
+/// Runs each recurrence right before the first loop that reads its values, so that these are kept no longer than necessary. One that
+/// only roots read stays where it is.
+fn postpone(graph: &Graph, cuts: &Cuts, groups: &mut [Group]) {
+    if groups.iter().all(|group| !group.steps) {
+        return;
+    }
+    // For each node, the lowest level of a loop that reads it; for each value of a recurrence, the number of its group.
+    let mut read_at = vec![u32::MAX; graph.nodes().len()];
+    let mut group_of: FxHashMap<NodeId, usize> = FxHashMap::default();
+    let mut read = |id: NodeId, level: u32| read_at[id.index()] = read_at[id.index()].min(level);
+    for (i, group) in groups.iter().enumerate() {
+        let level = if group.order.0 { u32::MAX } else { group.order.1 };
+        for Member { node, own, .. } in &group.members {
+            match (group.steps, own) {
+                (true, _) => drop(group_of.insert(*node, i)),
+                (false, true) => graph.node(*node).kind.operands().for_each(|arg| read(*arg, level)),
+                (false, false) => read(*node, level),
+            }
+        }
+        group.totals.iter().for_each(|totals| read(*totals, level));
+    }
+    let mut latest = vec![u32::MAX; groups.len()];
+    for id in graph.ids().rev() {
+        let level = match group_of.get(&id) {
+            Some(&group) => {
+                let order = &mut groups[group].order;
+                latest[group] = latest[group].min(read_at[id.index()]);
+                if latest[group] < u32::MAX {
+                    order.1 = latest[group] - 1;
+                }
+                order.1
+            }
+            // The loop that computes the node reads its operands.
+            None if cuts.contains(&id) => continue,
+            None => read_at[id.index()],
+        };
+        let operands = graph.node(id).kind.operands();
+        operands.for_each(|arg| read_at[arg.index()] = read_at[arg.index()].min(level));
     }
 }
 

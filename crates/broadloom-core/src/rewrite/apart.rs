@@ -46,6 +46,7 @@ pub(super) fn take_apart(graph: Graph, roots: Vec<NodeId>) -> Result<(Graph, Vec
     let may_be_apart = may_be_apart(&graph, &roots);
     let mut splitter = Splitter { old: &graph, new: graph.successor(), made: Vec::new(), left: MOST_NODES };
     for id in graph.ids() {
+        splitter.new.add_derivative(graph.node(id).is_derivative);
         let made = match may_be_apart[id.index()] {
             true => splitter.apart(id)?,
             false => None,
@@ -118,6 +119,8 @@ impl Splitter<'_> {
             Made::Whole(whole) => return Ok(*whole),
             Made::Apart(grid) => grid.clone(),
         };
+        // Its reader, which is being made, may be another one's.
+        let is_of_reader = self.new.add_derivative(self.old.node(id).is_derivative);
         let mut cells = grid.cells;
         for (axis, bounds) in grid.bounds.iter().enumerate().rev() {
             let count = bounds.len() - 1;
@@ -129,6 +132,7 @@ impl Splitter<'_> {
             let rows: Vec<NodeKind> = rows.collect();
             cells = rows.into_iter().map(|row| self.new.push(row)).collect::<Result<_>>()?;
         }
+        self.new.add_derivative(is_of_reader);
         let whole = cells[0];
         self.made[id.index()] = Made::Whole(whole);
         Ok(whole)

@@ -5,7 +5,7 @@
 
 use broadloom_core::draws::Draw;
 use broadloom_core::fuse::{Source, Target, describe};
-use broadloom_core::graph::{Graph, Leaf, NodeId, NodeKind, WHILE};
+use broadloom_core::graph::{Graph, Leaf, Node, NodeId, NodeKind, WHILE};
 use broadloom_core::rewrite::Firing;
 use broadloom_core::text::nodes::computation;
 use broadloom_core::{DType, Op};
@@ -15,7 +15,7 @@ use broadloom_ir::loop_plan::{Access, AccessClass};
 use broadloom_mem::{FloatEnv, Listing};
 use rustc_hash::FxHashMap;
 
-use crate::explain::explanation::{Explanation, ONE_NAN, Run, Step, name_or, vectors};
+use crate::explain::explanation::{DERIVATIVE, Explanation, ONE_NAN, Run, Step, name_or, vectors};
 
 /// The contents of an [`Explanation`]. Fields described as lines contain lines of its text, whose form may change in
 /// any version.
@@ -38,7 +38,7 @@ use crate::explain::explanation::{Explanation, ONE_NAN, Run, Step, name_or, vect
 pub struct Details {
     /// The subject of the explanation, in one line; empty for arrays.
     pub about: String,
-    /// A line for each node of the typed graph, before rewriting.
+    /// A line for each node of the typed graph, before rewriting. Nodes of derivatives have the comment `derivative`.
     pub typed: Vec<String>,
     /// The names of the results' nodes in the typed graph.
     pub typed_results: Vec<String>,
@@ -91,6 +91,8 @@ pub struct ExplainedNode {
     pub results: Vec<String>,
     /// Whether all NaNs among the node's values get the same bit pattern.
     pub has_one_nan: bool,
+    /// Whether differentiation has made the node, and the function itself does not need it.
+    pub is_derivative: bool,
     /// The index of the first kernel that computes the node or writes it as a result.
     pub kernel: Option<usize>,
 }
@@ -210,7 +212,12 @@ impl Explanation {
         };
         Details {
             about: self.about.clone(),
-            typed: self.lines(typed),
+            typed: typed
+                .nodes()
+                .iter()
+                .zip(self.lines(typed))
+                .map(|(node, line)| remarked(line, node))
+                .collect(),
             typed_results: typed_roots.iter().map(name).collect(),
             rules: self.firings.iter().map(rule).collect(),
             nodes: self.nodes(&shown),
@@ -277,6 +284,7 @@ impl Explanation {
             if has_one_nan[id.index()] {
                 line = format!("{line}  # {ONE_NAN}");
             }
+            line = remarked(line, node);
             let (role, what) = self.what(&node.kind);
             let results = self.roots.iter().zip(&self.numbers);
             let results = results.filter(|(root, _)| shown[root.index()] == id);
@@ -289,6 +297,7 @@ impl Explanation {
                 operands: node.kind.operands().map(|arg| position[shown[arg.index()].index()]).collect(),
                 results: results.map(|(_, &number)| self.result(number, "result")).collect(),
                 has_one_nan: has_one_nan[id.index()],
+                is_derivative: node.is_derivative,
                 kernel: kernel_of[id.index()],
             });
         }
@@ -440,6 +449,11 @@ fn label(kind: &NodeKind) -> String {
         // Not reached: `what` handles leaves before, and a dynamic view is resolved when it is added to a graph.
         NodeKind::Leaf(_) | NodeKind::DynamicView { .. } => String::new(),
     }
+}
+
+/// The line of a node, with a comment if only derivatives need it.
+fn remarked(line: String, node: &Node) -> String {
+    if node.is_derivative { format!("{line}  # {DERIVATIVE}") } else { line }
 }
 
 fn is_loop(kind: &NodeKind) -> bool {

@@ -153,6 +153,9 @@ impl Explanation {
 /// What the op `canonical_nan` does, for readers who know NaN from NumPy.
 pub(super) const ONE_NAN: &str = "one bit pattern for every NaN";
 
+/// The comment on a node that differentiation has made.
+pub(super) const DERIVATIVE: &str = "derivative";
+
 fn is_canonical_nan(inst: &Inst) -> bool {
     matches!(inst.code, Code::Apply { op: Op::CanonicalNan, .. })
 }

@@ -3,21 +3,25 @@
 //! Each node that depends on a batched array is built again with the batch as its first axis; nodes that do not are shared by all
 //! indices.
 
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
 use broadloom_core::layout::Slice;
 use broadloom_core::node::RecurrenceNode;
 use broadloom_core::routine::{Routine, RoutineNode};
-use broadloom_core::{DType, Error, ErrorKind, Op, Result, Scalar, Shape, View};
+use broadloom_core::{DType, Dims, Error, ErrorKind, Op, Result, Scalar, Shape, View};
 use broadloom_ir::Axes;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::dependents::{LoopKey, address, is_stopped, loop_key, operands};
-use super::linear::{apply, refused, select};
-use super::regions::stopped;
-use crate::array::{Array, Kind};
+use super::custom::{results, whole_results};
+use super::dependents::{LoopKey, address, is_stopped, loop_key};
+use super::linear::{apply, refused, select, sum, zero};
+use super::regions::{stopped, with_rule};
+use crate::array::{Array, CustomDerivative, CustomRule, Kind};
 use crate::expr;
 use crate::scan::item;
-use crate::while_loop::items;
+use crate::while_loop::{items, placeholder};
 
 /// Outputs in which arrays are replaced by batches of them, along a first axis with this extent. An output that does not depend on
 /// them is returned as it is, and is not batched.
@@ -40,7 +44,7 @@ pub(super) fn batched<'a>(
         if array.0.kind.arity() == 0 || matches!(array.0.kind, Kind::Count { .. } | Kind::Index { .. }) {
             batch.visit(array, None);
         } else if operands_done {
-            let made = batch.node(&array)?;
+            let made = array.0.marks.put_on(|| batch.node(&array))?;
             batch.visit(array, made);
         } else {
             let operands = all_operands(&array);
@@ -98,9 +102,8 @@ impl<'a> Batch<'a> {
         if all_operands(node).iter().all(|x| self.of(x).is_none()) {
             return Ok(None);
         }
-        if node.custom_rule().is_some() {
-            return Err(refused("vmap", "a function with a derivative of its own is part of the batch")
-                .with_help("differentiate first, or call the function with the whole batch"));
+        if let Some((rule, item)) = node.custom_rule() {
+            return self.of_loop(node, item as u32, |batch| batch.with_rule(rule)).map(Some);
         }
         let rank = node.rank();
         let behind = |axes: Axes| -> Axes { axes.iter().map(|axis| axis + 1).collect() };
@@ -137,7 +140,7 @@ impl<'a> Batch<'a> {
             Kind::Routine(of) => self.called(of)?,
             Kind::Loop(of) => {
                 let args = of.args.iter().map(|x| self.aligned(x, rank)).collect::<Result<Vec<_>>>()?;
-                let build = || items(&of.region, &of.functions, &args);
+                let build = |_: &Batch<'a>| items(&of.region, &of.functions, &args);
                 self.of_loop(node, of.item, build)?
             }
             Kind::Recurrence(of) => {
@@ -148,7 +151,7 @@ impl<'a> Batch<'a> {
                     (false, _) => self.aligned(x, others),
                 };
                 let args = of.args.iter().enumerate().map(arg).collect::<Result<Vec<_>>>()?;
-                let build = || {
+                let build = |_: &Batch<'a>| {
                     let of = RecurrenceNode { args, axis: of.axis + 1, ..(**of).clone() };
                     (0..of.items()).map(|i| item(&of, i)).collect()
                 };
@@ -167,15 +170,27 @@ impl<'a> Batch<'a> {
         &mut self,
         node: &Array<'a>,
         item: u32,
-        build: impl FnOnce() -> Result<Vec<Array<'a>>>,
+        build: impl FnOnce(&Batch<'a>) -> Result<Vec<Array<'a>>>,
     ) -> Result<Array<'a>> {
         let lost = || Error::new(ErrorKind::Internal, "a value of a batched loop");
         let key = loop_key(node).ok_or_else(lost)?;
         if !self.loops.contains_key(&key) {
-            let built = build()?;
+            let built = build(self)?;
             self.loops.insert(key.clone(), built);
         }
         self.loops.get(&key).and_then(|items| items.get(item as usize)).cloned().ok_or_else(lost)
+    }
+
+    /// The outputs of a function with a rule. An output that is the same for all indices may have tangents that are not.
+    fn with_rule(&self, rule: &CustomRule<Array<'a>>) -> Result<Vec<Array<'a>>> {
+        let given = |list: &[Array<'a>]| -> Vec<Array<'a>> {
+            list.iter().map(|x| self.of(x).unwrap_or_else(|| x.clone())).collect()
+        };
+        let are_batched = rule.args.iter().map(|x| self.of(x).is_some()).collect();
+        let outputs = rule.outputs.iter().map(|y| self.whole(y)).collect::<Result<_>>()?;
+        let derivative = Arc::new(batched_rule(rule, are_batched, self.extent));
+        let (args, captured) = (given(&rule.args), given(&rule.captured));
+        with_rule(Arc::new(CustomRule { args, outputs, captured, derivative }))
     }
 
     /// A result of a routine. Sorts run along the last axis, so that the batch adds rows. The batch of what is reduced by the same labels
@@ -254,10 +269,69 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// The operands of a node and, for an output of a function with a rule, the arrays that its derivative depends on.
+/// The operands of a node and, for an output of a function with a rule, all outputs and what the derivative depends on.
 fn all_operands<'a>(node: &Array<'a>) -> Vec<Array<'a>> {
-    let of_rule = node.custom_rule().map(|_| operands(node));
+    let of_rule = node.custom_rule().map(|(rule, _)| {
+        let [args, outputs, captured] = [&rule.args, &rule.outputs, &rule.captured];
+        args.iter().chain(outputs).chain(captured).cloned()
+    });
     node.0.kind.operands().cloned().chain(of_rule.into_iter().flatten()).collect()
+}
+
+/// A dtype with a shape and, if extents are open, dims.
+type ArrayType = (DType, Shape, Option<Arc<Dims>>);
+
+/// The rule of a function over a batch: the rule of the function, whose result is computed for each index. The arguments that are
+/// the same for all indices have one tangent, and an adjoint that is the sum of those of all indices.
+fn batched_rule(rule: &CustomRule<Array<'_>>, are_batched: Vec<bool>, extent: usize) -> CustomDerivative {
+    let CustomDerivative { function, is_reverse, .. } = *rule.derivative;
+    let derivative = rule.derivative.clone();
+    // The functions of a rule have arrays without a lifetime, so that the closure keeps none of the call's.
+    let type_of = |x: &Array<'_>| (x.dtype(), x.0.shape.clone(), x.0.dims.clone());
+    let [of_args, of_outputs] =
+        [&rule.args, &rule.outputs].map(|list| list.iter().map(type_of).collect::<Vec<_>>());
+    let of_batch = move |primals: &[Array<'static>], vectors: &[Array<'static>]| {
+        let mut replaced = Vec::new();
+        let mut of_index =
+            |given: &[Array<'static>], types: &[ArrayType], batched: &dyn Fn(usize) -> bool| {
+                let one = |(i, (whole, (dtype, shape, dims))): (usize, (&Array<'static>, &ArrayType))| {
+                    if !batched(i) {
+                        return whole.clone();
+                    }
+                    let one = placeholder(*dtype, shape, dims.as_ref());
+                    replaced.push((one.clone(), whole.clone()));
+                    one
+                };
+                given.iter().zip(types).enumerate().map(one).collect::<Vec<_>>()
+            };
+        let is_batched = |i: usize| are_batched[i];
+        let primals = of_index(primals, &of_args, &is_batched);
+        let vectors = match is_reverse {
+            true => of_index(vectors, &of_outputs, &|_| true),
+            false => of_index(vectors, &of_args, &is_batched),
+        };
+        let wanted = if is_reverse { &of_args } else { &of_outputs };
+        let wanted: Vec<Array<'static>> =
+            wanted.iter().map(|(dtype, shape, dims)| placeholder(*dtype, shape, dims.as_ref())).collect();
+        let made = whole_results(&derivative, &results(&derivative, &primals, &vectors, &wanted)?, &wanted)?;
+        let made = batched(&made, &replaced, extent)?.into_iter().enumerate();
+        let result = |(i, (v, has_batch)): (usize, (Array<'static>, bool))| {
+            let v = if has_batch { v } else { stacked(&v, extent)? };
+            match is_reverse && !are_batched[i] {
+                true if v.dtype().is_float() => sum(&v, [0].into_iter().collect(), false),
+                true => Ok(zero(v.dtype())),
+                false => Ok(v),
+            }
+        };
+        made.map(result).collect()
+    };
+    CustomDerivative { function, is_reverse, rule: AssertUnwindSafe(Box::new(of_batch)) }
+}
+
+/// An array for each index of a first axis of this extent.
+pub(super) fn stacked<'a>(x: &Array<'a>, extent: usize) -> Result<Array<'a>> {
+    let extents: SmallVec<[usize; 4]> = [extent].iter().chain(x.shape()).copied().collect();
+    expr::view(x, View::BroadcastTo(Shape::new(&extents)?))
 }
 
 /// The array with an axis moved to another place.

@@ -178,7 +178,20 @@ fn called<'a>(rule: &CustomRule<Array<'a>>, vectors: &[Array<'a>]) -> Result<Vec
     let derivative = &rule.derivative;
     let wanted = if derivative.is_reverse { &rule.args } else { &rule.outputs };
     let (primals, given) = (stand_ins(&rule.args), stand_ins(vectors));
-    let mut made: Vec<Array<'a>> = (derivative.rule)(&primals, &given)?;
+    let made: Vec<Array<'a>> = results(derivative, &primals, &given, wanted)?;
+    let stand_ins: Vec<Array<'a>> = primals.into_iter().chain(given).collect();
+    let made = substituted(&made, stand_ins.into_iter().zip(rule.args.iter().chain(vectors).cloned()))?;
+    whole_results(derivative, &made, wanted)
+}
+
+/// What a rule returns, which is like the arrays whose tangents or adjoints it is: as many, and of the same dtypes.
+pub(super) fn results(
+    derivative: &CustomDerivative,
+    primals: &[Array<'static>],
+    given: &[Array<'static>],
+    wanted: &[Array<'_>],
+) -> Result<Vec<Array<'static>>> {
+    let mut made = (derivative.rule)(primals, given)?;
     if made.len() != wanted.len() {
         let why =
             format!("{}: the rule returns {} arrays, not {}", derivative.function, made.len(), wanted.len());
@@ -190,8 +203,15 @@ fn called<'a>(rule: &CustomRule<Array<'a>>, vectors: &[Array<'a>]) -> Result<Vec
             return Err(unlike(ErrorKind::DType, derivative, i, v, like));
         }
     }
-    let stand_ins: Vec<Array<'a>> = primals.into_iter().chain(given).collect();
-    let made = substituted(&made, stand_ins.into_iter().zip(rule.args.iter().chain(vectors).cloned()))?;
+    Ok(made)
+}
+
+/// The results of a rule, with the shapes of the arrays whose tangents or adjoints they are.
+pub(super) fn whole_results<'a>(
+    derivative: &CustomDerivative,
+    made: &[Array<'a>],
+    wanted: &[Array<'a>],
+) -> Result<Vec<Array<'a>>> {
     let spread_to = |(i, (v, like)): (usize, (&Array<'a>, &Array<'a>))| {
         let fail = || unlike(ErrorKind::Shape, derivative, i, v, like);
         if v.rank() > like.rank() { Err(fail()) } else { spread(v, like).map_err(|_| fail()) }

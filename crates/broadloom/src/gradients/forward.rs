@@ -162,7 +162,7 @@ impl<'a> ForwardSweep<'a> {
     ) -> Result<Option<Array<'a>>> {
         let Some(key) = loop_key(node) else { return Ok(None) };
         if !self.loops.contains_key(&key) {
-            let found = compute(self)?;
+            let found = node.0.marks.put_on(|| compute(self))?;
             self.loops.insert(key.clone(), found);
         }
         Ok(self.loops.get(&key).and_then(|found| found.tangents.get(item as usize).cloned().flatten()))

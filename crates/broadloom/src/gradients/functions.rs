@@ -7,6 +7,7 @@ use super::regions::stopped;
 use super::{forward, reverse};
 use crate::array::Array;
 use crate::expr;
+use crate::marks::Marks;
 
 /// An array with the values of another one, with respect to which expressions can be differentiated. Each call returns a new array,
 /// even for the same memory.
@@ -28,6 +29,30 @@ pub fn variable<'a>(x: &Array<'a>) -> Result<Array<'a>> {
     let x = expr::typed(x)?;
     check("variable", 0, &x)?;
     apply(Op::Positive, &[&x])
+}
+
+/// Calls a function that computes arrays. In reverse mode, the scans, and the loops over constant ranges, that it makes compute the
+/// states before their steps again, from those before about √n blocks of the n steps, instead of storing all of them. The
+/// derivatives have the same bits, except that those of a derivative in reverse mode add contributions block by block. The states
+/// take the memory of 2√n of them, and are computed once more, but what the steps contribute to the adjoints of inputs and of
+/// other arrays is stored for all steps.
+///
+/// In kernels, a derivative in reverse mode of such a scan or loop is an error ([`ErrorKind::Derivative`]) if extents are symbols.
+///
+/// ```
+/// use broadloom::gradients::{checkpoint, grad, variable};
+/// use broadloom::prelude::*;
+/// use broadloom::fori_loop;
+///
+/// let x = variable(&Array::from([1.0, 2.0]))?;
+/// let [y] = checkpoint(|| fori_loop(0, 1000, |_, [y]| [y + y.sin() * 0.01], [x.clone()]))?;
+/// let [z] = fori_loop(0, 1000, |_, [y]| [y + y.sin() * 0.01], [x.clone()])?;
+/// let (found, stored) = (grad(&y.sum(())?, &[&x])?, grad(&z.sum(())?, &[&x])?);
+/// assert_eq!(found[0].to_vec::<f64>()?, stored[0].to_vec::<f64>()?);
+/// # Ok::<(), Error>(())
+/// ```
+pub fn checkpoint<R>(function: impl FnOnce() -> R) -> R {
+    Marks::CHECKPOINTED.put_on(function)
 }
 
 /// An array with the same values that derivatives take as a constant.
@@ -77,7 +102,7 @@ pub fn grad<'a>(y: &Array<'a>, arguments: &[&Array<'a>]) -> Result<Vec<Array<'a>
         let why = format!("grad: the result is {}, but must be a float", y.dtype());
         return Err(Error::new(ErrorKind::DType, why));
     }
-    let one = number(1.0, y.dtype());
+    let one = Marks::DERIVATIVE.put_on(|| number(1.0, y.dtype()));
     pulled_back("grad", &[(y, one)], arguments)
 }
 
@@ -130,8 +155,10 @@ pub fn jvp<'a>(
     }
     let arguments = pairs("jvp", "tangent", "argument", arguments, tangents)?;
     let outputs: Vec<Array<'a>> = outputs.iter().map(|y| expr::typed(y)).collect::<Result<_>>()?;
-    let found = forward::tangents(&outputs, &arguments)?;
-    found.into_iter().zip(&outputs).map(|(v, y)| v.map_or_else(|| zeros_like(y), Ok)).collect()
+    Marks::DERIVATIVE.put_on(|| {
+        let found = forward::tangents(&outputs, &arguments)?;
+        found.into_iter().zip(&outputs).map(|(v, y)| v.map_or_else(|| zeros_like(y), Ok)).collect()
+    })
 }
 
 /// The value of a function of arrays, which is a single number, and its gradient with respect to each of them.
@@ -175,8 +202,10 @@ fn pulled_back<'a>(
         check(function, i, x)?;
     }
     let arguments: Vec<Array<'a>> = arguments.iter().map(|&x| x.clone()).collect();
-    let found = reverse::adjoints(seeds, &arguments)?;
-    found.into_iter().zip(&arguments).map(|(v, x)| v.map_or_else(|| zeros_like(x), Ok)).collect()
+    Marks::DERIVATIVE.put_on(|| {
+        let found = reverse::adjoints(seeds, &arguments)?;
+        found.into_iter().zip(&arguments).map(|(v, x)| v.map_or_else(|| zeros_like(x), Ok)).collect()
+    })
 }
 
 /// Checks that an argument has floats.

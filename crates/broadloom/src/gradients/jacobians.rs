@@ -3,12 +3,13 @@
 use broadloom_core::{Error, ErrorKind, Result, Shape, View};
 use smallvec::SmallVec;
 
-use super::batch::{batched, moved};
+use super::batch::{batched, moved, stacked};
 use super::functions::{check, grad};
 use super::linear::zeros_like;
 use super::{forward, reverse};
 use crate::array::Array;
 use crate::expr;
+use crate::marks::Marks;
 use crate::while_loop::placeholder;
 
 /// Calls a function for each index of an axis of arguments, as one expression. `in_axes` has the axis of each argument, or `None`
@@ -78,12 +79,6 @@ pub fn vmap<'a>(
         .collect()
 }
 
-/// An array for each index of a first axis of this extent.
-fn stacked<'a>(x: &Array<'a>, extent: usize) -> Result<Array<'a>> {
-    let extents: SmallVec<[usize; 4]> = [extent].iter().chain(x.shape()).copied().collect();
-    expr::view(x, View::BroadcastTo(Shape::new(&extents)?))
-}
-
 /// All directions of an array: along the first axis, arrays of its shape with a single 1.
 fn directions<'a>(x: &Array<'a>) -> Result<Array<'a>> {
     x.has_known_extents("jacobian")?;
@@ -109,10 +104,15 @@ fn directions<'a>(x: &Array<'a>) -> Result<Array<'a>> {
 /// ```
 pub fn jacrev<'a>(y: &Array<'a>, x: &Array<'a>) -> Result<Array<'a>> {
     let y = checked("jacrev", y, x)?;
+    Marks::DERIVATIVE.put_on(|| rows(&y, x))
+}
+
+/// The Jacobian by reverse mode.
+fn rows<'a>(y: &Array<'a>, x: &Array<'a>) -> Result<Array<'a>> {
     let v = placeholder(y.dtype(), &y.0.shape, None);
     let found = reverse::adjoints(&[(y.clone(), v.clone())], std::slice::from_ref(x))?;
     let rows = match found.into_iter().flatten().next() {
-        Some(adjoint) => along(&adjoint, &v, &directions(&y)?)?,
+        Some(adjoint) => along(&adjoint, &v, &directions(y)?)?,
         None => stacked(&zeros_like(x)?, y.len())?,
     };
     let extents: SmallVec<[usize; 4]> = y.shape().iter().chain(x.shape()).copied().collect();
@@ -136,11 +136,16 @@ pub fn jacrev<'a>(y: &Array<'a>, x: &Array<'a>) -> Result<Array<'a>> {
 /// ```
 pub fn jacfwd<'a>(y: &Array<'a>, x: &Array<'a>) -> Result<Array<'a>> {
     let y = checked("jacfwd", y, x)?;
+    Marks::DERIVATIVE.put_on(|| columns(&y, x))
+}
+
+/// The Jacobian by forward mode.
+fn columns<'a>(y: &Array<'a>, x: &Array<'a>) -> Result<Array<'a>> {
     let v = placeholder(x.dtype(), &x.0.shape, None);
-    let found = forward::tangents(std::slice::from_ref(&y), &[(x.clone(), v.clone())])?;
+    let found = forward::tangents(std::slice::from_ref(y), &[(x.clone(), v.clone())])?;
     let columns = match found.into_iter().flatten().next() {
         Some(tangent) => along(&tangent, &v, &directions(x)?)?,
-        None => stacked(&zeros_like(&y)?, x.len())?,
+        None => stacked(&zeros_like(y)?, x.len())?,
     };
     let extents: SmallVec<[usize; 4]> = x.shape().iter().chain(y.shape()).copied().collect();
     let columns = expr::view(&columns, View::Reshape(Shape::new(&extents)?))?;

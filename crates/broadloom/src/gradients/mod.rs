@@ -27,6 +27,7 @@
 //! in the canonical order of sums. Integers, bools and random draws are constants.
 
 mod batch;
+mod checkpoints;
 mod custom;
 mod dependents;
 mod forward;
@@ -45,5 +46,5 @@ mod substitution;
 mod views;
 
 pub use custom::{custom_jvp, custom_vjp};
-pub use functions::{grad, jvp, stop_gradient, value_and_grad, variable, vjp};
+pub use functions::{checkpoint, grad, jvp, stop_gradient, value_and_grad, variable, vjp};
 pub use jacobians::{hessian, jacfwd, jacrev, vmap};

@@ -1,24 +1,21 @@
 //! Derivatives of recurrences.
 //!
 //! Forwards, the tangents of the states are further states. Backwards, the states before each step are outputs of the steps, or are
-//! computed again and stored; a second recurrence in the opposite order carries the adjoints of the states. The contributions of a captured value are
+//! computed again and stored, all at once or [block by block](super::checkpoints); a second recurrence in the opposite order carries the adjoints of the states. The contributions of a captured value are
 //! numbered from the last step to the first, and added in the canonical order.
 
 use std::cell::RefCell;
 
-use broadloom_core::node::{RecurrenceNode, StepOrder};
+use broadloom_core::node::StepOrder;
 use broadloom_core::{DType, Dim, Dims, Op, Result};
-use broadloom_mem::HostFunction;
 use smallvec::SmallVec;
 
+use super::checkpoints::{blocks, in_blocks};
 use super::linear::{apply, refused, spread, summed_to, zero};
-use super::regions::{Jvp, LoopTangents, RegionBody, Vjp};
+use super::regions::{HandleRecurrence, Jvp, LoopTangents, RegionBody, Vjp};
 use crate::array::Array;
 use crate::expr;
 use crate::scan::{Along, item, try_scan};
-
-/// A recurrence over handles.
-pub(super) type HandleRecurrence<'a> = RecurrenceNode<Array<'a>, HostFunction>;
 
 /// The operands and results of a recurrence, by kind.
 struct RecurrenceParts<'r, 'a> {
@@ -47,6 +44,14 @@ impl<'r, 'a> RecurrenceParts<'r, 'a> {
             captured,
             along,
         }
+    }
+
+    /// The states before each step, computed again.
+    fn stored(&self) -> Result<Vec<Array<'a>>> {
+        let step = |state: &[Array<'a>], elements: &[Array<'a>]| {
+            Ok((self.step(state, elements, self.captured)?.0, state.to_vec()))
+        };
+        Ok(try_scan(&step, self.initial, self.inputs, self.along.unlimited())?.1)
     }
 
     /// The next states and the outputs of a step.
@@ -133,14 +138,10 @@ pub(super) fn adjoints<'a>(
     let read: Vec<usize> = (0..inputs).filter(|i| wanted[states + i]).collect();
     let used: Vec<usize> = (0..parts.captured.len()).filter(|i| wanted[states + inputs + i]).collect();
 
+    let blocks = blocks(of)?;
     let stored = match earlier_outputs(of, &parts)? {
-        Some(stored) => stored,
-        None => {
-            let storing = |state: &[Array<'a>], elements: &[Array<'a>]| {
-                Ok((parts.step(state, elements, parts.captured)?.0, state.to_vec()))
-            };
-            try_scan(&storing, parts.initial, parts.inputs, parts.along.unlimited())?.1
-        }
+        Some(stored) if blocks.is_none() => stored,
+        _ => parts.stored()?,
     };
 
     // The elements of the second recurrence: the inputs, the stored states, and the adjoints of outputs.
@@ -191,8 +192,11 @@ pub(super) fn adjoints<'a>(
         StepOrder::Backward => Along::axis(of.axis as isize),
         _ => parts.along.reverse(),
     };
+    let (mut last, mut contributions) = try_scan(&step, &initial, &elements, back.unlimited())?;
+    if let Some(blocks) = &blocks {
+        (last, contributions) = in_blocks(&stored, &last, inputs, blocks)?;
+    }
     let mut results = vec![None; of.args.len()];
-    let (last, contributions) = try_scan(&step, &initial, &elements, back.unlimited())?;
     for (&i, v) in moving.iter().zip(&last).filter(|(i, _)| wanted[**i]) {
         results[i] = Some(summed_to(v, v, &of.args[i].all_dims())?);
     }

@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use broadloom_core::node::{NodeId, NodeKind, Region};
+use broadloom_core::node::{NodeId, NodeKind, RecurrenceNode, Region};
 use broadloom_core::{Error, ErrorKind, Op, Result, Scalar, Shape};
 use broadloom_mem::HostFunction;
 use rustc_hash::FxHashMap;
@@ -29,6 +29,9 @@ pub(super) struct LoopTangents<'a> {
     /// Their tangents; `None` for zero.
     pub tangents: Vec<Option<Array<'a>>>,
 }
+
+/// A recurrence over handles.
+pub(super) type HandleRecurrence<'a> = RecurrenceNode<Array<'a>, HostFunction>;
 
 /// A region with the host functions that it calls, and the operands of its loop.
 #[derive(Clone, Copy)]

@@ -175,10 +175,10 @@ impl<'a> ReverseSweep<'a> {
             return Ok(());
         }
         let wanted: Vec<bool> = args.iter().map(|arg| self.dependents.contains(arg)).collect();
-        let found = match (node.custom_rule(), &node.0.kind) {
+        let derive = || match (node.custom_rule(), &node.0.kind) {
             (Some((rule, _)), _) => {
                 custom::check_captured(rule, &self.dependents)?;
-                custom::adjoints(rule, &of_items, &adjoints_in_body)?
+                custom::adjoints(rule, &of_items, &adjoints_in_body)
             }
             (None, Kind::Loop(of)) => loops::adjoints(LoopInReverse {
                 of,
@@ -186,10 +186,12 @@ impl<'a> ReverseSweep<'a> {
                 adjoints: &of_items,
                 wanted: &wanted,
                 vjp: &adjoints_in_body,
-            })?,
-            (None, Kind::Recurrence(of)) => recurrences::adjoints(of, &of_items, &wanted, &adjoints_in_body)?,
-            _ => return Ok(()),
+            }),
+            (None, Kind::Recurrence(of)) => recurrences::adjoints(of, &of_items, &wanted, &adjoints_in_body),
+            _ => Ok(Vec::new()),
         };
+        // What is computed for a node has its marks.
+        let found = node.0.marks.put_on(derive)?;
         for (arg, v) in args.iter().zip(found).rev() {
             if let Some(v) = v {
                 self.contribute(arg, &v)?;

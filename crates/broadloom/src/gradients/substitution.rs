@@ -61,7 +61,7 @@ impl<'a> Substitution<'a> {
                 pending.extend(operands.into_iter().rev().map(|x| (x, false)));
                 continue;
             }
-            let new = self.node(&array)?;
+            let new = array.0.marks.put_on(|| self.node(&array))?;
             self.made.insert(address(&array), new);
             self.kept.push(array);
         }

@@ -45,6 +45,8 @@ pub(crate) struct Expression<'x> {
     pub literals: &'x [Scalar],
     /// The host functions that the expression calls.
     pub functions: &'x [HostFunction],
+    /// The nodes of the structure that differentiation has made, in increasing order.
+    pub derivatives: &'x [NodeId],
 }
 
 impl Expression<'_> {
@@ -52,6 +54,6 @@ impl Expression<'_> {
     ///
     /// Errors: those of [`Structure::graph`].
     pub(crate) fn graph(self, semantics: Semantics) -> Result<(Graph, Vec<NodeId>)> {
-        self.structure.graph(self.literals, semantics)
+        self.structure.graph(self.literals, semantics, self.derivatives)
     }
 }

@@ -5,7 +5,7 @@
 //! and the layouts of the inputs.
 
 use broadloom_core::binding::Binding;
-use broadloom_core::node::NodeKind;
+use broadloom_core::node::{NodeId, NodeKind};
 use broadloom_core::shape::MAX_RANK;
 use broadloom_core::structure::{Entry, KeyLeaf, OwnedStructure, Structure};
 use broadloom_core::symbol::Meeting;
@@ -22,6 +22,8 @@ pub(crate) struct Template {
     structure: OwnedStructure,
     literals: Box<[Scalar]>,
     functions: Box<[HostFunction]>,
+    /// The nodes that differentiation has made, in increasing order.
+    derivatives: Box<[NodeId]>,
     /// For each input, whether its layout is free, that is, whether the expressions use the input without views of its memory.
     free: Box<[bool]>,
     /// The extents to be compared once they are known, with the names of the functions that broadcast them.
@@ -48,6 +50,7 @@ impl Template {
             structure: Structure { nodes: &walker.nodes, roots: &walker.done }.to_owned(),
             literals: walker.leaves.literals[..].into(),
             functions: walker.functions.list[..].into(),
+            derivatives: walker.derivatives.into(),
             // If the expressions compare extents once these are known, loops can't be divided: the extents of a part may be equal
             // although the complete extents are not.
             is_elementwise: is_elementwise && walker.meetings.is_empty() && free.iter().all(|free| *free),
@@ -108,7 +111,8 @@ impl Template {
     /// The input of planning for the nodes of [`Template::bind`].
     pub(crate) fn expression<'x>(&'x self, nodes: &'x [Entry<'x>]) -> Expression<'x> {
         let structure = Structure { nodes, roots: self.structure.borrow().roots };
-        Expression { structure, literals: &self.literals, functions: &self.functions }
+        let Template { literals, functions, derivatives, .. } = self;
+        Expression { structure, literals, functions, derivatives }
     }
 
     /// The structure, whose dynamic inputs have no layouts.

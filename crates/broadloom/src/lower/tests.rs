@@ -134,7 +134,8 @@ fn roots_have_an_order_and_may_repeat() {
     for (i, k) in keys.iter().enumerate() {
         assert_eq!(keys.iter().position(|other| other == k), Some(i));
     }
-    let (graph, roots) = keys[3].borrow().graph(&[Scalar::of(3f32)], Semantics::default()).expect("a graph");
+    let (graph, roots) =
+        keys[3].borrow().graph(&[Scalar::of(3f32)], Semantics::default(), &[]).expect("a graph");
     assert_eq!((roots.len(), roots[0]), (2, roots[1]));
     assert_eq!(graph.nodes().len(), 3);
 }
@@ -227,7 +228,7 @@ fn a_bound_template_is_the_structure_over_arrays() -> Result<()> {
     let (bound, over_arrays) = (template.expression(&nodes), lowered.expression());
     assert_eq!(bound.structure, over_arrays.structure);
     assert_eq!(bound.literals, over_arrays.literals);
-    let unbound = template.structure().graph(template.literals(), Semantics::default());
+    let unbound = template.structure().graph(template.literals(), Semantics::default(), &[]);
     assert_eq!(unbound.map(drop).expect_err("no layouts").kind(), ErrorKind::Internal);
     assert_eq!(
         template.bind(&layouts[..1], limits()).map(drop).expect_err("one").kind(),

@@ -24,6 +24,7 @@ pub(crate) struct Lowered<'e, 'a> {
     slots: SmallVec<[&'e Data<'a>; 8]>,
     literals: SmallVec<[Scalar; 8]>,
     functions: SmallVec<[HostFunction; 1]>,
+    derivatives: Vec<NodeId>,
 }
 
 impl<'e, 'a> Lowered<'e, 'a> {
@@ -40,13 +41,15 @@ impl<'e, 'a> Lowered<'e, 'a> {
             slots: walker.leaves.slots,
             literals: walker.leaves.literals,
             functions: walker.functions.list,
+            derivatives: walker.derivatives,
         })
     }
 
     /// The expression, as the input of planning.
     pub(crate) fn expression(&self) -> Expression<'_> {
         let structure = Structure { nodes: &self.nodes, roots: &self.roots };
-        Expression { structure, literals: &self.literals, functions: &self.functions }
+        let Lowered { literals, functions, derivatives, .. } = self;
+        Expression { structure, literals, functions, derivatives }
     }
 
     /// The memory of each input slot. Only the storage is used, since the structure contains the layouts.
@@ -72,6 +75,9 @@ pub(super) struct Walker<'e, 'a> {
     pub functions: Functions,
     /// The pairs of extents that functions of a kernel broadcast although they may differ at run time, with the functions' names.
     pub meetings: Vec<(Box<str>, Meeting)>,
+    /// The nodes that differentiation has made, in increasing order. Only explanations use them, so they are no part of the
+    /// structure, and an expression without derivatives takes no memory for them.
+    pub derivatives: Vec<NodeId>,
     /// Whether there may be integer divisions.
     divides: bool,
     /// The number of nodes in the bodies of loops.
@@ -92,6 +98,7 @@ impl<'e, 'a> Walker<'e, 'a> {
             leaves: Leaves::new(declared),
             functions: Functions { list: SmallVec::new(), known: Memo::new() },
             meetings: Vec::new(),
+            derivatives: Vec::new(),
             divides: false,
             in_regions: 0,
             ids: Memo::new(),
@@ -158,6 +165,9 @@ impl<'e, 'a> Walker<'e, 'a> {
             }
             let id = NodeId::new(self.nodes.len());
             self.nodes.push(entry);
+            if array.0.marks.is_derivative {
+                self.derivatives.push(id);
+            }
             if shared {
                 self.ids.insert(address, id);
             }

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
+use broadloom::explain::NodeRole;
+use broadloom::gradients::{grad, jacfwd, variable, vjp, vmap};
 use broadloom::prelude::*;
 use broadloom::{Executor, Explanation, IntDivision, Kernel, Options, explain_many};
 use broadloom_html::{page, picture};
@@ -569,5 +571,70 @@ fn figures_are_said_as_people_say_them() -> Result<()> {
     assert!(text.contains(" per element"), "{text}");
     assert!(explained(&rows[0]).to_string().contains("estimated to take"), "the times of both executors");
     assert!(explained(&rows[1]).to_string().starts_with("typed graph (0 nodes; no result):"));
+    Ok(())
+}
+
+/// The nodes that only a derivative needs are marked in the text, the data and the picture: here the cosine and the products, but
+/// neither the square, which the function needs too, nor the input.
+#[test]
+fn nodes_of_a_derivative_are_marked() -> Result<()> {
+    let x = variable(&ones(&[2, 3]))?;
+    let y = x.square().sin();
+    let gradient = vjp(&[&y], &[&Array::ones(&[2, 3], DType::Float32)?], &[&x])?.remove(0);
+    let e = explain_many(&[&y, &gradient], &options(), false)?;
+    let operations = |is_derivative: bool| -> BTreeSet<String> {
+        let nodes = e.details().nodes.into_iter().filter(|node| node.role == NodeRole::Operation);
+        nodes.filter(|node| node.is_derivative == is_derivative).map(|node| node.what).collect()
+    };
+    let of = |names: &[&str]| -> BTreeSet<String> { names.iter().map(|name| (*name).to_owned()).collect() };
+    // A product with an adjoint of 0 is 0.
+    assert_eq!(operations(true), of(&["cos", "multiply", "equal", "where"]), "{e}");
+    assert_eq!(operations(false), of(&["square", "sin"]), "{e}");
+    let lines = |text: &str, name: &str| -> Vec<bool> {
+        let of_name = text.lines().filter(|line| line.starts_with("  n") && line.contains(name));
+        of_name.map(|line| line.ends_with("  # derivative")).collect()
+    };
+    let text = e.to_string();
+    // Each node is in the typed graph, and in the one after rewriting.
+    for (name, is_marked) in [("cos(", true), ("square(", false), ("sin(", false), ("input 0", false)] {
+        assert_eq!(lines(&text, name), [is_marked; 2], "{name}: {text}");
+    }
+    let is_of_derivative = |name: &str| {
+        let titles = boxes(&page(&e, "a page"));
+        titles
+            .into_iter()
+            .find(|title| title.contains(&format!(": {name} ")))
+            .map(|title| title.ends_with(", of a derivative"))
+    };
+    assert_eq!([is_of_derivative("cos"), is_of_derivative("sin")], [Some(true), Some(false)]);
+    assert!(!explained(&y).to_string().contains("derivative"));
+    assert!(!page(&explained(&y), "a page").contains("a derivative"));
+    Ok(())
+}
+
+/// Derivatives of derivatives, of batches and in kernels keep the marks.
+#[test]
+fn marks_outlive_transformations() -> Result<()> {
+    let marks = |text: &str, name: &str| -> Vec<bool> {
+        let of_name = text.lines().filter(|line| line.starts_with("  n") && line.contains(name));
+        of_name.map(|line| line.ends_with("  # derivative")).collect()
+    };
+    let of = |x: &Array<'static>| -> Result<Array<'static>> {
+        let x = variable(x)?;
+        Ok(grad(&x.exp().sin().sum(())?, &[&x])?.remove(0))
+    };
+    let rows = vmap(|x| Ok(vec![of(&x[0])?]), &[ones(&[4, 3])], &[Some(0)], 0)?.remove(0);
+    let x = variable(&ones(&[3]))?;
+    let jacobian = jacfwd(&x.exp().sin(), &x)?;
+    let input = Array::input("x", DType::Float32, &["n".into()])?;
+    let kernel = Kernel::new(&[&of(&input)?], &[&input], &options())?;
+    for (what, text) in [
+        ("vmap", explained(&rows).to_string()),
+        ("jacfwd", explained(&jacobian).to_string()),
+        ("kernel", kernel.explain()?),
+    ] {
+        assert_eq!(marks(&text, " cos("), [true; 2], "{what}: {text}");
+        assert_eq!(marks(&text, " exp("), [false; 2], "{what}: {text}");
+    }
     Ok(())
 }

@@ -10,6 +10,7 @@ use broadloom::{HostFunction, Op, PadMode, concat};
 
 use crate::on_executors;
 
+mod checkpoints;
 mod composed;
 mod custom;
 mod functions;

@@ -209,19 +209,115 @@ fn loops_use_rules_that_say_more_than_the_values_do() -> Result<()> {
     Ok(())
 }
 
+/// x · w, whose derivative is said to be 7w for x and 11x for w.
+fn dot(x: &Array<'static>, w: &Array<'static>) -> Result<Array<'static>> {
+    let value = |x: &[Array<'static>]| Ok(vec![(&x[0] * &x[1]).sum(())?]);
+    let rule = |x: &[Array<'static>], v: &[Array<'static>]| {
+        Ok(vec![(&v[0] * &x[1] * 7.0).sum(())? + (&x[0] * &v[1] * 11.0).sum(())?])
+    };
+    Ok(custom_jvp(value, &[x, w], rule)?.remove(0))
+}
+
+/// The same with a rule for adjoints.
+fn dot_in_reverse(x: &Array<'static>, w: &Array<'static>) -> Result<Array<'static>> {
+    let value = |x: &[Array<'static>]| Ok(vec![(&x[0] * &x[1]).sum(())?]);
+    let rule =
+        |x: &[Array<'static>], v: &[Array<'static>]| Ok(vec![&v[0] * &x[1] * 7.0, &x[0] * &v[0] * 11.0]);
+    Ok(custom_vjp(value, &[x, w], rule)?.remove(0))
+}
+
+/// The derivatives of a batch are those of each of its elements; the adjoint of an argument that all of them have is a sum.
 #[test]
-fn a_batch_of_a_function_with_a_rule_is_refused() -> Result<()> {
-    let x = variable(&Array::from([1.0, 2.0]))?;
-    for f in [flat, |x: &Array<'static>| product(x, x)] {
-        let error = vmap(|x| Ok(vec![f(&x[0])]), std::slice::from_ref(&x), &[Some(0)], 0)
-            .map(drop)
-            .expect_err("a rule");
-        assert_eq!(
-            error.to_string(),
-            "vmap: a function with a derivative of its own is part of the batch; differentiate first, or call the \
-             function with the whole batch"
-        );
+fn batches_use_rules() -> Result<()> {
+    let x = variable(&Array::from([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))?;
+    let w = variable(&Array::from([1.0, 10.0, 100.0]))?;
+    for f in [dot, dot_in_reverse] {
+        let y = vmap(|x| Ok(vec![f(&x[0], &x[1])?]), &[x.clone(), w.clone()], &[Some(0), None], 0)?.remove(0);
+        on_executors::each(&y, &[321.0, 654.0], "the values")?;
+        let found = grad(&(&y * Array::from([1.0, 2.0])).sum(())?, &[&x, &w])?;
+        on_executors::each(&found[0], &[7.0, 70.0, 700.0, 14.0, 140.0, 1400.0], "the adjoint of the batch")?;
+        on_executors::each(&found[1], &[99.0, 132.0, 165.0], "the adjoint of what all have")?;
+        // The gradient of each row, one by one and as a batch.
+        let gradients = |x: &[Array<'static>]| {
+            let (x, w) = (variable(&x[0])?, variable(&x[1])?);
+            grad(&f(&x, &w)?, &[&x, &w])
+        };
+        let rows = vmap(gradients, &[x.clone(), w.clone()], &[Some(0), None], 0)?;
+        for i in 0..2 {
+            let one = gradients(&[x.index_axis(0, i)?, w.clone()])?;
+            for (row, one) in rows.iter().zip(&one) {
+                on_executors::each(&row.index_axis(0, i)?, &one.to_vec::<f64>()?, "a row")?;
+            }
+        }
+        assert_eq!(rows[1].to_vec::<f64>()?, [11.0, 22.0, 33.0, 44.0, 55.0, 66.0]);
     }
+    let y = vmap(|x| Ok(vec![dot(&x[0], &x[1])?]), &[x.clone(), w.clone()], &[Some(0), None], 0)?.remove(0);
+    let ones = Array::ones(&[2, 3], DType::Float64)?;
+    assert_eq!(jvp(&[&y], &[&x], &[&ones])?[0].to_vec::<f64>()?, [777.0, 777.0]);
+    assert_eq!(jvp(&[&y], &[&w], &[&ones.index_axis(0, 0)?])?[0].to_vec::<f64>()?, [66.0, 165.0]);
+    Ok(())
+}
+
+#[test]
+fn batches_use_rules_that_say_more_than_the_values_do() -> Result<()> {
+    // The values do not depend on the batch, and the rule returns a number.
+    let x = variable(&Array::from([1.0, 2.0]))?;
+    let y = vmap(|x| Ok(vec![flat(&x[0])]), std::slice::from_ref(&x), &[Some(0)], 0)?.remove(0);
+    assert_eq!(y.to_vec::<f64>()?, [0.0, 0.0]);
+    assert_eq!(grad(&(&y * &x).sum(())?, &[&x])?[0].to_vec::<f64>()?, [3.0, 6.0]);
+    let one = |_: &[Array<'static>], _: &[Array<'static>]| Ok(vec![Array::scalar(1.0)]);
+    let y = vmap(
+        |x| custom_vjp(|x| Ok(vec![x[0].exp()]), &[&x[0]], one),
+        std::slice::from_ref(&x),
+        &[Some(0)],
+        0,
+    )?
+    .remove(0);
+    assert_eq!(grad(&y.sum(())?, &[&x])?[0].to_vec::<f64>()?, [1.0, 1.0]);
+    // Batches of batches, a rule that is used in its own derivative, and the body of a loop.
+    let w = variable(&Array::from([3.0, 5.0, 7.0]))?;
+    let inner =
+        |a: &Array<'static>| vmap(|x| Ok(vec![product(a, &x[0])]), std::slice::from_ref(&w), &[Some(0)], 0);
+    let y = vmap(|x| inner(&x[0]), std::slice::from_ref(&x), &[Some(0)], 0)?.remove(0);
+    assert_eq!(y.to_vec::<f64>()?, [3.0, 5.0, 7.0, 6.0, 10.0, 14.0]);
+    assert_eq!(grad(&y.sum(())?, &[&x])?[0].to_vec::<f64>()?, [15.0, 15.0]);
+    assert_eq!(grad(&y.sum(())?, &[&w])?[0].to_vec::<f64>()?, [3.0, 3.0, 3.0]);
+    let second = |x: &[Array<'static>]| {
+        let x = variable(&x[0])?;
+        let first = grad(&doubled(&x)?, &[&x])?.remove(0);
+        grad(&first, &[&x])
+    };
+    let zero = Array::from([0.0, 0.0]);
+    assert_eq!(vmap(second, &[zero], &[Some(0)], 0)?[0].to_vec::<f64>()?, [4.0, 4.0]);
+    let repeated =
+        |x: &[Array<'static>]| fori_loop(0, 2, |_, [c]| [product(c, &x[0])], [x[0].clone()]).map(Vec::from);
+    let y = vmap(repeated, std::slice::from_ref(&x), &[Some(0)], 0)?.remove(0);
+    assert_eq!(grad(&y.sum(())?, &[&x])?[0].to_vec::<f64>()?, [3.0, 12.0]);
+    // The Jacobian of a gradient, whose rule is cubed: 5x², 10x.
+    let x = variable(&Array::from([0.5, 2.0]))?;
+    assert_eq!(hessian(&cube(&x)?.sum(())?, &x)?.to_vec::<f64>()?, [5.0, 0.0, 0.0, 20.0]);
+    Ok(())
+}
+
+#[test]
+fn errors_of_rules_in_batches() -> Result<()> {
+    let x = variable(&Array::from([[0.5, 2.0], [1.0, 3.0]]))?;
+    let long = |_: &[Array<'static>], _: &[Array<'static>]| Ok(vec![Array::from([1.0, 2.0, 3.0])]);
+    let two = |_: &[Array<'static>], v: &[Array<'static>]| Ok(vec![v[0].clone(), v[0].clone()]);
+    let same = |x: &[Array<'static>]| Ok(x.to_vec());
+    let y = vmap(|x| custom_vjp(same, &[&x[0]], long), std::slice::from_ref(&x), &[Some(0)], 0)?.remove(0);
+    let error = grad(&y.sum(())?, &[&x]).map(drop).expect_err("a shape");
+    assert_eq!(error.to_string(), "custom_vjp: result 0 of the rule is float64[3], not float64[2]");
+    let y = vmap(|x| custom_vjp(same, &[&x[0]], two), std::slice::from_ref(&x), &[Some(0)], 0)?.remove(0);
+    let error = grad(&y.sum(())?, &[&x]).map(drop).expect_err("a count");
+    assert_eq!(error.to_string(), "custom_vjp: the rule returns 2 arrays, not 1");
+    // An array of the batch that the function uses besides its arguments has no derivative either.
+    let w = variable(&Array::from([1.0, 2.0]))?;
+    let hidden =
+        |x: &[Array<'static>]| custom_jvp(|y| Ok(vec![&y[0] * &x[1]]), &[&x[0]], |_, v| Ok(v.to_vec()));
+    let y = vmap(hidden, &[x.clone(), w.clone()], &[Some(0), Some(0)], 0)?.remove(0);
+    assert_eq!(grad(&y.sum(())?, &[&x])?[0].to_vec::<f64>()?, [1.0; 4]);
+    assert_eq!(grad(&y.sum(())?, &[&w]).map(drop).expect_err("hidden").kind(), ErrorKind::Derivative);
     Ok(())
 }
 
