@@ -392,6 +392,44 @@ def test_each_element_takes_its_branch() -> None:
     np.testing.assert_array_equal(np.asarray(scaled), [8.0, -11.0, 0.5, np.nan, np.inf])
 
 
+def depths(parent: Any, first: Any) -> Any:
+    return bl.while_loop(lambda s: s[0] > 0, lambda s: (parent[s[0]], s[1] + 1), (first, 0))[1]
+
+
+def test_loops_take_elements_at_indices_that_they_compute() -> None:
+    parent = np.array([(i - 1) // 2 for i in range(1000)])
+    parent[0] = 0
+    first = np.arange(1000)
+    wanted = [(i + 1).bit_length() - 1 for i in range(1000)]
+    for found in [depths(bl.asarray(parent), bl.asarray(first)), bl.jit(depths)(parent, first)]:
+        np.testing.assert_array_equal(np.asarray(found), wanted)
+    # A state without axes is an index as well.
+    assert int(depths(bl.asarray(parent), 999)) == 9
+    # Elements of two axes, by `fori_loop` and `take`.
+    x, ends = np.arange(12.0).reshape(3, 4), np.array([3, 0, 2, 1])
+    table = bl.asarray(x)
+    diagonal = bl.fori_loop(0, bl.asarray(ends), lambda i, y: y * 2 + table[i, i + 1], 0.0)
+    np.testing.assert_array_equal(np.asarray(diagonal), [4 * 1 + 2 * 6 + 11, 0, 2 * 1 + 6, 1])
+    wrapped = bl.fori_loop(0, 5, lambda i, y: y + bl.take(table[1], i, axis=0, mode="wrap"), bl.zeros(2))
+    np.testing.assert_array_equal(np.asarray(wrapped), [4 + 5 + 6 + 7 + 4] * 2)
+
+
+def test_an_index_out_of_range_is_an_error_in_active_elements() -> None:
+    table = bl.asarray([1, 2, 3])
+
+    def followed(first: list[int], bound: int) -> Any:
+        return bl.while_loop(lambda i: i < bound, lambda i: table[i], bl.asarray(first))
+
+    np.testing.assert_array_equal(np.asarray(followed([0, 2, 99, 1], 3)), [3, 3, 99, 3])
+    with pytest.raises(IndexError):
+        np.asarray(followed([0, 3], 4))
+    index = bl.asarray([2, 7, 0])
+    taken = bl.cond(index < 3, lambda: table[index], lambda: -1)
+    np.testing.assert_array_equal(np.asarray(taken), [3, -1, 1])
+    with pytest.raises(ValueError, match="depends on a carried value"):
+        bl.while_loop(lambda i: i < 3, lambda i: bl.take(i, table, axis=0), table)
+
+
 def test_a_branch_that_is_not_taken_does_not_fail() -> None:
     a, b = np.array([7, 8, -9]), np.array([2, 0, 2])
 

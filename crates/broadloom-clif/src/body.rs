@@ -170,6 +170,8 @@ pub struct Body {
     nodes: Vec<Node>,
     known: KnownNodes,
     outputs: Vec<Var>,
+    /// For each table of the kernel or of the loop's body, its number among those of the outermost kernel.
+    tables: Vec<usize>,
     /// The regions of the loops.
     loops: Vec<Rc<Region>>,
     /// The values that have effects (tests of divisors and positions, and loops), each with the value of the kernel that it belongs to.
@@ -228,6 +230,31 @@ pub struct Late {
     pub nodes: Vec<Var>,
 }
 
+/// The next fault sites while the values of a kernel are added.
+#[derive(Clone, Copy)]
+struct FaultSites {
+    /// The site of the next division; `None` if divisions are not checked.
+    division: Option<i32>,
+    /// The site of the next gather.
+    gather: i32,
+}
+
+impl FaultSites {
+    /// Goes on behind the sites of an instruction.
+    fn skip(&mut self, kernel: &Kernel, code: kernel::Code) {
+        let (divisions, gathers) = match code {
+            kernel::Code::Loop(number) => kernel.loops.get(number as usize).map_or((0, 0), |of| {
+                let divisions = if self.division.is_some() { of.body.divisions().len() } else { 0 };
+                (divisions, of.body.gathers().len())
+            }),
+            kernel::Code::Gather { .. } => (0, 1),
+            code => (usize::from(code.faults()), 0),
+        };
+        self.division = self.division.map(|site| site + divisions as i32);
+        self.gather += gathers as i32;
+    }
+}
+
 fn undefined() -> Error {
     Error::new(ErrorKind::Internal, "a kernel that does not verify reached the emitter")
 }
@@ -253,8 +280,12 @@ impl Body {
     /// # Errors
     /// [`ErrorKind::Internal`]: the kernel does not verify.
     pub fn of(kernel: &Kernel, access: &[Access], width: VectorWidth) -> Result<Body> {
-        let mut body = Body::empty(kernel, width);
-        let values = body.values(kernel, access, kernel.checks_division.then_some(0), |_| true)?;
+        let mut body = Body::empty(kernel, width, (0..kernel.tables.len()).collect());
+        let sites = FaultSites {
+            division: kernel.checks_division.then_some(0),
+            gather: kernel.first_gather_site() as i32,
+        };
+        let values = body.values(kernel, access, sites, |_| true)?;
         for &output in &kernel.outputs {
             let value = *values.get(output.value.index()).ok_or_else(undefined)?;
             let value = body.in_memory(kernel.dtype(output.value), value);
@@ -264,9 +295,10 @@ impl Body {
         Ok(body)
     }
 
-    fn empty(kernel: &Kernel, width: VectorWidth) -> Body {
+    fn empty(kernel: &Kernel, width: VectorWidth, tables: Vec<usize>) -> Body {
         Body {
             width,
+            tables,
             short_reciprocals: kernel.short_reciprocals.clone(),
             nodes: Vec::with_capacity(2 * kernel.values()),
             known: KnownNodes::default(),
@@ -278,17 +310,16 @@ impl Body {
         }
     }
 
-    /// Adds the values of a kernel, and returns them. `site` is the fault site of the kernel's first division, if
-    /// divisions are checked. Values for which `is_needed` is false are left out.
+    /// Adds the values of a kernel, whose first fault sites are `sites`, and returns them. Values for which `is_needed` is false are
+    /// left out.
     fn values(
         &mut self,
         kernel: &Kernel,
         access: &[Access],
-        mut site: Option<i32>,
+        mut sites: FaultSites,
         is_needed: impl Fn(ValueId) -> bool,
     ) -> Result<Vec<Var>> {
         let mut values: Vec<Var> = Vec::with_capacity(kernel.values());
-        let mut gather_site = kernel.first_gather_site() as i32;
         for id in (0..kernel.values() as u32).map(ValueId) {
             let value = match kernel.definition(id) {
                 Definition::Input(i) => {
@@ -298,33 +329,28 @@ impl Body {
                 Definition::Param(i) => self.leaf(Code::Param(i), kernel.params[i], Depth::Call),
                 Definition::Inst(i) => {
                     let inst = &kernel.body[i];
-                    let value = match inst.code {
+                    let (first, before) = (self.nodes.len(), sites);
+                    sites.skip(kernel, inst.code);
+                    match inst.code {
                         _ if !is_needed(id) => NONE,
                         kernel::Code::Loop(number) => {
                             let of = kernel.loops.get(number as usize).ok_or_else(undefined)?;
-                            self.looped(of, &values, site, id)?
+                            self.looped(of, &values, before, id)?
                         }
                         kernel::Code::Gather { table, dtype } => {
                             let position = *values.get(inst.args[0].index()).ok_or_else(undefined)?;
-                            gather_site += 1;
-                            self.gather(table as usize, dtype, position, gather_site - 1)
-                        }
-                        _ => {
-                            let effects = self.nodes.len();
-                            let value =
-                                self.instruction(inst, &values, site.filter(|_| inst.code.faults()))?;
-                            self.note_effects(effects, id);
+                            let table = *self.tables.get(table as usize).ok_or_else(undefined)?;
+                            let value = self.gather(table, dtype, position, before.gather);
+                            self.note_effects(first, id);
                             value
                         }
-                    };
-                    let divisions = match inst.code {
-                        kernel::Code::Loop(number) if site.is_some() => {
-                            kernel.loops.get(number as usize).map_or(0, |of| of.body.divisions().len())
+                        _ => {
+                            let site = before.division.filter(|_| inst.code.faults());
+                            let value = self.instruction(inst, &values, site)?;
+                            self.note_effects(first, id);
+                            value
                         }
-                        code => usize::from(code.faults()),
-                    };
-                    site = site.map(|site| site + divisions as i32);
-                    value
+                    }
                 }
             };
             values.push(value);

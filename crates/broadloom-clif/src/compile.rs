@@ -489,6 +489,7 @@ pub(crate) mod tests {
             limit: None,
             is_numbered: true,
             args: [1, 2, 4].map(ValueId).into(),
+            tables: Vec::new(),
         };
         let outer = KernelLoop {
             body: Kernel {
@@ -506,6 +507,7 @@ pub(crate) mod tests {
             limit: Some(9),
             is_numbered: true,
             args: [0, 1, 2, 3, 4].map(ValueId).into(),
+            tables: Vec::new(),
         };
         Kernel {
             inputs: vec![DType::Float64, DType::Int32, DType::Int32, DType::Bool, DType::Int64],
@@ -552,7 +554,7 @@ pub(crate) mod tests {
         let inst = |code| Inst { code, args: [ValueId(1 + operands), ValueId(0), ValueId(0)] };
         Kernel {
             inputs: [vec![dtype; operands as usize], vec![DType::Bool]].concat(),
-            loops: vec![KernelLoop { body, limit: Some(1), is_numbered: false, args }],
+            loops: vec![KernelLoop { body, limit: Some(1), is_numbered: false, args, tables: Vec::new() }],
             body: vec![inst(kernel::Code::Loop(0)), inst(kernel::Code::Item { item: 0, dtype })],
             outputs: vec![ValueId(2 + operands).into()],
             ..Kernel::default()

@@ -509,8 +509,9 @@ impl Emitter<'_> {
                 v.splat_scalar(types::I64, count)
             }
             (Code::CheckPosition(site), block) => {
+                let mask = self.active.as_mut().map_or(args[0], |active| active.of(v, args[0]));
                 let left = block.and_then(|block| block.left());
-                self.slow_paths.note(v, args[0], left, sources.faults, site);
+                self.slow_paths.note(v, mask, left, sources.faults, site);
                 args[0]
             }
             (Code::Gather(table), _) => {

@@ -272,7 +272,7 @@ impl Graph {
             NodeKind::Host { function, args } => {
                 (function.signature().result(), self.broadcast(function.name(), args.iter())?)
             }
-            NodeKind::Loop(of) => (of.dtype(), self.broadcast(WHILE, of.args.iter())?),
+            NodeKind::Loop(of) => (of.dtype(), self.broadcast(WHILE, kind.aligned())?),
             NodeKind::Recurrence(of) => {
                 let RecurrenceShapes { space, others } = self.recurrence(of)?;
                 let wrong = || Error::new(ErrorKind::Internal, "a step that is ill-typed");
@@ -498,7 +498,8 @@ impl Graph {
             // Without a limit, an element that does not end is an error.
             NodeKind::Loop(of) => {
                 let is_checked = self.semantics.int_division == IntDivision::Error;
-                of.region.is_numbered || is_checked && of.region.divides()
+                let may_be_outside = !of.region.tables.is_empty();
+                of.region.is_numbered || may_be_outside || is_checked && of.region.divides()
             }
             NodeKind::Recurrence(of) => {
                 let is_checked = self.semantics.int_division == IntDivision::Error;

@@ -229,14 +229,14 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
 /// A value that a loop carries, after the loop.
 ///
 /// Each element repeats the region while its condition holds, as a scalar program would, and keeps its values once it
-/// is done. The operands broadcast to the shape of the node.
+/// is done. The operands broadcast to the shape of the node, except tables, of which any element may be read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LoopNode<A, F> {
     /// The condition and the body.
     pub region: Arc<Region>,
     /// The host functions that the region calls.
     pub functions: Vec<F>,
-    /// The operands: the initial state and the captured values, one for each parameter of the region.
+    /// The operands: the initial state, the captured values and the tables, one for each parameter of the region.
     pub args: Vec<A>,
     /// The index of the value among the carried ones.
     pub item: u32,
@@ -368,6 +368,9 @@ impl<A, F> RecurrenceNode<A, F> {
 pub struct Region {
     /// The dtypes of the parameters: the carried values, then the captured ones, which are the same in each iteration.
     pub params: Vec<DType>,
+    /// The captured parameters that are tables, in ascending order: whole arrays, of which gathers read elements. Nothing else reads
+    /// them. The step of a recurrence has none.
+    pub tables: Vec<u32>,
     /// The maximum number of iterations of an element, after which it is done; `None` if the evaluation gives a number,
     /// and reaching it is an error.
     pub limit: Option<u64>,
@@ -619,24 +622,25 @@ impl<A, L, F> NodeKind<A, L, F> {
         )
     }
 
-    /// The operands that are read as tables: contiguous memory, of which any element may be read. A gather has one, and all operands
-    /// of a routine are.
+    /// The operands that are read as tables: contiguous memory, of which any element may be read. A gather has one, a loop those that
+    /// gathers in its region read, and all operands of a routine are.
     pub fn tables(&self) -> impl Iterator<Item = &A> + Clone {
-        self.operands().take(self.table_count())
+        self.operands().enumerate().filter(|(i, _)| self.is_table(*i)).map(|(_, arg)| arg)
     }
 
     /// The operands that are read at the index of each element, after broadcasting and views: all but
     /// [tables](NodeKind::tables).
     pub fn aligned(&self) -> impl Iterator<Item = &A> + Clone {
-        self.operands().skip(self.table_count())
+        self.operands().enumerate().filter(|(i, _)| !self.is_table(*i)).map(|(_, arg)| arg)
     }
 
-    /// The number of tables, which come before the other operands.
-    pub fn table_count(&self) -> usize {
+    /// Whether the operand number `i` is a [table](NodeKind::tables).
+    pub fn is_table(&self, i: usize) -> bool {
         match self {
-            NodeKind::Gather { .. } => 1,
-            NodeKind::Routine(of) => of.args.len(),
-            _ => 0,
+            NodeKind::Gather { .. } => i == 0,
+            NodeKind::Routine(_) => true,
+            NodeKind::Loop(of) => of.region.is_table(i),
+            _ => false,
         }
     }
 

@@ -22,8 +22,9 @@ pub const MAX_CARRIED: usize = 64;
 
 impl PartialEq for Region {
     fn eq(&self, other: &Region) -> bool {
-        let Region { params, limit, is_numbered, nodes, condition, next, outputs } = self;
-        if (params, limit, is_numbered) != (&other.params, &other.limit, &other.is_numbered)
+        let Region { params, tables, limit, is_numbered, nodes, condition, next, outputs } = self;
+        if (params, tables) != (&other.params, &other.tables)
+            || (limit, is_numbered) != (&other.limit, &other.is_numbered)
             || (condition, next, outputs) != (&other.condition, &other.next, &other.outputs)
             || nodes.len() != other.nodes.len()
         {
@@ -52,8 +53,8 @@ impl PartialEq for Region {
 
 impl Hash for Region {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Region { params, limit, is_numbered, nodes, condition, next, outputs } = self;
-        (params, limit, is_numbered, condition, next, outputs, nodes.len()).hash(state);
+        let Region { params, tables, limit, is_numbered, nodes, condition, next, outputs } = self;
+        (params, tables, limit, is_numbered, condition, next, outputs, nodes.len()).hash(state);
         for node in nodes {
             match node {
                 // Regions that differ only in the nodes of a loop in them are rare.
@@ -82,6 +83,19 @@ impl Region {
         self.next.len()
     }
 
+    /// Whether a parameter is a table.
+    pub fn is_table(&self, param: usize) -> bool {
+        self.tables.iter().any(|&table| table as usize == param)
+    }
+
+    /// The number of a table among those of the region, by the node that is its parameter; `None` for any other node.
+    pub fn table_of(&self, node: NodeId) -> Option<usize> {
+        match self.nodes.get(node.index())? {
+            NodeKind::Leaf(param) => self.tables.iter().position(|table| table == param),
+            _ => None,
+        }
+    }
+
     /// The nodes whose values leave the region: the condition, if there is one, the next values, and the outputs.
     pub fn roots(&self) -> impl Iterator<Item = NodeId> {
         self.condition.iter().chain(&self.next).chain(&self.outputs).copied()
@@ -99,6 +113,7 @@ impl Region {
                 }
                 NodeKind::Host { function, .. } => Some(function.signature().result()),
                 NodeKind::Cast { to, .. } => Some(*to),
+                NodeKind::Gather { table, .. } => of(table),
                 NodeKind::Loop(inner) => inner.region.params.get(inner.item as usize).copied(),
                 NodeKind::View { .. }
                 | NodeKind::DynamicView { .. }
@@ -107,7 +122,6 @@ impl Region {
                 | NodeKind::Count { .. }
                 | NodeKind::Recurrence(_)
                 | NodeKind::Index { .. }
-                | NodeKind::Gather { .. }
                 | NodeKind::Concat { .. }
                 | NodeKind::Routine(_)
                 | NodeKind::Words { .. } => None,
@@ -173,6 +187,7 @@ impl Region {
 pub fn check(region: &Region) -> std::result::Result<(), String> {
     let dtypes = region.dtypes();
     let expect = |holds: bool, otherwise: &str| if holds { Ok(()) } else { Err(otherwise.to_owned()) };
+    check_tables(region)?;
     for (i, node) in region.nodes.iter().enumerate() {
         expect(node.operands().all(|arg| arg.index() < i), "an operand in a loop is not an earlier node")?;
         let of = |arg: &NodeId| dtypes[arg.index()];
@@ -190,6 +205,12 @@ pub fn check(region: &Region) -> std::result::Result<(), String> {
                 let signature = function.signature();
                 let wanted = signature.operands().iter().copied().map(Some);
                 expect(operands.eq(wanted), "operands of other dtypes in a loop")?;
+            }
+            NodeKind::Gather { positions, .. } => {
+                expect(
+                    of(positions) == Some(DType::Int64),
+                    "positions of another dtype than int64 in a loop",
+                )?;
             }
             NodeKind::Loop(inner) => {
                 let wanted = inner.region.params.iter().copied().map(Some);
@@ -219,6 +240,21 @@ pub fn check(region: &Region) -> std::result::Result<(), String> {
     expect(is_limited || region.is_numbered, "elements of a loop have no numbers")?;
     let has_numbers = region.params.len() > region.carried() && region.params.last() == Some(&DType::Int64);
     expect(!region.is_numbered || has_numbers, "numbers of elements of another dtype")
+}
+
+/// Checks that tables are captured parameters, and that gathers read tables and nothing else does.
+fn check_tables(region: &Region) -> std::result::Result<(), String> {
+    let Region { params, tables, is_numbered, .. } = region;
+    let captured = region.carried() as u32..(params.len() - usize::from(*is_numbered)) as u32;
+    let has_places = tables.is_sorted() && tables.iter().all(|table| captured.contains(table));
+    let is_table = |arg: &NodeId| region.table_of(*arg).is_some();
+    let are_read =
+        |node: &NodeKind<NodeId, u32>| node.tables().all(is_table) && !node.aligned().any(is_table);
+    let leave = region.roots().any(|root| is_table(&root));
+    match has_places && !leave && region.nodes.iter().all(are_read) {
+        true => Ok(()),
+        false => Err("a table in a loop that is none, or is read as one element".to_owned()),
+    }
 }
 
 /// Checks the number of loops that contain each other; `function` names the outermost one in errors.
@@ -251,7 +287,8 @@ pub fn graph(
             |arg| Ok::<_, Error>(ids[arg.index()]),
             |&param| {
                 let dtype = region.params[param as usize];
-                let constant = constant(param as usize).filter(|_| param as usize >= region.carried());
+                let is_element = param as usize >= region.carried() && !region.is_table(param as usize);
+                let constant = constant(param as usize).filter(|_| is_element);
                 Ok(constant.unwrap_or_else(|| {
                     let layout = Layout::contiguous(Shape::scalar()).into();
                     Leaf::Input { slot: param, dtype, layout }
@@ -334,8 +371,15 @@ pub fn of_graph(
         CapturedValue::Constant(_) => None,
     };
     let params = former.params[..carried].iter().copied().map(Some).chain(captured.iter().map(dtype));
+    let is_table = |of: &CapturedValue| match of {
+        CapturedValue::Param(param) => former.is_table(*param as usize),
+        CapturedValue::Constant(_) => false,
+    };
+    let tables =
+        captured.iter().enumerate().filter(|(_, of)| is_table(of)).map(|(i, _)| (carried + i) as u32);
     let mut roots = roots.iter().map(|root| new[root.index()]);
     let region = Region {
+        tables: tables.collect(),
         params: params.collect::<Option<_>>().ok_or_else(wrong)?,
         limit: former.limit,
         is_numbered: former.is_numbered,

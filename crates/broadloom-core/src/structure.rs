@@ -416,6 +416,7 @@ mod tests {
         let looped = |limit, item, args: &[usize]| {
             let region = Region {
                 params: vec![DType::Float32; args.len()],
+                tables: Vec::new(),
                 limit,
                 is_numbered: false,
                 nodes: vec![NodeKind::Leaf(0), apply_in(Op::IsFinite), apply_in(Op::Square)],

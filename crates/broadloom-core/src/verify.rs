@@ -76,10 +76,11 @@ fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
             expect(dtypes.eq(of.region.params.iter().copied()), "operands of other dtypes")?;
             expect((of.item as usize) < of.region.carried(), "a value that the loop does not carry")?;
             expect(node.dtype == of.dtype(), "wrong result dtype")?;
-            expect(broadcasts(graph, of.args.iter(), &node.shape), "wrong result shape")
+            expect(broadcasts(graph, node.kind.aligned(), &node.shape), "wrong result shape")
         }
         NodeKind::Recurrence(of) => {
             region::check(&of.step)?;
+            expect(of.step.tables.is_empty(), "a step with a table")?;
             let dtypes = of.args.iter().map(|&a| graph.node(a).dtype);
             expect(dtypes.eq(of.step.params.iter().copied()), "operands of other dtypes")?;
             expect(of.step.condition.is_none(), "a step with a condition")?;

@@ -8,6 +8,7 @@ use broadloom_ir::kernel::{Code, Depth, Kernel, KernelLoop, ValueId};
 use broadloom_ir::{Error, ErrorKind, Result, VectorWidth, verify};
 use broadloom_mem::{Access, HostFunction};
 
+use crate::looped::FirstSites;
 use crate::loops::{OPERANDS, arch_of};
 use crate::program::{Destination, Location, LoopLevel, LoopPart, LoopStep, Program, TileStep, Work};
 use crate::scratch::TileAllocator;
@@ -107,8 +108,9 @@ impl KernelCompiler<'_> {
             }
             if let Code::Loop(number) = inst.code {
                 let of = &kernel.loops[number as usize];
-                self.looped(i, of, fault_sites)?;
+                self.looped(i, of, FirstSites { division: fault_sites, gather: gather_site })?;
                 fault_sites += if kernel.checks_division { of.body.divisions().len() } else { 0 };
+                gather_site += of.body.gathers().len();
             } else if let Some(selected) = selected {
                 self.step(i, selected, check);
             }
@@ -145,8 +147,8 @@ impl KernelCompiler<'_> {
         })
     }
 
-    /// Adds the step that runs a loop, which is instruction `i`. `first_site` is the number of its first checked division.
-    fn looped(&mut self, i: usize, of: &KernelLoop, first_site: usize) -> Result<()> {
+    /// Adds the step that runs a loop, which is instruction `i`, with its first fault sites.
+    fn looped(&mut self, i: usize, of: &KernelLoop, first: FirstSites) -> Result<()> {
         let kernel = self.kernel;
         let id = kernel.value(i);
         let depth = self.depths[id.index()];
@@ -172,8 +174,7 @@ impl KernelCompiler<'_> {
                 self.scratch.release(*arg);
             }
         }
-        let step =
-            LoopStep::new(of, self.functions, kernel.checks_division, &uniform, args, results, first_site)?;
+        let step = LoopStep::new(of, self.functions, kernel.checks_division, &uniform, args, results, first)?;
         self.scratch.reserve(step.bytes_of_element());
         let work = Work::While(self.loops.len());
         self.loops.push((step, depth));

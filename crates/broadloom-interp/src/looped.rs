@@ -8,10 +8,10 @@
 
 use std::sync::atomic::Ordering;
 
-use broadloom_ir::kernel::{Kernel, KernelLoop};
+use broadloom_ir::kernel::{Kernel, KernelLoop, PartOfBody};
 use broadloom_ir::tuning::loops::PAUSE;
 use broadloom_ir::{Error, ErrorKind, Result};
-use broadloom_mem::{ALIGN, Access, HostFunction, LoopRun, has_failed, typed, typed_mut};
+use broadloom_mem::{ALIGN, Access, HostFunction, LoopRun, Table, has_failed, typed, typed_mut};
 use smallvec::SmallVec;
 
 use crate::program::{CapturedUse, Location, LoopPart, LoopStep, Program};
@@ -22,11 +22,13 @@ impl LoopPart {
         outputs: std::ops::Range<usize>,
         with: &PartContext<'_>,
     ) -> Result<(LoopPart, Kernel)> {
-        let (mut kernel, sites) = of.part(outputs);
+        let PartOfBody { mut kernel, divisions, gathers } = of.part(outputs);
         kernel.checks_division = with.checks_division;
         let program = Program::new(&kernel, with.functions, &with.access)?;
-        let sites = if with.checks_division { sites } else { Vec::new() };
-        Ok((LoopPart { program, sites }, kernel))
+        let divisions = if with.checks_division { divisions } else { Vec::new() };
+        let divisions = divisions.into_iter().map(|number| with.first.division + number);
+        let gathers = gathers.into_iter().map(|number| with.first.gather + number);
+        Ok((LoopPart { program, sites: divisions.chain(gathers).collect() }, kernel))
     }
 }
 
@@ -35,6 +37,14 @@ struct PartContext<'s> {
     functions: &'s [HostFunction],
     access: Vec<Access>,
     checks_division: bool,
+    first: FirstSites,
+}
+
+/// The numbers of a loop's first fault sites among those of the program that contains it.
+#[derive(Clone, Copy)]
+pub(crate) struct FirstSites {
+    pub division: usize,
+    pub gather: usize,
 }
 
 /// The operands of a loop.
@@ -46,7 +56,9 @@ pub(crate) trait LoopArgs {
 /// The properties of a run that the loops of a program use.
 pub(crate) struct Surroundings<'r> {
     pub run: &'r LoopRun<'r>,
-    /// A byte for each checked division of the program.
+    /// The tables of the program.
+    pub tables: &'r [Table<'r>],
+    /// A byte for each fault site of the program.
     pub faults: &'r mut [u8],
 }
 
@@ -60,12 +72,12 @@ impl LoopStep {
         uniform: &[bool],
         args: Vec<(Location, usize)>,
         results: Vec<Option<usize>>,
-        first_site: usize,
+        first: FirstSites,
     ) -> Result<LoopStep> {
         let carried = of.carried();
         let class = |i: usize| if i >= carried && uniform[i] { Access::Splat } else { Access::Contiguous };
         let access = (0..uniform.len()).map(class).collect();
-        let shared = PartContext { functions, access, checks_division };
+        let shared = PartContext { functions, access, checks_division, first };
         let (condition, tested) = LoopPart::new(of, 0..1, &shared)?;
         let (body, computed) = LoopPart::new(of, 1..1 + carried, &shared)?;
         let reads = |kernel: &Kernel, input: usize| {
@@ -85,7 +97,7 @@ impl LoopStep {
             body,
             captured: (carried..uniform.len()).map(captured).collect(),
             calls: !of.body.functions.is_empty(),
-            first_site,
+            tables: of.tables.clone(),
             cost: of.body.cost().saturating_add(of.body.inputs.len() as u64),
             tile: 0,
             args,
@@ -144,7 +156,10 @@ impl LoopStep {
         operands: &impl LoopArgs,
         with: Surroundings<'_>,
     ) -> Result<()> {
-        let Surroundings { run, faults } = with;
+        let Surroundings { run, tables, faults } = with;
+        let missing = || Error::new(ErrorKind::Internal, "a loop over tables that the run lacks");
+        let own = self.tables.iter().map(|&table| tables.get(table as usize).copied().ok_or_else(missing));
+        let tables: SmallVec<[Table<'_>; 2]> = own.collect::<Result<_>>()?;
         let numbers = |front: &[u8], element: usize| {
             self.number(operands.elements(self.args.len() - 1, front), element)
         };
@@ -169,7 +184,7 @@ impl LoopStep {
                 state.finish(self, front);
                 break;
             }
-            state.test(run)?;
+            state.test(run, &tables)?;
             state.end(self, front);
             if state.active == 0 || self.calls && has_failed() {
                 break;
@@ -181,7 +196,7 @@ impl LoopStep {
                 state.finish(self, front);
                 break;
             }
-            state.compute(run)?;
+            state.compute(run, &tables)?;
             iterations += 1;
             if self.calls && has_failed() {
                 break;
@@ -195,7 +210,7 @@ impl LoopStep {
                 }
             }
         }
-        state.faults(self, faults);
+        state.faults(faults);
         done
     }
 
@@ -226,7 +241,7 @@ struct LoopState<'a> {
     holds: &'a mut [u8],
     /// The index of each element in the tile.
     index: &'a mut [u8],
-    /// A byte for each checked division of the condition, and of the body.
+    /// A byte for each fault site of the condition, and of the body.
     tested: &'a mut [u8],
     computed: &'a mut [u8],
     memory: &'a mut [u8],
@@ -256,20 +271,22 @@ impl<'a> LoopState<'a> {
     }
 
     /// Evaluates the condition.
-    fn test(&mut self, run: &LoopRun<'_>) -> Result<()> {
+    fn test(&mut self, run: &LoopRun<'_>, tables: &[Table<'_>]) -> Result<()> {
         let inputs = self.step.inputs(&self.now, &self.captured, self.active);
         let holds = &mut [&mut self.holds[..self.active]];
         let program = &self.step.condition.program;
-        program.run_tiles(&inputs, holds, self.active, self.memory, self.tested, run)
+        let with = Surroundings { run, tables, faults: self.tested };
+        program.run_tiles(&inputs, holds, self.active, self.memory, with)
     }
 
     /// Evaluates the body.
-    fn compute(&mut self, run: &LoopRun<'_>) -> Result<()> {
+    fn compute(&mut self, run: &LoopRun<'_>, tables: &[Table<'_>]) -> Result<()> {
         let LoopState { step, active, now, next, captured, computed, memory, .. } = self;
         let inputs = step.inputs(now, captured, *active);
         let outputs = next.iter_mut().zip(step.states()).map(|(to, size)| &mut to[..*active * size]);
         let mut outputs: SmallVec<[&mut [u8]; 4]> = outputs.collect();
-        step.body.program.run_tiles(&inputs, &mut outputs, *active, memory, computed, run)?;
+        let with = Surroundings { run, tables, faults: computed };
+        step.body.program.run_tiles(&inputs, &mut outputs, *active, memory, with)?;
         drop((inputs, outputs));
         std::mem::swap(now, next);
         Ok(())
@@ -309,11 +326,11 @@ impl<'a> LoopState<'a> {
         self.end(step, front);
     }
 
-    /// Records the divisions by zero.
-    fn faults(&self, step: &LoopStep, faults: &mut [u8]) {
-        for (met, part) in [(&self.tested, &step.condition), (&self.computed, &step.body)] {
-            for (met, site) in met.iter().zip(&part.sites) {
-                faults[step.first_site + site] |= met;
+    /// Records the divisions by zero and the positions outside of tables.
+    fn faults(&self, faults: &mut [u8]) {
+        for (met, part) in [(&self.tested, &self.step.condition), (&self.computed, &self.step.body)] {
+            for (met, &site) in met.iter().zip(&part.sites) {
+                faults[site] |= met;
             }
         }
     }

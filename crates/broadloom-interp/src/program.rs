@@ -90,8 +90,8 @@ pub(crate) struct LoopStep {
     pub captured: Vec<CapturedUse>,
     /// Whether the loop calls host functions, which may fail and whose cost is unknown.
     pub calls: bool,
-    /// The number of the first checked division among those of the program.
-    pub first_site: usize,
+    /// For each table of the loop's body, its number among those of the program.
+    pub tables: Vec<u32>,
     /// The approximate number of vector instructions of an iteration.
     pub cost: u64,
     /// The maximum number of elements of a tile.
@@ -112,7 +112,7 @@ pub(crate) enum CapturedUse {
 /// The condition or the body of a loop.
 pub(crate) struct LoopPart {
     pub program: Program,
-    /// For each checked division of the program, its number among those of the loop.
+    /// For each fault site of the program, its number among those of the program that contains the loop.
     pub sites: Vec<usize>,
 }
 

@@ -79,7 +79,7 @@ impl ExecutableKernel for Program {
 
 impl Program {
     /// Computes `n` elements of a program without parameters from tiles, one for each input, to tiles, one for each output.
-    /// `memory` has the program's [`bytes`](Program::bytes), and `faults` a byte for each of its checked divisions.
+    /// `memory` has the program's [`bytes`](Program::bytes).
     ///
     /// # Errors
     /// The errors of [`LoopRun::go_on`].
@@ -89,11 +89,11 @@ impl Program {
         outputs: &mut [&mut [u8]],
         n: usize,
         memory: &mut [u8],
-        faults: &mut [u8],
-        loops: &LoopRun<'_>,
+        with: Surroundings<'_>,
     ) -> Result<()> {
-        let (loops, stopped) = (Some(loops), None);
-        let mut run = BlockRun { program: self, tables: &[], faults, memory, loops, stopped };
+        let Surroundings { run, tables, faults } = with;
+        let (loops, stopped) = (Some(run), None);
+        let mut run = BlockRun { program: self, tables, faults, memory, loops, stopped };
         run.uniform(Depth::Call, n);
         run.row(inputs, &mut RowTarget::Tiles(outputs), n);
         run.stopped.map_or(Ok(()), Err)
@@ -292,7 +292,7 @@ impl BlockRun<'_> {
         let step = &self.program.loops[number];
         let (front, area) = self.memory.split_at_mut(self.program.area);
         let operands = LoopOperands { step, columns, row: PhantomData };
-        let with = Surroundings { run, faults: self.faults };
+        let with = Surroundings { run, tables: self.tables, faults: self.faults };
         self.stopped = step.run(columns.n, front, area, &operands, with).err();
     }
 }

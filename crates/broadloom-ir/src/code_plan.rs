@@ -421,7 +421,7 @@ mod tests {
         Kernel {
             inputs: vec![float, int],
             params: vec![int],
-            loops: vec![KernelLoop { body, limit: Some(1000), is_numbered: false, args }],
+            loops: vec![KernelLoop { body, limit: Some(1000), is_numbered: false, args, tables: Vec::new() }],
             body: vec![
                 Inst { code: Code::Loop(0), args: [ValueId(0); 3] },
                 Inst { code: item, args: [ValueId(3), ValueId(0), ValueId(0)] },

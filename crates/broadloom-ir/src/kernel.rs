@@ -22,7 +22,7 @@ pub use crate::inst::{Callee, Code, Inst, ValueId};
 /// division by zero or a call of a host function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KernelLoop {
-    /// The body, as a kernel without parameters and memory, whose values are numbered on their own. Its inputs are the carried
+    /// The body, as a kernel without parameters, whose values and tables are numbered on their own. Its inputs are the carried
     /// values, then the captured ones, which are the same in each iteration. Its outputs are the condition, and the next value of
     /// each carried one.
     pub body: Kernel,
@@ -34,6 +34,19 @@ pub struct KernelLoop {
     pub is_numbered: bool,
     /// The initial state, and the captured values: one for each input of the body.
     pub args: Vec<ValueId>,
+    /// For each table of the body, its number in the kernel that contains the loop.
+    pub tables: Vec<u32>,
+}
+
+/// The kernel that computes some outputs of a loop's body, with the numbers that its fault sites have in the body.
+#[derive(Clone, Debug)]
+pub struct PartOfBody {
+    /// The kernel, with all inputs and tables of the body.
+    pub kernel: Kernel,
+    /// For each division of the kernel, its number among the [divisions](Kernel::divisions) of the body.
+    pub divisions: Vec<usize>,
+    /// For each gather of the kernel, its number among the [gathers](Kernel::gathers) of the body.
+    pub gathers: Vec<usize>,
 }
 
 /// The maximum number of loops that contain each other, so that algorithms may recurse along them.
@@ -45,16 +58,23 @@ impl KernelLoop {
         self.body.outputs.len().saturating_sub(1)
     }
 
-    /// The kernel that computes only these outputs of the body, from all of its inputs; and for each division of that kernel, its
-    /// number among the [divisions](Kernel::divisions) of the body.
-    pub fn part(&self, outputs: std::ops::Range<usize>) -> (Kernel, Vec<usize>) {
+    /// The kernel that computes only these outputs of the body.
+    pub fn part(&self, outputs: std::ops::Range<usize>) -> PartOfBody {
         let KernelLoop { body, .. } = self;
         let is_needed = self.needed(outputs.clone());
         let first = body.values() - body.body.len();
-        let divisions = body.divisions().into_iter().enumerate();
-        let divisions = divisions.filter(|(_, (inst, _))| is_needed[first + inst]).map(|(number, _)| number);
-        let mut part =
-            Kernel { inputs: body.inputs.clone(), functions: body.functions.clone(), ..Kernel::default() };
+        let numbers = |insts: Vec<usize>| -> Vec<usize> {
+            let numbered = insts.into_iter().enumerate();
+            numbered.filter(|(_, inst)| is_needed[first + inst]).map(|(number, _)| number).collect()
+        };
+        let divisions = numbers(body.divisions().into_iter().map(|(inst, _)| inst).collect());
+        let gathers = numbers(body.gathers());
+        let mut part = Kernel {
+            inputs: body.inputs.clone(),
+            tables: body.tables.clone(),
+            functions: body.functions.clone(),
+            ..Kernel::default()
+        };
         let mut new: Vec<ValueId> = (0..body.values() as u32).map(ValueId).collect();
         for (i, inst) in body.body.iter().enumerate().filter(|(i, _)| is_needed[first + i]) {
             let mut inst = *inst;
@@ -70,7 +90,7 @@ impl KernelLoop {
             part.body.push(inst);
         }
         part.outputs = body.outputs[outputs].iter().map(|output| new[output.value.index()].into()).collect();
-        (part, divisions.collect())
+        PartOfBody { kernel: part, divisions, gathers }
     }
 
     /// For each value of the body, whether these outputs are computed from it.
@@ -267,17 +287,30 @@ impl Kernel {
     }
 
     /// The instructions that can make the run fail, each as its index in the body and its fault: first the divisions, unless their
-    /// result is 0 ([`Kernel::checks_division`]), then the gathers. Divisions in the body of a loop have the index of the loop.
+    /// result is 0 ([`Kernel::checks_division`]), then the gathers. Those in the body of a loop have the index of the loop.
     pub fn fault_sites(&self) -> impl Iterator<Item = (usize, Fault)> {
         let divisions = if self.checks_division { self.divisions() } else { Vec::new() };
         let divisions = divisions.into_iter().map(|(inst, op)| (inst, Fault::Division(op)));
-        divisions.chain(self.gathers().map(|inst| (inst, Fault::Index)))
+        divisions.chain(self.gathers().into_iter().map(|inst| (inst, Fault::Index)))
     }
 
-    /// The index of each gather in the body.
-    pub fn gathers(&self) -> impl Iterator<Item = usize> {
-        let insts = self.body.iter().enumerate();
-        insts.filter(|(_, inst)| matches!(inst.code, Code::Gather { .. })).map(|(i, _)| i)
+    /// The instructions that read elements of tables, each as its index in the body; gathers in the body of a loop have the index of
+    /// the loop.
+    ///
+    /// It recurses along the loops that contain each other, of which there are at most [`MAX_NESTING`].
+    pub fn gathers(&self) -> Vec<usize> {
+        let mut found = Vec::new();
+        for (i, inst) in self.body.iter().enumerate() {
+            match inst.code {
+                Code::Gather { .. } => found.push(i),
+                Code::Loop(number) => {
+                    let inner = self.loops[number as usize].body.gathers().len();
+                    found.extend(std::iter::repeat_n(i, inner));
+                }
+                _ => {}
+            }
+        }
+        found
     }
 
     /// The index among the [fault sites](Kernel::fault_sites) of the first gather.
@@ -421,6 +454,10 @@ impl Kernel {
                     word(of.is_numbered as usize);
                     word(of.args.len());
                     of.args.iter().for_each(|arg| word(arg.index()));
+                    for &table in &of.tables {
+                        // The first word tells these entries from a byte of the body's hash, which follows them.
+                        [u32::MAX as usize, table as usize].into_iter().for_each(&mut word);
+                    }
                     let body = of.body.content_hash().to_le_bytes();
                     body.into_iter().for_each(|byte| word(byte.into()));
                 }
@@ -541,7 +578,8 @@ impl KernelLoop {
         let inputs = self.body.inputs.iter().enumerate().map(|(i, dtype)| {
             format!("{:?}: {}{dtype}", self.body.input(i), if i < carried { "carried " } else { "" })
         });
-        write!(f, "loop {args} ({})", inputs.collect::<Vec<String>>().join(", "))?;
+        let tables = self.tables.iter().enumerate().map(|(i, of)| format!("t{i}: t{of}"));
+        write!(f, "loop {args} ({})", inputs.chain(tables).collect::<Vec<String>>().join(", "))?;
         self.limit.iter().try_for_each(|limit| write!(f, " limit {limit}"))?;
         writeln!(f, " {{")?;
         self.body.write_body(f, &format!("{indent}  "))?;

@@ -4,8 +4,9 @@
 //! - the operands of an instruction have the dtypes that its code takes, and the op takes that dtype
 //! - a gather reads one of the kernel's tables, by its dtype
 //! - a call refers to one of the kernel's functions and has the signature of that function
-//! - a loop has an operand of the right dtype for each input of its body; its body returns a bool condition and values of the
-//!   dtypes that it carries; only items read it, each another one; loops contain each other at most [`MAX_NESTING`] times
+//! - a loop has an operand of the right dtype for each input of its body, and a table of the right dtype for each table of it; its
+//!   body returns a bool condition and values of the dtypes that it carries; only items read it, each another one; loops contain each
+//!   other at most [`MAX_NESTING`] times
 //! - each output is a value of the kernel, and its reduction or scan takes the value's dtype
 
 use broadloom_math::DType;
@@ -43,6 +44,10 @@ fn nested(kernel: &Kernel, depth: usize) -> Result<()> {
                 if !of.args.iter().map(|arg| dtypes[arg.index()]).eq(of.body.inputs.iter().copied().map(Some))
                 {
                     return fail("operand of another dtype");
+                }
+                let table = |number: &u32| kernel.tables.get(*number as usize);
+                if !of.tables.iter().map(table).eq(of.body.tables.iter().map(Some)) {
+                    return fail("there is no such table");
                 }
                 nested(&of.body, depth + 1)?;
                 dtypes.push(None);
@@ -111,11 +116,7 @@ fn looped(of: &KernelLoop) -> std::result::Result<(), &'static str> {
     if carried == 0 || carried > inputs {
         return Err("a loop that carries nothing, or more than its body takes");
     }
-    if !body.params.is_empty()
-        || !body.tables.is_empty()
-        || body.checks_division
-        || body.outputs.iter().any(|o| o.sink != Sink::Store)
-    {
+    if !body.params.is_empty() || body.checks_division || body.outputs.iter().any(|o| o.sink != Sink::Store) {
         return Err("a body with the properties of a kernel");
     }
     if body.outputs.iter().any(|output| output.value.index() >= body.values()) {
@@ -221,6 +222,7 @@ mod tests {
                 limit: None,
                 is_numbered: true,
                 args: vec![ValueId(0), ValueId(1), ValueId(2)],
+                tables: Vec::new(),
             }],
             body: vec![
                 Inst { code: Code::Loop(0), args: [ValueId(0); 3] },
@@ -250,6 +252,17 @@ mod tests {
             ("properties of a kernel", |k| k.loops[0].body.checks_division = true),
             ("properties of a kernel", |k| k.loops[0].body.params.push(DType::Int8)),
             ("properties of a kernel", |k| k.loops[0].body.outputs[1].sink = Sink::Scan(crate::Scan::Sum)),
+            ("no such table", |k| k.loops[0].tables.push(0)),
+            ("no such table", |k| {
+                k.tables.push(DType::Int8);
+                k.loops[0].tables.push(0);
+                k.loops[0].body.tables.push(DType::Int16);
+            }),
+            ("no such table", |k| {
+                k.tables.push(DType::Float32);
+                let gather = Code::Gather { table: 0, dtype: DType::Float32 };
+                k.loops[0].body.body.push(Inst { code: gather, args: [ValueId(2), ValueId(0), ValueId(0)] });
+            }),
             ("not defined before", |k| k.loops[0].body.body[1].args[0] = ValueId(9)),
             ("item of what is no loop", |k| k.body.push(k.body[1])),
             ("does not carry", |k| k.body[1].code = Code::Item { item: 1, dtype: DType::Float32 }),

@@ -22,7 +22,7 @@ const NAME: &str = "cond";
 /// and the arrays used in the functions broadcast. What the functions make element by element is computed where it is needed:
 /// errors and calls of host functions occur for exactly the elements that take the branch. The interpreter skips a branch where no
 /// element of a tile takes it, and machine code where no lane of a block does, unless the branch is so cheap that a test would cost
-/// more. Machine code computes branches with loops, host functions, checked divisions, sines, cosines or tangents for all
+/// more. Machine code computes branches with loops, host functions, takes, checked divisions, sines, cosines or tangents for all
 /// elements. Reductions and views are computed before, for all elements.
 ///
 /// # Errors
@@ -132,7 +132,8 @@ impl<'a> Branch<'a> {
         let mut cost = 0;
         while let Some(array) = pending.pop() {
             let kind = &array.0.kind;
-            if !array.0.stamp.is_in(self.stamp) || !kind.is_element_wise() || !known.insert(address(array)) {
+            let may_be_inside = kind.is_element_wise() || matches!(kind, Kind::Gather { .. });
+            if !array.0.stamp.is_in(self.stamp) || !may_be_inside || !known.insert(address(array)) {
                 continue;
             }
             if can_fail(kind) || matches!(kind, Kind::Loop(_)) {

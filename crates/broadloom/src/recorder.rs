@@ -1,7 +1,7 @@
 //! Records functions of arrays as [regions](broadloom_core::node::Region): the condition and body of a loop, or a step.
 //!
 //! What the functions return is visited from the results on. A node that depends on a placeholder becomes a node of the region. What
-//! does not is computed before the loop, and captured, unless it can fail.
+//! does not is computed before the loop, and captured, unless it can fail. The table of a take is captured as a whole.
 
 use std::sync::Arc;
 
@@ -23,10 +23,14 @@ pub(crate) struct Recorder<'r, 'a> {
     /// Whether everything that the functions made is computed in the loop: in one that does not repeat, nothing is gained by
     /// computing it before.
     keeps_all: bool,
+    /// Whether nodes of the region may read tables.
+    takes_tables: bool,
     /// Where each node is computed, by address.
     hoisting: FxHashMap<*const (), Hoisting>,
     /// The recorded nodes, by address.
     ids: FxHashMap<*const (), NodeId>,
+    /// The nodes of tables, by address.
+    table_ids: FxHashMap<*const (), NodeId>,
     /// The nodes of captured numbers: equal numbers are captured once, so that a graph that was printed is read back as it was.
     constants: FxHashMap<Scalar, NodeId>,
     /// The rules of functions in the body, by the address of the rule of arrays.
@@ -35,6 +39,8 @@ pub(crate) struct Recorder<'r, 'a> {
     visited: Vec<Array<'a>>,
     pub nodes: Vec<NodeKind<NodeId, u32>>,
     pub captured: Vec<Array<'a>>,
+    /// The parameters of captured tables.
+    pub tables: Vec<u32>,
     pub functions: Vec<HostFunction>,
     /// The node of the elements' numbers, if a loop in the body needs them.
     pub numbered: Option<NodeId>,
@@ -67,16 +73,24 @@ impl<'r, 'a> Recorder<'r, 'a> {
             placeholders,
             stamp,
             keeps_all,
+            takes_tables: true,
             hoisting: placeholders.iter().map(|x| (address(x), Hoisting::Dependent)).collect(),
             ids: FxHashMap::default(),
+            table_ids: FxHashMap::default(),
             constants: FxHashMap::default(),
             rules: FxHashMap::default(),
             visited: Vec::new(),
             nodes: Vec::new(),
             captured: Vec::new(),
+            tables: Vec::new(),
             functions: Vec::new(),
             numbered: None,
         }
+    }
+
+    /// The recorder of a region whose nodes may not read tables.
+    pub(crate) fn without_tables(self) -> Recorder<'r, 'a> {
+        Recorder { takes_tables: false, ..self }
     }
 
     /// Records a value and everything in the region that it is computed from. `what` names it in errors.
@@ -90,6 +104,7 @@ impl<'r, 'a> Recorder<'r, 'a> {
             }
             let is_inside = self.hoisting[&at] > Hoisting::Before && !matches!(array.0.kind, Kind::Leaf(_));
             if is_inside && !operands_done {
+                tables_of(&array).try_for_each(|table| self.table(table))?;
                 pending.push((array.clone(), true));
                 pending.extend(recorded_before(&array).into_iter().rev().map(|x| (x, false)));
                 continue;
@@ -117,9 +132,18 @@ impl<'r, 'a> Recorder<'r, 'a> {
         self.ids.get(&address(root)).copied().ok_or_else(lost)
     }
 
+    /// Whether a node may be computed in the region: from the elements of its operands and, if the region has any, from tables.
+    fn may_be_inside(&self, kind: &Kind<'a>) -> bool {
+        match kind {
+            Kind::Gather { .. } => self.takes_tables,
+            Kind::Loop(of) => self.takes_tables || of.region.tables.is_empty(),
+            kind => kind.is_element_wise(),
+        }
+    }
+
     /// Finds out which nodes are hoisted.
     ///
-    /// Errors: a node that depends on a carried value and is not element-wise.
+    /// Errors: a node that depends on a carried value and is not element-wise, or whose table does.
     fn mark(&mut self, root: &Array<'a>, what: &dyn Fn() -> String) -> Result<()> {
         let mut pending = vec![(root.clone(), false)];
         while let Some((array, operands_done)) = pending.pop() {
@@ -130,34 +154,58 @@ impl<'r, 'a> Recorder<'r, 'a> {
             let is_older = !array.0.is_open && !array.0.stamp.is_in(self.stamp);
             if !operands_done && !is_older && array.0.kind.arity() > 0 {
                 let operands = recorded_before(&array);
+                let tables: Vec<Array<'a>> = tables_of(&array).cloned().collect();
                 pending.push((array, true));
-                pending.extend(operands.into_iter().map(|x| (x, false)));
+                pending.extend(operands.into_iter().chain(tables).map(|x| (x, false)));
                 continue;
             }
-            let of_operands = match is_older {
-                true => None,
-                false => recorded_before(&array).iter().map(|x| self.hoisting[&address(x)]).max(),
-            };
-            let mut hoisting = of_operands.unwrap_or(Hoisting::Before);
-            if array.0.kind.is_element_wise() {
+            let mut hoisting = Hoisting::Before;
+            let mut of_tables = Hoisting::Before;
+            if !is_older {
+                let of = |x: &Array<'a>| self.hoisting[&address(x)];
+                hoisting = recorded_before(&array).iter().map(of).max().unwrap_or(hoisting);
+                of_tables = tables_of(&array).map(of).max().unwrap_or(of_tables);
+            }
+            if self.may_be_inside(&array.0.kind) && of_tables < Hoisting::Dependent {
                 if array.0.stamp.is_in(self.stamp) && (self.keeps_all || can_fail(&array.0.kind)) {
                     hoisting = hoisting.max(Hoisting::Kept);
                 }
-            } else if hoisting == Hoisting::Dependent {
-                let function = function(&array.0.kind);
-                let why = format!(
-                    "{}: {} is made by {function}, which does not work element by element",
-                    self.function,
-                    what()
-                );
-                return Err(Error::new(ErrorKind::Shape, why).with_help(
-                    "views, reductions and scans of carried values belong before or after the loop",
-                ));
+            } else if hoisting.max(of_tables) == Hoisting::Dependent {
+                return Err(self.refused(&array, what, of_tables == Hoisting::Dependent));
             } else {
                 hoisting = Hoisting::Before;
             }
             self.hoisting.insert(address(&array), hoisting);
             self.visited.push(array);
+        }
+        Ok(())
+    }
+
+    /// The error for a value that depends on a carried one and can't be computed in the region, or whose table depends on one.
+    fn refused(&self, array: &Array<'a>, what: &dyn Fn() -> String, of_table: bool) -> Error {
+        let (of, what, function) = (self.function, what(), function(&array.0.kind));
+        let (why, advice) = match of_table {
+            true => (
+                format!("{of}: {what} is made by {function} from an array that depends on a carried value"),
+                "an array of which a loop takes elements is the same in all iterations",
+            ),
+            false => (
+                format!("{of}: {what} is made by {function}, which does not work element by element"),
+                "views, reductions and scans of carried values belong before or after the loop",
+            ),
+        };
+        Error::new(ErrorKind::Shape, why).with_help(advice)
+    }
+
+    /// Captures a table, unless it is captured already.
+    fn table(&mut self, array: &Array<'a>) -> Result<()> {
+        if !self.table_ids.contains_key(&address(array)) {
+            self.captured.push(expr::typed(array)?);
+            let param = (self.placeholders.len() + self.captured.len() - 1) as u32;
+            self.tables.push(param);
+            self.table_ids.insert(address(array), NodeId::new(self.nodes.len()));
+            self.nodes.push(NodeKind::Leaf(param));
+            self.visited.push(array.clone());
         }
         Ok(())
     }
@@ -190,12 +238,15 @@ impl<'r, 'a> Recorder<'r, 'a> {
         }
         let mut operand = 0;
         let arity = array.0.kind.arity();
-        let (ids, functions) = (&self.ids, &mut self.functions);
+        let (ids, table_ids, functions) = (&self.ids, &self.table_ids, &mut self.functions);
         array.0.kind.try_map(
             |x| {
                 operand += 1;
                 match numbers {
                     Some(numbers) if operand == arity => Ok(numbers),
+                    _ if array.0.kind.is_table(operand - 1) => {
+                        table_ids.get(&address(x)).copied().ok_or_else(lost)
+                    }
                     _ => ids.get(&address(x)).copied().ok_or_else(lost),
                 }
             },
@@ -242,7 +293,14 @@ pub(crate) fn can_fail(kind: &Kind<'_>) -> bool {
     match kind {
         Kind::Apply { op, args, .. } => args.last().is_some_and(|arg| op.faults(arg.0.dtype)),
         Kind::Host { .. } => true,
-        Kind::Loop(of) => of.region.is_numbered || of.region.divides() || !of.region.functions().is_empty(),
+        Kind::Gather { .. } => true,
+        Kind::Loop(of) => {
+            let region = &of.region;
+            region.is_numbered
+                || region.divides()
+                || !region.tables.is_empty()
+                || !region.functions().is_empty()
+        }
         _ => false,
     }
 }
@@ -261,6 +319,7 @@ fn function(kind: &Kind<'_>) -> String {
         Kind::Routine(of) => of.routine.name().to_owned(),
         Kind::Words { .. } => Draw::Bits.name().to_owned(),
         Kind::DynamicView { .. } => "a view".to_owned(),
+        Kind::Loop(of) if !of.region.tables.is_empty() => "a loop that takes elements of an array".to_owned(),
         // The others are element-wise.
         Kind::Leaf(_) | Kind::Apply { .. } | Kind::Host { .. } | Kind::Cast { .. } | Kind::Loop(_) => {
             String::new()
@@ -279,7 +338,13 @@ pub(crate) fn inner_operands<'x, 'a>(array: &'x Array<'a>) -> impl Iterator<Item
     kind.operands().take(kind.arity() - numbers)
 }
 
-/// What must be recorded before a node. An output of a function with a rule needs the arrays that the rule is about; the rule
+/// The tables of a node that can be part of a region.
+fn tables_of<'x, 'a>(array: &'x Array<'a>) -> impl Iterator<Item = &'x Array<'a>> {
+    let may_be_inside = matches!(array.0.kind, Kind::Gather { .. } | Kind::Loop(_));
+    array.0.kind.tables().filter(move |_| may_be_inside)
+}
+
+/// What must be recorded before a node, apart from its tables. An output of a function with a rule needs the arrays that the rule is about; the rule
 /// itself is captured when they are recorded.
 fn recorded_before<'a>(array: &Array<'a>) -> Vec<Array<'a>> {
     match array.custom_rule() {
@@ -287,7 +352,13 @@ fn recorded_before<'a>(array: &Array<'a>) -> Vec<Array<'a>> {
             let of_rule = rule.args.iter().chain(&rule.outputs).chain(&rule.captured);
             array.0.kind.operands().take(2).chain(of_rule).cloned().collect()
         }
-        None => inner_operands(array).cloned().collect(),
+        None => {
+            let is_table = |i: usize| {
+                matches!(array.0.kind, Kind::Gather { .. } | Kind::Loop(_)) && array.0.kind.is_table(i)
+            };
+            let operands = inner_operands(array).enumerate().filter(|(i, _)| !is_table(*i));
+            operands.map(|(_, x)| x.clone()).collect()
+        }
     }
 }
 

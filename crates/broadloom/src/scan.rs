@@ -383,7 +383,7 @@ impl<'a> ScanSpace<'a> {
         let next = builder.checked(&placeholders, next.clone())?;
         placeholders.extend(elements);
 
-        let mut recorder = Recorder::new(function, &placeholders, stamp, false);
+        let mut recorder = Recorder::new(function, &placeholders, stamp, false).without_tables();
         let mut ends = Vec::with_capacity(next.len() + outputs.len());
         for (i, value) in next.iter().chain(&outputs).enumerate() {
             let what = || match i.checked_sub(states) {
@@ -411,6 +411,7 @@ impl<'a> ScanSpace<'a> {
         let outputs = ends.split_off(states);
         let region = Region {
             params,
+            tables: Vec::new(),
             limit: None,
             is_numbered: numbered.is_some(),
             nodes,

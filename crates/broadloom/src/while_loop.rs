@@ -27,7 +27,8 @@ use crate::weak::Number;
 /// arrays used in the functions broadcast. Each element performs its own iterations, as a scalar program would: once its
 /// condition is false, which is tested before each iteration, its values do not change any more, and iterations that it does not
 /// perform have no effect. What does not depend on a carried value is computed once, before the loop, except integer divisions,
-/// host functions and loops that can fail, if the functions make them. A number as an initial
+/// takes, host functions and loops that can fail, if the functions make them. A [take](Array::take) reads an array that is the same
+/// in all iterations. A number as an initial
 /// value takes the dtype that the body gives it; to find it, the functions are called several times, and must return the same
 /// each time.
 ///
@@ -36,7 +37,7 @@ use crate::weak::Number;
 ///
 /// # Errors
 /// [`ErrorKind::DType`] for a condition that is not bool, and for a carried value whose dtype changes; [`ErrorKind::Shape`] for one
-/// whose shape changes, and for operations that are not element-wise; [`ErrorKind::Limit`] for more than 8 nested loops, and for more
+/// whose shape changes, for operations that are not element-wise, and for a take from an array that depends on a carried value; [`ErrorKind::Limit`] for more than 8 nested loops, and for more
 /// than 64 carried values.
 ///
 /// ```
@@ -327,11 +328,12 @@ impl<'a> LoopBuilder<'_, 'a> {
             let what = || i.checked_sub(1).map_or_else(|| "the condition".to_owned(), self.name);
             values.push(recorder.record(root, &what)?);
         }
-        let Recorder { nodes, captured, functions, numbered, .. } = recorder;
+        let Recorder { nodes, captured, tables, functions, numbered, .. } = recorder;
         params.extend(captured.iter().map(Array::dtype));
         args.extend(captured);
         let mut region = Region {
             params,
+            tables,
             limit: self.limit,
             is_numbered: false,
             nodes,
@@ -341,7 +343,7 @@ impl<'a> LoopBuilder<'_, 'a> {
         };
         region::check_depth(self.function, &region)?;
         if self.limit.is_none() || numbered.is_some() {
-            let number = number_of_elements(&whole(&args)?)?;
+            let number = number_of_elements(&whole(&aligned(&region, &args))?)?;
             let param = region.params.len() as u32;
             if let Some(leaf) = numbered {
                 region.nodes[leaf.index()] = NodeKind::Leaf(param);
@@ -384,6 +386,7 @@ fn whole<'a>(args: &[Array<'a>]) -> Result<Array<'a>> {
     let last = args.len() - 1;
     let region = Region {
         params: args.iter().map(Array::dtype).collect(),
+        tables: Vec::new(),
         limit: Some(0),
         is_numbered: false,
         nodes: vec![leaf(0), leaf(last)],
@@ -394,13 +397,20 @@ fn whole<'a>(args: &[Array<'a>]) -> Result<Array<'a>> {
     items(&region, &[], &args)?.pop().ok_or_else(lost)
 }
 
+/// The operands of a loop that broadcast to its shape: all but tables.
+fn aligned<'a>(region: &Region, args: &[Array<'a>]) -> Vec<Array<'a>> {
+    let aligned = args.iter().enumerate().filter(|(param, _)| !region.is_table(*param));
+    aligned.map(|(_, arg)| arg.clone()).collect()
+}
+
 /// The values that a loop carries, after it.
 pub(crate) fn items<'a>(
     region: &Region,
     functions: &[HostFunction],
     args: &[Array<'a>],
 ) -> Result<Vec<Array<'a>>> {
-    let known: SmallVec<[infer::Operand<'_>; 3]> = args.iter().map(Array::known).collect();
+    let aligned = aligned(region, args);
+    let known: SmallVec<[infer::Operand<'_>; 3]> = aligned.iter().map(Array::known).collect();
     let (shape, dims) = infer::broadcast(WHILE, &known)?;
     let (region, dims) = (Arc::new(region.clone()), dims.map(Arc::new));
     let item = |item: usize| {

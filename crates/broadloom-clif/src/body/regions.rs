@@ -13,7 +13,7 @@ use broadloom_ir::{DType, Result};
 use broadloom_math::record::{Primitive, Var};
 use broadloom_mem::Access;
 
-use crate::body::{Body, Code, Late, Lockstep, NONE, Region, undefined};
+use crate::body::{Body, Code, FaultSites, Late, Lockstep, NONE, Region, undefined};
 
 impl Region {
     /// Whether the body contains loops that have iterations.
@@ -90,16 +90,15 @@ impl Body {
         &self.loops
     }
 
-    /// Adds a loop, whose operands are among `values`. `site` is the fault site of its first division, if divisions are
-    /// checked.
+    /// Adds a loop, whose operands are among `values`, with its first fault sites.
     pub(super) fn looped(
         &mut self,
         of: &KernelLoop,
         values: &[Var],
-        site: Option<i32>,
+        sites: FaultSites,
         id: ValueId,
     ) -> Result<Var> {
-        let KernelLoop { body: kernel, limit, is_numbered, args } = of;
+        let KernelLoop { body: kernel, limit, is_numbered, args, tables } = of;
         let count = of.carried();
         let mut operands = Vec::with_capacity(args.len());
         for (arg, &dtype) in args.iter().zip(&kernel.inputs) {
@@ -117,8 +116,10 @@ impl Body {
         let tallies: Vec<Option<Var>> =
             (0..count).map(|item| of.tally(item).map(|step| Var(step.index() as u32))).collect();
         let (tested, needed) = (of.needed(0..1), of.needed(0..1 + count));
-        let mut body = Body::empty(kernel, self.width);
-        let inner = body.values(kernel, &access, site, |id| needed[id.index()])?;
+        let tables = tables.iter().map(|&table| self.tables.get(table as usize).copied());
+        let tables = tables.collect::<Option<_>>().ok_or_else(undefined)?;
+        let mut body = Body::empty(kernel, self.width, tables);
+        let inner = body.values(kernel, &access, sites, |id| needed[id.index()])?;
         for (i, output) in kernel.outputs.iter().enumerate() {
             let value = *inner.get(output.value.index()).ok_or_else(undefined)?;
             // The condition keeps the lane width of the comparison that it results from.
@@ -208,7 +209,7 @@ impl Body {
     /// Records which of the values from index `first` on have effects; they belong to the value `id` of the kernel.
     pub(super) fn note_effects(&mut self, first: usize, id: ValueId) {
         for (i, node) in self.nodes.iter().enumerate().skip(first) {
-            if matches!(node.code, Code::CheckDivisor(_) | Code::Loop(_)) {
+            if matches!(node.code, Code::CheckDivisor(_) | Code::CheckPosition(_) | Code::Loop(_)) {
                 self.effects.push((Var(i as u32), id));
             }
         }
@@ -262,7 +263,7 @@ impl Body {
         let mut needed = vec![false; self.nodes.len()];
         self.outputs[1..].iter().for_each(|output| needed[output.index()] = true);
         for (i, node) in self.nodes.iter().enumerate().rev() {
-            if needed[i] || matches!(node.code, Code::CheckDivisor(_)) {
+            if needed[i] || matches!(node.code, Code::CheckDivisor(_) | Code::CheckPosition(_)) {
                 node.args().iter().for_each(|arg| needed[arg.index()] = true);
             }
         }
@@ -296,7 +297,11 @@ impl Body {
         for node in &self.nodes {
             varies.push(match node.code {
                 Code::Input(i) => i < carried,
-                Code::CheckDivisor(_) | Code::Host(_) | Code::Loop(_) | Code::Item(_) => true,
+                Code::CheckDivisor(_)
+                | Code::CheckPosition(_)
+                | Code::Host(_)
+                | Code::Loop(_)
+                | Code::Item(_) => true,
                 _ => node.args().iter().any(|arg| varies[arg.index()]),
             });
         }

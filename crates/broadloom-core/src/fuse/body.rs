@@ -18,7 +18,7 @@ use crate::fuse::decision::Cuts;
 use crate::fuse::draft::{Draft, DraftTarget, Origin};
 use crate::fuse::plan::{Beginning, ParamSource, Recurrence, state_shape};
 use crate::graph::{Graph, IntDivision, Leaf, NodeId, NodeKind};
-use crate::kernel::{Code, Inst, Kernel, ValueId};
+use crate::kernel::{Code, Inst, Kernel, KernelLoop, ValueId};
 use crate::layout::{Layout, Slice, View};
 use crate::node::{Region, RegionNode, StepOrder};
 use crate::shape::Shape;
@@ -78,6 +78,9 @@ impl<'s> Done<'s> {
     }
 }
 
+/// The region of a loop, its operands, and the numbers of its tables.
+type LoopKey = (Arc<Region>, Vec<Early>, Vec<u32>);
+
 struct Builder<'a> {
     graph: &'a Graph,
     cuts: &'a Cuts,
@@ -94,7 +97,7 @@ struct Builder<'a> {
     /// The operands of each loop.
     loop_args: Vec<Vec<Early>>,
     /// The instruction of each loop.
-    loops: FxHashMap<(Arc<Region>, Vec<Early>), u32>,
+    loops: FxHashMap<LoopKey, u32>,
     /// The graph node of each instruction.
     nodes: Vec<NodeId>,
 }
@@ -284,7 +287,8 @@ impl<'a> Builder<'a> {
                 }
                 RegionNode::Loop(of) => {
                     let args = of.args.iter().map(|arg| values[arg.index()]).collect();
-                    let first = self.looped(id, &of.region, args);
+                    // The step of a recurrence has no tables.
+                    let first = self.looped(id, &of.region, args, Vec::new());
                     values.push(Early::Inst(first + 1 + of.item));
                     continue;
                 }
@@ -423,7 +427,8 @@ impl<'a> Builder<'a> {
         let node = graph.node(id);
         if let NodeKind::Loop(of) = &node.kind {
             let args = operands.iter().map(|&(arg, chain)| self.value(arg, chain)).collect();
-            let inst = self.looped(id, &of.region, args);
+            let tables = node.kind.tables().map(|&table| self.table(table)).collect();
+            let inst = self.looped(id, &of.region, args, tables);
             self.done.insert(id, chain, Early::Inst(inst + 1 + of.item));
             return;
         }
@@ -453,15 +458,15 @@ impl<'a> Builder<'a> {
         value
     }
 
-    /// The instruction of a loop over these operands, which is emitted with all of its items if it is new. They follow it,
-    /// in the order of the values that it carries.
-    fn looped(&mut self, id: NodeId, region: &Arc<Region>, args: Vec<Early>) -> u32 {
+    /// The instruction of a loop over these operands and tables, which is emitted with all of its items if it is new. They follow
+    /// it, in the order of the values that it carries.
+    fn looped(&mut self, id: NodeId, region: &Arc<Region>, args: Vec<Early>, tables: Vec<u32>) -> u32 {
         let first = self.kernel.body.len() as u32;
-        let inst = *self.loops.entry((region.clone(), args.clone())).or_insert(first);
+        let inst = *self.loops.entry((region.clone(), args.clone(), tables.clone())).or_insert(first);
         if inst < first {
             return inst;
         }
-        let of = code::looped(region);
+        let of = KernelLoop { tables, ..code::looped(region) };
         for function in &of.body.functions {
             self.place(function);
         }

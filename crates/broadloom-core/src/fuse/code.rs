@@ -39,9 +39,10 @@ pub fn of<L>(
     }
 }
 
-/// The loop of a region, over operands that are not known yet.
+/// The loop of a region, over operands and tables that are not known yet.
 pub fn looped(region: &Region) -> KernelLoop {
-    let mut body = Kernel { inputs: region.params.clone(), ..Kernel::default() };
+    let (inputs, tables) = split(region);
+    let mut body = Kernel { inputs, tables, ..Kernel::default() };
     let dtypes = region.dtypes();
     let mut values: Vec<ValueId> = Vec::with_capacity(region.nodes.len());
     // The first item of each loop in the region.
@@ -49,13 +50,17 @@ pub fn looped(region: &Region) -> KernelLoop {
     for node in &region.nodes {
         match node {
             NodeKind::Leaf(param) => {
-                values.push(body.input(*param as usize));
+                // That of a table is not read.
+                let before = region.tables.iter().filter(|table| *table < param).count();
+                values.push(body.input(*param as usize - before));
                 continue;
             }
             NodeKind::Loop(of) => {
                 let first = *items.entry((&of.region, &of.args)).or_insert_with(|| {
-                    let args = of.args.iter().map(|arg| values[arg.index()]).collect();
-                    push_loop(&mut body, KernelLoop { args, ..looped(&of.region) })
+                    let args = node.aligned().map(|arg| values[arg.index()]).collect();
+                    let tables = node.tables().filter_map(|&arg| region.table_of(arg));
+                    let tables = tables.map(|table| table as u32).collect();
+                    push_loop(&mut body, KernelLoop { args, tables, ..looped(&of.region) })
                 });
                 values.push(ValueId(first.0 + of.item));
                 continue;
@@ -64,16 +69,28 @@ pub fn looped(region: &Region) -> KernelLoop {
         }
         // A verified region has a dtype for each node, and no nodes that are stages.
         let dtype = |id: NodeId| dtypes[id.index()].unwrap_or(DType::Bool);
-        let Some(code) = of(node, dtype, |function| body.place(function)) else { continue };
+        let Some(mut code) = of(node, dtype, |function| body.place(function)) else { continue };
+        if let (Code::Gather { table, .. }, NodeKind::Gather { table: of, .. }) = (&mut code, node) {
+            *table = region.table_of(*of).unwrap_or(0) as u32;
+        }
         let mut args = [ValueId(0); 3];
-        for (to, arg) in args.iter_mut().zip(node.operands()) {
+        for (to, arg) in args.iter_mut().zip(node.aligned()) {
             *to = values[arg.index()];
         }
         values.push(ValueId(body.values() as u32));
         body.body.push(Inst { code, args });
     }
     body.outputs = region.roots().map(|id| values[id.index()].into()).collect();
-    KernelLoop { body, limit: region.limit, is_numbered: region.is_numbered, args: Vec::new() }
+    let (limit, is_numbered) = (region.limit, region.is_numbered);
+    KernelLoop { body, limit, is_numbered, args: Vec::new(), tables: Vec::new() }
+}
+
+/// The dtypes of the parameters that are elements, and of those that are tables.
+fn split(region: &Region) -> (Vec<DType>, Vec<DType>) {
+    let (tables, inputs): (Vec<_>, Vec<_>) =
+        region.params.iter().enumerate().partition(|(param, _)| region.is_table(*param));
+    let dtypes = |of: Vec<(usize, &DType)>| of.into_iter().map(|(_, dtype)| *dtype).collect();
+    (dtypes(inputs), dtypes(tables))
 }
 
 /// Adds a loop to a kernel, and an item for each value that it carries. Returns the first item, which the others follow.

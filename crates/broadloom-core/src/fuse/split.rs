@@ -293,12 +293,13 @@ impl Piece<'_> {
                     for function in &of.body.functions {
                         kernel.callee(function);
                     }
-                    kernel.loops.push(KernelLoop { args: places.by_ref().collect(), ..of.clone() });
+                    let tables = of.tables.iter().map(|&table| self.table(table, &mut kernel)).collect();
+                    let args = places.by_ref().collect();
+                    kernel.loops.push(KernelLoop { args, tables, ..of.clone() });
                     Code::Loop(kernel.loops.len() as u32 - 1)
                 }
                 Code::Gather { table, dtype } => {
-                    self.stage.tables.push(self.whole.tables[table as usize].clone());
-                    Code::Gather { table: kernel.table(dtype), dtype }
+                    Code::Gather { table: self.table(table, &mut kernel), dtype }
                 }
                 code => code,
             };
@@ -311,6 +312,12 @@ impl Piece<'_> {
         self.stage.kernel = Arc::new(kernel);
         self.stage.outputs = writes.iter().map(|w| w.1).collect();
         self.stage
+    }
+
+    /// Adds a table of the whole kernel to the new one, and returns its number there.
+    fn table(&mut self, table: u32, kernel: &mut Kernel) -> u32 {
+        self.stage.tables.push(self.whole.tables[table as usize].clone());
+        kernel.table(self.whole.kernel.tables[table as usize])
     }
 
     /// Returns the place of a value in the new kernel: an instruction of this kernel, or an input or parameter, which

@@ -107,8 +107,9 @@ fn rewritten(
     let (mut region, mut captured) = region::of_graph(former, &graph, &roots, keeps)?;
     // So is one that gives the loop its shape.
     let shape = |params: &mut dyn Iterator<Item = usize>| {
+        let is_aligned = |param: &usize| !is_input(*param) && !former.is_table(*param);
         let shapes: Vec<&Shape> =
-            params.filter(|param| !is_input(*param)).map(|param| &out.node(args[param]).shape).collect();
+            params.filter(is_aligned).map(|param| &out.node(args[param]).shape).collect();
         Shape::broadcast(&shapes).ok()
     };
     let carried = 0..former.carried();
@@ -146,6 +147,7 @@ mod tests {
         let test = [RegionNode::apply(Op::Less, [NodeId::new(0), NodeId::new(2)])];
         Arc::new(Region {
             params: vec![DType::Float32; 3],
+            tables: Vec::new(),
             limit: Some(9),
             is_numbered: false,
             nodes: params.into_iter().chain(test).chain(nodes).collect(),

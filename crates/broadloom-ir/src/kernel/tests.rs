@@ -78,6 +78,8 @@ fn every_part_of_a_kernel_is_in_its_hash() {
         |k| looped(k, |of| of.limit = Some(9 << 32)),
         |k| looped(k, |of| of.is_numbered = true),
         |k| looped(k, |of| of.args[1] = ValueId(0)),
+        |k| looped(k, |of| of.tables = vec![0]),
+        |k| looped(k, |of| of.tables = vec![1]),
         |k| looped(k, |of| of.body.body[0].args[0] = ValueId(1)),
         |k| looped(k, |of| of.body.outputs.swap(0, 1)),
         |k| {
@@ -116,6 +118,7 @@ fn looped(k: &mut Kernel, change: fn(&mut KernelLoop)) {
         limit: None,
         is_numbered: false,
         args: vec![ValueId(3), ValueId(1)],
+        tables: Vec::new(),
     };
     change(&mut of);
     k.loops.push(of);
@@ -163,6 +166,7 @@ fn integers_that_only_count_are_tallies() {
         limit: Some(9),
         is_numbered: false,
         args: [0, 1, 2, 3].map(ValueId).into(),
+        tables: Vec::new(),
     };
     assert_eq!([0, 1].map(|item| of.tally(item)), [None, Some(ValueId(3))], "floats round");
     let change = |of: &mut KernelLoop, code, args: [u32; 2]| of.body.body[2] = inst(code, int, args);

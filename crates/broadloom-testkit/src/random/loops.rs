@@ -2,22 +2,33 @@
 
 use broadloom_core::{DType, Op, Promotion};
 
-use super::program::{Arg, Step, While};
+use super::program::{Arg, Step, TakeKind, While};
 use super::shape::broadcast;
 use super::typing::{self, Type};
+use crate::edge_cases;
 use crate::rng::Rng;
+use crate::tensor::Tensor;
 
 /// The maximum number of elements of a loop, since the reference runs each one alone.
 pub(super) const MOST: usize = 60;
 
-/// A random loop over values of these types; `depth` is the number of loops around it.
-pub(super) fn repeated(rng: &mut Rng, before: &[Type], promotion: Promotion, depth: usize) -> Option<While> {
+/// A random loop over values of these types; `depth` is the number of loops around it. If it `takes`, its body may take elements of
+/// arrays.
+pub(super) fn repeated(
+    rng: &mut Rng,
+    before: &[Type],
+    promotion: Promotion,
+    depth: usize,
+    takes: bool,
+) -> Option<While> {
     let mut shape = Vec::new();
     let mut pick = |rng: &mut Rng, most: usize| {
         let mut picked = Vec::new();
         for _ in 0..most {
             let arg = rng.below(before.len());
-            if let Some(wider) = broadcast(&shape, &before[arg].shape)
+            // Within a loop, an array with axes is a table.
+            if (depth == 0 || before[arg].shape.is_empty())
+                && let Some(wider) = broadcast(&shape, &before[arg].shape)
                 && wider.iter().product::<usize>() <= MOST
             {
                 shape = wider;
@@ -32,7 +43,7 @@ pub(super) fn repeated(rng: &mut Rng, before: &[Type], promotion: Promotion, dep
         return None;
     }
     let params: Vec<DType> = state.iter().chain(&captured).map(|&arg| before[arg].dtype).collect();
-    let mut body = LoopBody::new(&params, state.len(), promotion);
+    let mut body = LoopBody { takes, ..LoopBody::new(&params, state.len(), promotion) };
     for _ in 0..1 + rng.below(7) {
         body.add(rng, depth);
     }
@@ -55,6 +66,8 @@ pub(super) struct LoopBody {
     depends: Vec<bool>,
     pub steps: Vec<Step>,
     promotion: Promotion,
+    /// Whether the body may take elements of arrays.
+    takes: bool,
 }
 
 impl LoopBody {
@@ -65,6 +78,7 @@ impl LoopBody {
             depends: (0..params.len()).map(|i| i < changing).collect(),
             steps: Vec::new(),
             promotion,
+            takes: false,
         }
     }
 
@@ -88,7 +102,7 @@ impl LoopBody {
 
     fn push(&mut self, step: Step) -> Option<usize> {
         let depends = step.args().iter().any(|&arg| self.depends[arg]);
-        if !depends && !matches!(step, Step::Constant(..)) {
+        if !depends && !matches!(step, Step::Constant(..) | Step::Input(_)) {
             return None;
         }
         let t = typing::type_of(&step, &self.types, self.promotion).ok()?;
@@ -100,9 +114,14 @@ impl LoopBody {
 
     /// Adds a random step, if it is well-typed.
     pub(super) fn add(&mut self, rng: &mut Rng, depth: usize) {
-        let any = |rng: &mut Rng| rng.below(self.types.len());
+        if self.takes && rng.chance(1, 8) {
+            self.take(rng);
+            return;
+        }
+        let elements: Vec<usize> = (0..self.types.len()).filter(|&value| self.is_element(value)).collect();
+        let any = |rng: &mut Rng| elements[rng.below(elements.len())];
         if rng.chance(1, 8) && depth < 2 {
-            if let Some(of) = repeated(rng, &self.types, self.promotion, depth + 1) {
+            if let Some(of) = repeated(rng, &self.types, self.promotion, depth + 1, self.takes) {
                 for item in 0..of.state.len() {
                     self.push(Step::While(Box::new(of.clone()), item));
                 }
@@ -139,9 +158,33 @@ impl LoopBody {
         self.push(step(&args));
     }
 
+    /// Whether a value is an element, and not an array.
+    fn is_element(&self, value: usize) -> bool {
+        self.types[value].shape.is_empty()
+    }
+
+    /// Adds an element of an array at a value that changes from iteration to iteration, mostly inside.
+    fn take(&mut self, rng: &mut Rng) -> Option<usize> {
+        let changing: Vec<usize> = (0..self.types.len()).filter(|&value| self.depends[value]).collect();
+        let mut index = *rng.pick(&changing)?;
+        if !self.types[index].dtype.is_integer() {
+            let dtype = *rng.pick(&[DType::Int8, DType::Int32, DType::Int64, DType::UInt16])?;
+            index = self.push(Step::Cast(index, dtype))?;
+        }
+        let (dtype, extent) = (self.types[index].dtype, 1 + rng.below(9));
+        if rng.chance(15, 16) {
+            let extent = self.push(Step::Constant(dtype, extent as u64))?;
+            index = self.push(Step::Apply(Op::Remainder, vec![Arg::Step(index), Arg::Step(extent)]))?;
+        }
+        let table = self.push(input(rng, vec![extent]))?;
+        self.push(Step::Take(TakeKind::Take, table, index, 0))
+    }
+
     /// A random value of a dtype, to which it is converted if it has another one.
     pub(super) fn of_dtype(&mut self, rng: &mut Rng, dtype: DType) -> Option<usize> {
-        let is_usable = |&value: &usize| self.depends[value] || self.types[value].dtype == dtype;
+        let is_usable = |&value: &usize| {
+            self.is_element(value) && (self.depends[value] || self.types[value].dtype == dtype)
+        };
         let usable: Vec<usize> = (0..self.types.len()).filter(is_usable).collect();
         let value = usable[usable.len() - 1 - rng.below(usable.len().min(5))];
         match self.types[value].dtype == dtype {
@@ -162,4 +205,13 @@ impl LoopBody {
         let compared = self.push(Step::Apply(op, vec![Arg::Step(value), Arg::Step(other)]));
         compared.or_else(|| self.of_dtype(rng, DType::Bool))
     }
+}
+
+/// An input of edge-case values.
+pub(super) fn input(rng: &mut Rng, shape: Vec<usize>) -> Step {
+    let dtype = *rng.pick(DType::ALL).expect("dtypes");
+    let values = edge_cases::values(dtype);
+    let bits =
+        (0..shape.iter().product::<usize>()).map(|_| rng.pick(&values).expect("values").bits).collect();
+    Step::Input(Tensor { dtype, shape, bits })
 }

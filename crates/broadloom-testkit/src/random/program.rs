@@ -162,7 +162,7 @@ pub struct While {
     pub state: Vec<usize>,
     /// The steps whose values the body uses.
     pub captured: Vec<usize>,
-    /// The steps of the body: functions, conversions, constants, and loops.
+    /// The steps of the body: functions, conversions, constants, loops, and takes from arrays, which are steps of the body as well.
     pub body: Vec<Step>,
     /// The step of the body that is the condition.
     pub condition: usize,

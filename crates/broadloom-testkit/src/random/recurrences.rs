@@ -3,13 +3,11 @@
 use broadloom_core::DType;
 use broadloom_core::node::StepOrder;
 
-use super::loops::LoopBody;
+use super::loops::{LoopBody, input};
 use super::program::{Program, RandomRecurrence, Step};
 use super::shape::broadcast;
 use super::typing::{self, Type};
-use crate::edge_cases;
 use crate::rng::Rng;
-use crate::tensor::Tensor;
 
 /// The maximum number of elements of the index space, since the reference runs a program for each one.
 const MOST: usize = 150;
@@ -154,13 +152,4 @@ impl RecurrenceOperands {
         }
         shape
     }
-}
-
-/// An input of edge-case values.
-fn input(rng: &mut Rng, shape: Vec<usize>) -> Step {
-    let dtype = *rng.pick(DType::ALL).expect("dtypes");
-    let values = edge_cases::values(dtype);
-    let bits =
-        (0..shape.iter().product::<usize>()).map(|_| rng.pick(&values).expect("values").bits).collect();
-    Step::Input(Tensor { dtype, shape, bits })
 }

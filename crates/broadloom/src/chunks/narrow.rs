@@ -79,7 +79,7 @@ impl<'a> Nodes<'a> {
     fn push(&mut self, array: &Array<'a>, operands: SmallVec<[u32; 3]>) {
         for (i, &operand) in operands.iter().enumerate() {
             let below = &self.list[operand as usize];
-            let is_table = i < array.0.kind.table_count();
+            let is_table = array.0.kind.is_table(i);
             let (is_computed, is_view) = (is_stored(below), matches!(array.0.kind, Kind::View { .. }));
             // An operand of a view or a broadcast may be computed into a temporary, and a reshape may copy it to another one.
             let is_joined = matches!(below.0.kind, Kind::Concat { .. });
@@ -333,7 +333,10 @@ impl<'a> Nodes<'a> {
                 Kind::Apply { op, args, .. } => {
                     checks_divisors && args.last().is_some_and(|divisor| op.faults(divisor.dtype()))
                 }
-                Kind::Loop(of) => of.region.is_numbered || checks_divisors && of.region.divides(),
+                Kind::Loop(of) => {
+                    let region = &of.region;
+                    region.is_numbered || !region.tables.is_empty() || checks_divisors && region.divides()
+                }
                 Kind::Recurrence(of) => of.step.is_numbered || checks_divisors && of.step.divides(),
                 Kind::Gather { .. } => true,
                 Kind::Routine(of) => of.routine.faults(),
@@ -479,10 +482,8 @@ fn operand_window(array: &Array<'_>, (i, operand): (usize, &Array<'_>), window: 
         Kind::Concat { args, axis } => {
             return Ok(joined(args, i, usize::from(*axis), window));
         }
-        // Any element of the table may be read.
-        Kind::Gather { .. } if i == 0 => return Ok(Window::whole(operand.shape())),
-        // Any element of the operands may be read.
-        Kind::Routine(_) => return Ok(Window::whole(operand.shape())),
+        // Any element of a table may be read, and routines read all of their operands so.
+        kind if kind.is_table(i) => return Ok(Window::whole(operand.shape())),
         // Any word depends on the whole key.
         Kind::Words { .. } => return Ok(Window::whole(operand.shape())),
         _ => return Ok(unbroadcast(operand.shape(), array.shape(), window)),

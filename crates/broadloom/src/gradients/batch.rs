@@ -139,6 +139,12 @@ impl<'a> Batch<'a> {
             Kind::Gather { table, positions } => self.taken(table, positions)?,
             Kind::Routine(of) => self.called(of)?,
             Kind::Loop(of) => {
+                if node.0.kind.tables().any(|table| self.of(table).is_some()) {
+                    let why = "an array of which a loop takes elements is part of the batch";
+                    return Err(
+                        refused("vmap", why).with_help("call the function for each index of the batch")
+                    );
+                }
                 let args = of.args.iter().map(|x| self.aligned(x, rank)).collect::<Result<Vec<_>>>()?;
                 let build = |_: &Batch<'a>| items(&of.region, &of.functions, &args);
                 self.of_loop(node, of.item, build)?

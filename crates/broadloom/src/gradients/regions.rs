@@ -101,6 +101,7 @@ impl<'r, 'a> RegionBody<'r, 'a> {
                     let arg = of(arg)?;
                     if arg.dtype() == *to { stopped(&arg) } else { expr::cast(arg, *to) }
                 }
+                NodeKind::Gather { table, positions } => expr::gather(&of(table)?, &of(positions)?)?,
                 NodeKind::Loop(inner) => {
                     let key = (Arc::as_ptr(&inner.region), inner.args.clone());
                     if !loops.contains_key(&key) {
@@ -119,7 +120,6 @@ impl<'r, 'a> RegionBody<'r, 'a> {
                 | NodeKind::Count { .. }
                 | NodeKind::Recurrence(_)
                 | NodeKind::Index { .. }
-                | NodeKind::Gather { .. }
                 | NodeKind::Concat { .. }
                 | NodeKind::Routine(_)
                 | NodeKind::Words { .. } => return Err(wrong()),

@@ -229,7 +229,7 @@ impl<'a> Walker<'_, 'a> {
                 lists.push(others.collect());
                 lists.push(inputs);
             }
-            _ => lists.push(kind.operands().map(Array::all_dims).collect()),
+            _ => lists.push(kind.aligned().map(Array::all_dims).collect()),
         }
         let meetings = &mut self.meetings;
         for dims in &lists {

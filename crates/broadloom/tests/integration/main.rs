@@ -74,6 +74,7 @@ mod sorts;
 mod spec_cases;
 mod symbolic;
 mod take;
+mod takes_in_loops;
 mod threads;
 mod transcendental;
 mod vector_width;
