@@ -38,17 +38,7 @@ fn nested(kernel: &Kernel, depth: usize) -> Result<()> {
                     return fail("loops contain each other too often");
                 }
                 looped(of).or_else(&fail)?;
-                if of.args.iter().any(|arg| arg.index() >= dtypes.len()) {
-                    return fail("operand is not defined before");
-                }
-                if !of.args.iter().map(|arg| dtypes[arg.index()]).eq(of.body.inputs.iter().copied().map(Some))
-                {
-                    return fail("operand of another dtype");
-                }
-                let table = |number: &u32| kernel.tables.get(*number as usize);
-                if !of.tables.iter().map(table).eq(of.body.tables.iter().map(Some)) {
-                    return fail("there is no such table");
-                }
+                operands_of_loop(kernel, of, &dtypes).or_else(&fail)?;
                 nested(&of.body, depth + 1)?;
                 dtypes.push(None);
                 continue;
@@ -105,6 +95,25 @@ fn nested(kernel: &Kernel, depth: usize) -> Result<()> {
         if !takes {
             return Err(internal(format!("{output} of {dtype}, which it does not take")));
         }
+    }
+    Ok(())
+}
+
+/// Verifies the operands and the tables of a loop, given the dtypes of the values before it.
+fn operands_of_loop(
+    kernel: &Kernel,
+    of: &KernelLoop,
+    dtypes: &[Option<DType>],
+) -> std::result::Result<(), &'static str> {
+    if of.args.iter().any(|arg| arg.index() >= dtypes.len()) {
+        return Err("operand is not defined before");
+    }
+    if !of.args.iter().map(|arg| dtypes[arg.index()]).eq(of.body.inputs.iter().copied().map(Some)) {
+        return Err("operand of another dtype");
+    }
+    let table = |number: &u32| kernel.tables.get(*number as usize);
+    if !of.tables.iter().map(table).eq(of.body.tables.iter().map(Some)) {
+        return Err("there is no such table");
     }
     Ok(())
 }

@@ -676,35 +676,37 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
     }
 }
 
-/// Applies `x[item, …]` to the indexed value and the computed indices.
+/// Applies `x[item, …]` to the indexed value and the computed indices. As in NumPy, an integer beside a computed index is an index
+/// of the same tuple.
 fn index<M: Meaning>(meaning: &mut M, args: &[M::Value], items: &[Item]) -> Result<M::Value> {
     let Some((x, indices)) = args.split_first() else {
         return Err(crate::Error::new(ErrorKind::Internal, "the text was resolved wrongly"));
     };
-    let Some(first) = items.iter().position(|item| *item == Item::Computed) else {
+    if indices.is_empty() {
         return meaning.view(x, View::Index(items));
-    };
-    let mut others = items.to_vec();
-    let run = first..first + indices.len();
-    if items.get(run.clone()).is_none_or(|run| run.iter().any(|item| *item != Item::Computed)) {
-        let why = "index: computed indices of axes that are not next to each other";
-        return Err(
-            crate::Error::new(ErrorKind::Shape, why).with_help("index twice, or permute the axes first")
-        );
     }
-    others[run].fill(Item::Of(Indices::ALL));
-    if others.iter().any(|item| matches!(item, Item::Of(Indices::At(_)))) {
-        let why = "index: an integer beside a computed index";
-        return Err(crate::Error::new(ErrorKind::Shape, why).with_help("index twice: `x[0][i]`"));
+    let is_index = |item: &Item| matches!(item, Item::Computed | Item::Of(Indices::At(_)));
+    let first = items.iter().position(is_index).unwrap_or(0);
+    let end = items.iter().rposition(is_index).map_or(0, |last| last + 1);
+    if !items[first..end].iter().all(is_index) {
+        let why = "index: computed indices and integers of axes that are not next to each other";
+        let advice = "index twice, or permute the axes first";
+        return Err(crate::Error::new(ErrorKind::Shape, why).with_help(advice));
     }
     // Behind `...`, axes are counted from the end.
-    let is_behind = items[..first].contains(&Item::Rest);
-    let axis = if is_behind { first as isize - items.len() as isize } else { first as isize };
-    if others.len() == indices.len() {
+    let axis = match items[..first].contains(&Item::Rest) {
+        true => -((indices.len() + items.len() - end) as isize),
+        false => first as isize,
+    };
+    if items.len() == indices.len() {
         return meaning.take(TakeName::Take, args, axis);
     }
-    let taken: Operands<M::Value> =
-        std::iter::once(meaning.view(x, View::Index(&others))?).chain(indices.iter().cloned()).collect();
+    let others: Vec<Item> = items
+        .iter()
+        .map(|item| if *item == Item::Computed { Item::Of(Indices::ALL) } else { *item })
+        .collect();
+    let mut taken: Operands<M::Value> = args.iter().cloned().collect();
+    taken[0] = meaning.view(x, View::Index(&others))?;
     meaning.take(TakeName::Take, &taken, axis)
 }
 

@@ -351,6 +351,13 @@ fn texts_take_elements() -> Result<()> {
         ("take(x, i % 2)", &[1, 2, 3, 1, 2, 3, 4, 5, 6]),
         ("take_along_axis(x, expand_dims(i[:2], 1) - 2)", &[1, 5]),
         ("elements_at(x, i * i)", &[5, 1, 2]),
+        ("x[:, i] + 1", &[4, 2, 4, 7, 5, 7]),
+        ("x[i % 2]", &[1, 2, 3, 1, 2, 3, 4, 5, 6]),
+        ("x[i % 2, i]", &[3, 1, 6]),
+        ("reshape(x, [1, 1, 2, 3])[..., i % 2, :2]", &[1, 2, 1, 2, 4, 5]),
+        ("x[:, x[0, i] - 1, ...,]", &[3, 1, 3, 6, 4, 6]),
+        ("reshape(x, [1, 1, 2, 3])[..., -1, i]", &[6, 4, 6]),
+        ("reshape(x, [1, 2, 3])[0 * i, 1, i]", &[6, 4, 6]),
     ] {
         let built = Program::parse(text)?.build(&bound)?.remove(0).1;
         each(&built, wanted, text)?;
@@ -364,6 +371,15 @@ fn texts_take_elements() -> Result<()> {
     let failing = Program::parse("elements_at(x, i)")?.build(&bound)?.remove(0).1;
     assert_eq!(failing.eval().unwrap_err().kind(), ErrorKind::Index);
     assert!(Program::parse("elements_at(x, astype(i, int32))")?.build(&bound).is_err());
+    for (text, kind) in [
+        ("reshape(x, [1, 2, 3])[0, :, i]", ErrorKind::Shape),
+        ("reshape(x, [1, 2, 3])[i, ..., i]", ErrorKind::Shape),
+        ("x[i, :, :]", ErrorKind::Shape),
+        ("x[i, i, i]", ErrorKind::Shape),
+        ("x[i > 1]", ErrorKind::DType),
+    ] {
+        assert_eq!(Program::parse(text)?.build(&bound).expect_err(text).kind(), kind, "{text}");
+    }
     let x = Array::input("x", DType::Float32, &["n".into()])?;
     let i = Array::input("i", DType::Int32, &["m".into()])?;
     let y = x.take(&i, 0)?;
