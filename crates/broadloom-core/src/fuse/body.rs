@@ -79,7 +79,7 @@ impl<'s> Done<'s> {
 }
 
 /// The region of a loop, its operands, and the numbers of its tables.
-type LoopKey = (Arc<Region>, Vec<Early>, Vec<u32>);
+type EarlyLoop = (Arc<Region>, Vec<Early>, Vec<u32>);
 
 struct Builder<'a> {
     graph: &'a Graph,
@@ -97,7 +97,7 @@ struct Builder<'a> {
     /// The operands of each loop.
     loop_args: Vec<Vec<Early>>,
     /// The instruction of each loop.
-    loops: FxHashMap<LoopKey, u32>,
+    loops: FxHashMap<EarlyLoop, u32>,
     /// The graph node of each instruction.
     nodes: Vec<NodeId>,
 }
