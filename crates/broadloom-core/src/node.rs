@@ -612,14 +612,13 @@ impl<A, L, F> NodeKind<A, L, F> {
 
     /// Whether each element is computed from the operands' elements at the same index, after broadcasting.
     pub fn is_element_wise(&self) -> bool {
-        matches!(
-            self,
-            NodeKind::Leaf(_)
-                | NodeKind::Apply { .. }
-                | NodeKind::Host { .. }
-                | NodeKind::Cast { .. }
-                | NodeKind::Loop(_)
-        )
+        match self {
+            NodeKind::Leaf(_) | NodeKind::Apply { .. } | NodeKind::Host { .. } | NodeKind::Cast { .. } => {
+                true
+            }
+            NodeKind::Loop(of) => of.region.tables.is_empty(),
+            _ => false,
+        }
     }
 
     /// The operands that are read as tables: contiguous memory, of which any element may be read. A gather has one, a loop those that

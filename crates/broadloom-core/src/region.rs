@@ -85,13 +85,13 @@ impl Region {
 
     /// Whether a parameter is a table.
     pub fn is_table(&self, param: usize) -> bool {
-        self.tables.iter().any(|&table| table as usize == param)
+        self.tables.binary_search(&(param as u32)).is_ok()
     }
 
     /// The number of a table among those of the region, by the node that is its parameter; `None` for any other node.
     pub fn table_of(&self, node: NodeId) -> Option<usize> {
         match self.nodes.get(node.index())? {
-            NodeKind::Leaf(param) => self.tables.iter().position(|table| table == param),
+            NodeKind::Leaf(param) => self.tables.binary_search(param).ok(),
             _ => None,
         }
     }
@@ -245,8 +245,8 @@ pub fn check(region: &Region) -> std::result::Result<(), String> {
 /// Checks that tables are captured parameters, and that gathers read tables and nothing else does.
 fn check_tables(region: &Region) -> std::result::Result<(), String> {
     let Region { params, tables, is_numbered, .. } = region;
-    let captured = region.carried() as u32..(params.len() - usize::from(*is_numbered)) as u32;
-    let has_places = tables.is_sorted() && tables.iter().all(|table| captured.contains(table));
+    let captured = region.carried() as u32..params.len().saturating_sub(usize::from(*is_numbered)) as u32;
+    let has_places = tables.is_sorted_by(|a, b| a < b) && tables.iter().all(|table| captured.contains(table));
     let is_table = |arg: &NodeId| region.table_of(*arg).is_some();
     let are_read =
         |node: &NodeKind<NodeId, u32>| node.tables().all(is_table) && !node.aligned().any(is_table);

@@ -1,6 +1,6 @@
 //! Complete reductions of short rows: either each of many rows to one element, or a few rows to one row.
 //!
-//! Rows of less than 16 elements are transposed, 16 rows at a time, so that each vector holds elements of different results. Longer
+//! Rows of fewer than 16 elements are transposed, 16 rows at a time, so that each vector holds elements of different results. Longer
 //! rows are first reduced to 16 lanes each; then adjacent lanes are reduced, for 16 rows at a time, until each row has one lane.
 
 use std::marker::PhantomData;

@@ -23,7 +23,7 @@ const NAME: &str = "cond";
 /// errors and calls of host functions occur for exactly the elements that take the branch. The interpreter skips a branch where no
 /// element of a tile takes it, and machine code where no lane of a block does, unless the branch is so cheap that a test would cost
 /// more. Machine code computes branches with loops, host functions, takes, checked divisions, sines, cosines or tangents for all
-/// elements. Reductions and views are computed before, for all elements.
+/// elements. Reductions, views and arrays of which elements are taken are computed before, for all elements.
 ///
 /// # Errors
 /// [`ErrorKind::DType`] for a predicate that is not bool, and for results without a common dtype; [`ErrorKind::Shape`] for results
@@ -132,7 +132,7 @@ impl<'a> Branch<'a> {
         let mut cost = 0;
         while let Some(array) = pending.pop() {
             let kind = &array.0.kind;
-            let may_be_inside = kind.is_element_wise() || matches!(kind, Kind::Gather { .. });
+            let may_be_inside = kind.is_element_wise() || matches!(kind, Kind::Gather { .. } | Kind::Loop(_));
             if !array.0.stamp.is_in(self.stamp) || !may_be_inside || !known.insert(address(array)) {
                 continue;
             }
@@ -150,7 +150,7 @@ impl<'a> Branch<'a> {
             if cost > BRANCH {
                 return true;
             }
-            pending.extend(kind.operands());
+            pending.extend(kind.aligned());
         }
         false
     }

@@ -1,4 +1,5 @@
-//! Marks of arrays. They are no part of an expression's structure, and change neither its results nor its plan.
+//! Marks of arrays. They are no part of an expression's structure, and change neither its results nor its plan; one tells how its
+//! derivative is computed.
 
 use std::cell::Cell;
 

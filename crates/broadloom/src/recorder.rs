@@ -344,8 +344,8 @@ fn tables_of<'x, 'a>(array: &'x Array<'a>) -> impl Iterator<Item = &'x Array<'a>
     array.0.kind.tables().filter(move |_| may_be_inside)
 }
 
-/// What must be recorded before a node, apart from its tables. An output of a function with a rule needs the arrays that the rule is about; the rule
-/// itself is captured when they are recorded.
+/// What must be recorded before a node, apart from its tables. An output of a function with a rule needs the arrays that the rule
+/// is about; the rule itself is captured when they are recorded.
 fn recorded_before<'a>(array: &Array<'a>) -> Vec<Array<'a>> {
     match array.custom_rule() {
         Some((rule, _)) => {

@@ -28,17 +28,16 @@ use crate::weak::Number;
 /// condition is false, which is tested before each iteration, its values do not change any more, and iterations that it does not
 /// perform have no effect. What does not depend on a carried value is computed once, before the loop, except integer divisions,
 /// takes, host functions and loops that can fail, if the functions make them. A [take](Array::take) reads an array that is the same
-/// in all iterations. A number as an initial
-/// value takes the dtype that the body gives it; to find it, the functions are called several times, and must return the same
-/// each time.
+/// in all iterations, and is computed before them for all of its elements. A number as an initial value takes the dtype that the
+/// body gives it; to find it, the functions are called several times, and must return the same each time.
 ///
 /// An element ends after `limit` iterations. Without a limit, [`Options::max_iterations`](crate::Options::max_iterations) holds,
 /// and reaching it is an error of the evaluation.
 ///
 /// # Errors
 /// [`ErrorKind::DType`] for a condition that is not bool, and for a carried value whose dtype changes; [`ErrorKind::Shape`] for one
-/// whose shape changes, for operations that are not element-wise, and for a take from an array that depends on a carried value; [`ErrorKind::Limit`] for more than 8 nested loops, and for more
-/// than 64 carried values.
+/// whose shape changes, for operations that are not element-wise, and for a take from an array that depends on a carried value;
+/// [`ErrorKind::Limit`] for more than 8 nested loops, and for more than 64 carried values.
 ///
 /// ```
 /// use broadloom::prelude::*;

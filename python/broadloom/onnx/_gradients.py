@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from broadloom import _core
+from broadloom import LimitError, _core
 from broadloom._core import Handle
 from broadloom.onnx._graph import Input, Node, Program, program
 from broadloom.onnx._row import Call, Row
@@ -20,18 +20,30 @@ DOMAIN = "ai.onnx.preview.training"
 #: Operators that end a kernel, through which there is no gradient.
 BARRIERS = frozenset({"BitCast", "Concat"})
 
+#: The largest number of gradients within each other.
+MAX_NESTING = 16
+
 
 def part(given: Sequence[str], y: str, nodes: Sequence[Node], types: Mapping[str, str | None], prefix: str) -> Program:
     """The operators that compute `y` from given tensors. The values have names of their own, with this prefix, except those
     that are captured."""
     inputs = [Input(name, DTYPES[types[name] or ""]) for name in given]
-    made = program(inputs, {}, [node for node in nodes if set(given).isdisjoint(node.outputs)], [y], types)
+    known = set(given)
+    made = program(inputs, {}, [node for node in nodes if known.isdisjoint(node.outputs)], [y], types)
+    if extent(made.nodes)[1] >= MAX_NESTING:
+        raise LimitError(f"the model has more than {MAX_NESTING} operators `Gradient` within each other")
     own = {*given, *(name for node in made.nodes for name in node.outputs if name)}
     names = {name: f"{prefix}{name}" for name in own}
 
     inputs = [replace(entry, name=names[entry.name]) for entry in inputs]
     nodes = [_renamed(node, names) for node in made.nodes]
     return replace(made, inputs=tuple(inputs), nodes=tuple(nodes), outputs=(names.get(y, y),))
+
+
+def extent(nodes: Sequence[Node]) -> tuple[int, int]:
+    """The number of operators, with those of gradients among them, and the number of gradients within each other."""
+    within = [extent(node.attributes["part"].nodes) for node in nodes if "part" in node.attributes]
+    return len(nodes) + sum(count for count, _ in within), max((depth + 1 for _, depth in within), default=0)
 
 
 def _renamed(node: Node, names: Mapping[str, str]) -> Node:

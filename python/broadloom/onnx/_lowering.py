@@ -73,12 +73,13 @@ class Lowering:
                 self._add(_bodies.closed(entry, self.types), entry.scope)
                 continue
             # The nodes in bodies shipped with ONNX are counted when these are expanded.
-            self._seen += 1
-            if self._seen > _calls.MAX_NODES:
-                raise LimitError(
-                    f"the model has more than {_calls.MAX_NODES} operators once its functions are expanded"
-                )
+            self._count(1)
             self._take(*entry)
+
+    def _count(self, nodes: int) -> None:
+        self._seen += nodes
+        if self._seen > _calls.MAX_NODES:
+            raise LimitError(f"the model has more than {_calls.MAX_NODES} operators once its functions are expanded")
 
     def _take(self, proto: NodeProto, scope: Scope) -> None:
         attributes = resolved(proto, scope.attributes)
@@ -208,7 +209,7 @@ class Lowering:
         self._expanded += 1
         prefix = f"{node.operator}#{self._expanded}/"
         part = _gradients.part(names[:-1], names[-1], site.scope.nodes, self.types, prefix)
-        self._seen += len(part.nodes)
+        self._count(_gradients.extent(part.nodes)[0])
         for barrier in part.nodes:
             if barrier.bodies or barrier.operator in SELECTION or barrier.operator in _gradients.BARRIERS:
                 self._find(site, f"there is no gradient through {barrier.operator}", schema.version)

@@ -12,6 +12,7 @@ onnx = pytest.importorskip("onnx")
 from onnx import parser  # noqa: E402
 
 import broadloom.onnx as client  # noqa: E402
+from broadloom import LimitError  # noqa: E402
 
 HEADER = '<ir_version: 10, opset_import: ["" : 20, "ai.onnx.preview.training" : 1]>\n'
 X, W = np.array([[1.0, 2.0], [3.0, 4.0]], dtype=np.float32), np.array([0.5, -1.0], dtype=np.float32)
@@ -116,4 +117,13 @@ def test_values_that_are_known_beforehand() -> None:
 )
 def test_errors(text: str, kind: type[Exception], words: str) -> None:
     with pytest.raises(kind, match=words):
+        client.prepare(parser.parse_model(HEADER + text))
+
+
+def test_gradients_within_each_other_have_a_limit() -> None:
+    lines = ["y0 = Mul (x, x)"]
+    gradient = "ai.onnx.preview.training.Gradient"
+    lines += [f'y{i + 1} = {gradient} <xs = ["x"], y = "y{i}"> (x)' for i in range(20)]
+    text = "g (float[2] x) => (float[2] y20) { " + "\n".join(lines) + " }"
+    with pytest.raises(LimitError, match="more than 16 operators `Gradient` within each other"):
         client.prepare(parser.parse_model(HEADER + text))

@@ -51,7 +51,7 @@ pub fn looped(region: &Region) -> KernelLoop {
         match node {
             NodeKind::Leaf(param) => {
                 // That of a table is not read.
-                let before = region.tables.iter().filter(|table| *table < param).count();
+                let before = region.tables.partition_point(|table| table < param);
                 values.push(body.input(*param as usize - before));
                 continue;
             }

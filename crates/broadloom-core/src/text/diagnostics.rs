@@ -215,19 +215,20 @@ impl Parser<'_> {
         syntax(span, "found `,`, which only separates arguments, or results of `return`", help)
     }
 
-    /// Adds advice to an error in the brackets after the operand of this number, on expressions that can't be indices.
+    /// Adds advice to an error in the brackets after the operand of this number, on what is neither an index nor a range.
     pub(super) fn bad_index(&self, error: TextError, operand: usize, open: &Span) -> TextError {
         if error.help.is_some() {
             return error;
         }
         let rest = &self.text[open.end as usize..];
         let mut lexer = Lexer::new(rest);
-        let (mut depth, mut names, mut none) = (0u32, false, false);
+        let (mut depth, mut is_range, mut names, mut none) = (0u32, false, false, false);
         while let Some(Ok(token)) = lexer.next() {
             match token {
                 Token::BracketEnd if depth == 0 => break,
                 Token::Open | Token::Bracket => depth += 1,
                 Token::Close | Token::BracketEnd => depth = depth.saturating_sub(1),
+                Token::Colon => is_range |= depth == 0,
                 Token::Name => {
                     names = true;
                     none |= matches!(lexer.slice(), "None" | "newaxis");
@@ -238,7 +239,7 @@ impl Parser<'_> {
         let operand = self.quote(&self.operands[operand].span);
         error.with(match () {
             () if none => Some(format!("to add an axis, write `expand_dims({operand}, 0)`")),
-            () if names => Some("the bounds and the step of a range are integers".into()),
+            () if is_range && names => Some("the bounds and the step of a range are integers".into()),
             () => None,
         })
     }

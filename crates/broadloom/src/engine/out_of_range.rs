@@ -4,7 +4,7 @@
 //! interpreter, until the first that is outside. This costs nothing while no index is out of range, and every executor and number
 //! of threads names the same one.
 //!
-//! Stages that can't run once more have an error without a name: row blocks, recurrences, iterations, host functions, chunks, and
+//! Stages that can't run once more have an error without a name: row blocks, recurrences, loops, host functions, chunks, and
 //! outputs that overlap what they are computed from.
 
 use broadloom_core::fuse::Stage;

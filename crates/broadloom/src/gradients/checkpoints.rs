@@ -17,6 +17,9 @@ use crate::expr;
 use crate::marks::Marks;
 use crate::scan::item;
 
+/// The maximum number of blocks, each of which is a part of the expression. Blocks of more than a million steps are longer.
+const MOST_BLOCKS: usize = 1024;
+
 /// The blocks of steps, as ranges of the axis in the order of the steps. `None` if all states are stored: the recurrence is not
 /// checkpointed, or has too few steps.
 pub(super) fn blocks(of: &HandleRecurrence<'_>) -> Result<Option<Vec<Range<usize>>>> {
@@ -31,7 +34,7 @@ pub(super) fn blocks(of: &HandleRecurrence<'_>) -> Result<Option<Vec<Range<usize
     }
     let steps = input.shape()[usize::from(of.axis)];
     let root = steps.isqrt();
-    let length = (root + usize::from(root * root < steps)).max(1);
+    let length = (root + usize::from(root * root < steps)).max(steps.div_ceil(MOST_BLOCKS)).max(1);
     let block = |start: usize| start..steps.min(start + length);
     let blocks: Vec<Range<usize>> = (0..steps).step_by(length).map(block).collect();
     let in_order = |block: Range<usize>| match of.order {

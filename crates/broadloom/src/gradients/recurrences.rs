@@ -1,8 +1,9 @@
 //! Derivatives of recurrences.
 //!
 //! Forwards, the tangents of the states are further states. Backwards, the states before each step are outputs of the steps, or are
-//! computed again and stored, all at once or [block by block](super::checkpoints); a second recurrence in the opposite order carries the adjoints of the states. The contributions of a captured value are
-//! numbered from the last step to the first, and added in the canonical order.
+//! computed again and stored, all at once or [block by block](super::checkpoints); a second recurrence in the opposite order carries
+//! the adjoints of the states. The contributions of a captured value are numbered from the last step to the first, and added in the
+//! canonical order.
 
 use std::cell::RefCell;
 

@@ -506,6 +506,23 @@ fn kernels_and_texts() -> Result<()> {
     each(&Program::parse(text)?.build(&arrays)?.remove(0).1, &[3_i64, 2, 1, 0], text)
 }
 
+/// A range of rows would be given a part of the table, so there is none.
+#[test]
+fn ranges_of_rows_are_refused() -> Result<()> {
+    let x = Array::input("x", DType::Float64, &["n".into()])?;
+    let i = Array::input("i", DType::UInt32, &["n".into()])?;
+    let [y] = cond(&i.less(4_u32), || [x.take(&i, 0).expect("one axis")], || [Array::scalar(0.0)])?;
+    let call = Kernel::new(&[&y], &[&x, &i], &Options::default())?.bind(&[("n", 4)])?;
+    let (table, index, mut out) = ([10.0, 20.0, 30.0, 40.0], [0_u32, 0, 0, 1], [0.0; 2]);
+    let inputs = [(&table[..]).into(), (&index[..]).into()];
+    let error = call.run_range(2..4, &inputs, [(&mut out[..]).into()]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Shape);
+    let mut all = [0.0; 4];
+    call.run(&inputs, [(&mut all[..]).into()])?;
+    assert_eq!(all, [10.0, 10.0, 10.0, 20.0]);
+    Ok(())
+}
+
 /// Parts of the result need the whole table.
 #[test]
 fn chunks() -> Result<()> {
