@@ -128,6 +128,7 @@ pub fn function<'a>(
         depth: 0,
         active: None,
         frames: SmallVec::new(),
+        strays: None,
         kernel,
         plan,
         bulk,
@@ -196,6 +197,9 @@ struct Emitter<'a> {
     active: Option<Active>,
     /// The stack frames of loops, by their depth.
     frames: SmallVec<[StackSlot; 2]>,
+    /// The frame of a mask, whose lanes have 8 bytes, of the elements of the block that have met a position outside of a table; `None`
+    /// if no loop asks for them.
+    strays: Option<StackSlot>,
     plan: &'a CodePlan,
     /// The task of the second function; `Bulk::None` while the usual function is emitted.
     bulk: Bulk,
@@ -426,6 +430,9 @@ impl Emitter<'_> {
         // Uniform values are computed once, but a host function may return different results for equal operands.
         self.vectors.uniform = level != Depth::Element && self.kernel.functions.is_empty();
         let body = Rc::clone(&self.scope.body);
+        if level == Depth::Element && !self.kernel.tables.is_empty() && body.has_endless_loops() {
+            self.begin_strays()?;
+        }
         for &var in body.at(level) {
             self.step(var, sources, block.as_deref_mut())?;
         }
@@ -500,7 +507,7 @@ impl Emitter<'_> {
                 let mask = args[0].map(|x| v.ins().icmp(IntCC::Equal, x, zero));
                 let mask = self.active.as_mut().map_or(mask, |active| active.of(v, mask));
                 let left = block.and_then(|block| block.left());
-                self.slow_paths.note(v, mask, left, sources.faults, site);
+                self.slow_paths.note(v, mask, left, sources.faults, site, None);
                 args[0]
             }
             (Code::Elements(table), _) => {
@@ -511,7 +518,7 @@ impl Emitter<'_> {
             (Code::CheckPosition(site), block) => {
                 let mask = self.active.as_mut().map_or(args[0], |active| active.of(v, args[0]));
                 let left = block.and_then(|block| block.left());
-                self.slow_paths.note(v, mask, left, sources.faults, site);
+                self.slow_paths.note(v, mask, left, sources.faults, site, self.strays);
                 args[0]
             }
             (Code::Gather(table), _) => {

@@ -191,8 +191,16 @@ impl SlowPaths {
     }
 
     /// Sets the byte of a fault site if any lane of the mask is set. If only `left` elements of the row are left, later
-    /// lanes are ignored.
-    pub fn note(&mut self, v: &mut Vectors<'_>, mask: Lanes, left: Option<Value>, faults: Value, site: i32) {
+    /// lanes are ignored. The lanes are also added to the mask in the frame `strays`.
+    pub fn note(
+        &mut self,
+        v: &mut Vectors<'_>,
+        mask: Lanes,
+        left: Option<Value>,
+        faults: Value,
+        site: i32,
+        strays: Option<StackSlot>,
+    ) {
         let any = v.any(mask);
         let (cold, join) = (v.builder.create_block(), v.builder.create_block());
         v.builder.set_cold_block(cold);
@@ -218,6 +226,12 @@ impl SlowPaths {
                 let helper = self.address(v, helper as usize);
                 v.call_address(helper, &[frame, lanes, left, fault]);
             }
+        }
+        if let Some(strays) = strays {
+            let strays = v.ins().stack_addr(types::I64, strays, 0);
+            let before = v.load_from_frame(strays, 0, &mask);
+            let all = mask.zip(&before, |x, y| v.ins().bor(x, y));
+            v.store_to_frame(strays, 0, &all);
         }
         v.ins().jump(join, &[]);
         v.builder.switch_to_block(join);

@@ -130,6 +130,15 @@ impl<'a> Vectors<'a> {
         }
     }
 
+    /// Loads a value that was stored to a frame, with as many vectors of the same type as `like`.
+    pub fn load_from_frame(&mut self, frame: Value, at: i32, like: &Lanes) -> Lanes {
+        let flags = self.frame_flags();
+        let ty = self.type_of(like.vectors()[0]);
+        let places = (0..like.vectors().len() as i32).map(|j| at + j * ty.bytes() as i32);
+        let vectors: SmallVec<[Value; 8]> = places.map(|at| self.ins().load(ty, flags, frame, at)).collect();
+        Lanes::new(like.width.into(), vectors)
+    }
+
     /// Reinterprets the bits of a vector as another type of the same size.
     pub fn cast_bits(&mut self, ty: Type, v: Value) -> Value {
         if self.type_of(v) == ty {

@@ -60,6 +60,48 @@ pub(crate) struct Surroundings<'r> {
     pub tables: &'r [Table<'r>],
     /// A byte for each fault site of the program.
     pub faults: &'r mut [u8],
+    /// The elements that have met a position outside of a table.
+    pub strays: &'r mut Strays,
+}
+
+/// The elements of a tile that have met a position outside of a table. They perform no further iteration of a loop without a limit:
+/// what they would compute follows from another element of the table, and may never end. The run returns an error in any case.
+#[derive(Default)]
+pub(crate) struct Strays {
+    /// A byte for each element of the tile, 1 for a stray; empty if there are none.
+    of_element: Vec<u8>,
+}
+
+impl Strays {
+    /// All of `n` elements, or none.
+    pub(crate) fn all(n: usize, are_strays: bool) -> Strays {
+        Strays { of_element: if are_strays { vec![1; n] } else { Vec::new() } }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.of_element.is_empty()
+    }
+
+    /// Adds those of these elements of a tile of `n`.
+    pub(crate) fn add(&mut self, n: usize, elements: impl Iterator<Item = usize>) {
+        for element in elements {
+            if self.is_empty() {
+                self.of_element.resize(n, 0);
+            }
+            if let Some(stray) = self.of_element.get_mut(element) {
+                *stray = 1;
+            }
+        }
+    }
+
+    /// Their indices in the tile.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
+        self.of_element.iter().enumerate().filter(|(_, stray)| **stray != 0).map(|(element, _)| element)
+    }
+
+    fn contains(&self, element: usize) -> bool {
+        self.of_element.get(element).is_some_and(|&stray| stray != 0)
+    }
 }
 
 impl LoopStep {
@@ -156,7 +198,7 @@ impl LoopStep {
         operands: &impl LoopArgs,
         with: Surroundings<'_>,
     ) -> Result<()> {
-        let Surroundings { run, tables, faults } = with;
+        let Surroundings { run, tables, faults, strays } = with;
         let missing = || Error::new(ErrorKind::Internal, "a loop over tables that the run lacks");
         let own = self.tables.iter().map(|&table| tables.get(table as usize).copied().ok_or_else(missing));
         let tables: SmallVec<[Table<'_>; 2]> = own.collect::<Result<_>>()?;
@@ -185,6 +227,10 @@ impl LoopStep {
                 break;
             }
             state.test(run, &tables)?;
+            state.note_strays(n, strays);
+            if self.limit.is_none() {
+                state.stop(strays);
+            }
             state.end(self, front);
             if state.active == 0 || self.calls && has_failed() {
                 break;
@@ -197,6 +243,7 @@ impl LoopStep {
                 break;
             }
             state.compute(run, &tables)?;
+            state.note_strays(n, strays);
             iterations += 1;
             if self.calls && has_failed() {
                 break;
@@ -244,6 +291,8 @@ struct LoopState<'a> {
     /// A byte for each fault site of the condition, and of the body.
     tested: &'a mut [u8],
     computed: &'a mut [u8],
+    /// Those of the elements that are not done that have strayed in the condition or the body.
+    strays: Strays,
     memory: &'a mut [u8],
 }
 
@@ -264,10 +313,23 @@ impl<'a> LoopState<'a> {
             faults.fill(0);
             faults
         });
+        let strays = Strays::default();
         for (number, to) in typed_mut::<u32>(index).unwrap_or(&mut []).iter_mut().enumerate() {
             *to = number as u32;
         }
-        LoopState { step, active: n, now, next, captured, holds, index, tested, computed, memory: area }
+        LoopState {
+            step,
+            active: n,
+            now,
+            next,
+            captured,
+            holds,
+            index,
+            tested,
+            computed,
+            strays,
+            memory: area,
+        }
     }
 
     /// Evaluates the condition.
@@ -275,21 +337,42 @@ impl<'a> LoopState<'a> {
         let inputs = self.step.inputs(&self.now, &self.captured, self.active);
         let holds = &mut [&mut self.holds[..self.active]];
         let program = &self.step.condition.program;
-        let with = Surroundings { run, tables, faults: self.tested };
+        let with = Surroundings { run, tables, faults: self.tested, strays: &mut self.strays };
         program.run_tiles(&inputs, holds, self.active, self.memory, with)
     }
 
     /// Evaluates the body.
     fn compute(&mut self, run: &LoopRun<'_>, tables: &[Table<'_>]) -> Result<()> {
-        let LoopState { step, active, now, next, captured, computed, memory, .. } = self;
+        let LoopState { step, active, now, next, captured, computed, strays, memory, .. } = self;
         let inputs = step.inputs(now, captured, *active);
         let outputs = next.iter_mut().zip(step.states()).map(|(to, size)| &mut to[..*active * size]);
         let mut outputs: SmallVec<[&mut [u8]; 4]> = outputs.collect();
-        let with = Surroundings { run, tables, faults: computed };
+        let with = Surroundings { run, tables, faults: computed, strays };
         step.body.program.run_tiles(&inputs, &mut outputs, *active, memory, with)?;
         drop((inputs, outputs));
         std::mem::swap(now, next);
         Ok(())
+    }
+
+    /// Adds the elements that have strayed to those of the loop's `n` elements.
+    fn note_strays(&mut self, n: usize, strays: &mut Strays) {
+        if !self.strays.is_empty() {
+            let index = typed::<u32>(self.index).unwrap_or(&[]);
+            strays.add(n, self.strays.iter().filter_map(|at| index.get(at)).map(|&element| element as usize));
+            self.strays = Strays::default();
+        }
+    }
+
+    /// Makes the condition fail for strays.
+    fn stop(&mut self, strays: &Strays) {
+        if !strays.is_empty() {
+            let index = typed::<u32>(self.index).unwrap_or(&[]);
+            for (holds, &element) in self.holds[..self.active].iter_mut().zip(index) {
+                if strays.contains(element as usize) {
+                    *holds = 0;
+                }
+            }
+        }
     }
 
     /// Writes the states of the elements whose condition does not hold to the results, and packs those of the others.

@@ -14,7 +14,7 @@ use broadloom_mem::{
 };
 use pulp::Arch;
 
-use crate::looped::{LoopArgs, Surroundings, absent};
+use crate::looped::{LoopArgs, Strays, Surroundings, absent};
 use crate::loops::{OPERANDS, any_zero};
 use crate::program::{Destination, Fill, Location, LoopLevel, LoopStep, Program, TileStep, Work};
 
@@ -36,6 +36,11 @@ struct BlockRun<'p> {
     loops: Option<&'p LoopRun<'p>>,
     /// Why a loop has ended before it was done.
     stopped: Option<Error>,
+    /// The elements of the tile that have met a position outside of a table, and whether those of the whole block, or of the row,
+    /// have.
+    strays: Strays,
+    block_strays: bool,
+    row_strays: bool,
 }
 
 impl ExecutableKernel for Program {
@@ -55,8 +60,7 @@ impl ExecutableKernel for Program {
         for (&slot, bits) in self.param_slots.iter().zip(*params) {
             memory[slot..slot + 8].copy_from_slice(&bits.to_le_bytes());
         }
-        let (loops, stopped) = (*loops, None);
-        let mut run = BlockRun { program: self, tables, faults, memory, loops, stopped };
+        let mut run = BlockRun::new(self, tables, faults, memory, *loops);
         let streamed = match stores {
             Stores::Streaming => run.streamed(block),
             Stores::Cached => false,
@@ -91,11 +95,10 @@ impl Program {
         memory: &mut [u8],
         with: Surroundings<'_>,
     ) -> Result<()> {
-        let Surroundings { run, tables, faults } = with;
-        let (loops, stopped) = (Some(run), None);
-        let mut run = BlockRun { program: self, tables, faults, memory, loops, stopped };
+        let Surroundings { run, tables, faults, strays } = with;
+        let mut run = BlockRun::new(self, tables, faults, memory, Some(run));
         run.uniform(Depth::Call, n);
-        run.row(inputs, &mut RowTarget::Tiles(outputs), n);
+        run.row(inputs, &mut RowTarget::Tiles(outputs, strays), n);
         run.stopped.map_or(Ok(()), Err)
     }
 }
@@ -129,11 +132,32 @@ enum RowTarget<'o, 's, 'b> {
     /// Results of outputs are written to their memory by non-temporal stores, through this writer, to the row
     /// with this index.
     Stream(&'o Stream<'s, 'b>, usize),
-    /// Results of outputs are written to these tiles.
-    Tiles(&'o mut [&'s mut [u8]]),
+    /// Results of outputs are written to these tiles, and the elements of the row that have strayed are added to these.
+    Tiles(&'o mut [&'s mut [u8]], &'o mut Strays),
 }
 
-impl BlockRun<'_> {
+impl<'p> BlockRun<'p> {
+    fn new(
+        program: &'p Program,
+        tables: &'p [Table<'p>],
+        faults: &'p mut [u8],
+        memory: &'p mut [u8],
+        loops: Option<&'p LoopRun<'p>>,
+    ) -> BlockRun<'p> {
+        let (stopped, strays) = (None, Strays::default());
+        BlockRun {
+            program,
+            tables,
+            faults,
+            memory,
+            loops,
+            stopped,
+            strays,
+            block_strays: false,
+            row_strays: false,
+        }
+    }
+
     fn block(&mut self, block: &mut Block<'_>) {
         let cols = block.cols();
         self.uniform(Depth::Call, cols);
@@ -160,9 +184,12 @@ impl BlockRun<'_> {
     fn uniform(&mut self, depth: Depth, cols: usize) {
         let LoopLevel { steps, fills } = &self.program.levels[depth as usize];
         let element = ColumnRange { inputs: None::<Inputs<'_>>, start: 0, n: 1 };
+        self.strays = Strays::all(1, self.row_strays);
         for step in steps {
             self.step(step, element, &mut RowTarget::Scratch);
         }
+        self.row_strays = !self.strays.is_empty();
+        self.block_strays |= self.row_strays && depth == Depth::Call;
         fills.iter().for_each(|fill| fill.run(self.memory, cols.min(self.program.tile)));
     }
 
@@ -171,6 +198,7 @@ impl BlockRun<'_> {
             let element = inputs.bytes(input);
             self.memory[slot..slot + element.len()].copy_from_slice(element);
         }
+        self.row_strays = self.block_strays;
         self.uniform(Depth::Row, cols);
         let mut start = 0;
         while start < cols && self.stopped.is_none() {
@@ -180,6 +208,9 @@ impl BlockRun<'_> {
                 self.fetch(stream, inputs, start + AHEAD, n);
             }
             let columns = ColumnRange { inputs: Some(inputs), start, n };
+            if self.row_strays || !self.strays.is_empty() {
+                self.strays = Strays::all(n, self.row_strays);
+            }
             for step in &self.program.levels[Depth::Element as usize].steps {
                 self.step(step, columns, sink);
             }
@@ -196,11 +227,14 @@ impl BlockRun<'_> {
                         stream.copy(output, *row, start, &bools[..n]);
                     }
                     RowTarget::Stream(stream, row) => stream.copy(output, *row, start * dtype.size(), from),
-                    RowTarget::Tiles(tiles) => {
+                    RowTarget::Tiles(tiles, _) => {
                         copy(from, columns.part(tiles[output], dtype.size()), dtype);
                     }
                     RowTarget::Scratch => {}
                 }
+            }
+            if let (RowTarget::Tiles(_, strays), false) = (&mut *sink, self.strays.is_empty()) {
+                strays.add(cols, self.strays.iter().map(|element| start + element));
             }
             start += n;
         }
@@ -265,7 +299,7 @@ impl BlockRun<'_> {
             (Destination::Output(output), RowTarget::Rows(outputs)) => {
                 run(columns.output(outputs, output, step.size));
             }
-            (Destination::Output(output), RowTarget::Tiles(tiles)) => {
+            (Destination::Output(output), RowTarget::Tiles(tiles, _)) => {
                 run(columns.part(tiles[output], step.size));
             }
             (Destination::Output(output), RowTarget::Stream(stream, row)) => {
@@ -276,7 +310,24 @@ impl BlockRun<'_> {
         }
         if let (Some((site, _)), true) = (step.check, fails) {
             self.faults[site] = 1;
+            if let Work::Gather(number) = step.work {
+                self.note_strays(number, step.args[0], columns);
+            }
         }
+    }
+
+    /// Adds the elements whose positions, which a step has read, are outside of a table.
+    #[cold]
+    fn note_strays<'r, I: RowInputs<'r>>(
+        &mut self,
+        table: usize,
+        positions: (Location, usize),
+        columns: ColumnRange<I>,
+    ) {
+        let positions = columns.operand(positions, self.memory, &[], usize::MAX);
+        let count = self.tables[table].elements() as u64;
+        let outside = typed::<u64>(positions).unwrap_or(&[]).iter().enumerate().filter(|(_, p)| **p >= count);
+        self.strays.add(columns.n, outside.map(|(element, _)| element));
     }
 
     /// Runs a loop of the kernel in these columns, unless one has stopped the run.
@@ -292,7 +343,7 @@ impl BlockRun<'_> {
         let step = &self.program.loops[number];
         let (front, area) = self.memory.split_at_mut(self.program.area);
         let operands = LoopOperands { step, columns, row: PhantomData };
-        let with = Surroundings { run, tables: self.tables, faults: self.faults };
+        let with = Surroundings { run, tables: self.tables, faults: self.faults, strays: &mut self.strays };
         self.stopped = step.run(columns.n, front, area, &operands, with).err();
     }
 }
@@ -394,7 +445,7 @@ impl Fill {
 }
 
 /// Copies the elements at these positions of a table, and returns whether all positions are inside. The element at a position that
-/// is not is 0. Bools are normalised to 0 or 1.
+/// is not is the first one, as in machine code, or 0 if there is none. Bools are normalised to 0 or 1.
 fn gathered(table: &Table<'_>, positions: &[u8], out: &mut [u8], dtype: DType) -> bool {
     match table.item() {
         1 => {
@@ -427,7 +478,7 @@ fn gathered_as<T: Elem<Store = T> + Default>(
         // A negative position is a large one.
         let element = usize::try_from(position).ok().and_then(|position| table.get(position));
         are_inside &= element.is_some();
-        *out = element.map_or_else(T::default, |&element| map(element));
+        *out = element.or(table.first()).map_or_else(T::default, |&element| map(element));
     }
     are_inside
 }

@@ -90,6 +90,11 @@ impl Body {
         &self.loops
     }
 
+    /// Whether any loop, or a loop within one, has no limit.
+    pub fn has_endless_loops(&self) -> bool {
+        self.loops.iter().any(|inner| inner.limit.is_none() || inner.body.has_endless_loops())
+    }
+
     /// Adds a loop, whose operands are among `values`, with its first fault sites.
     pub(super) fn looped(
         &mut self,

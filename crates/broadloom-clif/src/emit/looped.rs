@@ -6,6 +6,9 @@
 //! the effects, of a scalar loop. If the condition depends on uniform values only, all lanes end together, and none is
 //! selected.
 //!
+//! An element that has met a position outside of a table performs no further iteration of a loop without a limit: what it would
+//! compute follows from another element of the table, and may never end. The run returns an error in any case.
+//!
 //! If iterations are long, the condition is tested before the loop and at the end of each iteration instead. A branch, which is
 //! repeated at most once, is skipped if the condition holds in no lane.
 //!
@@ -17,6 +20,7 @@
 
 use std::rc::Rc;
 
+use broadloom_ir::kernel::Depth;
 use broadloom_ir::tuning::loops::LONG_ITERATION;
 use broadloom_ir::{DType, Result};
 use broadloom_math::record::Var;
@@ -24,7 +28,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, MemFlagsData, StackSlot, Type, Value, types};
 use smallvec::SmallVec;
 
-use crate::body::{Lockstep, Region};
+use crate::body::{Code, Lockstep, Region};
 use crate::emit::{Emitter, Sources};
 use crate::pauses::{self, LoopShape};
 use crate::scope::{Active, BodyScope};
@@ -315,7 +319,37 @@ impl Emitter<'_> {
     /// The lanes in which the condition holds, of those that perform the iteration of the loops around.
     fn holds(&mut self, region: &Region, outside: Option<Active>) -> Result<Lanes> {
         let holds = self.value(region.body.outputs()[0])?;
-        Ok(outside.map_or(holds, |mut outside| outside.of(&mut self.vectors, holds)))
+        let v = &mut self.vectors;
+        let holds = outside.map_or(holds, |mut outside| outside.of(v, holds));
+        let Some(strays) = self.strays.filter(|_| region.limit.is_none()) else { return Ok(holds) };
+        let strays = v.ins().stack_addr(types::I64, strays, 0);
+        let like = v.constant_lanes(types::I64, 0);
+        let strays = v.load_from_frame(strays, 0, &like);
+        let width = u32::from(holds.width);
+        let ty = v.layout.integer_vector(width);
+        let strays = v.resize_mask(strays, width);
+        let (holds, strays) = (v.cast_lanes(ty, holds), v.cast_lanes(ty, strays));
+        Ok(holds.zip(&strays, |x, y| v.ins().band_not(x, y)).with_width(width))
+    }
+
+    /// Begins a block in which no element has met a position outside of a table, unless all have at an outer level.
+    pub(super) fn begin_strays(&mut self) -> Result<()> {
+        let body = Rc::clone(&self.scope.body);
+        let mut mask = self.vectors.constant_lanes(types::I64, 0);
+        for &var in [Depth::Call, Depth::Row].iter().flat_map(|&level| body.at(level)) {
+            if let (Code::CheckPosition(_), [outside, ..]) = (body.node(var).code, body.node(var).args) {
+                let outside = self.value(outside)?;
+                let v = &mut self.vectors;
+                let outside = v.cast_lanes(v.layout.integer_vector(8), outside);
+                mask = mask.zip(&outside, |x, y| v.ins().bor(x, y));
+            }
+        }
+        let v = &mut self.vectors;
+        let bytes = mask.vectors().iter().map(|&x| v.type_of(x).bytes()).sum();
+        let slot = *self.strays.get_or_insert_with(|| v.frame(bytes));
+        let frame = v.ins().stack_addr(types::I64, slot, 0);
+        v.store_to_frame(frame, 0, &mask);
+        Ok(())
     }
 
     /// Makes values be emitted again.

@@ -184,13 +184,14 @@ impl PreparedStage {
         Ok(StageRun { prepared: self, request: *request, arguments, chosen, others, outcome, time, took })
     }
 
-    /// Returns an error if there was a fault. The error names the first division by zero, in the kernel's order, or else the first
-    /// gather from outside of its table.
+    /// Returns an error if there was a fault: a gather from outside of a table, or else the first division by zero in the kernel's
+    /// order. A division may fail because of the element that such a gather has taken instead.
     pub(super) fn check(&self, faults: impl Iterator<Item = bool>) -> Result<()> {
-        let met = faults.zip(self.stage.kernel.fault_sites()).find(|(met, _)| *met);
-        match met {
-            Some((_, (_, Fault::Index))) => Err(unnamed()),
-            Some((_, (_, Fault::Division(op)))) => {
+        let met =
+            faults.zip(self.stage.kernel.fault_sites()).filter(|(met, _)| *met).map(|(_, (_, fault))| fault);
+        match met.min_by_key(|fault| !matches!(fault, Fault::Index)) {
+            Some(Fault::Index) => Err(unnamed()),
+            Some(Fault::Division(op)) => {
                 Err(Error::new(ErrorKind::ZeroDivision, format!("{op}: integer division by zero"))
                     .with_help("the option int_division = Zero gives 0 instead"))
             }

@@ -356,6 +356,86 @@ fn branches_take_elements_where_they_are_taken() -> Result<()> {
     Ok(())
 }
 
+/// An element whose index is out of range ends its loops: it must not go on with another element until the limit of iterations,
+/// nor fail by that element's value. An element that does not end by itself is still the error.
+#[test]
+fn an_index_out_of_range_ends_the_loop() -> Result<()> {
+    for n in LENGTHS.into_iter().filter(|&n| n > 0) {
+        // 1, 2, 3 are followed up to 3, which is outside. The first element leads back to 1.
+        let next = Array::from_vec(vec![1_i64, 2, 3]);
+        let first = Array::from_vec((0..n as i64).map(|i| i % 3).collect::<Vec<_>>());
+        let followed = |bound: &Array<'static>| {
+            while_loop(|[i]| i.less(bound), |[i]| [next.take(i, 0).expect("one axis")], [first.clone()], None)
+        };
+        each(&followed(&Array::scalar(3_i64))?[0], &vec![3_i64; n], "inside")?;
+        out_of_range(&followed(&Array::scalar(4_i64))?[0], "in the body");
+        let mut bounds = vec![3_i64; n];
+        bounds[n / 2] = 4;
+        out_of_range(&followed(&Array::from_vec(bounds))?[0], "one element, in the body");
+
+        // A search for a value that the table does not contain.
+        let values = Array::from_vec(vec![5_i16, 7, 9]);
+        let found = |of: i16| {
+            let is_other = |i: &Array<'static>| values.take(i, 0).expect("one axis").not_equal(of);
+            while_loop(|[i]| is_other(i), |[i]| [i + 1], [first.less(0).astype(DType::Int64)], None)
+        };
+        each(&found(9)?[0], &vec![2_i64; n], "found")?;
+        out_of_range(&found(8)?[0], "in the condition");
+
+        // The step of a loop is taken before it, for each element or for all, or by a loop around it; the first element is 0.
+        let steps = Array::from_vec(vec![0_i64, 1, 2]);
+        let counted =
+            |step: &Array<'static>| while_loop(|[i]| i.less(10), |[i]| [i + step], [first.clone()], None);
+        let taken = |index: &Array<'static>| counted(&steps.take(index, 0).expect("one axis"));
+        out_of_range(&taken(&(&first + 3))?[0], "before the loop");
+        out_of_range(&taken(&Array::scalar(3_i64))?[0], "for all elements");
+        let nested = while_loop(
+            |[i]| i.less(20),
+            |[i]| {
+                let [j] = counted(&steps.take(&(i + 1), 0).expect("one axis")).expect("a loop");
+                [j + i]
+            },
+            [first.clone()],
+            None,
+        )?;
+        out_of_range(&nested[0], "by the loop around");
+
+        // What follows from the element that is read instead is no error of its own.
+        let divisors = Array::from_vec(vec![0_i64, 1, 1]);
+        let divided = while_loop(
+            |[i]| i.less(9),
+            |[i]| {
+                [i + 1
+                    + divisors
+                        .take(&(i + 1), 0)
+                        .expect("one axis")
+                        .remainder(&divisors.take(&(i + 1), 0).expect("one axis"))]
+            },
+            [first.clone()],
+            None,
+        )?;
+        for options in executors() {
+            let options = Options { int_division: IntDivision::Error, ..options };
+            let error = divided[0].eval_with(&options).expect_err("out of range");
+            assert_eq!(error.kind(), ErrorKind::Index, "{options:?}");
+        }
+
+        // The last element goes from 0 to 1 and back, whatever the first one meets.
+        let circle = Array::from_vec(vec![1_i64, 0, 3]);
+        let mut bounds = vec![3_i64; n + 1];
+        bounds[0] = 4;
+        let bounds = Array::from_vec(bounds);
+        let start = Array::from_vec([vec![2; n], vec![0_i64]].concat());
+        let endless =
+            while_loop(|[i]| i.less(&bounds), |[i]| [circle.take(i, 0).expect("one axis")], [start], None)?;
+        for options in executors() {
+            let error = endless[0].eval_with(&options).expect_err("does not end");
+            assert_eq!(error.kind(), ErrorKind::Limit, "{options:?}: {error}");
+        }
+    }
+    Ok(())
+}
+
 /// A division by zero and an index out of range in one loop, each for elements that are active and for those that are not.
 #[test]
 fn divisions_and_indices_have_faults_of_their_own() -> Result<()> {
