@@ -12,6 +12,7 @@ use smallvec::smallvec;
 
 use super::linear::Partial::{self, Flat, Negative, One, Over, Refused, Shared, Times, Zero};
 use super::linear::{Chosen, constant, number};
+use super::regions::stopped;
 use crate::array::{Array, Kind};
 use crate::functions::{fma, where_};
 
@@ -158,9 +159,10 @@ fn of_hypot<'a>(x: &Array<'a>, other: &Array<'a>, y: &Array<'a>) -> Partial<'a> 
 /// exp(x²), or exp(−x²). The rounding error of the square is computed and compensated, since the exponential magnifies it.
 fn exp_of_square<'a>(x: &Array<'a>, is_negative: bool) -> Array<'a> {
     // From 40 on, the result is 0 or infinity, and an infinite square would have no error.
-    let x = x.abs().minimum(40.0);
+    let x = where_(x.abs().greater(40.0), 40.0, x);
     let square = x.square();
-    let error = fma(&x, &x, -&square);
+    // Errors are no part of the function, whose derivative they are not.
+    let error = stopped(&fma(&x, &x, -&square));
     if is_negative { (-square).exp() * (1.0 - error) } else { square.exp() * (error + 1.0) }
 }
 
@@ -170,7 +172,7 @@ fn share_of_exp<'a>(a: &Array<'a>, b: &Array<'a>) -> Array<'a> {
     // The rounding error of the difference, exact by Knuth's algorithm; NaN if the difference overflows.
     let back = &difference - b;
     let error = (b - (&difference - &back)) - (a + &back);
-    let error = where_(error.isfinite(), error, 0.0);
+    let error = stopped(&where_(error.isfinite(), error, 0.0));
     let difference = where_(a.equal(b), 0.0, difference);
     // The exponential of minus the size of the difference does not overflow.
     let is_small = difference.greater(0.0);
