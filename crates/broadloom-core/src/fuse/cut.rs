@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use broadloom_ir::HostDeclaration;
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::fuse::chain::{ChainId, Chains, STRAIGHT};
@@ -36,8 +37,8 @@ const MAX_CHAINS: usize = 4;
 /// The maximum number of views in a chain; the node below a longer chain is materialised.
 const MAX_VIEWS: u32 = 64;
 
-/// Finds the nodes to cut, in time linear in the graph.
-pub fn find(graph: &Graph, roots: &[NodeId], log: &mut Log) -> Cuts {
+/// Finds the nodes to cut, in time linear in the graph, and the reductions whose loops also store roots.
+pub fn find(graph: &Graph, roots: &[NodeId], log: &mut Log) -> (Cuts, FxHashSet<NodeId>) {
     let mut cuts = Cuts::default();
     let mut leaves: Vec<Leaves> = Vec::with_capacity(graph.nodes().len());
     let mut all = 0u64;
@@ -55,8 +56,8 @@ pub fn find(graph: &Graph, roots: &[NodeId], log: &mut Log) -> Cuts {
     if has_chains {
         many_chains(graph, roots, &mut cuts, log);
     }
-    shared::find(graph, roots, &mut cuts, log);
-    cuts
+    let joined = shared::find(graph, roots, &mut cuts, log);
+    (cuts, joined)
 }
 
 /// Whether a node is a view, or has an operand of another shape than its own.

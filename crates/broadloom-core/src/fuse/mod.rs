@@ -50,9 +50,9 @@ fn cut_up(graph: &Graph, roots: &[NodeId], mut log: Log) -> Result<Plan> {
         roots: roots.iter().map(|&r| (graph.node(r).dtype, graph.node(r).shape.clone())).collect(),
         ..Plan::default()
     };
-    let cuts = cut::find(graph, roots, &mut log);
+    let (cuts, joined) = cut::find(graph, roots, &mut log);
     let mut placed = split::Placed::default();
-    for stage in stages::drafts(graph, roots, &cuts) {
+    for stage in stages::drafts(graph, roots, &cuts, &joined) {
         for id in stage.combined() {
             log.note(|| Decision::of_node(graph, id, Why::Combined));
         }

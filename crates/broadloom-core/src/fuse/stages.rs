@@ -14,6 +14,7 @@ use crate::fuse::decision::Cuts;
 use crate::fuse::draft::{Draft, DraftTarget, OutputPart};
 use crate::fuse::plan::{Beginning, Index};
 use crate::fuse::routines;
+use crate::fuse::shared::are_last;
 use crate::graph::{Graph, NodeId, NodeKind};
 use crate::node::{Before, RecurrenceNode, Region, StepOrder};
 use crate::routine::Routine;
@@ -55,13 +56,15 @@ impl Group {
     }
 }
 
-/// Builds a draft for each group of cut nodes that a root needs, then one for the roots of each shape.
-pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
+/// Builds a draft for each group of cut nodes that a root needs, then one for the roots of each shape. The loops of the reductions
+/// `joined` also store roots, unless these depend on them.
+pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts, joined: &FxHashSet<NodeId>) -> Vec<Draft> {
     let mut uses = Uses::of(graph, roots);
     uses.reach_states(graph);
     let mut recurrences: FxHashMap<RecurrenceKey<'_>, usize> = FxHashMap::default();
     let mut routines: FxHashMap<(&Routine, &[NodeId]), usize> = FxHashMap::default();
     let mut groups: Vec<Group> = Vec::new();
+    let mut with_roots: Vec<(u32, Axes, Shape)> = Vec::new();
     for (i, &root) in roots.iter().enumerate() {
         if !uses.is_written_directly(graph, root) {
             let target = DraftTarget::Root(i as u32);
@@ -85,6 +88,9 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
             NodeKind::Reduce { arg, reduction, axes, .. } => {
                 let member = Member { node: *arg, target, sink: Sink::Reduce(*reduction), own: false };
                 add(&mut groups, order, graph.node(*arg).shape.clone(), member, *axes);
+                if joined.contains(&id) {
+                    with_roots.push((order.1, *axes, graph.node(*arg).shape.clone()));
+                }
             }
             NodeKind::Scan { arg, scan, axis, initial, before } => {
                 let member = Member { node: *arg, target, sink: Sink::Scan(*scan), own: false };
@@ -139,6 +145,7 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
             }
         }
     }
+    join_roots(&levels, &with_roots, &mut groups);
     store_and_reduce(graph, cuts, &levels, &mut groups);
     postpone(graph, cuts, &mut groups);
     groups.sort_by_key(|group| group.order);
@@ -198,6 +205,33 @@ fn item(graph: &Graph, id: NodeId) -> u32 {
     }
 }
 
+/// Merges the loops of reductions at these levels, along these axes of this shape, with that of the roots of the shape, which then
+/// runs in the reductions' place.
+fn join_roots(levels: &[u32], with_roots: &[(u32, Axes, Shape)], groups: &mut Vec<Group>) {
+    for (level, axes, shape) in with_roots {
+        let is_before = |member: &Member| levels[member.node.index()] < *level;
+        let stores = |group: &Group| {
+            let is_own = group.order.0 && group.axes == Axes::NONE && group.shape == *shape;
+            is_own && group.members.iter().all(is_before)
+        };
+        let reduces = |group: &Group| {
+            let is_own = (group.order.0, group.order.1, group.axes) == (false, *level, *axes);
+            is_own && group.shape == *shape && group.members.iter().all(is_reduced)
+        };
+        let places = (groups.iter().position(stores), groups.iter().position(reduces));
+        if let (Some(roots), Some(reductions)) = places {
+            let reductions = groups.remove(reductions);
+            // Roots come first, so that none has moved.
+            groups[roots].members.extend(reductions.members);
+            (groups[roots].order, groups[roots].axes) = (reductions.order, *axes);
+        }
+    }
+}
+
+fn is_reduced(member: &Member) -> bool {
+    matches!(member.sink, Sink::Reduce(_))
+}
+
 /// If a loop reduces a stored node, or values computed from it, along the last axes, merges it into the loop that
 /// stores the node, so that elements are reduced as soon as they are computed.
 fn store_and_reduce(graph: &Graph, cuts: &Cuts, levels: &[u32], groups: &mut Vec<Group>) {
@@ -227,9 +261,8 @@ const MOST_NODES: usize = 256;
 /// reduces along its last axes, reads the node at its own indices only, and reads no other node of that level.
 fn last_read(graph: &Graph, cuts: &Cuts, levels: &[u32], group: &Group) -> Option<NodeId> {
     let rank = group.shape.rank();
-    let reduces = group.members.iter().all(|member| matches!(member.sink, Sink::Reduce(_)));
-    let first = group.axes.iter().next()?;
-    if !reduces || (first..rank).any(|axis| !group.axes.contains(axis)) {
+    let reduces = group.members.iter().all(is_reduced);
+    if !reduces || !are_last(group.axes, rank) {
         return None;
     }
     // For each cut node that is read, whether it is read at its own indices only.

@@ -409,7 +409,7 @@ fn an_index_out_of_range_ends_the_loop() -> Result<()> {
                     + divisors
                         .take(&(i + 1), 0)
                         .expect("one axis")
-                        .remainder(&divisors.take(&(i + 1), 0).expect("one axis"))]
+                        .remainder(divisors.take(&(i + 1), 0).expect("one axis"))]
             },
             [first.clone()],
             None,
