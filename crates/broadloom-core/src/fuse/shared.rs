@@ -43,11 +43,11 @@ struct Loop {
     elements: usize,
     row: Option<usize>,
     /// What decides whether the loop can be one with another.
-    part: Part,
+    role: LoopRole,
 }
 
-/// The part that a loop has in one that stores roots and reduces.
-enum Part {
+/// What a loop contributes to one that stores roots and reduces.
+enum LoopRole {
     /// It stores roots of this shape, the highest level of which is given.
     Roots(Shape, u32),
     /// It reduces elements of this shape along the last axes, at this level.
@@ -81,10 +81,10 @@ impl Known {
     }
 
     fn of_root(&mut self, shape: &Shape, level: u32) -> u32 {
-        let part = Part::Roots(shape.clone(), level);
-        let new = Loop { elements: shape.elements(), row: None, part };
+        let role = LoopRole::Roots(shape.clone(), level);
+        let new = Loop { elements: shape.elements(), row: None, role };
         let number = self.shared(Key::Roots(shape.clone()), new);
-        if let Part::Roots(_, highest) = &mut self.loops[number as usize].part {
+        if let LoopRole::Roots(_, highest) = &mut self.loops[number as usize].role {
             *highest = level.max(*highest);
         }
         number
@@ -95,8 +95,8 @@ impl Known {
     fn join(&mut self, readers: &ReadingLoops) -> Option<u32> {
         let &[x, y] = &readers[..] else { return None };
         for (roots, reductions) in [(x, y), (y, x)] {
-            let [first, second] = [roots, reductions].map(|number| &self.loops[number as usize].part);
-            if let (Part::Roots(shape, highest), Part::Reductions(reduced, level)) = (first, second)
+            let [first, second] = [roots, reductions].map(|number| &self.loops[number as usize].role);
+            if let (LoopRole::Roots(shape, highest), LoopRole::Reductions(reduced, level)) = (first, second)
                 && (shape, true) == (reduced, highest < level)
             {
                 self.joined.insert(reductions, roots);
@@ -124,11 +124,11 @@ impl Known {
             NodeKind::Reduce { arg, axes, .. } => {
                 let shape = graph.node(*arg).shape.clone();
                 let row = row_of(&shape, axes.iter().next().unwrap_or(0));
-                let part = match are_last(*axes, shape.rank()) {
-                    true => Part::Reductions(shape.clone(), level),
-                    false => Part::None,
+                let role = match are_last(*axes, shape.rank()) {
+                    true => LoopRole::Reductions(shape.clone(), level),
+                    false => LoopRole::None,
                 };
-                let new = Loop { elements: shape.elements(), row: Some(row), part };
+                let new = Loop { elements: shape.elements(), row: Some(row), role };
                 let number = self.shared(Key::Reductions { level, axes: axes.mask(), shape }, new);
                 self.reductions.push((id, number));
                 number
@@ -136,15 +136,15 @@ impl Known {
             NodeKind::Scan { arg, axis, .. } => {
                 let shape = &graph.node(*arg).shape;
                 let row = row_of(shape, (*axis).into());
-                self.add(Loop { elements: shape.elements(), row: Some(row), part: Part::None })
+                self.add(Loop { elements: shape.elements(), row: Some(row), role: LoopRole::None })
             }
             NodeKind::Recurrence(of) => {
                 // The operands were broadcast when the node was added.
                 let shape = graph.recurrence(of).map_or_else(|_| node.shape.clone(), |shapes| shapes.space.0);
-                let new = Loop { elements: shape.elements(), row: None, part: Part::None };
+                let new = Loop { elements: shape.elements(), row: None, role: LoopRole::None };
                 self.shared(Key::Recurrence(of.step.clone(), of.args.clone(), of.order), new)
             }
-            _ => self.add(Loop { elements: node.shape.elements(), row: None, part: Part::None }),
+            _ => self.add(Loop { elements: node.shape.elements(), row: None, role: LoopRole::None }),
         }
     }
 
