@@ -191,7 +191,7 @@ impl SlowPaths {
     }
 
     /// Sets the byte of a fault site if any lane of the mask is set. If only `left` elements of the row are left, later
-    /// lanes are ignored. The lanes are also added to the mask in the frame `strays`.
+    /// lanes are ignored. If there is a frame `strays`, the lanes are added to the mask in it.
     pub fn note(
         &mut self,
         v: &mut Vectors<'_>,

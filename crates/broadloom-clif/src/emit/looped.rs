@@ -545,11 +545,8 @@ impl Emitter<'_> {
         v.call_address(helper, &[sources.context, frame, shape, limit]);
         let flags = element_flags();
         let mut results = vec![BlockArg::from(v.ins().load(types::I64, flags, frame, pauses::NEXT))];
-        for j in 0..holds.vectors().len() as i32 {
-            let at = pauses::ACTIVE + j * ty.bytes() as i32;
-            let flags = v.frame_flags();
-            results.push(v.ins().load(ty, flags, frame, at).into());
-        }
+        let active = v.load_from_frame(frame, pauses::ACTIVE, &holds);
+        results.extend(active.vectors().iter().copied().map(BlockArg::from));
         v.ins().jump(join, &results);
 
         v.builder.switch_to_block(join);

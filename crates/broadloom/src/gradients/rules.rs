@@ -161,7 +161,7 @@ fn exp_of_square<'a>(x: &Array<'a>, is_negative: bool) -> Array<'a> {
     // From 40 on, the result is 0 or infinity, and an infinite square would have no error.
     let x = where_(x.abs().greater(40.0), 40.0, x);
     let square = x.square();
-    // Errors are no part of the function, whose derivative they are not.
+    // A further derivative takes it as a constant, since the exact function has no rounding error.
     let error = stopped(&fma(&x, &x, -&square));
     if is_negative { (-square).exp() * (1.0 - error) } else { square.exp() * (error + 1.0) }
 }
