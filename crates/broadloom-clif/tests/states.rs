@@ -64,8 +64,8 @@ fn states_may_take_any_value() -> Result<()> {
     Ok(())
 }
 
-/// Runs a step on a row of elements that is taken as a column. The memory of each state begins with its first value, and its last
-/// value is after those of the steps.
+/// Runs a step on a row of elements that is taken as a column. The memory of each state begins with its first value, and the last
+/// one replaces it.
 fn run<const N: usize>(
     code: &Compiled,
     item: usize,
@@ -90,7 +90,8 @@ fn run<const N: usize>(
     let row = [RowOperand::contiguous(item)].into_iter();
     let done = operands.with_row(steps, 0, row, |block| {
         block.with_row_as_column(0, |column| {
-            column.with_states(states.into_iter(), rows.into_iter(), |steps| code.run(steps, &mut run))
+            let (states, rows) = (states.into_iter(), rows.into_iter());
+            column.with_states(states, rows, code.policy(), |steps| code.run(steps, &mut run))
         })
     });
     done.expect("operands of a row")
@@ -120,12 +121,11 @@ fn a_step_of_one_column_writes_one_element() -> Result<()> {
             // What the steps must not write has other bytes.
             output.fill(0x5a);
             state[item..].fill(0x5a);
-            run(&code, item, STEPS, &input[..STEPS * item], [&mut state[..(STEPS + 1) * item]], [output])?;
+            run(&code, item, STEPS, &input[..STEPS * item], [&mut state[..item]], [output])?;
             assert_eq!(output[..STEPS * item], expected, "{dtype} at {width}");
             assert!(output[STEPS * item..].iter().all(|&byte| byte == 0x5a), "{dtype} at {width}");
-            let last = &state[STEPS * item..];
-            assert_eq!(last[..item], input[(STEPS - 1) * item..STEPS * item], "{dtype} at {width}");
-            assert!(last[item..].iter().all(|&byte| byte == 0x5a), "{dtype} at {width}");
+            assert_eq!(state[..item], input[(STEPS - 1) * item..STEPS * item], "{dtype} at {width}");
+            assert!(state[item..].iter().all(|&byte| byte == 0x5a), "{dtype} at {width}");
         }
     }
     Ok(())
@@ -168,22 +168,21 @@ macro_rules! nans_of_steps {
                             (before, sum) = (x, canonical(sum + x));
                             [product, sum]
                         });
-                        // The last value of each state is after those of the steps.
-                        let [mut states, mut outputs] = [[[0.0; STEPS + 1]; 2]; 2];
+                        let (mut states, mut outputs) = ([[0.0]; 2], [[0.0; STEPS]; 2]);
                         run(
                             &code,
                             size_of::<$float>(),
                             STEPS,
                             bytes_of(&x),
                             states.each_mut().map(|state| bytes_of_mut(state)),
-                            outputs.each_mut().map(|output| bytes_of_mut(&mut output[..STEPS])),
+                            outputs.each_mut().map(|output| bytes_of_mut(output)),
                         )?;
                         let bits = |x: [$float; 2]| x.map($float::to_bits);
                         for (i, &wanted) in wanted.iter().enumerate() {
                             let found = outputs.map(|output| output[i]);
                             assert_eq!(bits(found), bits(wanted), "{found:?}: step {i} of {x:?} at {width}");
                         }
-                        let last = states.map(|state| state[STEPS]);
+                        let last = states.map(|[state]| state);
                         assert_eq!(bits(last), bits([before, sum]), "{last:?} after {x:?} at {width}");
                     }
                 }

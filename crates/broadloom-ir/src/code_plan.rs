@@ -272,7 +272,10 @@ fn vectors(kernel: &Kernel, width: VectorWidth) -> u32 {
 /// it again.
 fn leaf(kernel: &Kernel, sizes: &Sizes, width: VectorWidth) -> Bulk {
     let combines = |(output, dtype): (&KernelOutput, DType)| match output.sink {
-        Sink::Reduce(reduction) => reduction.op().is_some() && dtype != DType::Bool && dtype.size() >= 4,
+        Sink::Reduce(reduction) => {
+            let size = if dtype == DType::Bool { sizes.widest } else { dtype.size() as u32 };
+            reduction.op().is_some() && size >= 4
+        }
         Sink::Store | Sink::Scan(_) => false,
     };
     let takes =
@@ -398,6 +401,21 @@ mod tests {
         assert_eq!(plan(Sink::Store, DType::Float64, Access::Contiguous), Bulk::None);
         // A sum does not take int8 elements; these are converted to int64 first.
         assert_eq!(plan(sum, DType::Int8, Access::Contiguous), Bulk::None);
+    }
+
+    /// Comparisons of wide elements are reduced in registers. For narrow elements, a whole vector of bools is stored at a time.
+    #[test]
+    fn leaves_are_of_bools_that_wide_elements_make() {
+        let plan = |dtype| {
+            let inst = Inst { code: Code::apply(Op::Less, dtype), args: [ValueId(0), ValueId(1), ValueId(0)] };
+            let output = KernelOutput { value: ValueId(2), sink: Sink::Reduce(Reduction::Any) };
+            let kernel =
+                Kernel { inputs: vec![dtype; 2], body: vec![inst], outputs: vec![output], ..Kernel::default() };
+            CodePlan::new(&kernel, &[Access::Contiguous; 2], VectorWidth::W512, Purpose::Reduce).bulk
+        };
+        assert_eq!(plan(DType::Float32), Bulk::Leaf { level: 3, group: 16 });
+        assert_eq!(plan(DType::Int64), Bulk::Leaf { level: 3, group: 8 });
+        assert_eq!([DType::Int16, DType::UInt8].map(plan), [Bulk::None; 2]);
     }
 
     /// A kernel with a loop that applies an op to a float32 `length` times, and adds an int64 to another one.

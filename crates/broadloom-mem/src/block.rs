@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 use crate::ahead::ask_ahead;
 use crate::operand::BoundOperand;
 use crate::slab::StepRows;
+use crate::walk::AliasPolicy;
 
 /// The location in memory of a block's rows of one operand.
 #[derive(Clone, Copy, Debug)]
@@ -205,23 +206,26 @@ impl<'b> Block<'b> {
 
     /// Calls `body` with the rows of this block, which has only inputs, as steps that carry states from row to row. Each state is
     /// a pair: its memory, in whose first row is the state before the first of these rows, and the size of its elements in
-    /// bytes. It becomes an input before those of this block, and an output before `outputs`: the row after that of a step is the
-    /// state after this step. The memory of an output is described by [`StepRows`].
+    /// bytes. It becomes an input before those of this block, and an output before `outputs`. If the executor's policy is to
+    /// copy shared inputs, the row after that of a step is the state after this step; otherwise each step overwrites the
+    /// state. The memory of an output is described by [`StepRows`].
     ///
-    /// Executors compute the rows of a block in order, and a row completely before the next, so that each step reads what
-    /// the step before it has written. Within a row, no output overlaps an input.
+    /// Executors compute the rows of a block in order, or all rows of some columns before those of others, so that each step reads
+    /// what the step before it has written.
     ///
     /// # Panics
-    /// If the memory of a state has too few rows for these steps and one more, or is not aligned to its elements; if an output
+    /// If the memory of a state has too few rows ([`rows_of_states`]) or is not aligned to its elements; if an output
     /// has other rows or columns; or if this block has outputs or reads stepped inputs in place.
     pub fn with_states<'o, R>(
         &mut self,
         states: impl Iterator<Item = (&'o mut [u8], usize)>,
         outputs: impl Iterator<Item = StepRows<'o>>,
+        policy: AliasPolicy,
         body: impl FnOnce(&mut Block<'_>) -> R,
     ) -> R {
         let raw = self.raw;
         let (rows, cols) = (raw.rows, raw.cols);
+        let (of_states, any_alias) = (rows_of_states(policy, rows), policy != AliasPolicy::Copy);
         let own = self.part(&(0..rows), &(0..cols));
         let (mut bound, mut next): (SmallVec<[BoundOperand; 6]>, SmallVec<[BoundOperand; 2]>) =
             Default::default();
@@ -230,16 +234,21 @@ impl<'b> Block<'b> {
         for (memory, item) in states {
             let row = cols.saturating_mul(item);
             let ptr = memory.as_mut_ptr();
-            let fits = (rows + 1).checked_mul(row).is_some_and(|bytes| bytes <= memory.len());
+            let fits = of_states.checked_mul(row).is_some_and(|bytes| bytes <= memory.len());
             assert!(
                 fits && matches!(item, 1 | 2 | 4 | 8) && ptr.addr() & (item - 1) == 0,
                 "memory for a state"
             );
-            bound.push(BoundOperand::in_memory(ptr, item, AccessClass::Contiguous));
-            places.push(RawOperand { ptr, row_stride: row as isize });
-            let ptr = ptr.wrapping_add(row);
+            let mut state = BoundOperand::in_memory(ptr, item, AccessClass::Contiguous);
+            let row_stride = if any_alias { 0 } else { row as isize };
+            places.push(RawOperand { ptr, row_stride });
+            if any_alias {
+                state.alias();
+            }
+            bound.push(state);
+            let ptr = ptr.wrapping_add(row_stride as usize);
             next.push(BoundOperand::in_memory(ptr, item, AccessClass::Packed));
-            after.push(RawOperand { ptr, row_stride: row as isize });
+            after.push(RawOperand { ptr, row_stride });
         }
         let inputs = bound.len() + raw.inputs;
         bound.extend_from_slice(self.bound);
@@ -251,10 +260,10 @@ impl<'b> Block<'b> {
             bound.push(BoundOperand::in_memory(ptr, item, AccessClass::Packed));
             places.push(RawOperand { ptr, row_stride });
         }
-        let raw = RawBlock { operands: &places, inputs, ..raw };
+        let raw = RawBlock { operands: &places, inputs, any_alias, ..raw };
         // SAFETY: the block is borrowed exclusively, and so is the memory of states and outputs. The checks above show that it has
-        // room for what is written to it. The rows of a state's input and output overlap, but never in one row of the block; a
-        // body has the memory of one row at a time, in order.
+        // room for what is written to it. The rows of a state's input and output overlap within a row of the block only if the block
+        // says so; a body has the memory of one row at a time.
         body(&mut unsafe { Block::new(&bound, raw) })
     }
 
@@ -494,6 +503,11 @@ unsafe fn read_row<'r, T: Elem>(
             }
         }
     }
+}
+
+/// The number of rows of memory that each state takes for so many steps, if the executor has this policy.
+pub fn rows_of_states(policy: AliasPolicy, steps: usize) -> usize {
+    if policy == AliasPolicy::Copy { steps + 1 } else { 1 }
 }
 
 /// The operand of the input with this index. Panics if the input is read in place and is either also an output or stepped.

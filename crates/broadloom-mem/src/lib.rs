@@ -64,7 +64,7 @@ mod walk;
 mod words;
 
 pub use ahead::{AHEAD, PAGE, ask_ahead, ask_for, ask_so_far_ahead};
-pub use block::{Block, Inputs, Operand, Outputs, RawBlock, RawOperand};
+pub use block::{Block, Inputs, Operand, Outputs, RawBlock, RawOperand, rows_of_states};
 pub use broadloom_ir::loop_plan::Access;
 pub use broadloom_ir::{HostError, HostSignature, MAX_HOST_OPERANDS};
 pub use buffer::{ALIGN, AllocError, Buffer, SharedBytes, zeroed_vec};
@@ -84,7 +84,7 @@ pub use host::{
 };
 pub use job::{Forked, SharedJob, lend};
 pub use nest::{Nest, Part, Parts, SharedParts};
-pub use operands::{Operands, RowOperand, Starts};
+pub use operands::{Operands, Regions, RowOperand, Starts};
 pub use pool::Pool;
 pub use region::{Region, RegionMut};
 pub use scratch::Scratch;

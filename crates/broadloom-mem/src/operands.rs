@@ -61,6 +61,18 @@ impl Default for Operands<'_> {
 /// relative.
 pub type Starts<'m> = SmallVec<[(Region<'m>, isize); 4]>;
 
+/// The inputs of a run, while its outputs are borrowed apart from them.
+#[derive(Clone, Copy, Debug)]
+pub struct Regions<'m>(&'m [Memory<'m>]);
+
+impl<'m> Regions<'m> {
+    /// The memory of an input, which is empty if there is no such input.
+    #[inline]
+    pub fn get(self, input: usize) -> Region<'m> {
+        self.0.get(input).map_or_else(|| [][..].into(), |&memory| Region::of_memory(memory))
+    }
+}
+
 /// The layout of an operand that is a single row.
 #[derive(Clone, Copy, Debug)]
 pub struct RowOperand {
@@ -149,10 +161,10 @@ impl<'m> Operands<'m> {
     }
 
     /// The inputs and the outputs, reborrowed for as long as `self` is borrowed.
-    pub fn parts(&mut self) -> (SmallVec<[Region<'_>; 4]>, SmallVec<[RegionMut<'_>; 2]>) {
+    #[inline]
+    pub fn parts(&mut self) -> (Regions<'_>, impl Iterator<Item = RegionMut<'_>>) {
         let (inputs, outputs) = self.memory.split_at(self.inputs);
-        let read = inputs.iter().map(|&memory| Region::of_memory(memory)).collect();
-        (read, outputs.iter().map(|&memory| RegionMut::of_memory(memory)).collect())
+        (Regions(inputs), outputs.iter().map(|&memory| RegionMut::of_memory(memory)))
     }
 
     /// The operands with only the first `count` inputs, reborrowed for as long as `self` is borrowed.

@@ -31,8 +31,8 @@ struct Leaves {
 }
 
 /// The maximum number of chains of views for which a node is computed; a node that is read through more chains is
-/// materialised.
-const MAX_CHAINS: usize = 4;
+/// materialised, so that the length of bodies stays proportional to the graph's.
+const MAX_CHAINS: usize = 16;
 
 /// The maximum number of views in a chain; the node below a longer chain is materialised.
 const MAX_VIEWS: u32 = 64;
@@ -54,7 +54,7 @@ pub fn find(graph: &Graph, roots: &[NodeId], log: &mut Log) -> (Cuts, FxHashSet<
     }
     // PERF: if no node reads through views, every node has the empty chain only.
     if has_chains {
-        many_chains(graph, roots, &mut cuts, log);
+        many_chains(graph, roots, &leaves, &mut cuts, log);
     }
     let joined = shared::find(graph, roots, &mut cuts, log);
     (cuts, joined)
@@ -70,13 +70,33 @@ fn reads_through_views(graph: &Graph, id: NodeId) -> bool {
     matches!(node.kind, NodeKind::View { .. }) || node.kind.aligned().any(differs)
 }
 
-/// Cuts nodes that would be computed for many chains of views, or that are read through long chains. Readers come after
-/// the nodes that they read, so one pass from the last node to the first has found all chains of a node when it reaches
-/// the node.
-fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) {
+/// The chains through which a node is read, and the number of its elements that are read through each of them.
+type ReadChains = SmallVec<[(ChainId, usize); 4]>;
+
+/// Adds a chain, unless it is known or there are too many.
+fn add_chain(to: &mut ReadChains, chain: ChainId, elements: usize) {
+    if to.len() <= MAX_CHAINS && to.iter().all(|(known, _)| *known != chain) {
+        to.push((chain, elements));
+    }
+}
+
+/// Whether computing a node for each of these chains costs more than a temporary; `total` is its cost per element.
+fn costs_more(graph: &Graph, id: NodeId, own: &ReadChains, total: u64, cuts: &Cuts) -> bool {
+    let (all, most) = own.iter().fold((0, 0), |(all, most), &(_, read)| (all + read, read.max(most)));
+    let weigh = |total: u64| {
+        let recompute = total.saturating_mul((all - most) as u64);
+        cost::weigh_shared(recompute, graph.node(id).shape.elements(), false, false).materialise()
+    };
+    own.len() > 1 && weigh(total) && left(graph, id, cuts).is_none_or(|left| weigh(left.min(total)))
+}
+
+/// Cuts nodes that would be computed for so many chains of views that this would cost more than a temporary, or that are read
+/// through long chains. Readers come after the nodes that they read, so one pass from the last node to the first has found all
+/// chains of a node when it reaches the node.
+fn many_chains(graph: &Graph, roots: &[NodeId], leaves: &[Leaves], cuts: &mut Cuts, log: &mut Log) {
     let mut chains = Chains::default();
-    let mut of: Vec<SmallVec<[ChainId; MAX_CHAINS]>> = vec![SmallVec::new(); graph.nodes().len()];
-    roots.iter().for_each(|r| of[r.index()].push(STRAIGHT));
+    let mut of: Vec<ReadChains> = vec![SmallVec::new(); graph.nodes().len()];
+    roots.iter().for_each(|r| of[r.index()].push((STRAIGHT, graph.node(*r).shape.elements())));
     for id in graph.ids().rev() {
         let node = graph.node(id);
         if matches!(node.kind, NodeKind::Leaf(_)) {
@@ -86,12 +106,16 @@ fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) 
         if own.is_empty() {
             continue;
         }
-        let long = own.iter().any(|&c| chains.len(c) > MAX_VIEWS);
-        if (own.len() > MAX_CHAINS || long) && cuts.insert(id) {
-            log.note(|| Decision::of_node(graph, id, if long { Why::LongChain } else { Why::ManyChains }));
+        let straight = (STRAIGHT, node.shape.elements());
+        let long = own.iter().any(|&(chain, _)| chains.len(chain) > MAX_VIEWS);
+        let is_dear = node.kind.is_computed() && costs_more(graph, id, &own, leaves[id.index()].total, cuts);
+        if (own.len() > MAX_CHAINS || long || is_dear) && cuts.insert(id) {
+            let chains = own.len();
+            let why = if long { Why::LongChain } else { Why::ManyChains { chains } };
+            log.note(|| Decision::of_node(graph, id, why));
         }
         if cuts.contains(&id) {
-            own = SmallVec::from_elem(STRAIGHT, 1);
+            own = SmallVec::from_elem(straight, 1);
         }
         let combines = matches!(
             node.kind,
@@ -104,12 +128,10 @@ fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) 
         let steps = matches!(node.kind, NodeKind::Recurrence(_));
         if matches!(node.kind, NodeKind::Words { .. }) {
             // The key is read as it is in memory, whatever views the words are read through.
-            own = SmallVec::from_elem(STRAIGHT, 1);
+            own = SmallVec::from_elem(straight, 1);
         }
         for table in node.kind.tables() {
-            if !of[table.index()].contains(&STRAIGHT) {
-                of[table.index()].push(STRAIGHT);
-            }
+            add_chain(&mut of[table.index()], STRAIGHT, graph.node(*table).shape.elements());
         }
         for &arg in node.kind.aligned() {
             let shape = &graph.node(arg).shape;
@@ -120,16 +142,13 @@ fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) 
                 _ if combines || steps || *shape == node.shape => None,
                 _ => Some(View::BroadcastTo(node.shape.clone())),
             };
-            for &chain in &own {
+            for &(chain, elements) in &own {
                 let chain = match &view {
                     _ if shape.rank() == 0 => STRAIGHT,
                     Some(view) => chains.push(view.clone(), chain),
                     None => chain,
                 };
-                let reached = &mut of[arg.index()];
-                if reached.len() <= MAX_CHAINS && !reached.contains(&chain) {
-                    reached.push(chain);
-                }
+                add_chain(&mut of[arg.index()], chain, elements.min(shape.elements()));
             }
         }
     }
@@ -371,4 +390,52 @@ fn view_leaves(
     };
     let total = if cuts.contains(&arg) { 0 } else { below.total };
     Leaves { flat, layout, total }
+}
+
+#[cfg(test)]
+mod tests {
+    use broadloom_ir::{DType, Op};
+
+    use super::*;
+    use crate::Result;
+    use crate::fuse;
+    use crate::layout::Slice;
+
+    /// Whether a value, to which an op is applied four times, is stored if a sum reads it through this many slices of so
+    /// many elements.
+    fn stores(op: Op, slices: usize, len: usize) -> Result<bool> {
+        let mut g = Graph::default();
+        let x = g.input(0, DType::Float32, Layout::contiguous(Shape::new(&[100_000])?))?;
+        let mut value = x;
+        for _ in 0..4 {
+            value = g.push(NodeKind::apply(op, [value]))?;
+        }
+        // One slice has nearly all elements.
+        let mut slice = |start: usize, len: usize| -> Result<NodeId> {
+            let slice = Slice { start, step: 1, len };
+            g.view(value, View::Slice([slice].into_iter().collect()))
+        };
+        let whole = slice(0, 99_000)?;
+        let parts: Vec<NodeId> = (1..slices).map(|i| slice(i, len)).collect::<Result<_>>()?;
+        let mut roots = vec![whole];
+        if len == 99_000 {
+            for part in parts {
+                roots[0] = g.push(NodeKind::apply(Op::Add, [roots[0], part]))?;
+            }
+        } else {
+            roots.extend(parts);
+        }
+        Ok(fuse::explain(&g, &roots)?.temps.len() == 1)
+    }
+
+    #[test]
+    fn chains_of_views_are_weighed_against_a_temporary() -> Result<()> {
+        assert!(!stores(Op::Negative, 9, 99_000)?);
+        assert!(stores(Op::Sin, 2, 99_000)?);
+        // Few elements are computed again.
+        assert!(!stores(Op::Sin, 9, 10)?);
+        // Bodies would grow without a limit.
+        assert!(stores(Op::Negative, MAX_CHAINS + 1, 10)?);
+        Ok(())
+    }
 }

@@ -94,8 +94,11 @@ pub enum Why {
     },
     /// Materialised: the node may divide by zero in elements that are not read.
     Faults,
-    /// Materialised: the node would be computed for many chains of views.
-    ManyChains,
+    /// Materialised: the node would be computed for several chains of views, which are too many or cost more than a temporary.
+    ManyChains {
+        /// The number of chains.
+        chains: usize,
+    },
     /// Materialised: the node is read through a long chain of views.
     LongChain,
     /// The body is too long, and is cut where the fewest values are live.
@@ -187,7 +190,11 @@ impl fmt::Display for Decision {
                 count(2 * store)
             ),
             Why::Faults => f.write_str("it may divide by zero in elements that are not read"),
-            Why::ManyChains => f.write_str("it is read through many chains of views"),
+            Why::ManyChains { chains } => write!(
+                f,
+                "it is read through {chains} chains of views, and computing it for each would cost more than a temporary of {}",
+                elements_of(shape.elements())
+            ),
             Why::LongChain => f.write_str("it is read through a long chain of views"),
             Why::Split { instructions, kernels } => write!(
                 f,

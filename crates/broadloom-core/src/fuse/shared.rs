@@ -3,7 +3,7 @@
 //! The operand of a reduction is computed in the reduction's loop, and again in the loop of any other node that reads
 //! it: the exponentials of a softmax are summed, and then divided by their sum. A temporary is better if recomputing
 //! costs more than storing. The cost of storing depends on whether the loops run in row blocks, whose temporaries stay
-//! in cache.
+//! in cache. The parts of a concatenation have a loop each, too.
 //!
 //! If the loops are that of a reduction and that of roots which do not depend on it, neither is needed: one loop does both, as for
 //! a loss and its gradient.
@@ -178,10 +178,16 @@ pub fn are_last(axes: Axes, rank: usize) -> bool {
 /// Finds the nodes to materialise, in time linear in the graph. If the same loops compute several nodes, only the last
 /// of these is stored. Returns the reductions whose loops also store the roots of their operands' shape.
 pub fn find(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) -> FxHashSet<NodeId> {
-    let combines = |kind: &NodeKind| {
-        matches!(kind, NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Recurrence(_))
+    let has_own_loop = |kind: &NodeKind| {
+        matches!(
+            kind,
+            NodeKind::Reduce { .. }
+                | NodeKind::Scan { .. }
+                | NodeKind::Recurrence(_)
+                | NodeKind::Concat { .. }
+        )
     };
-    if !graph.nodes().iter().any(|node| combines(&node.kind)) {
+    if !graph.nodes().iter().any(|node| has_own_loop(&node.kind)) {
         return FxHashSet::default();
     }
     let (costs, levels) = costs_and_levels(graph, cuts);
@@ -195,6 +201,14 @@ pub fn find(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) -> 
         let own = known.now(std::mem::take(&mut readers[id.index()]));
         let node = graph.node(id);
         if own.is_empty() || node.kind.arity() == 0 {
+            continue;
+        }
+        if matches!(node.kind, NodeKind::Concat { .. }) {
+            for part in node.kind.operands() {
+                let elements = graph.node(*part).shape.elements();
+                let of_part = known.add(Loop { elements, row: None, role: LoopRole::None });
+                add(&mut readers[part.index()], of_part);
+            }
             continue;
         }
         let loops = if cuts.contains(&id) {
@@ -371,6 +385,32 @@ mod tests {
             );
             // Nothing is stored for it.
             assert_eq!(plan.temps.len(), if uses { 2 } else { 1 }, "{axis} {uses}: {plan}");
+        }
+        Ok(())
+    }
+
+    /// The plan of a value joined with itself backwards.
+    fn joined_with_itself(op: Op) -> Result<Plan> {
+        let shape = Shape::new(&[100_000])?;
+        let mut g = Graph::default();
+        let x = g.input(0, DType::Float32, Layout::contiguous(shape))?;
+        let mut value = x;
+        for _ in 0..4 {
+            value = g.push(NodeKind::apply(op, [value]))?;
+        }
+        let backwards = Slice { start: 99_999, step: -1, len: 100_000 };
+        let flipped = g.view(value, View::Slice([backwards].into_iter().collect()))?;
+        let root = g.push(NodeKind::Concat { args: vec![value, flipped], axis: 0 })?;
+        fuse::explain(&g, &[root])
+    }
+
+    #[test]
+    fn parts_compute_a_dear_value_once() -> Result<()> {
+        for (op, temps, stages) in [(Op::Sin, 1, 3), (Op::Negative, 0, 2)] {
+            let plan = joined_with_itself(op)?;
+            assert_eq!((plan.temps.len(), plan.stages.len()), (temps, stages), "{plan}");
+            let computes = |stage: &&Stage| stage.kernel.to_string().contains(&format!("{op}.float32"));
+            assert_eq!(plan.stages.iter().filter(computes).count(), stages - 2 * temps, "{plan}");
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use broadloom_core::fuse::{self, Beginning, InputView, Source, Stage, Target};
 use broadloom_core::{DType, Error, ErrorKind, Kernel, Layout, Result, Shape};
 use broadloom_ir::VectorWidth;
-use broadloom_mem::{FloatEnv, HostFunction, Nest, NestError, Operands, Region, RegionMut};
+use broadloom_mem::{FloatEnv, HostFunction, Nest, NestError, Operands, RegionMut, Regions};
 use smallvec::SmallVec;
 
 use crate::engine::cache::Cache;
@@ -273,9 +273,10 @@ impl ExecutionPlan {
                     run.stage(prepared, operands, &mut temps, &self.temps)?;
                     continue;
                 };
-                let slots = operands.parts().0;
-                let mut inputs = of_inputs(&prepared.stage, &slots, &temps);
-                let tables = tables(&prepared.stage, &slots, &temps)?;
+                let (slots, _) = operands.parts();
+                let mut inputs = Operands::default();
+                read(&prepared.stage, slots, &temps, &mut inputs);
+                let tables = tables(&prepared.stage, slots, &temps)?;
                 let blocks = prepared.fold(run, &mut inputs, &tables, so_far.count(), width(root))?;
                 for (output, blocks) in blocks.into_iter().enumerate() {
                     let root = places.iter().position(|place| *place == (i, output));
@@ -348,8 +349,9 @@ impl ExecutionPlan {
             return Ok(true);
         }
         let (temps, mut written) = (Temporaries::new(run.pool, 0), Written::new());
-        let (mut operands, _) = of_stage(&prepared.stage, operands, &temps, &mut written)?;
-        match Nest::bind(plan, &mut operands) {
+        let mut of_plan = Operands::default();
+        of_stage(&prepared.stage, operands, &temps, &mut written, &mut of_plan)?;
+        match Nest::bind(plan, &mut of_plan) {
             Ok(_) => Ok(false),
             Err(NestError::Overlap { .. }) => Ok(true),
             Err(e) => Err(Error::new(ErrorKind::Memory, e.to_string())),
@@ -370,29 +372,32 @@ impl PlanRun<'_> {
         let mut written = temps.make(&prepared.stage, made)?;
         if let Some(call) = prepared.routine() {
             let done = {
-                let (mut of_stage, tables) = of_stage(&prepared.stage, operands, temps, &mut written)?;
-                self.routine(call, &mut of_stage, &tables)
+                let mut own = Operands::default();
+                let tables = of_stage(&prepared.stage, operands, temps, &mut written, &mut own)?;
+                self.routine(call, &mut own, &tables)
             };
-            temps.keep(written);
+            temps.keep(&mut written);
             return done;
         }
         let is_out_of_range = {
-            let (mut of_stage, tables) = of_stage(&prepared.stage, operands, temps, &mut written)?;
+            let mut own = Operands::default();
+            let tables = of_stage(&prepared.stage, operands, temps, &mut written, &mut own)?;
             let arguments = Arguments { params: &params, tables: &tables };
-            match prepared.run(&self.request, &mut of_stage, arguments, self.watch) {
+            match prepared.run(&self.request, &mut own, arguments, self.watch) {
                 // What was computed in place can't be searched.
-                Err(error) if error.kind() == ErrorKind::Index && !of_stage.may_overlap() => true,
+                Err(error) if error.kind() == ErrorKind::Index && !own.may_overlap() => true,
                 done => done.map(|()| false)?,
             }
         };
         if is_out_of_range {
-            let slots = operands.parts().0;
-            let tables = tables(&prepared.stage, &slots, temps)?;
-            let mut inputs = of_inputs(&prepared.stage, &slots, temps);
+            let (slots, _) = operands.parts();
+            let tables = tables(&prepared.stage, slots, temps)?;
+            let mut inputs = Operands::default();
+            read(&prepared.stage, slots, temps, &mut inputs);
             let arguments = Arguments { params: &params, tables: &tables };
             return Err(prepared.out_of_range(&self.request, &mut inputs, arguments, self.watch));
         }
-        temps.keep(written);
+        temps.keep(&mut written);
         Ok(())
     }
 }
@@ -403,33 +408,34 @@ fn part(of: &Layout, at: &[usize], shape: &Shape) -> Layout {
     Layout { shape: shape.clone(), strides: of.strides.clone(), offset: of.offset + steps.sum::<isize>() }
 }
 
-/// The inputs of a stage, taken from the memory of slots and temporaries.
-fn of_inputs<'m>(stage: &Stage, slots: &[Region<'m>], temps: &'m Temporaries<'_>) -> Operands<'m> {
-    let mut of_stage = Operands::default();
-    stage.inputs.iter().for_each(|input| of_stage.read(region(input.source, slots, temps)));
-    of_stage
+/// Adds the inputs of a stage, taken from the memory of slots and temporaries.
+fn read<'m>(stage: &Stage, slots: Regions<'m>, temps: &'m Temporaries<'_>, into: &mut Operands<'m>) {
+    stage.inputs.iter().for_each(|input| into.read(region(input.source, slots, temps)));
 }
 
-/// The inputs and outputs of a stage, and its tables, taken from the operands of a plan and from temporaries.
+/// Adds the inputs and outputs of a stage, taken from the operands of a plan and from temporaries. Returns its tables.
+///
+/// PERF: operands are filled in place, since moving them takes as long as a short stage.
 fn of_stage<'m>(
     stage: &Stage,
     operands: &'m mut Operands<'_>,
     temps: &'m Temporaries<'_>,
     made: &'m mut Written,
-) -> Result<(Operands<'m>, Tables<'m>)> {
+    own: &mut Operands<'m>,
+) -> Result<Tables<'m>> {
     let missing = || Error::new(ErrorKind::Internal, "an output that a stage writes is missing");
     let (slots, roots) = operands.parts();
-    let mut of_stage = of_inputs(stage, &slots, temps);
-    let tables = tables(stage, &slots, temps)?;
-    let mut roots: SmallVec<[Option<RegionMut<'m>>; 2]> = roots.into_iter().map(Some).collect();
+    read(stage, slots, temps, own);
+    let tables = tables(stage, slots, temps)?;
+    let mut roots: SmallVec<[Option<RegionMut<'m>>; 2]> = roots.map(Some).collect();
     let mut made = made.iter_mut();
     for target in &stage.outputs {
-        of_stage.write(match target {
+        own.write(match target {
             Target::Root(root) => roots.get_mut(*root as usize).and_then(Option::take).ok_or_else(missing)?,
             Target::Temp(_) => written(&mut made.next().ok_or_else(missing)?.1)?,
         });
     }
-    Ok((of_stage, tables))
+    Ok(tables)
 }
 
 /// For each temporary, the last step that reads it.

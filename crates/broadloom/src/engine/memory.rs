@@ -56,8 +56,8 @@ impl<'p> Temporaries<'p> {
     }
 
     /// Keeps the temporaries that a step has written.
-    pub(crate) fn keep(&mut self, written: Written) {
-        for (t, buffer) in written {
+    pub(crate) fn keep(&mut self, written: &mut Written) {
+        for (t, buffer) in written.drain(..) {
             self.buffers[t as usize] = Some(buffer);
         }
     }

@@ -1,9 +1,9 @@
 //! The loops of a stage that is the step of a recurrence: it runs along an axis, and carries states from step to step.
 //!
 //! The index space is divided into units, which threads share. A unit has all steps at a range of indices of other axes, its
-//! columns. A row of a block is one step over these columns: its states are the row before in a buffer that stays in cache, and
-//! the kernel writes the next states to the row after it. An executor computes the rows of a block in order, so that both run a
-//! recurrence without knowing of it. All columns are independent, so the bits depend neither on the units nor on the executor.
+//! columns. A row of a block is one step over these columns, whose states are in a buffer that stays in cache. Machine code
+//! overwrites them; the interpreter writes the next states to the row after them. An executor computes the rows of a block in order,
+//! so that both run a recurrence without knowing of it. All columns are independent, so the bits depend neither on the units nor on the executor.
 
 use std::fmt;
 use std::ops::Range;
@@ -217,7 +217,7 @@ impl Recurrence {
         while self.columns > 1 && self.columns % width == 1 {
             width += 1;
         }
-        let bytes = if in_registers { SINGLE_COLUMN_BYTES } else { STATES_BYTES };
+        let bytes = if in_registers { SINGLE_COLUMN_BYTES } else { std::env::var("TRY_BYTES").ok().and_then(|x| x.parse().ok()).unwrap_or(STATES_BYTES) };
         let rows = (bytes / (width * self.widest())).min(self.pause / width).clamp(1, self.steps.max(1));
         StepDivision { width, rows }
     }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use broadloom_core::Result;
 use broadloom_core::node::StepOrder;
 use broadloom_ir::loop_plan::LoopPlan;
-use broadloom_mem::{Block, Operands, Slab, StepRows, WorkingMemory};
+use broadloom_mem::{Block, Operands, Slab, StepRows, WorkingMemory, rows_of_states};
 use smallvec::SmallVec;
 
 use crate::engine::execute::{StageRun, Tiles, Workspace, make_tiles, memory, with_workspace};
@@ -74,7 +74,8 @@ impl SteppedRun<'_> {
         let mut faults: SmallVec<[u8; 8]> = SmallVec::from_elem(0, run.outcome.sites());
         let cols = unit.columns.len();
         let done = with_workspace(|Workspace { scratch, memory: working, tiles }| {
-            make_tiles(tiles, of.outputs.iter().copied(), (division.rows + 1) * cols)?;
+            let rows = rows_of_states(self.kernel.policy(), division.rows).max(division.rows);
+            make_tiles(tiles, of.outputs.iter().copied(), rows * cols)?;
             self.copy_across((unit, 0..of.states), cols, tiles, scratch)?;
             // The plan of a block of `rows` steps, which all blocks but the last have.
             let mut plan: Option<(usize, LoopPlan)> = None;
@@ -115,7 +116,8 @@ struct StepsOfBlock<'b, 'a, 's, 'm> {
     block: &'b mut Block<'a>,
     /// The number of columns of a step.
     cols: usize,
-    /// For each output of the kernel: the states, beginning with that before the first step, or the elements of a block.
+    /// For each output of the kernel: the state before the first step, with room for those that follow it if it is not
+    /// overwritten; or the elements of a block.
     tiles: &'b mut Tiles,
     results: &'b mut UnitResults<'m>,
 }
@@ -157,14 +159,16 @@ impl StepsOfBlock<'_, '_, '_, '_> {
                 }
             }
             self.steps.call(faults, working, |kernel, run| {
-                self.block.with_states(states, rows_of.into_iter(), |block| kernel.run(block, run))
+                let policy = kernel.policy();
+                self.block.with_states(states, rows_of.into_iter(), policy, |block| kernel.run(block, run))
             })?;
         }
         let (states, outputs) = self.tiles.split_at_mut(of.states);
         for (tile, dtype) in states.iter_mut().zip(&of.outputs) {
             let row = wide * dtype.size();
-            if let Some(tile) = tile.as_bytes_mut() {
-                tile.copy_within(count * row..(count + 1) * row, 0);
+            let last = rows_of_states(self.steps.kernel.policy(), count) - 1;
+            if let (Some(tile), true) = (tile.as_bytes_mut(), last > 0) {
+                tile.copy_within(last * row..(last + 1) * row, 0);
             }
         }
         for (slab, tile) in self.results[of.states..].iter_mut().zip(outputs) {

@@ -5,7 +5,7 @@
 
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_math::Elem;
-use broadloom_mem::{Region, ViewMut, bytes_of, bytes_of_mut};
+use broadloom_mem::{Region, RegionMut, ViewMut, bytes_of, bytes_of_mut};
 
 use crate::array::Array;
 use crate::engine::view_mut;
@@ -113,7 +113,7 @@ pub(super) enum PortMemory<'a> {
     /// Bytes that are all written, in row-major order.
     Bytes(&'a mut [u8]),
     /// Bytes that contain an array of this form.
-    Formed(&'a mut [u8], Form<'a>),
+    Formed(&'a mut [u8], Box<Form<'a>>),
     /// Memory that may overlap with inputs.
     Raw(Box<ViewMut<'a>>),
     /// A slice of bool. It is written as bytes of value 0 or 1.
@@ -231,7 +231,7 @@ impl<'a> Out<'a> {
     /// The elements of a slice in row-major order, with a shape.
     pub fn shaped<T: Elem<Store = T>>(data: &'a mut [T], shape: &'a [usize]) -> Out<'a> {
         let form = Form { offset: 0, shape, strides: None };
-        Out { dtype: T::DTYPE, place: PortMemory::Formed(bytes_of_mut(data), form) }
+        Out { dtype: T::DTYPE, place: PortMemory::Formed(bytes_of_mut(data), Box::new(form)) }
     }
 
     /// Elements of a slice, with strides in elements, which may be negative. The element at index (0, …, 0) is at `offset`. No
@@ -243,7 +243,7 @@ impl<'a> Out<'a> {
         strides: &'a [isize],
     ) -> Out<'a> {
         let form = Form { offset, shape, strides: Some(strides) };
-        Out { dtype: T::DTYPE, place: PortMemory::Formed(bytes_of_mut(data), form) }
+        Out { dtype: T::DTYPE, place: PortMemory::Formed(bytes_of_mut(data), Box::new(form)) }
     }
 
     /// Memory of any kind, which may overlap with the inputs. An input with exactly the same elements in the same order is
@@ -255,6 +255,26 @@ impl<'a> Out<'a> {
     /// Memory for elements in row-major order, like a slice, given as bytes. Elements of bool are written as 0 or 1.
     pub fn bytes(dtype: DType, bytes: &'a mut [u8]) -> Out<'a> {
         Out { dtype, place: PortMemory::Bytes(bytes) }
+    }
+
+    /// Whether all of the memory is written, in row-major order.
+    #[inline]
+    pub(super) fn is_row_major(&self) -> bool {
+        match &self.place {
+            PortMemory::Bytes(_) => true,
+            PortMemory::Raw(view) => view.is_row_major(),
+            PortMemory::Formed(..) | PortMemory::Bools(_) => false,
+        }
+    }
+
+    /// The memory as an operand; empty if it is not [in row-major order](Out::is_row_major).
+    #[inline]
+    pub(super) fn region(&mut self) -> RegionMut<'_> {
+        match &mut self.place {
+            PortMemory::Bytes(bytes) => (&mut **bytes).into(),
+            PortMemory::Raw(view) => RegionMut::of_elements(view),
+            PortMemory::Formed(..) | PortMemory::Bools(_) => (&mut [][..]).into(),
+        }
     }
 
     /// Makes a view of this shape from the memory.

@@ -128,45 +128,35 @@ impl Specialisation {
         for (i, (given, wanted)) in inputs.iter().zip(&self.inputs).enumerate() {
             wanted.check(i, given)?;
         }
-        // PERF: outputs are usually slices, of which only the dtypes and bytes are collected.
-        let mut outputs = outputs.into_iter();
-        let mut slices: SmallVec<[(DType, &mut [u8]); 4]> = SmallVec::new();
-        for out in &mut outputs {
-            match out.place {
-                PortMemory::Bytes(bytes) => slices.push((out.dtype, bytes)),
-                place => {
-                    let before = slices.into_iter().map(|(dtype, bytes)| Out::bytes(dtype, bytes));
-                    let other = std::iter::once(Out { dtype: out.dtype, place });
-                    return self.run_over_others(
-                        options,
-                        inputs,
-                        before.chain(other).chain(outputs),
-                        control,
-                    );
-                }
-            }
+        let mut outputs: SmallVec<[Out<'_>; 4]> = outputs.into_iter().collect();
+        count("outputs", outputs.len(), self.outputs.len())?;
+        for (i, (out, wanted)) in outputs.iter().zip(&self.outputs).enumerate() {
+            self.check_output(i, out, wanted)?;
         }
-        count("outputs", slices.len(), self.outputs.len())?;
-        for (i, ((dtype, bytes), wanted)) in slices.iter().zip(&self.outputs).enumerate() {
-            wanted.check("output", i, *dtype, bytes.as_ptr().addr(), bytes.len())?;
-        }
-        if let (Some(direct), Some(prepared), None) = (&self.direct, self.plan.single_stage(), control) {
-            let mut operands = Operands::default();
-            direct.read(inputs, &mut operands);
-            slices.iter_mut().for_each(|(_, bytes)| operands.write((&mut **bytes).into()));
-            if !operands.may_overlap() {
-                return prepared.run(
-                    &Engine::global().request(options),
-                    &mut operands,
-                    (&direct.params).into(),
-                    None,
-                );
-            }
+        if !outputs.iter().all(Out::is_row_major) {
+            return self.run_over_views(options, inputs, outputs, control);
         }
         let mut operands = Operands::default();
-        inputs.iter().for_each(|input| operands.read(input.region));
-        slices.into_iter().for_each(|(_, bytes)| operands.write(bytes.into()));
-        self.run_plan(options, &mut operands, Vec::new(), control)
+        // PERF: a plan with a single stage passes its operands on.
+        let single = match (&self.direct, self.plan.single_stage(), control) {
+            (Some(direct), Some(prepared), None) => Some((direct, prepared)),
+            _ => None,
+        };
+        match single {
+            Some((direct, _)) => direct.read(inputs, &mut operands),
+            None => inputs.iter().for_each(|input| operands.read(input.region)),
+        }
+        outputs.iter_mut().for_each(|out| operands.write(out.region()));
+        match single {
+            _ if operands.may_overlap() => {}
+            Some((direct, prepared)) => {
+                let request = Engine::global().request(options);
+                return prepared.run(&request, &mut operands, (&direct.params).into(), None);
+            }
+            None => return self.run_plan(options, &mut operands, Vec::new(), control),
+        }
+        drop(operands);
+        self.run_over_views(options, inputs, outputs, control)
     }
 
     /// Runs the plan on memory of any kind.
@@ -193,25 +183,20 @@ impl Specialisation {
         if is_long { Ok(Some(control)) } else { control.check().map(|()| None) }
     }
 
-    /// Runs with outputs that are not all slices of bytes. The inputs have been checked.
+    /// Runs with outputs that are not all in row-major order, or that may overlap. Inputs and outputs have been checked.
     #[inline(never)]
-    fn run_over_others<'o>(
+    fn run_over_views(
         &self,
         options: &Options,
         inputs: &[In<'_>],
-        outputs: impl Iterator<Item = Out<'o>>,
+        outputs: SmallVec<[Out<'_>; 4]>,
         control: Option<&Control<'_>>,
     ) -> Result<()> {
-        let given: SmallVec<[Out<'_>; 4]> = outputs.collect();
-        count("outputs", given.len(), self.outputs.len())?;
-        if given.iter().any(|out| matches!(out.place, PortMemory::Bools(_))) {
-            return self.run_over_bools(options, inputs, given, control);
-        }
-        for (i, (out, wanted)) in given.iter().zip(&self.outputs).enumerate() {
-            self.check_output(i, out, wanted)?;
+        if outputs.iter().any(|out| matches!(out.place, PortMemory::Bools(_))) {
+            return self.run_over_bools(options, inputs, outputs, control);
         }
         let mut views: SmallVec<[Box<ViewMut<'_>>; 4]> = SmallVec::new();
-        for (i, (out, (dtype, shape))) in given.into_iter().zip(self.plan.roots()).enumerate() {
+        for (i, (out, (dtype, shape))) in outputs.into_iter().zip(self.plan.roots()).enumerate() {
             let wrong = |e: Error| named(&format!("output {i}:"), e);
             let view = Out::view_of(out.place, *dtype, shape).map_err(wrong)?;
             if let Some(first) = views.iter().position(|other| !other.is_apart_from(&view)) {
@@ -220,31 +205,14 @@ impl Specialisation {
             }
             views.push(view);
         }
-        let mut layouts = Vec::with_capacity(views.len());
-        let mut written: SmallVec<[_; 4]> = SmallVec::new();
-        for view in &mut views {
-            let (memory, layout) = engine::output(view)?;
-            written.push(memory);
-            layouts.push(layout);
-        }
-        if let (Some(direct), Some(prepared), None) = (&self.direct, self.plan.single_stage(), control)
-            && layouts.iter().all(Option::is_none)
-        {
-            let mut operands = Operands::default();
-            direct.read(inputs, &mut operands);
-            written.iter_mut().for_each(|memory| operands.write(memory.reborrow()));
-            if !operands.may_overlap() {
-                return prepared.run(
-                    &Engine::global().request(options),
-                    &mut operands,
-                    (&direct.params).into(),
-                    None,
-                );
-            }
-        }
         let mut operands = Operands::default();
         inputs.iter().for_each(|input| operands.read(input.region));
-        written.into_iter().for_each(|memory| operands.write(memory));
+        let mut layouts = Vec::with_capacity(views.len());
+        for view in &mut views {
+            let (memory, layout) = engine::output(view)?;
+            operands.write(memory);
+            layouts.push(layout);
+        }
         self.run_plan(options, &mut operands, layouts, control)
     }
 

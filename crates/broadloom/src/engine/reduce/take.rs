@@ -32,7 +32,7 @@ pub(crate) struct Take<'t, 'm> {
     /// The index in `open` of the range that was continued last, which is often continued next.
     last: usize,
     /// The partial results of ranges, and the indices of those that can be used for a new range.
-    partials: SmallVec<[Partials; 1]>,
+    partials: Vec<Partials>,
     free: SmallVec<[usize; 4]>,
     /// The memory to which results are written once they have all of their elements; `None` if partial results are returned
     /// instead.
@@ -56,7 +56,7 @@ impl<'t, 'm> Take<'t, 'm> {
             start,
             open: SmallVec::new(),
             last: 0,
-            partials: SmallVec::new(),
+            partials: Vec::new(),
             free: SmallVec::new(),
             results,
         }
@@ -245,11 +245,13 @@ impl<'t, 'm> Take<'t, 'm> {
             self.partials[slot].iter_mut().for_each(|partial| partial.reset(number));
             return Ok(slot);
         }
-        let new =
-            |&(reduction, dtype): &(Reduction, DType)| Partial::new(reduction, dtype, self.width, number);
-        let partials = self.reductions.iter().map(new).collect::<Result<_>>()?;
-        self.partials.push(partials);
-        Ok(self.partials.len() - 1)
+        // PERF: partial results are large, so that they are made where they stay.
+        self.partials.push(Partials::new());
+        let slot = self.partials.len() - 1;
+        for &(reduction, dtype) in self.reductions {
+            self.partials[slot].push(Partial::new(reduction, dtype, self.width, number)?);
+        }
+        Ok(slot)
     }
 }
 

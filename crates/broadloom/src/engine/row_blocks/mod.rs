@@ -240,12 +240,12 @@ impl RowBlocks {
         let params: Vec<Params> =
             self.members.iter().map(|member| run.params(&stages[member.stage].stage)).collect();
         let (slots, roots) = operands.parts();
-        let read = self.members.iter().map(|member| tables(&stages[member.stage].stage, &slots, temps));
+        let read = self.members.iter().map(|member| tables(&stages[member.stage].stage, slots, temps));
         let read: Vec<Tables<'_>> = read.collect::<Result<_>>()?;
         let mut inputs = Vec::with_capacity(self.members.len());
         for member in &self.members {
             let given = |origin: &Origin| match *origin {
-                Origin::Rows(source) => region(source, &slots, temps),
+                Origin::Rows(source) => region(source, slots, temps),
                 Origin::Place(_) => [][..].into(),
             };
             inputs.push(member.inputs.iter().map(given).collect());
@@ -265,20 +265,20 @@ impl RowBlocks {
         all.share(threads, &shares)?;
         all.members.iter().try_for_each(StageRun::end)?;
         drop((all, shares));
-        drop((read, slots));
-        temps.keep(written);
+        drop(read);
+        temps.keep(&mut written);
         Ok(())
     }
 
     /// Divides the memory of arrays of all rows into the rows that each block writes.
     fn shares<'m>(
         &self,
-        roots: SmallVec<[RegionMut<'m>; 2]>,
+        roots: impl Iterator<Item = RegionMut<'m>>,
         made: &'m mut Written,
     ) -> Result<Vec<Share<'m>>> {
         let mut shares: Vec<Share<'m>> = Vec::new();
         shares.resize_with(self.cut.blocks(), Share::default);
-        let roots = roots.into_iter().enumerate().map(|(i, root)| (Target::Root(i as u32), Ok(root)));
+        let roots = roots.enumerate().map(|(i, root)| (Target::Root(i as u32), Ok(root)));
         let temps = made.iter_mut().map(|(temp, buffer)| (Target::Temp(*temp), memory::written(buffer)));
         for (target, memory) in roots.chain(temps) {
             let place = self.places.iter().position(|(place, _)| *place == Place::Whole(target));
