@@ -156,6 +156,43 @@ fn rows_behind_a_mask_are_combined() -> Result<()> {
     Ok(())
 }
 
+/// Whether any, and all, of the comparisons of rows hold: each lane by itself, as a byte of 0 or 1.
+#[test]
+fn comparisons_are_combined() -> Result<()> {
+    for width in VectorWidth::of_target().filter(|&width| width > VectorWidth::W128) {
+        for dtype in [DType::Float32, DType::Float64, DType::Int64, DType::UInt32] {
+            for reduction in [Reduction::Any, Reduction::All] {
+                let inst = |op, args| Inst { code: Code::apply(op, dtype), args };
+                let [a, b] = [0, 1].map(ValueId);
+                let kernel = Kernel {
+                    inputs: vec![dtype; 2],
+                    body: vec![inst(Op::Less, [a, b, a]), inst(Op::Equal, [a, b, a])],
+                    outputs: vec![reduced(ValueId(2), reduction), reduced(ValueId(3), reduction)],
+                    ..Kernel::default()
+                };
+                let (code, rows) = compiled(&kernel, width)?;
+                assert!(rows > 1, "{dtype} at {width}");
+                // In each block but the last, one element differs, in another lane each time.
+                let (leaf, count) = (rows * LANES, (LANES + 1) * rows * LANES);
+                let one = fold::cast(Scalar::of(1.0), dtype);
+                let zero = fold::cast(Scalar::of(0.0), dtype);
+                let differs = |i: &usize| *i / leaf < LANES && *i % leaf == leaf - 1 - *i / leaf;
+                let x: Vec<Scalar> = (0..count).map(|i| if differs(&i) { zero } else { one }).collect();
+                let y = vec![one; count];
+                let mut outputs = vec![vec![0x5a_u8; count / rows]; 2];
+                leaves(&code, &[bytes(&x), bytes(&y)], &mut outputs, count)?;
+                for (op, output) in [Op::Less, Op::Equal].into_iter().zip(&outputs) {
+                    let values: Vec<Scalar> = x.iter().zip(&y).map(|(&x, &y)| apply(op, &[x, y])).collect();
+                    let wanted: Vec<Scalar> =
+                        values.chunks(leaf).flat_map(|block| combined(reduction, block)).collect();
+                    assert_eq!(*output, bytes(&wanted), "{reduction} of {op} of {dtype} at {width}");
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 /// As bodies become longer, a leaf reduces eight rows, four, two, and finally there are no leaves.
 #[test]
 fn the_longer_a_body_the_fewer_rows() -> Result<()> {

@@ -407,10 +407,15 @@ mod tests {
     #[test]
     fn leaves_are_of_bools_that_wide_elements_make() {
         let plan = |dtype| {
-            let inst = Inst { code: Code::apply(Op::Less, dtype), args: [ValueId(0), ValueId(1), ValueId(0)] };
+            let inst =
+                Inst { code: Code::apply(Op::Less, dtype), args: [ValueId(0), ValueId(1), ValueId(0)] };
             let output = KernelOutput { value: ValueId(2), sink: Sink::Reduce(Reduction::Any) };
-            let kernel =
-                Kernel { inputs: vec![dtype; 2], body: vec![inst], outputs: vec![output], ..Kernel::default() };
+            let kernel = Kernel {
+                inputs: vec![dtype; 2],
+                body: vec![inst],
+                outputs: vec![output],
+                ..Kernel::default()
+            };
             CodePlan::new(&kernel, &[Access::Contiguous; 2], VectorWidth::W512, Purpose::Reduce).bulk
         };
         assert_eq!(plan(DType::Float32), Bulk::Leaf { level: 3, group: 16 });

@@ -14,9 +14,9 @@ use broadloom_math::Elem;
 use smallvec::SmallVec;
 
 use crate::ahead::ask_ahead;
+use crate::alias::{AliasPolicy, rows_of_states};
 use crate::operand::BoundOperand;
 use crate::slab::StepRows;
-use crate::walk::AliasPolicy;
 
 /// The location in memory of a block's rows of one operand.
 #[derive(Clone, Copy, Debug)]
@@ -214,7 +214,7 @@ impl<'b> Block<'b> {
     /// what the step before it has written.
     ///
     /// # Panics
-    /// If the memory of a state has too few rows ([`rows_of_states`]) or is not aligned to its elements; if an output
+    /// If the memory of a state has too few rows ([`rows_of_states`](crate::rows_of_states)) or is not aligned to its elements; if an output
     /// has other rows or columns; or if this block has outputs or reads stepped inputs in place.
     pub fn with_states<'o, R>(
         &mut self,
@@ -503,11 +503,6 @@ unsafe fn read_row<'r, T: Elem>(
             }
         }
     }
-}
-
-/// The number of rows of memory that each state takes for so many steps, if the executor has this policy.
-pub fn rows_of_states(policy: AliasPolicy, steps: usize) -> usize {
-    if policy == AliasPolicy::Copy { steps + 1 } else { 1 }
 }
 
 /// The operand of the input with this index. Panics if the input is read in place and is either also an output or stepped.

@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use broadloom_ir::loop_plan::Access;
 use broadloom_ir::{CodePlan, Error, ErrorKind, Kernel, Purpose, Result, VectorWidth};
 
+use crate::alias::AliasPolicy;
 use crate::block::Block;
 use crate::buffer::{AllocError, Buffer};
 use crate::host::HostFunction;
 use crate::stream::Stores;
 use crate::table::Table;
-use crate::walk::AliasPolicy;
 
 /// An executor, which prepares kernels for execution.
 pub trait KernelExecutor: Send + Sync + UnwindSafe + RefUnwindSafe {

@@ -29,6 +29,7 @@
 #![deny(missing_docs, clippy::undocumented_unsafe_blocks)]
 
 mod ahead;
+mod alias;
 mod bind;
 mod block;
 mod buffer;
@@ -64,7 +65,8 @@ mod walk;
 mod words;
 
 pub use ahead::{AHEAD, PAGE, ask_ahead, ask_for, ask_so_far_ahead};
-pub use block::{Block, Inputs, Operand, Outputs, RawBlock, RawOperand, rows_of_states};
+pub use alias::{AliasPolicy, rows_of_states};
+pub use block::{Block, Inputs, Operand, Outputs, RawBlock, RawOperand};
 pub use broadloom_ir::loop_plan::Access;
 pub use broadloom_ir::{HostError, HostSignature, MAX_HOST_OPERANDS};
 pub use buffer::{ALIGN, AllocError, Buffer, SharedBytes, zeroed_vec};
@@ -84,7 +86,7 @@ pub use host::{
 };
 pub use job::{Forked, SharedJob, lend};
 pub use nest::{Nest, Part, Parts, SharedParts};
-pub use operands::{Operands, Regions, RowOperand, Starts};
+pub use operands::{InputRegions, Operands, RowOperand, Starts};
 pub use pool::Pool;
 pub use region::{Region, RegionMut};
 pub use scratch::Scratch;
@@ -92,4 +94,4 @@ pub use slab::{Slab, Slabs, StepRows};
 pub use stream::{Stores, Stream, order_streamed};
 pub use table::Table;
 pub use view::{View, ViewError, ViewMut};
-pub use walk::{AliasPolicy, BlockFn};
+pub use walk::BlockFn;

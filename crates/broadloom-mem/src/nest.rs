@@ -12,13 +12,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use broadloom_ir::loop_plan::{Access, LoopPlan};
 
+use crate::alias::AliasPolicy;
 use crate::bind::{self, Bound};
 use crate::error::NestError;
 use crate::operand::BoundOperand;
 use crate::operands::Operands;
 use crate::scratch::Scratch;
 use crate::view::{View, ViewMut};
-use crate::walk::{self, AliasPolicy, BlockFn};
+use crate::walk::{self, BlockFn};
 
 /// A loop plan bound to memory. It passes blocks to a body whose rows are contiguous or a single repeated element, whatever the
 /// operands' strides, so that the body needs loops for these two cases only.

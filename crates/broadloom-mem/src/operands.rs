@@ -63,9 +63,9 @@ pub type Starts<'m> = SmallVec<[(Region<'m>, isize); 4]>;
 
 /// The inputs of a run, while its outputs are borrowed apart from them.
 #[derive(Clone, Copy, Debug)]
-pub struct Regions<'m>(&'m [Memory<'m>]);
+pub struct InputRegions<'m>(&'m [Memory<'m>]);
 
-impl<'m> Regions<'m> {
+impl<'m> InputRegions<'m> {
     /// The memory of an input, which is empty if there is no such input.
     #[inline]
     pub fn get(self, input: usize) -> Region<'m> {
@@ -162,9 +162,9 @@ impl<'m> Operands<'m> {
 
     /// The inputs and the outputs, reborrowed for as long as `self` is borrowed.
     #[inline]
-    pub fn parts(&mut self) -> (Regions<'_>, impl Iterator<Item = RegionMut<'_>>) {
+    pub fn parts(&mut self) -> (InputRegions<'_>, impl Iterator<Item = RegionMut<'_>>) {
         let (inputs, outputs) = self.memory.split_at(self.inputs);
-        (Regions(inputs), outputs.iter().map(|&memory| RegionMut::of_memory(memory)))
+        (InputRegions(inputs), outputs.iter().map(|&memory| RegionMut::of_memory(memory)))
     }
 
     /// The operands with only the first `count` inputs, reborrowed for as long as `self` is borrowed.

@@ -1,6 +1,6 @@
 //! Memory for the tiles of a nest, reused from run to run.
 //!
-//! Each run gets regions of the sizes that it needs, aligned to a cache line, or an error if memory can't be allocated. Regions
+//! Each run gets regions of the sizes that it needs, aligned to a cache line, or an error if memory can't be allocated. InputRegions
 //! do not overlap. Adjacent regions start at different offsets within a page, since stores to one would otherwise delay loads
 //! from the other.
 
@@ -38,7 +38,7 @@ impl Scratch {
         self.refusal.take()
     }
 
-    /// Regions of at least these sizes in bytes, with unspecified but initialised contents. For a size of 0 the pointer is null.
+    /// InputRegions of at least these sizes in bytes, with unspecified but initialised contents. For a size of 0 the pointer is null.
     /// `None` if memory can't be allocated; [`Scratch::take_refusal`] then returns the error.
     pub(crate) fn regions(&mut self, sizes: &[usize]) -> Option<SmallVec<[*mut u8; 4]>> {
         if sizes.iter().all(|&size| size == 0) {

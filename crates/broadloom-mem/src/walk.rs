@@ -8,6 +8,7 @@ use std::ops::{ControlFlow, Range};
 use broadloom_ir::loop_plan::{AccessClass, LoopMode, LoopPlan};
 use smallvec::SmallVec;
 
+use crate::alias::AliasPolicy;
 use crate::block::{Block, RawBlock, RawOperand};
 use crate::generate::generate;
 use crate::linear::Linear;
@@ -17,22 +18,6 @@ use crate::pack::{gather, scatter};
 use crate::scratch::Scratch;
 use crate::stream::LINE;
 use crate::tile::{Item, SLACK, Strided, Tile, by_item};
-
-/// How a walk presents two kinds of inputs to the body: those that are the same memory as an output, element
-/// for element, and stepped ones (reversed, or every second element).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AliasPolicy {
-    /// An input that is also an output is used in place. This is for machine code, which reads each element before it writes it;
-    /// functions that return slices of such an input panic. Stepped inputs are packed into tiles.
-    InPlace,
-    /// Like [`InPlace`](AliasPolicy::InPlace), but stepped inputs are also used in place, unless they are an
-    /// output too. This is for machine code that reads reversed elements or every second element
-    /// ([`Access::Reversed`](broadloom_ir::loop_plan::Access)).
-    Stepped,
-    /// An input that is also an output is copied to a tile before the body is called for a block. This is for bodies in safe
-    /// Rust. Stepped inputs are packed into tiles.
-    Copy,
-}
 
 /// The function that a walk calls for each block. It returns `Break` to stop the walk.
 pub type BlockFn<'f> = &'f mut dyn FnMut(&mut Block<'_>) -> ControlFlow<()>;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use broadloom_core::fuse::{self, Beginning, InputView, Source, Stage, Target};
 use broadloom_core::{DType, Error, ErrorKind, Kernel, Layout, Result, Shape};
 use broadloom_ir::VectorWidth;
-use broadloom_mem::{FloatEnv, HostFunction, Nest, NestError, Operands, RegionMut, Regions};
+use broadloom_mem::{FloatEnv, HostFunction, InputRegions, Nest, NestError, Operands, RegionMut};
 use smallvec::SmallVec;
 
 use crate::engine::cache::Cache;
@@ -409,7 +409,7 @@ fn part(of: &Layout, at: &[usize], shape: &Shape) -> Layout {
 }
 
 /// Adds the inputs of a stage, taken from the memory of slots and temporaries.
-fn read<'m>(stage: &Stage, slots: Regions<'m>, temps: &'m Temporaries<'_>, into: &mut Operands<'m>) {
+fn read<'m>(stage: &Stage, slots: InputRegions<'m>, temps: &'m Temporaries<'_>, into: &mut Operands<'m>) {
     stage.inputs.iter().for_each(|input| into.read(region(input.source, slots, temps)));
 }
 

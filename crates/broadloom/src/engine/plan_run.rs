@@ -2,7 +2,7 @@
 
 use broadloom_core::fuse::{InputView, ParamSource, Source, Stage};
 use broadloom_core::{DType, Error, ErrorKind, Result, Scalar};
-use broadloom_mem::{Pool, Region, Regions, Table};
+use broadloom_mem::{InputRegions, Pool, Region, Table};
 use smallvec::SmallVec;
 
 use crate::engine::memory::Temporaries;
@@ -47,7 +47,7 @@ impl PlanRun<'_> {
 }
 
 /// The memory of a stage's input: a slot or a temporary, with elements or a key, or an empty region for generated numbers.
-pub(crate) fn region<'m>(source: Source, slots: Regions<'m>, temps: &'m Temporaries<'_>) -> Region<'m> {
+pub(crate) fn region<'m>(source: Source, slots: InputRegions<'m>, temps: &'m Temporaries<'_>) -> Region<'m> {
     match source {
         Source::Slot(slot) | Source::SlotWords(slot) => slots.get(slot as usize),
         Source::Temp(temp) | Source::TempWords(temp) => temps.region(temp),
@@ -58,7 +58,7 @@ pub(crate) fn region<'m>(source: Source, slots: Regions<'m>, temps: &'m Temporar
 /// The memory of a stage's tables, none of which overlaps an output.
 pub(crate) fn tables<'m>(
     stage: &Stage,
-    slots: Regions<'m>,
+    slots: InputRegions<'m>,
     temps: &'m Temporaries<'_>,
 ) -> Result<Tables<'m>> {
     let outside = || Error::new(ErrorKind::Memory, "a table is outside of its memory");

@@ -15,9 +15,9 @@ use broadloom_ir::canonical::LANES;
 use broadloom_ir::figures::counted;
 use broadloom_ir::loop_plan::{Generated, LoopPlan, LoopPlanError, OperandLayout};
 use broadloom_ir::tuning::recurrences::{
-    COMBINED_COLUMNS, LEAST_COLUMNS, MOST_COLUMNS, SINGLE_COLUMN_BYTES, STATES_BYTES,
+    COMBINED_COLUMNS, LEAST_COLUMNS, MOST_COLUMNS, OVERWRITTEN_BYTES, STATES_BYTES,
 };
-use broadloom_mem::Access;
+use broadloom_mem::{Access, AliasPolicy};
 use smallvec::SmallVec;
 
 use crate::engine::runtime::Accesses;
@@ -205,8 +205,8 @@ impl Recurrence {
         self.outputs.iter().map(|dtype| dtype.size()).max().unwrap_or(1)
     }
 
-    /// Divides the recurrence among this many threads. `in_registers` is whether the states stay in registers from row to row.
-    pub(crate) fn divide(&self, threads: usize, in_registers: bool) -> StepDivision {
+    /// Divides the recurrence among this many threads, for an executor of this policy.
+    pub(crate) fn divide(&self, threads: usize, policy: AliasPolicy) -> StepDivision {
         let outer = self.outer.iter().product::<usize>().max(1);
         let mut width = self.columns.min(MOST_COLUMNS).min(self.pause);
         if threads > 1 && outer < 2 * threads {
@@ -217,7 +217,7 @@ impl Recurrence {
         while self.columns > 1 && self.columns % width == 1 {
             width += 1;
         }
-        let bytes = if in_registers { SINGLE_COLUMN_BYTES } else { std::env::var("TRY_BYTES").ok().and_then(|x| x.parse().ok()).unwrap_or(STATES_BYTES) };
+        let bytes = if policy == AliasPolicy::Copy { STATES_BYTES } else { OVERWRITTEN_BYTES };
         let rows = (bytes / (width * self.widest())).min(self.pause / width).clamp(1, self.steps.max(1));
         StepDivision { width, rows }
     }

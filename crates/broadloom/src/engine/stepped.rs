@@ -26,7 +26,7 @@ impl StageRun<'_> {
             return self.combine(of, operands, threads);
         }
         let kernel = self.kernel(&of.access())?;
-        let division = of.divide(threads, kernel.plan().is_some_and(|plan| plan.states > 0));
+        let division = of.divide(threads, kernel.policy());
         let (inputs, outputs) = operands.slices().ok_or_else(overlaps)?;
         let mut slabs: Vec<_> = Vec::with_capacity(of.outputs.len());
         for (output, (out, dtype)) in { outputs }.into_iter().zip(&of.outputs).enumerate() {
