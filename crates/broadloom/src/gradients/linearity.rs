@@ -35,7 +35,7 @@ enum Place<'a> {
 }
 
 /// The body of a loop, or the step of a recurrence, with the operands of one place where it is repeated.
-struct Body<'a> {
+struct RepeatedBody<'a> {
     region: Arc<Region>,
     operands: Vec<Place<'a>>,
     dtypes: Vec<Option<DType>>,
@@ -52,7 +52,7 @@ struct Search<'a> {
     pending: Vec<Place<'a>>,
     /// The arrays that were visited, which must live as long as their addresses are keys.
     visited: FxHashMap<*const (), Array<'a>>,
-    bodies: Vec<Body<'a>>,
+    bodies: Vec<RepeatedBody<'a>>,
     numbers: FxHashMap<BodyKey, usize>,
 }
 
@@ -81,7 +81,7 @@ impl<'a> Search<'a> {
         operands: impl FnOnce() -> Vec<Place<'a>>,
     ) -> usize {
         *self.numbers.entry((Arc::as_ptr(region), around, key)).or_insert_with(|| {
-            self.bodies.push(Body {
+            self.bodies.push(RepeatedBody {
                 region: region.clone(),
                 operands: operands(),
                 dtypes: region.dtypes(),

@@ -8,10 +8,10 @@ use super::*;
 type One = Array<'static>;
 
 /// What a rule makes of an argument and its tangent.
-type Rule = fn(&One, &One) -> Result<One>;
+type TangentRule = fn(&One, &One) -> Result<One>;
 
 /// x itself, with this rule.
-fn with_rule(rule: Rule, x: &One) -> Result<One> {
+fn with_rule(rule: TangentRule, x: &One) -> Result<One> {
     let made = custom_jvp(|x| Ok(x.to_vec()), &[x], move |x, v| Ok(vec![rule(&x[0], &v[0])?]));
     Ok(made?.remove(0))
 }
@@ -71,7 +71,7 @@ fn linear_rules_have_adjoints() -> Result<()> {
     let x = variable(&Array::from([0.5, 2.0]))?;
     let power = |n: i32| [0.5_f64.powi(n), 2.0_f64.powi(n)];
     for (rule, expected) in [
-        (cubed as Rule, power(3)),
+        (cubed as TangentRule, power(3)),
         (beside_others, power(7)),
         (steps, [9.0, 9.0]),
         (nested, power(400)),
@@ -118,7 +118,7 @@ fn rules_that_are_not_linear_in_loops_are_refused() -> Result<()> {
     let x = variable(&Array::from([0.5, 2.0]))?;
     let words = "custom_jvp: the rule is not linear in the tangents, so that there is no derivative in reverse mode; \
                  multiply the tangents by derivatives, and add the products";
-    for rule in [squared as Rule, times_sums, times_states, nested_squares] {
+    for rule in [squared as TangentRule, times_sums, times_states, nested_squares] {
         let y = with_rule(rule, &x)?;
         let error = grad(&y.sum(())?, &[&x]).map(drop).expect_err(words);
         assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Derivative, words));
