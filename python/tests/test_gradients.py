@@ -88,6 +88,33 @@ def test_slices_and_jacobians_in_jitted_functions() -> None:
     near(rows(np.array([[1.0, 3.0], [2.0, 2.0]])), [[0.25, 0.75], [0.5, 0.5]])
 
 
+def test_one_kernel_has_the_gradients_of_slices_of_all_lengths() -> None:
+    traces = 0
+
+    def loss(x: Any) -> Any:
+        nonlocal traces
+        traces += 1
+        return bl.sum(x[1:] * x[:-1]) + bl.sum(x[::-2] ** 3) + bl.sum(x[-3:-1])
+
+    gradient = bl.jit(bl.grad(loss))
+    for n in (2, 3, 8, 101):
+        x = np.linspace(-1.0, 2.0, n)
+        wanted = np.zeros(n)
+        wanted[1:] += x[:-1]
+        wanted[:-1] += x[1:]
+        wanted[::-2] += 3 * x[::-2] ** 2
+        wanted[-3:-1] += 1
+        near(gradient(x), wanted)
+    assert traces == 1
+    rows = bl.jit(bl.grad(lambda x: bl.sum(bl.exp(x[1:, ::2]))))
+    for shape in ((2, 5), (7, 4)):
+        x = np.arange(float(np.prod(shape))).reshape(shape) / 30
+        wanted = np.zeros(shape)
+        wanted[1:, ::2] = np.exp(x[1:, ::2])
+        near(rows(x), wanted)
+    assert "pad_like" in rows.text()
+
+
 def test_scipy_minimizes_with_gradients() -> None:
     optimize = pytest.importorskip("scipy.optimize")
 

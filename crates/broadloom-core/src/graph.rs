@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 use crate::infer::{self, Operand, RecurrenceShapes, RoutineResult};
 use crate::layout::{Layout, View};
 use crate::node::{self, Args, RecurrenceNode};
+use crate::padding::PaddingStep;
 use crate::routine::RoutineNode;
 use crate::shape::Shape;
 
@@ -288,6 +289,10 @@ impl Graph {
                 let views = view.resolve(view.name(), &self.node(*arg).shape)?;
                 return views.into_iter().try_fold(*arg, |arg, view| self.view(arg, view));
             }
+            NodeKind::PadLike { arg, like, padding } => {
+                let steps = padding.steps(&self.node(*arg).shape, &self.node(*like).shape)?;
+                return steps.into_iter().try_fold(*arg, |arg, step| self.pad(arg, step));
+            }
             NodeKind::Reduce { arg, reduction, axes, keep_dims } => {
                 let (shape, _) = infer::reduce(*reduction, &self.operand(*arg), *axes, *keep_dims)?;
                 (reduction.result(self.node(*arg).dtype), shape)
@@ -319,6 +324,21 @@ impl Graph {
             }
         };
         self.insert(kind, dtype, shape)
+    }
+
+    /// Follows one of the steps that move elements back to the indices of a range.
+    fn pad(&mut self, arg: NodeId, step: PaddingStep) -> Result<NodeId> {
+        let (axis, before, after) = match step {
+            PaddingStep::View(view) => return self.view(arg, view),
+            PaddingStep::Zeros { axis, before, after } => (axis, before, after),
+        };
+        let dtype = self.node(arg).dtype;
+        let zero = self.constant(Scalar { dtype, bits: 0 }, None)?;
+        let mut zeros =
+            |shape: Option<Shape>| shape.map(|shape| self.view(zero, View::BroadcastTo(shape))).transpose();
+        let parts = [zeros(before)?, Some(arg), zeros(after)?];
+        let args = parts.into_iter().flatten().collect();
+        self.push(NodeKind::Concat { args, axis: axis as u8 })
     }
 
     /// The dtype and the shape of a routine's result.
@@ -408,8 +428,8 @@ impl Graph {
                     layout: Arc::new(Layout { shape: shape.clone(), strides, offset: 0 }),
                 });
             }
-            // `push` resolves dynamic views before it calls this function.
-            NodeKind::DynamicView { .. } => {}
+            // `push` resolves dynamic views and paddings before it calls this function.
+            NodeKind::DynamicView { .. } | NodeKind::PadLike { .. } => {}
             NodeKind::Count { arg, axes, to } => {
                 let count = Scalar::of(axes.count(&self.node(*arg).shape) as u64);
                 return self.constant(fold::cast(count, *to), None);

@@ -86,11 +86,16 @@ impl Indices {
     /// The number of indices on an axis with the extent `dim`; 1 for a single index.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`], naming the function, for a step of 0, and for a range whose lower bound counts from the end of the
-    /// axis and whose upper bound counts from its start: its extent has no form that [`Dim`] can express.
-    fn extent(self, function: &str, axis: usize, of: &Dims, dim: &Dim) -> Result<Dim> {
+    /// [`ErrorKind::Shape`], naming the function, for a step of 0, and for a range of an open extent whose lower bound counts from
+    /// the end of the axis and whose upper bound counts from its start: its extent has no form that [`Dim`] can express.
+    pub(crate) fn extent(self, function: &str, axis: usize, of: &Dims, dim: &Dim) -> Result<Dim> {
         let fail = |why: String| Error::new(ErrorKind::Shape, format!("{function}: {why}"));
         let Indices::Range { start, stop, step } = self else { return Ok(Dim::Fixed(1)) };
+        if let Dim::Fixed(extent) = *dim
+            && let Some(slice) = Indices::on(start, stop, step, extent)
+        {
+            return Ok(Dim::Fixed(slice.len));
+        }
         let count = |bound: isize| match usize::try_from(bound) {
             Ok(bound) => Bound::FromStart(bound),
             Err(_) => Bound::FromEnd(bound.unsigned_abs()),

@@ -16,6 +16,7 @@ pub mod infer;
 pub mod layout;
 pub mod listing;
 pub mod node;
+pub mod padding;
 pub mod parameter;
 pub mod reductions;
 pub mod region;

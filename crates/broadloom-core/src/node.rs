@@ -14,6 +14,7 @@ use broadloom_ir::{Accuracy, Axes, DType, HostDeclaration, Op, Reduction, Scan};
 
 use crate::indices::DynamicView;
 use crate::layout::View;
+use crate::padding::Padding;
 use crate::routine::RoutineNode;
 
 /// The position of a node in a list in which operands come before their users: a [`Graph`](crate::Graph), or a
@@ -148,6 +149,16 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
         arg: A,
         /// The change of shape.
         view: Arc<DynamicView>,
+    },
+    /// Elements that are moved back to the indices of a range, among zeros, on an axis that is as long as that of another node.
+    /// Once extents are known, it becomes views and joined nodes, so graphs have no such node.
+    PadLike {
+        /// The node whose elements are moved.
+        arg: A,
+        /// The node whose extent the axis gets.
+        like: A,
+        /// The range of the axis.
+        padding: Padding,
     },
     /// A reduction: the elements along axes are combined to one element.
     Reduce {
@@ -447,6 +458,7 @@ impl<A, L, F> NodeKind<A, L, F> {
                 [Some(arg), before.as_ref().map(|before| &before.totals), None]
             }
             NodeKind::Gather { table, positions } => [Some(table), Some(positions), None],
+            NodeKind::PadLike { arg, like, .. } => [Some(arg), Some(like), None],
         };
         operands.into_iter().flatten().chain(more)
     }
@@ -465,7 +477,7 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::Index { .. }
             | NodeKind::Words { .. } => 1,
             NodeKind::Scan { before, .. } => 1 + usize::from(before.is_some()),
-            NodeKind::Gather { .. } => 2,
+            NodeKind::Gather { .. } | NodeKind::PadLike { .. } => 2,
             NodeKind::Loop(of) => of.args.len(),
             NodeKind::Recurrence(of) => of.args.len(),
             NodeKind::Concat { args, .. } => args.len(),
@@ -493,9 +505,10 @@ impl<A, L, F> NodeKind<A, L, F> {
                 1 => before.as_ref().map(|before| &before.totals),
                 _ => None,
             },
-            NodeKind::Gather { table, positions } => match i {
-                0 => Some(table),
-                1 => Some(positions),
+            NodeKind::Gather { table: first, positions: second }
+            | NodeKind::PadLike { arg: first, like: second, .. } => match i {
+                0 => Some(first),
+                1 => Some(second),
                 _ => None,
             },
             NodeKind::Loop(of) => of.args.get(i),
@@ -536,6 +549,7 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::Words { key: arg, .. } => [Some(arg), None, None],
             NodeKind::Scan { arg, before, .. } => [Some(arg), before.map(|before| before.totals), None],
             NodeKind::Gather { table, positions } => [Some(table), Some(positions), None],
+            NodeKind::PadLike { arg, like, .. } => [Some(arg), Some(like), None],
         };
         operands.into_iter().flatten().chain(more)
     }
@@ -582,6 +596,9 @@ impl<A, L, F> NodeKind<A, L, F> {
             NodeKind::Index { arg, axis } => NodeKind::Index { arg: operand(arg)?, axis: *axis },
             NodeKind::Gather { table, positions } => {
                 NodeKind::Gather { table: operand(table)?, positions: operand(positions)? }
+            }
+            NodeKind::PadLike { arg, like, padding } => {
+                NodeKind::PadLike { arg: operand(arg)?, like: operand(like)?, padding: *padding }
             }
             NodeKind::Concat { args, axis } => {
                 NodeKind::Concat { args: args.iter().map(operand).collect::<Result<_, E>>()?, axis: *axis }

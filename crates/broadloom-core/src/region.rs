@@ -117,6 +117,7 @@ impl Region {
                 NodeKind::Loop(inner) => inner.region.params.get(inner.item as usize).copied(),
                 NodeKind::View { .. }
                 | NodeKind::DynamicView { .. }
+                | NodeKind::PadLike { .. }
                 | NodeKind::Reduce { .. }
                 | NodeKind::Scan { .. }
                 | NodeKind::Count { .. }

@@ -144,6 +144,10 @@ impl Hash for Structure<'_> {
                     10 << 8 | *to as u64
                 }
                 NodeKind::Gather { .. } => 17 << 8,
+                NodeKind::PadLike { padding, .. } => {
+                    padding.hash(state);
+                    20 << 8
+                }
                 NodeKind::Concat { args, axis } => {
                     args.iter().skip(MAX_OPERANDS).for_each(|arg| state.write_usize(arg.index()));
                     18 << 8 | u64::from(*axis)
@@ -371,6 +375,7 @@ mod tests {
     use crate::indices::{DynamicView, Indices};
     use crate::layout::{Slice, View};
     use crate::node::{Args, LoopNode, Region};
+    use crate::padding::Padding;
     use broadloom_ir::HostDeclaration;
     use smallvec::smallvec;
 
@@ -413,6 +418,10 @@ mod tests {
         let slice = |start| View::Slice(smallvec![Slice { start, step: 1, len: 1 }; 2]);
         let first = || [0].into_iter().collect();
         let arg = NodeId::new(0);
+        let padded = |behind, step| {
+            let padding = Padding { behind, start: Some(1), stop: None, step };
+            NodeKind::PadLike { arg, like: arg, padding }
+        };
         let looped = |limit, item, args: &[usize]| {
             let region = Region {
                 params: vec![DType::Float32; args.len()],
@@ -461,6 +470,9 @@ mod tests {
             vec![x.clone(), NodeKind::Count { arg, axes: first(), to: DType::Int64 }],
             vec![x.clone(), NodeKind::Index { arg, axis: 0 }],
             vec![x.clone(), NodeKind::Index { arg, axis: 1 }],
+            vec![x.clone(), padded(1, 1)],
+            vec![x.clone(), padded(1, 2)],
+            vec![x.clone(), padded(0, 1)],
             vec![x.clone(), NodeKind::Words { key: arg, to: DType::UInt32, len: 6 }],
             vec![x.clone(), NodeKind::Words { key: arg, to: DType::UInt64, len: 6 }],
             vec![x.clone(), NodeKind::Words { key: arg, to: DType::UInt32, len: 7 }],

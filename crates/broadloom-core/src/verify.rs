@@ -149,7 +149,9 @@ fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
             expect((dtype, &shape) == (node.dtype, &node.shape), "a result of a routine of another type")
         }
         NodeKind::Count { .. } => Err("a count that is no constant yet".to_owned()),
-        NodeKind::DynamicView { .. } => Err("a view of extents that are not known".to_owned()),
+        NodeKind::DynamicView { .. } | NodeKind::PadLike { .. } => {
+            Err("a view or a padding of extents that are not known".to_owned())
+        }
         NodeKind::Index { .. } => Err("an index that is no leaf yet".to_owned()),
     }
 }

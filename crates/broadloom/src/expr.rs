@@ -9,6 +9,7 @@ use std::sync::Arc;
 use broadloom_core::indices::DynamicView;
 use broadloom_core::node::Args;
 use broadloom_core::op::Arity;
+use broadloom_core::padding::{PAD_LIKE, Padding, PaddingStep, PaddingSteps};
 use broadloom_core::rewrite::contract;
 use broadloom_core::routine::{Routine, RoutineNode};
 use broadloom_core::scalar::Class;
@@ -321,6 +322,37 @@ pub(crate) fn dynamic_view<'a>(arg: &Array<'a>, function: &str, view: DynamicVie
     let (dtype, shape) = (arg.0.dtype, dims.least_shape()?);
     let dims = if dims.is_fixed() { None } else { Some(Arc::new(dims)) };
     Ok(Array::with_dims(Kind::DynamicView { arg: arg.clone(), view: Arc::new(view) }, dtype, shape, dims))
+}
+
+/// The elements of an array moved back to the indices of a range of an axis that is as long as that of `like`, with zeros at the
+/// others: now if the extents are known, and otherwise when the kernel is bound.
+pub(crate) fn pad_like<'a>(arg: &Array<'a>, like: &Array<'a>, padding: Padding) -> Result<Array<'a>> {
+    let arg = typed(arg)?;
+    let dims = padding.dims(&arg.all_dims(), &like.all_dims())?;
+    if arg.0.dims.is_none() && dims.is_fixed() {
+        // The axis of `like` has this extent whatever its other axes are.
+        return padded(&arg, padding.steps(&arg.0.shape, &like.0.shape)?);
+    }
+    let (dtype, shape) = (arg.0.dtype, dims.least_shape()?);
+    let kind = Kind::PadLike { arg, like: like.clone(), padding };
+    Ok(Array::with_dims(kind, dtype, shape, Some(Arc::new(dims))))
+}
+
+/// Follows the steps that move elements back to the indices of a range.
+pub(crate) fn padded<'a>(arg: &Array<'a>, steps: PaddingSteps) -> Result<Array<'a>> {
+    steps.into_iter().try_fold(arg.clone(), |arg, step| match step {
+        PaddingStep::View(view) => self::view(&arg, view),
+        PaddingStep::Zeros { axis, before, after } => {
+            let zero = constant(Scalar { dtype: arg.0.dtype, bits: 0 });
+            let zeros = |shape: Option<Shape>| {
+                shape.map(|shape| self::view(&zero, View::BroadcastTo(shape))).transpose()
+            };
+            let elements = Some(arg.clone()).filter(|arg| arg.0.shape[axis] > 0);
+            let parts: Vec<Array<'a>> =
+                [zeros(before)?, elements, zeros(after)?].into_iter().flatten().collect();
+            concat(PAD_LIKE, &parts, axis)
+        }
+    })
 }
 
 /// A view of an array with dynamic dimensions.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use broadloom_core::draws::Draw;
 use broadloom_core::node::{NodeId, NodeKind};
+use broadloom_core::padding::PAD_LIKE;
 use broadloom_core::{Error, ErrorKind, Result, Scalar, Shape};
 use broadloom_mem::HostFunction;
 use rustc_hash::FxHashMap;
@@ -316,6 +317,7 @@ fn function(kind: &Kind<'_>) -> String {
         Kind::Index { .. } => "indices".to_owned(),
         Kind::Gather { .. } => "take".to_owned(),
         Kind::Concat { .. } => "concat".to_owned(),
+        Kind::PadLike { .. } => PAD_LIKE.to_owned(),
         Kind::Routine(of) => of.routine.name().to_owned(),
         Kind::Words { .. } => Draw::Bits.name().to_owned(),
         Kind::DynamicView { .. } => "a view".to_owned(),

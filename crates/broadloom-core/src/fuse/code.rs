@@ -24,6 +24,7 @@ pub fn of<L>(
         | NodeKind::Count { .. }
         | NodeKind::Recurrence(_)
         | NodeKind::Concat { .. }
+        | NodeKind::PadLike { .. }
         | NodeKind::Index { .. }
         | NodeKind::Routine(_)
         | NodeKind::Words { .. } => None,

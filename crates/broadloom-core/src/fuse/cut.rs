@@ -172,7 +172,8 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
         | NodeKind::Concat { .. }
         | NodeKind::Count { .. }
         | NodeKind::Index { .. }
-        | NodeKind::DynamicView { .. } => {
+        | NodeKind::DynamicView { .. }
+        | NodeKind::PadLike { .. } => {
             cuts.insert(id);
             if let NodeKind::Scan { before: Some(before), .. } = &node.kind {
                 cut_unless_flat(graph, before.totals, cuts);

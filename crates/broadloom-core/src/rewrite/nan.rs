@@ -127,6 +127,7 @@ impl Marks {
                 | NodeKind::Index { .. }
                 | NodeKind::Gather { .. }
                 | NodeKind::Concat { .. }
+                | NodeKind::PadLike { .. }
                 | NodeKind::Routine(_)
                 | NodeKind::Words { .. } => false,
                 // A region makes the values that it computes canonical; the initial state is moved.
@@ -200,6 +201,7 @@ pub(super) fn canonical(graph: &mut Graph, id: NodeId) -> Result<NodeId> {
         | NodeKind::Host { .. }
         | NodeKind::Gather { .. }
         | NodeKind::Concat { .. }
+        | NodeKind::PadLike { .. }
         | NodeKind::Routine(_)
         | NodeKind::Loop(_)
         | NodeKind::Recurrence(_)

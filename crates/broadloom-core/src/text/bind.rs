@@ -15,6 +15,7 @@ use super::number::brief;
 use super::parameters::{Action, BuiltIn, GeneratorName, RoutineName, TakeName, ViewName};
 use super::slips;
 use super::suggestions::nearest;
+use crate::padding::Padding;
 use crate::parameter::{Parameter, ParameterKind};
 use crate::reductions::{ReductionCall, ReductionFunction};
 use crate::{DType, ErrorKind, Literal, Op};
@@ -130,6 +131,7 @@ impl Bound<'_> {
                 Ok(Call::Take { name, axis: self.integer("axis")?.unwrap_or(default) })
             }
             Action::Concat => Ok(Call::Concat { axis: self.integer("axis")?.unwrap_or_default() }),
+            Action::PadLike => self.padding(),
             Action::Grad => self.gradient(),
             Action::Routine(name) => {
                 let flag = match name {
@@ -160,6 +162,18 @@ impl Bound<'_> {
             }
             _ => Ok(Call::Grad),
         }
+    }
+
+    /// A padding, whose axis is counted from the last one.
+    fn padding(&self) -> Result<Call, TextError> {
+        let axis = self.integer("axis")?.unwrap_or(-1);
+        let Some(behind) = axis.checked_neg().and_then(|axis| u8::try_from(axis - 1).ok()) else {
+            let message = format!("`axis` of `{}` must be negative", self.function.name);
+            let at = self.given("axis").map_or(self.name, |(_, id)| &self.ast[id].span);
+            return Err(error(at, message).with_help("axes are counted from the last one, -1"));
+        };
+        let (start, stop, step) = (self.integer("start")?, self.integer("stop")?, self.integer("step")?);
+        Ok(Call::PadLike(Padding { behind, start, stop, step: step.unwrap_or(1) }))
     }
 
     fn view(&self, name: ViewName) -> Result<Call, TextError> {

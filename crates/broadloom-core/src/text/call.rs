@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use super::parameters::{RoutineName, TakeName, ViewName};
 use crate::draws::Draw;
+use crate::padding::Padding;
 use crate::reductions::ReductionCall;
 use crate::{DType, Literal, Scalar};
 
@@ -125,6 +126,7 @@ pub(super) enum Call {
     Concat {
         axis: isize,
     },
+    PadLike(Padding),
     Grad,
     Routine(RoutineCall),
     Reduction(ReductionCall),

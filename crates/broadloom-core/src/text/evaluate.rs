@@ -368,6 +368,9 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
                 self.on_all(ast, node, at, |meaning, args| meaning.take(*name, args, *axis))
             }
             Call::Concat { axis } => self.on_all(ast, node, at, |meaning, args| meaning.concat(args, *axis)),
+            Call::PadLike(padding) => {
+                self.on_all(ast, node, at, |meaning, args| meaning.pad_like(args, *padding))
+            }
             Call::Grad => self.on_all(ast, node, at, |meaning, args| meaning.grad(args)),
             Call::Routine(call) => self.on_all(ast, node, at, |meaning, args| meaning.routine(call, args)),
             Call::Reduction(call) => self.on_all(ast, node, at, |meaning, args| meaning.reduce(call, args)),

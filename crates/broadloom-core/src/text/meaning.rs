@@ -4,6 +4,7 @@ use super::ast::{Item, ScanAxis};
 use super::call::{GeneratorCall, RoutineCall};
 use super::module::Input;
 use super::parameters::TakeName;
+use crate::padding::Padding;
 use crate::reductions::ReductionCall;
 use crate::{DType, ErrorKind, Literal, Op, Result, Scalar};
 
@@ -121,6 +122,15 @@ pub trait Meaning {
     fn concat(&mut self, args: &[Self::Value], axis: isize) -> Result<Self::Value> {
         let _ = (args, axis);
         Err(crate::Error::new(ErrorKind::Syntax, "nothing is joined here"))
+    }
+
+    /// Moves the elements of the first operand back to the indices of a range of an axis that is as long as that of the second one.
+    ///
+    /// # Errors
+    /// If the range has another number of indices, or the axis does not exist. By default, a meaning pads nothing.
+    fn pad_like(&mut self, args: &[Self::Value], padding: Padding) -> Result<Self::Value> {
+        let _ = (args, padding);
+        Err(crate::Error::new(ErrorKind::Syntax, "nothing is padded here"))
     }
 
     /// The derivative of the first operand, which has no axes, with respect to the second one.

@@ -68,6 +68,9 @@ pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
             let operands: Vec<&str> = operands.iter().map(AsRef::as_ref).collect();
             format!("{CONCAT}({}, axis={axis})", operands.join(", "))
         }
+        NodeKind::PadLike { padding, .. } => {
+            print::padding(first, operands.get(1).map_or("", AsRef::as_ref), padding).to_string()
+        }
         NodeKind::Index { axis, .. } => format!("{INDICES}({first}, axis={axis})"),
         NodeKind::Routine(of) => {
             let operands: SmallVec<[&str; 3]> = operands.iter().map(AsRef::as_ref).collect();

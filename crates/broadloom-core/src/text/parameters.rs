@@ -4,6 +4,7 @@
 //! The resolver, its messages, the lists of functions and the documentation are generated from the rows.
 
 use crate::draws::{Draw, KEY};
+use crate::padding::PAD_LIKE;
 use crate::parameter::{DTYPE, Parameter, ParameterKind, X};
 use crate::reductions::ReductionFunction;
 use crate::routine::{ScatterMode, SegmentFunction, TOPK_INDICES};
@@ -80,6 +81,7 @@ pub(super) enum Action {
     View(ViewName),
     Take(TakeName),
     Concat,
+    PadLike,
     Grad,
     Routine(RoutineName),
     Reduction(ReductionFunction),
@@ -117,6 +119,7 @@ impl BuiltIn {
             | Action::View(_)
             | Action::Take(_)
             | Action::Concat
+            | Action::PadLike
             | Action::Grad
             | Action::Routine(_)
             | Action::Generator(_) => None,
@@ -276,6 +279,22 @@ static JOIN: BuiltIn = BuiltIn {
     gives: "the same",
     doc: "The operands in their common dtype, joined along an axis. Their other extents are equal.",
     action: Action::Concat,
+};
+
+static PADDING: BuiltIn = BuiltIn {
+    name: PAD_LIKE,
+    parameters: &[
+        X,
+        Parameter::operand("like"),
+        Parameter::optional("axis", ParameterKind::Integer, "-1"),
+        Parameter::optional("start", ParameterKind::Integer, "…"),
+        Parameter::optional("stop", ParameterKind::Integer, "…"),
+        Parameter::optional("step", ParameterKind::Integer, "1"),
+    ],
+    takes: "bool, integer, float",
+    gives: "the same",
+    doc: "x moved to the indices start:stop:step of an axis, counted from the last, that is as long as that of like; zeros elsewhere.",
+    action: Action::PadLike,
 };
 
 static GRADIENT: BuiltIn = BuiltIn {
@@ -442,7 +461,7 @@ pub fn built_ins() -> impl Iterator<Item = &'static BuiltIn> {
         .into_iter()
         .chain(VIEWS)
         .chain(&TAKES)
-        .chain([&JOIN, &GRADIENT])
+        .chain([&JOIN, &PADDING, &GRADIENT])
         .chain(ROUTINES)
         .chain(&REDUCTIONS)
         .chain(GENERATORS)

@@ -14,6 +14,7 @@ use super::parameters::ARANGE;
 use crate::indices::{DynamicView, Indices};
 use crate::layout::{Slice, View};
 use crate::op::Arity;
+use crate::padding::{PAD_LIKE, Padding};
 use crate::{Accuracy, DType, Kind, Literal, Op, Scalar};
 
 /// Prints a typed constant: `float32(0.5)`.
@@ -196,6 +197,17 @@ pub fn dynamic_view(x: &str, view: &DynamicView) -> impl fmt::Display {
             commas(f, '[', rest.into_iter().chain(items), ']')
         }
         DynamicView::NewAxis(behind) => write!(f, "expand_dims({x}, {})", -1 - isize::from(*behind)),
+    })
+}
+
+/// Formats the padding of `x` to the extent of `like`.
+pub fn padding(x: &str, like: &str, padding: &Padding) -> impl fmt::Display {
+    fmt::from_fn(move |f| {
+        let Padding { behind, start, stop, step } = padding;
+        write!(f, "{PAD_LIKE}({x}, {like}, axis={}", -1 - isize::from(*behind))?;
+        start.map_or(Ok(()), |start| write!(f, ", start={start}"))?;
+        stop.map_or(Ok(()), |stop| write!(f, ", stop={stop}"))?;
+        if *step == 1 { f.write_char(')') } else { write!(f, ", step={step})") }
     })
 }
 

@@ -70,6 +70,7 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
             }
             NodeKind::Words { .. } => return Err(unknown("words of a random stream")),
             NodeKind::DynamicView { .. } => return Err(unknown("a view of open extents")),
+            NodeKind::PadLike { .. } => return Err(unknown("a padding of open extents")),
             NodeKind::Recurrence(of) => {
                 // Inputs have the rank of the index space.
                 let rank = of.inputs().first().map_or(0, |input| typed.graph.node(*input).shape.rank());

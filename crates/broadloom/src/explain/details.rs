@@ -446,8 +446,8 @@ fn label(kind: &NodeKind) -> String {
         NodeKind::Words { .. } => Draw::Bits.name().to_owned(),
         NodeKind::Loop(of) => format!("{WHILE}, value {}", of.item),
         NodeKind::Recurrence(of) => format!("{} along axis {}, value {}", of.function(), of.axis, of.item),
-        // Not reached: `what` handles leaves before, and a dynamic view is resolved when it is added to a graph.
-        NodeKind::Leaf(_) | NodeKind::DynamicView { .. } => String::new(),
+        // Not reached: `what` handles leaves before, and what depends on extents is resolved when it is added to a graph.
+        NodeKind::Leaf(_) | NodeKind::DynamicView { .. } | NodeKind::PadLike { .. } => String::new(),
     }
 }
 

@@ -136,6 +136,9 @@ impl<'a> Batch<'a> {
                 let args = args.iter().map(|x| self.whole(x)).collect::<Result<Vec<_>>>()?;
                 expr::concat("vmap", &args, usize::from(*axis) + 1)?
             }
+            Kind::PadLike { arg, like, padding } => {
+                expr::pad_like(&self.whole(arg)?, &self.whole(like)?, *padding)?
+            }
             Kind::Gather { table, positions } => self.taken(table, positions)?,
             Kind::Routine(of) => self.called(of)?,
             Kind::Loop(of) => {

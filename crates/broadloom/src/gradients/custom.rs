@@ -13,6 +13,7 @@ use rustc_hash::FxHashSet;
 
 use super::dependents::{Dependents, address, is_stopped, operands};
 use super::linear::{apply, number, refused, spread, zeros_like};
+use super::linearity::depend;
 use super::regions::{Vjp, with_rule};
 use super::substitution::substituted;
 use crate::array::{Array, CustomDerivative, CustomRule, Kind, Leaf};
@@ -154,7 +155,7 @@ pub(super) fn adjoints<'a>(
     let seeds = called(rule, &given)?.into_iter().zip(adjoints.iter().cloned());
     let seeds: Vec<_> = seeds.filter_map(|(y, v)| Some((y, v?))).collect();
     let found = vjp(&seeds, &given)?;
-    if varies(found.iter().flatten(), &given) {
+    if depend(found.iter().flatten().cloned(), &given) {
         let why = "the rule is not linear in the tangents, so that there is no derivative in reverse mode";
         return Err(refused(rule.derivative.function, why)
             .with_help("multiply the tangents by derivatives, and add the products"));
@@ -232,22 +233,4 @@ fn whole<'a>(of: &[Array<'a>], vectors: &[Option<Array<'a>>]) -> Result<Vec<Arra
         None => zeros_like(x),
     };
     of.iter().zip(vectors).map(one).collect()
-}
-
-/// Whether expressions depend on placeholders through floats. Loops are not searched, since each of their values has all operands
-/// of the loop.
-fn varies<'x, 'a: 'x>(roots: impl Iterator<Item = &'x Array<'a>>, given: &[Array<'a>]) -> bool {
-    let mut visited = FxHashSet::default();
-    let mut pending: Vec<Array<'a>> = roots.cloned().collect();
-    while let Some(array) = pending.pop() {
-        if given.iter().any(|x| x.is_same(&array)) {
-            return true;
-        }
-        let is_loop = matches!(array.0.kind, Kind::Loop(_) | Kind::Recurrence(_));
-        let ends = !array.0.is_open || !array.dtype().is_float() || is_stopped(&array) || is_loop;
-        if !ends && visited.insert(address(&array)) {
-            pending.extend(operands(&array));
-        }
-    }
-    false
 }

@@ -132,6 +132,10 @@ impl<'a> ForwardSweep<'a> {
                 let parts = args.iter().map(part).collect::<Result<Vec<_>>>()?;
                 expr::concat("gradient", &parts, usize::from(*axis)).map(Some)
             }
+            Kind::PadLike { arg, like, padding } => {
+                let Some(v) = self.of(arg) else { return Ok(None) };
+                expr::pad_like(&spread(&v, arg)?, like, *padding).map(Some)
+            }
             Kind::Gather { table, positions } => {
                 let Some(v) = self.of(table) else { return Ok(None) };
                 expr::gather(&spread(&v, table)?, positions).map(Some)

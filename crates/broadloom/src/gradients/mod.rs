@@ -34,6 +34,7 @@ mod forward;
 mod functions;
 mod jacobians;
 mod linear;
+mod linearity;
 mod loops;
 mod recurrences;
 mod reductions;

@@ -121,6 +121,7 @@ impl<'r, 'a> RegionBody<'r, 'a> {
                 | NodeKind::Recurrence(_)
                 | NodeKind::Index { .. }
                 | NodeKind::Concat { .. }
+                | NodeKind::PadLike { .. }
                 | NodeKind::Routine(_)
                 | NodeKind::Words { .. } => return Err(wrong()),
             };

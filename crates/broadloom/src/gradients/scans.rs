@@ -1,10 +1,11 @@
 //! Derivatives of cumulative sums and products.
 
 use broadloom_core::Result;
+use broadloom_core::padding::Padding;
 use broadloom_ir::Scan;
 
 use super::linear::{add, spread, times, zero};
-use super::views::{between, filled};
+use super::views::between;
 use crate::array::Array;
 use crate::expr;
 use crate::scan::{Along, try_scan};
@@ -62,7 +63,9 @@ impl<'a> Scanned<'_, 'a> {
                 let along = Along::axis(self.axis as isize);
                 let (_, tangents) = try_scan(&step, &[zero(self.arg.dtype())], &inputs, along)?;
                 if self.initial {
-                    filled(&tangents[0], self.axis, 1, 0, 0.0)
+                    let behind = (self.node.rank() - 1 - self.axis) as u8;
+                    let padding = Padding { behind, start: Some(1), stop: None, step: 1 };
+                    expr::pad_like(&tangents[0], self.node, padding)
                 } else {
                     Ok(tangents[0].clone())
                 }

@@ -4,12 +4,12 @@
 //! gets the canonical sum of its repetitions, and one that the view omits gets 0.
 
 use broadloom_core::indices::{DynamicView, Indices};
-use broadloom_core::layout::Slice;
+use broadloom_core::padding::{Padding, steps};
 use broadloom_core::{DType, Result, Scalar, Shape, View};
 use broadloom_ir::Axes;
 use smallvec::SmallVec;
 
-use super::linear::{self, ranked, refused, select, spread, summed_to, zero};
+use super::linear::{self, ranked, select, spread, summed_to, zero};
 use crate::array::Array;
 use crate::create::repeated;
 use crate::expr;
@@ -42,49 +42,12 @@ pub(super) fn adjoint<'a>(view: &View, v: &Array<'a>, of: &Array<'a>, arg: &Arra
         View::Slice(slices) => {
             let mut v = spread(v, of)?;
             for (axis, slice) in slices.iter().enumerate() {
-                v = placed(&v, axis, *slice, arg.shape()[axis])?;
+                v = expr::padded(&v, steps(*slice, axis, &v.0.shape, arg.shape()[axis])?)?;
             }
             Ok(v)
         }
         View::Windows { axis, length, .. } => of_windows(&spread(v, of)?, usize::from(*axis), *length),
     }
-}
-
-/// The elements at the indices of a slice of an axis with this extent, and zeros at the other indices.
-fn placed<'a>(v: &Array<'a>, axis: usize, slice: Slice, extent: usize) -> Result<Array<'a>> {
-    let Slice { mut start, mut step, len } = slice;
-    if len == extent && (len <= 1 || start == 0 && step == 1) {
-        return Ok(v.clone());
-    }
-    let mut v = v.clone();
-    if len == 0 {
-        let mut extents: SmallVec<[usize; 4]> = v.shape().into();
-        extents[axis] = extent;
-        return zeros(&extents, v.dtype());
-    }
-    if step < 0 && len > 1 {
-        v = v.along(axis, len - 1, -1, len)?;
-        (start, step) = (start - step.unsigned_abs() * (len - 1), -step);
-    }
-    let step = step.unsigned_abs();
-    if step > 1 && len > 1 {
-        // Each element begins a row of `step` elements; the last row may leave the axis.
-        let mut extents: SmallVec<[usize; 4]> = v.shape().into();
-        extents.insert(axis + 1, 1);
-        let column = expr::view(&v, View::Reshape(Shape::new(&extents)?))?;
-        let rows = padded(&column, axis + 1, 0, step - 1)?;
-        extents.remove(axis + 1);
-        extents[axis] = len * step;
-        v = expr::view(&rows, View::Reshape(Shape::new(&extents)?))?;
-        v = v.along(axis, 0, 1, (len - 1) * step + 1)?;
-    }
-    let behind = extent - start - v.shape()[axis];
-    padded(&v, axis, start, behind)
-}
-
-/// The array with this many zeros before and after its elements along an axis.
-fn padded<'a>(v: &Array<'a>, axis: usize, before: usize, after: usize) -> Result<Array<'a>> {
-    filled(v, axis, before, after, 0.0)
 }
 
 /// The array with this number before and after its elements along an axis.
@@ -151,7 +114,12 @@ pub(super) fn dynamic_adjoint<'a>(
         let DynamicView::NewAxis(behind) = view else { return Ok(v.clone()) };
         return ranked(v, of.rank())?.squeeze(-1 - *behind as isize);
     };
-    let mut v = ranked(v, of.rank())?;
+    // The adjoint of an axis that is reversed may still be repeated along it.
+    let is_moved = |of_axis: &Indices| match *of_axis {
+        Indices::ALL | Indices::Range { start: None, stop: None, step: -1 } | Indices::At(_) => false,
+        Indices::Range { .. } => true,
+    };
+    let mut v = if indices.iter().any(is_moved) { spread(v, of)? } else { ranked(v, of.rank())? };
     // Where the elements at single indices are.
     let mut selected = Vec::new();
     // From the last axis on, so that the axes after an index are those of the operand.
@@ -173,17 +141,20 @@ pub(super) fn dynamic_adjoint<'a>(
                 v = v.expand_dims(from_end)?;
                 selected.push(number.try_equal(at)?);
             }
-            Indices::Range { .. } => {
-                let why = format!(
-                    "there is no derivative of the range {of_axis} of an axis whose extent is open ({}{})",
-                    arg.dtype(),
-                    arg.all_dims()
-                );
-                return Err(refused("index", why).with_help("fix the extents of the kernel's inputs"));
+            Indices::Range { start, stop, step } => {
+                let behind = (-1 - from_end) as u8;
+                v = expr::pad_like(&v, arg, Padding { behind, start, stop, step })?;
             }
         }
     }
     selected.iter().try_fold(v, |v, is_there| select(is_there, &v, &zero(v.dtype())))
+}
+
+/// The adjoint of an array whose elements were moved back to the indices of a range, from the adjoint `v` of the result.
+pub(super) fn unpadded<'a>(v: &Array<'a>, of: &Array<'a>, padding: Padding) -> Result<Array<'a>> {
+    let mut indices: SmallVec<[Indices; 4]> = SmallVec::from_elem(Indices::ALL, of.rank());
+    indices[of.rank() - 1 - usize::from(padding.behind)] = padding.indices();
+    spread(v, of)?.indexed("gradient", indices, true)
 }
 
 /// The adjoints of arrays that are joined along an axis to one with the adjoint `v`.

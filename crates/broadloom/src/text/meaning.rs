@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use broadloom_core::binding::Binding;
 use broadloom_core::indices::Indices;
 use broadloom_core::node::StepOrder;
+use broadloom_core::padding::Padding;
 use broadloom_core::reductions::ReductionCall;
 use broadloom_core::text::{
     GeneratorCall, Input, Item, LoopCall, LoopKind, LoopPart, LoopRun, Meaning, RoutineCall, ScanAxis,
@@ -195,6 +196,13 @@ impl<'a> Meaning for Arrays<'_, 'a> {
 
     fn concat(&mut self, args: &[Array<'a>], axis: isize) -> Result<Array<'a>> {
         joining::concat(args, axis)
+    }
+
+    fn pad_like(&mut self, args: &[Array<'a>], padding: Padding) -> Result<Array<'a>> {
+        match args {
+            [x, like] => expr::pad_like(x, like, padding),
+            _ => Err(Error::new(ErrorKind::Internal, "the text was resolved wrongly")),
+        }
     }
 
     fn grad(&mut self, args: &[Array<'a>]) -> Result<Array<'a>> {

@@ -55,6 +55,18 @@ const FORMULAS: &[(&str, &str)] = &[
     ("x[::2] + y[1::2]", "[ceil(n / 2)]"),
     ("indices(x[3:], axis=0)", "[n - 3]"),
     ("where(x[1:] > x[:-1], x[1:], 0)", "[n - 1]"),
+    ("grad(sum(x[1:] * x[:-1]), x)", "[n]"),
+    ("grad(sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2), x)", "[n]"),
+    ("grad(sum(exp(x[::2]) * 3) + sum(sin(x[-1:1:-3]) * y[-1:1:-3]), x)", "[n]"),
+    ("grad(sum(t[1:, ::2] / t[:-1, 1:]) * t[0, 1], t)", "[n,3]"),
+    ("grad(sum(y[2:9:3] ** 3), y)[1:]", "[n - 1]"),
+    ("grad(sum(grad(sum(x[1:] ** 3), x)[2:] * x[:-2]), x)", "[n]"),
+    ("grad(prod(x[1:] / 50), x)", "[n]"),
+    ("grad(sum(cumulative_prod(x / 50, include_initial=true)[2:]), x)", "[n]"),
+    ("grad(max(x[:5]) - sum(x[5:2]), x)", "[n]"),
+    ("pad_like(x[3:] + 1, y, start=3)", "[n]"),
+    ("pad_like(t[:, 1:], t, start=1)[::-1]", "[n,3]"),
+    ("pad_like(x[-2::-2], y, axis=-1, start=-2, step=-2)", "[n]"),
 ];
 
 /// Makes a program that returns a formula.
