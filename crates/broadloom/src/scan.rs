@@ -383,7 +383,7 @@ impl<'a> ScanSpace<'a> {
         let next = builder.checked(&placeholders, next.clone())?;
         placeholders.extend(elements);
 
-        let mut recorder = Recorder::new(function, &placeholders, stamp, false).without_tables();
+        let mut recorder = Recorder::new(function, &placeholders, stamp, false);
         let mut ends = Vec::with_capacity(next.len() + outputs.len());
         for (i, value) in next.iter().chain(&outputs).enumerate() {
             let what = || match i.checked_sub(states) {
@@ -392,14 +392,16 @@ impl<'a> ScanSpace<'a> {
             };
             ends.push(recorder.record(&expr::typed(value)?, &what)?);
         }
-        let Recorder { mut nodes, mut captured, functions, numbered, .. } = recorder;
+        let Recorder { mut nodes, mut captured, tables, functions, numbered, .. } = recorder;
+        let is_table = |i: usize| tables.binary_search(&((placeholders.len() + i) as u32)).is_ok();
+        let elements = captured.iter().enumerate().filter(|(i, _)| !is_table(*i)).map(|(_, value)| value);
         // A captured value may have more axes than the states and inputs. Those that it has in addition come first, so that they
         // change nothing in the step.
-        self.others = captured.iter().map(Array::rank).fold(self.others, usize::max);
+        self.others = elements.clone().map(Array::rank).fold(self.others, usize::max);
         let (axis, inputs) = (self.axis(), self.aligned_inputs()?);
         let mut params: Vec<DType> = args.iter().chain(&inputs).chain(&captured).map(Array::dtype).collect();
         let count = inputs.len() as u32;
-        let others: Vec<Array<'a>> = args.iter().chain(&captured).cloned().collect();
+        let others: Vec<Array<'a>> = args.iter().chain(elements).cloned().collect();
         let shapes = infer::recurrence(function, &known(&inputs), &known(&others), axis)?;
         let [space, others] = [shapes.space, shapes.others].map(|(shape, dims)| (shape, dims.map(Arc::new)));
         if let Some(leaf) = numbered {
@@ -411,7 +413,7 @@ impl<'a> ScanSpace<'a> {
         let outputs = ends.split_off(states);
         let region = Region {
             params,
-            tables: Vec::new(),
+            tables,
             limit: None,
             is_numbered: numbered.is_some(),
             nodes,
