@@ -85,7 +85,8 @@ pub type ScanStep<'f, 'a> =
 ///
 /// The step takes the states and the elements of the inputs at one index, and returns the next states and the outputs; it works
 /// element by element along all other axes. The index space is that to which the inputs, and along the other axes the initial
-/// states and the arrays used in the step, broadcast: an array used in the step is the same at each index, and lacks the axis.
+/// states and the arrays used in the step, broadcast: an array used in the step is the same at each index, and lacks the axis, except
+/// one of which the step [takes](Array::take) elements.
 /// The last states have the shape of the other axes, the outputs that of the index space. If the axis has no elements, the last
 /// states are the initial ones. A number as an initial state takes the dtype that the step gives it; to find it, the step is called
 /// several times, and must return the same each time.

@@ -43,8 +43,8 @@ impl<D> UnitRun<'_, D> {
     /// Whether no further step is performed: the states that follow from an element that does not end have no meaning, nor do those after
     /// a position outside of a table, from which a loop might not end.
     pub(super) fn has_ended(&self, faults: &[u8]) -> bool {
-        let gathers = self.run.prepared.stage.kernel.first_gather_site();
-        let is_outside = || faults.iter().skip(gathers).any(|&fault| fault != 0);
+        let gathers = || self.run.prepared.stage.kernel.first_gather_site();
+        let is_outside = || faults.iter().skip(gathers()).any(|&fault| fault != 0);
         self.run.outcome.is_endless() || self.of.stops_outside && is_outside()
     }
 

@@ -64,7 +64,7 @@ fn along(axis: usize, is_reversed: bool) -> Along {
 #[test]
 fn automata_along_each_axis() -> Result<()> {
     let table: Vec<i64> = (0..35).map(|i| (i * i * 3 + i / 7) % 5).collect();
-    let transitions = Array::from_slice(&table);
+    let transitions = Array::from_vec(table.clone());
     for shape in SHAPES {
         let symbols: Vec<i64> = numbers(shape.iter().product(), 1).iter().map(|x| x % 7).collect();
         let x = Array::from_shape_vec(shape, symbols.clone())?;
@@ -90,7 +90,7 @@ fn automata_along_each_axis() -> Result<()> {
 #[test]
 fn an_interpolation_in_a_recurrence() -> Result<()> {
     let table = floats(60, 2).iter().map(|x| x / 1500.0).collect::<Vec<_>>();
-    let curve = Array::from_slice(&table);
+    let curve = Array::from_vec(table.clone());
     for shape in SHAPES {
         let values = floats(shape.iter().product(), 3);
         let x = Array::from_shape_vec(shape, values.clone())?;
@@ -121,7 +121,7 @@ fn an_interpolation_in_a_recurrence() -> Result<()> {
 fn reductions_combine_by_a_table() -> Result<()> {
     let extent = 6_i64;
     let table: Vec<i64> = (0..36).map(|i| (i / 6 * 5 + i % 6 * i % 7 + 1) % extent).collect();
-    let products = Array::from_slice(&table);
+    let products = Array::from_vec(table.clone());
     for shape in SHAPES {
         let values: Vec<i64> = numbers(shape.iter().product(), 4).iter().map(|x| x % extent).collect();
         let x = Array::from_shape_vec(shape, values.clone())?;
@@ -210,7 +210,9 @@ fn indices_out_of_range() -> Result<()> {
                 }
             }
         }
-        each(&run(shape, vec![7; n], 0)?[0], &vec![1_i64; n / shape[0]], "inside")?;
+        // The states are 0, 1, 2 in turn.
+        let last = vec![shape[0] as i64 % 3; n / shape[0]];
+        each(&run(shape, vec![7; n], 0)?[0], &last, "inside")?;
     }
     // Of no steps, and of one element, nothing is combined.
     let elsewhere = |steps: usize, cols: usize| -> Result<[Array<'static>; 2]> {
@@ -315,7 +317,7 @@ fn loops_and_branches_in_steps() -> Result<()> {
     let extent = 101_i64;
     let counts: Vec<i64> = (0..extent).map(|i| i % 4).collect();
     let table = floats(extent as usize, 12);
-    let (most, x) = (Array::from_slice(&counts), Array::from_slice(&table));
+    let (most, x) = (Array::from_vec(counts.clone()), Array::from_vec(table.clone()));
     for shape in [&[60][..], &[30, 3], &[12, 70]] {
         let values: Vec<i64> = numbers(shape.iter().product(), 13).iter().map(|i| i % extent - 5).collect();
         let step = |[i, sum]: &[Array<'static>; 2], [v]: &[Array<'static>; 1]| {
@@ -400,7 +402,7 @@ fn tables_are_any_arrays() -> Result<()> {
     let (_, [all]) = scan(step, [Array::scalar(0_i64)], [column], 0)?;
     let wanted: Vec<i64> = plain.iter().enumerate().map(|(i, v)| data[2 * i + (v % 2) as usize]).collect();
     each(&all, &wanted, "two axes")?;
-    let (_, [beyond]) = scan(step, [Array::scalar(1_i64)], [Array::from_slice(&plain)], 0)?;
+    let (_, [beyond]) = scan(step, [Array::scalar(1_i64)], [Array::from_vec(plain.clone())], 0)?;
     out_of_range(&beyond, "two axes");
     Ok(())
 }

@@ -56,7 +56,8 @@ fn kernels_and_texts() -> Result<()> {
                 most = reduce (a = -1; b in x, axis=0) { a = t[(a * 2 + b) % 4] }; return last, all, most";
     let arrays =
         [("t", Array::from_vec(vec![2_i64, 3, 1, 0])), ("x", Array::from_vec(vec![1_i64, 1, 2, 0, 3]))];
-    let built = Program::parse(text)?.build(&arrays)?;
+    let program = Program::parse(text)?;
+    let built = program.build(&arrays)?;
     each(&built[0].1, &[2_i64], text)?;
     each(&built[1].1, &[30_i64, 20, 20, 10, 20], text)?;
     let most = combined(&[1_i64, 1, 2, 0, 3], |a, b| [2, 3, 1, 0][((a * 2 + b) % 4) as usize]);
