@@ -55,20 +55,22 @@ static bl_kernel parsed(void) {
     return kernel;
 }
 
-/* An average that follows the counts along each row, from the last column to the first, and the largest count of each row. */
+/* An average that follows the weights of the counts, from a table, along each row, from the last column to the first; and the largest
+ * count of each row. */
 static bl_kernel scanned(void) {
-    const bl_dim shape[] = {{"rows", 0}, {"columns", 0}};
+    const bl_dim shape[] = {{"rows", 0}, {"columns", 0}}, extent = {NULL, LIMIT + 1};
     bl_builder b;
     bl_kernel kernel;
-    bl_value n, counts, zero, half, mean, count, last, means, none, left, right, largest;
+    bl_value n, weights, zero, half, mean, count, weight, last, means, none, left, right, largest;
     OK(bl_builder_new(NULL, &b));
     OK(bl_builder_input(b, "n", BL_DTYPE_INT64, shape, 2, &n));
-    OK(bl_builder_cast(b, n, BL_DTYPE_FLOAT64, &counts));
+    OK(bl_builder_input(b, "weights", BL_DTYPE_FLOAT64, &extent, 1, &weights));
     OK(bl_builder_float(b, 0, &zero));
     OK(bl_builder_float(b, 0.5, &half));
 
-    OK(bl_builder_scan_begin(b, &zero, 1, &counts, 1, 1, BL_STEPS_BACKWARD, 0, &mean, &count));
-    const bl_value next = apply(b, "multiply", apply(b, "add", mean, count), half);
+    OK(bl_builder_scan_begin(b, &zero, 1, &n, 1, 1, BL_STEPS_BACKWARD, 0, &mean, &count));
+    OK(bl_builder_take(b, weights, count, 0, &weight));
+    const bl_value next = apply(b, "multiply", apply(b, "add", mean, weight), half);
     OK(bl_builder_scan_end(b, &next, 1, &next, 1, &last, &means));
 
     OK(bl_builder_int(b, -1, &none));
@@ -120,22 +122,25 @@ int main(void) {
                     return 1;
                 }
     }
-    static double last[ROWS], means[ROWS][COLUMNS];
+    static double last[ROWS], means[ROWS][COLUMNS], weights[LIMIT + 1];
     static int64_t largest[ROWS];
     const bl_view results[] = {
         {.data = last, .shape = shape, .rank = 1, .dtype = BL_DTYPE_FLOAT64},
         {.data = means, .shape = shape, .rank = 2, .dtype = BL_DTYPE_FLOAT64},
         {.data = largest, .shape = shape, .rank = 1, .dtype = BL_DTYPE_INT64},
     };
+    const size_t extent = LIMIT + 1;
+    for (int i = 0; i <= LIMIT; i++) weights[i] = i * 0.25 - 3;
+    const bl_view of_scan[] = {output, {.data = weights, .shape = &extent, .rank = 1, .dtype = BL_DTYPE_FLOAT64}};
     const bl_kernel scan = scanned();
-    OK(bl_kernel_run(scan, &output, 1, results, 3, NULL));
+    OK(bl_kernel_run(scan, of_scan, 2, results, 3, NULL));
     OK(bl_kernel_release(scan));
     for (int row = 0; row < ROWS; row++) {
         double mean = 0;
         int64_t most = -1;
         for (int column = COLUMNS; column-- > 0;) {
             most = n[row][column] > most ? n[row][column] : most;
-            mean = (mean + (double)n[row][column]) * 0.5;
+            mean = (mean + weights[n[row][column]]) * 0.5;
             if (means[row][column] != mean) {
                 fprintf(stderr, "row %d, column %d: %g\n", row, column, means[row][column]);
                 return 1;

@@ -170,8 +170,9 @@ def scan(
     A state is an array or a number, or a tuple, list or dict of states; so are the inputs and the outputs.
     `step(state, x)` takes the elements of the inputs at one index, and returns the next state and the outputs at this
     index, or None for no outputs. It is called with arrays that have no values, as a function is by `jit`, and works
-    element by element along all other axes. Arrays that it uses are the same at each index, and lack the axis. Initial
-    states broadcast to the other axes; a Python number in the state takes the dtype that the step gives it.
+    element by element along all other axes. Arrays that it uses are the same at each index, and lack the axis, except
+    those of which it takes elements (`table[state, x]`). Initial states broadcast to the other axes; a Python number in
+    the state takes the dtype that the step gives it.
 
     Without inputs, `length` is the number of steps. With `reverse=True`, the steps run from the last index to the
     first. An axis without elements leaves the initial state. `jax.lax.scan(f, init, xs)` has the same arguments, for

@@ -414,6 +414,32 @@ def test_loops_take_elements_at_indices_that_they_compute() -> None:
     np.testing.assert_array_equal(np.asarray(wrapped), [4 + 5 + 6 + 7 + 4] * 2)
 
 
+def runs(table: Any, bits: Any) -> Any:
+    return bl.scan(lambda s, bit: (table[s, bit], table[s, bit]), 0, bits)[1]
+
+
+def composed(table: Any, x: Any) -> Any:
+    return bl.reduce(lambda a, b: table[(a * 3 + b) % 7], 0, x, axis=1)
+
+
+def test_steps_take_elements_at_indices_that_they_compute() -> None:
+    table = np.array([[0, 1], [0, 2], [0, 2]])
+    bits = np.arange(500) * 7 % 11 % 2
+    state, wanted = 0, []
+    for bit in bits:
+        state = int(table[state, bit])
+        wanted.append(state)
+    for found in [runs(bl.asarray(table), bl.asarray(bits)), bl.jit(runs)(table, bits)]:
+        np.testing.assert_array_equal(np.asarray(found), wanted)
+    # Of 2 elements, there is one combination.
+    cycle, pairs = np.arange(7) * 3 % 7, np.arange(40).reshape(20, 2)
+    for found in [composed(bl.asarray(cycle), bl.asarray(pairs)), bl.jit(composed)(cycle, pairs)]:
+        np.testing.assert_array_equal(np.asarray(found), cycle[(pairs[:, 0] * 3 + pairs[:, 1]) % 7])
+    for fails in [lambda: runs(bl.asarray(table), bl.asarray([0, 2])), lambda: bl.jit(runs)(table, [0, 2])]:
+        with pytest.raises(IndexError):
+            np.asarray(fails())
+
+
 def test_an_index_out_of_range_is_an_error_in_active_elements() -> None:
     table = bl.asarray([1, 2, 3])
 

@@ -523,7 +523,9 @@ impl Emitter<'_> {
             }
             (Code::Gather(table), _) => {
                 let frame = if v.layout.is_wide() { Some(self.slow_paths.frame(v)) } else { None };
-                gather::emit(v, dtype, &args[0], sources.tables, TABLE * table as i32, frame)
+                // A row of steps has a single element.
+                let are_copies = v.uniform || self.plan.states > 0;
+                gather::emit(v, dtype, &args[0], (sources.tables, TABLE * table as i32), frame, are_copies)
             }
             (Code::Primitive(Primitive::SlowPath(function)), _) => {
                 let [mask, a, b, fast] = *args;

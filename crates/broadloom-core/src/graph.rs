@@ -523,7 +523,8 @@ impl Graph {
             }
             NodeKind::Recurrence(of) => {
                 let is_checked = self.semantics.int_division == IntDivision::Error;
-                of.step.is_numbered || is_checked && of.step.divides()
+                let may_be_outside = !of.step.tables.is_empty();
+                of.step.is_numbered || may_be_outside || is_checked && of.step.divides()
             }
             NodeKind::Gather { .. } => true,
             NodeKind::Routine(of) => of.routine.faults(),

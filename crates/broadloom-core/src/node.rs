@@ -296,12 +296,12 @@ const REDUCE: &str = "reduce";
 /// two elements instead.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RecurrenceNode<A, F> {
-    /// The step, whose parameters are the states, the inputs and the captured values.
+    /// The step, whose parameters are the states, the inputs, and the captured values and tables.
     pub step: Arc<Region>,
     /// The host functions that the step calls.
     pub functions: Vec<F>,
     /// The operands, one for each parameter of the step. The inputs broadcast to the index space, and the initial states and the
-    /// captured values to its other axes.
+    /// captured values to its other axes. Any element of a table may be read.
     pub args: Vec<A>,
     /// The number of operands that are inputs, at least one. The extent of the axis is theirs, and they have the rank of the index
     /// space.
@@ -364,9 +364,10 @@ impl<A, F> RecurrenceNode<A, F> {
         &inputs[..inputs.len().min(self.inputs as usize)]
     }
 
-    /// The operands that lack the axis: the initial states and the captured values.
+    /// The operands that lack the axis: the initial states and the captured values, but not the tables.
     pub fn others(&self) -> impl Iterator<Item = &A> {
-        self.args.iter().enumerate().filter(|(i, _)| !self.has_axis(*i)).map(|(_, arg)| arg)
+        let lacks_axis = |i: usize| !self.has_axis(i) && !self.step.is_table(i);
+        self.args.iter().enumerate().filter(move |(i, _)| lacks_axis(*i)).map(|(_, arg)| arg)
     }
 }
 
@@ -380,7 +381,7 @@ pub struct Region {
     /// The dtypes of the parameters: the carried values, then the captured ones, which are the same in each iteration.
     pub params: Vec<DType>,
     /// The captured parameters that are tables, in ascending order: whole arrays, of which gathers read elements. Nothing else reads
-    /// them. The step of a recurrence has none.
+    /// them.
     pub tables: Vec<u32>,
     /// The maximum number of iterations of an element, after which it is done; `None` if the evaluation gives a number,
     /// and reaching it is an error.
@@ -638,8 +639,8 @@ impl<A, L, F> NodeKind<A, L, F> {
         }
     }
 
-    /// The operands that are read as tables: contiguous memory, of which any element may be read. A gather has one, a loop those that
-    /// gathers in its region read, and all operands of a routine are.
+    /// The operands that are read as tables: contiguous memory, of which any element may be read. A gather has one, a loop or a
+    /// recurrence those that gathers in its region read, and all operands of a routine are.
     pub fn tables(&self) -> impl Iterator<Item = &A> + Clone {
         self.operands().enumerate().filter(|(i, _)| self.is_table(*i)).map(|(_, arg)| arg)
     }
@@ -656,6 +657,7 @@ impl<A, L, F> NodeKind<A, L, F> {
             NodeKind::Gather { .. } => i == 0,
             NodeKind::Routine(_) => true,
             NodeKind::Loop(of) => of.region.is_table(i),
+            NodeKind::Recurrence(of) => of.step.is_table(i),
             _ => false,
         }
     }

@@ -7,7 +7,7 @@
 //! - the operands of a loop have the dtypes of its region's parameters, and the node has the dtype of a carried value; the
 //!   region is well-typed
 //! - the operands of a recurrence have the dtypes of its step's parameters, and broadcast to its index space; the node has
-//!   the dtype and the shape of a state or an output; the step is well-typed
+//!   the dtype and the shape of a state or an output; the step is well-typed, and its tables are captured
 //! - a conversion has the shape of its operand, and another dtype
 //! - a view applies to its operand's shape and results in the node's shape
 //! - a reduction or scan accepts the dtype of its operand; the node has the dtype of its result, and a shape that
@@ -80,11 +80,12 @@ fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
         }
         NodeKind::Recurrence(of) => {
             region::check(&of.step)?;
-            expect(of.step.tables.is_empty(), "a step with a table")?;
             let dtypes = of.args.iter().map(|&a| graph.node(a).dtype);
             expect(dtypes.eq(of.step.params.iter().copied()), "operands of other dtypes")?;
             expect(of.step.condition.is_none(), "a step with a condition")?;
             expect(of.inputs > 0 && of.inputs().len() == of.inputs as usize, "a scan without inputs")?;
+            let captured = of.states() + of.inputs as usize;
+            expect((0..captured).all(|i| !of.step.is_table(i)), "a state or an input that is a table")?;
             if of.order == StepOrder::Canonical {
                 let (states, elements) = of.step.params.split_at(of.states());
                 let is_alike = of.step.outputs.is_empty() && of.inputs as usize == states.len();
@@ -173,8 +174,8 @@ fn internal(message: String) -> Error {
 mod tests {
     use super::*;
     use crate::layout::{Layout, View};
-    use crate::node::Args;
     use crate::node::NodeKind::{Apply, Cast};
+    use crate::node::{Args, RecurrenceNode, Region};
     use crate::{Accuracy, HostDeclaration, Op, Scalar};
     use std::sync::Arc;
 
@@ -189,6 +190,24 @@ mod tests {
         let one = |id: NodeId| -> Args<NodeId> { [id].into_iter().collect() };
         let two = |a: NodeId, b: NodeId| -> Args<NodeId> { [a, b].into_iter().collect() };
         let apply = |op, args: &[NodeId]| NodeKind::apply(op, args.iter().copied());
+        // A scan over an input, whose step counts, and takes an element of one of these operands.
+        let taken = |g: &mut Graph, args: &[NodeId], table: u32| {
+            let first = g.constant(Scalar::of(0i64), None)?;
+            let gather = NodeKind::Gather { table: NodeId::new(1), positions: NodeId::new(0) };
+            let step = Arc::new(Region {
+                params: vec![DType::Int64, DType::Float32, DType::Float32],
+                tables: vec![table],
+                limit: None,
+                is_numbered: false,
+                nodes: vec![NodeKind::Leaf(0), NodeKind::Leaf(table), gather],
+                condition: None,
+                next: vec![NodeId::new(0)],
+                outputs: vec![NodeId::new(2)],
+            });
+            let (args, order) = ([&[first], args].concat(), StepOrder::Forward);
+            let of = RecurrenceNode { step, functions: Vec::new(), args, inputs: 1, axis: 0, order, item: 0 };
+            g.insert(NodeKind::Recurrence(Box::new(of)), DType::Int64, row.clone())
+        };
         let cases: Vec<(&str, Box<Build<'_>>)> = vec![
             ("", Box::new(|g, [x, y, _]| g.insert(apply(Op::Add, &[x, y]), DType::Float32, f32s.clone()))),
             (
@@ -242,6 +261,8 @@ mod tests {
                     g.insert(NodeKind::View { arg: sum, view }, DType::Float32, shape(&[3, 2]))
                 }),
             ),
+            ("", Box::new(|g, [x, y, _]| taken(g, &[x, y], 2))),
+            ("input that is a table", Box::new(|g, [x, y, _]| taken(g, &[x, y], 1))),
             (
                 "constant of another",
                 Box::new(|g, _| {

@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 
 use crate::array::{Array, Kind};
 use crate::expr;
-use crate::recorder::{address, can_fail};
+use crate::recorder::{address, can_fail, may_be_inside};
 use crate::stamp::{Stamp, stamped};
 use crate::while_loop::{LoopBuilder, exact};
 
@@ -132,8 +132,7 @@ impl<'a> Branch<'a> {
         let mut cost = 0;
         while let Some(array) = pending.pop() {
             let kind = &array.0.kind;
-            let may_be_inside = kind.is_element_wise() || matches!(kind, Kind::Gather { .. } | Kind::Loop(_));
-            if !array.0.stamp.is_in(self.stamp) || !may_be_inside || !known.insert(address(array)) {
+            if !array.0.stamp.is_in(self.stamp) || !may_be_inside(kind) || !known.insert(address(array)) {
                 continue;
             }
             if can_fail(kind) || matches!(kind, Kind::Loop(_)) {

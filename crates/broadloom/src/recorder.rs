@@ -24,8 +24,6 @@ pub(crate) struct Recorder<'r, 'a> {
     /// Whether everything that the functions made is computed in the loop: in one that does not repeat, nothing is gained by
     /// computing it before.
     keeps_all: bool,
-    /// Whether nodes of the region may read tables.
-    takes_tables: bool,
     /// Where each node is computed, by address.
     hoisting: FxHashMap<*const (), Hoisting>,
     /// The recorded nodes, by address.
@@ -74,7 +72,6 @@ impl<'r, 'a> Recorder<'r, 'a> {
             placeholders,
             stamp,
             keeps_all,
-            takes_tables: true,
             hoisting: placeholders.iter().map(|x| (address(x), Hoisting::Dependent)).collect(),
             ids: FxHashMap::default(),
             table_ids: FxHashMap::default(),
@@ -87,11 +84,6 @@ impl<'r, 'a> Recorder<'r, 'a> {
             functions: Vec::new(),
             numbered: None,
         }
-    }
-
-    /// The recorder of a region whose nodes may not read tables.
-    pub(crate) fn without_tables(self) -> Recorder<'r, 'a> {
-        Recorder { takes_tables: false, ..self }
     }
 
     /// Records a value and everything in the region that it is computed from. `what` names it in errors.
@@ -133,15 +125,6 @@ impl<'r, 'a> Recorder<'r, 'a> {
         self.ids.get(&address(root)).copied().ok_or_else(lost)
     }
 
-    /// Whether a node may be computed in the region: from the elements of its operands and, if the region has any, from tables.
-    fn may_be_inside(&self, kind: &Kind<'a>) -> bool {
-        match kind {
-            Kind::Gather { .. } => self.takes_tables,
-            Kind::Loop(of) => self.takes_tables || of.region.tables.is_empty(),
-            kind => kind.is_element_wise(),
-        }
-    }
-
     /// Finds out which nodes are hoisted.
     ///
     /// Errors: a node that depends on a carried value and is not element-wise, or whose table does.
@@ -167,7 +150,7 @@ impl<'r, 'a> Recorder<'r, 'a> {
                 hoisting = recorded_before(&array).iter().map(of).max().unwrap_or(hoisting);
                 of_tables = tables_of(&array).map(of).max().unwrap_or(of_tables);
             }
-            if self.may_be_inside(&array.0.kind) && of_tables < Hoisting::Dependent {
+            if may_be_inside(&array.0.kind) && of_tables < Hoisting::Dependent {
                 if array.0.stamp.is_in(self.stamp) && (self.keeps_all || can_fail(&array.0.kind)) {
                     hoisting = hoisting.max(Hoisting::Kept);
                 }
@@ -188,7 +171,7 @@ impl<'r, 'a> Recorder<'r, 'a> {
         let (why, advice) = match of_table {
             true => (
                 format!("{of}: {what} is made by {function} from an array that depends on a carried value"),
-                "an array of which a loop takes elements is the same in all iterations",
+                "an array of which elements are taken is the same in all iterations and steps",
             ),
             false => (
                 format!("{of}: {what} is made by {function}, which does not work element by element"),
@@ -340,9 +323,14 @@ pub(crate) fn inner_operands<'x, 'a>(array: &'x Array<'a>) -> impl Iterator<Item
     kind.operands().take(kind.arity() - numbers)
 }
 
+/// Whether a node may be computed in a region: from the elements of its operands, and from tables.
+pub(crate) fn may_be_inside(kind: &Kind<'_>) -> bool {
+    kind.is_element_wise() || matches!(kind, Kind::Gather { .. } | Kind::Loop(_))
+}
+
 /// The tables of a node that can be part of a region.
 fn tables_of<'x, 'a>(array: &'x Array<'a>) -> impl Iterator<Item = &'x Array<'a>> {
-    let may_be_inside = matches!(array.0.kind, Kind::Gather { .. } | Kind::Loop(_));
+    let may_be_inside = may_be_inside(&array.0.kind);
     array.0.kind.tables().filter(move |_| may_be_inside)
 }
 
@@ -355,9 +343,7 @@ fn recorded_before<'a>(array: &Array<'a>) -> Vec<Array<'a>> {
             array.0.kind.operands().take(2).chain(of_rule).cloned().collect()
         }
         None => {
-            let is_table = |i: usize| {
-                matches!(array.0.kind, Kind::Gather { .. } | Kind::Loop(_)) && array.0.kind.is_table(i)
-            };
+            let is_table = |i: usize| may_be_inside(&array.0.kind) && array.0.kind.is_table(i);
             let operands = inner_operands(array).enumerate().filter(|(i, _)| !is_table(*i));
             operands.map(|(_, x)| x.clone()).collect()
         }

@@ -18,8 +18,9 @@ pub type Combine<'f, 'a> = dyn Fn(&[Array<'a>], &[Array<'a>]) -> Result<Vec<Arra
 ///
 /// The function takes the elements to the left and those to the right, which are elements of the arrays or results of the
 /// function, and works element by element along all other axes. The arrays broadcast to one shape; an array used in the
-/// function is the same for all elements, and lacks the axis. `identity` is the result for an axis without elements, and is
-/// otherwise combined with nothing; it broadcasts to the other axes. A number in it takes the dtype of the array.
+/// function is the same for all elements, and lacks the axis, except one of which it [takes](Array::take) elements. `identity` is
+/// the result for an axis without elements, and is otherwise combined with nothing; it broadcasts to the other axes. A number in it
+/// takes the dtype of the array.
 ///
 /// Elements are combined in the order of [`Array::sum`]: those whose numbers are equal modulo 16 as a binary tree of adjacent
 /// pairs, then the 16 results in the same way. The order is the same on every machine and for any number of threads. It

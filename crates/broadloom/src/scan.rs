@@ -85,7 +85,8 @@ pub type ScanStep<'f, 'a> =
 ///
 /// The step takes the states and the elements of the inputs at one index, and returns the next states and the outputs; it works
 /// element by element along all other axes. The index space is that to which the inputs, and along the other axes the initial
-/// states and the arrays used in the step, broadcast: an array used in the step is the same at each index, and lacks the axis.
+/// states and the arrays used in the step, broadcast: an array used in the step is the same at each index, and lacks the axis, except
+/// one of which the step [takes](Array::take) elements.
 /// The last states have the shape of the other axes, the outputs that of the index space. If the axis has no elements, the last
 /// states are the initial ones. A number as an initial state takes the dtype that the step gives it; to find it, the step is called
 /// several times, and must return the same each time.
@@ -383,7 +384,7 @@ impl<'a> ScanSpace<'a> {
         let next = builder.checked(&placeholders, next.clone())?;
         placeholders.extend(elements);
 
-        let mut recorder = Recorder::new(function, &placeholders, stamp, false).without_tables();
+        let mut recorder = Recorder::new(function, &placeholders, stamp, false);
         let mut ends = Vec::with_capacity(next.len() + outputs.len());
         for (i, value) in next.iter().chain(&outputs).enumerate() {
             let what = || match i.checked_sub(states) {
@@ -392,14 +393,16 @@ impl<'a> ScanSpace<'a> {
             };
             ends.push(recorder.record(&expr::typed(value)?, &what)?);
         }
-        let Recorder { mut nodes, mut captured, functions, numbered, .. } = recorder;
+        let Recorder { mut nodes, mut captured, tables, functions, numbered, .. } = recorder;
+        let is_table = |i: usize| tables.binary_search(&((placeholders.len() + i) as u32)).is_ok();
+        let elements = captured.iter().enumerate().filter(|(i, _)| !is_table(*i)).map(|(_, value)| value);
         // A captured value may have more axes than the states and inputs. Those that it has in addition come first, so that they
         // change nothing in the step.
-        self.others = captured.iter().map(Array::rank).fold(self.others, usize::max);
+        self.others = elements.clone().map(Array::rank).fold(self.others, usize::max);
         let (axis, inputs) = (self.axis(), self.aligned_inputs()?);
         let mut params: Vec<DType> = args.iter().chain(&inputs).chain(&captured).map(Array::dtype).collect();
         let count = inputs.len() as u32;
-        let others: Vec<Array<'a>> = args.iter().chain(&captured).cloned().collect();
+        let others: Vec<Array<'a>> = args.iter().chain(elements).cloned().collect();
         let shapes = infer::recurrence(function, &known(&inputs), &known(&others), axis)?;
         let [space, others] = [shapes.space, shapes.others].map(|(shape, dims)| (shape, dims.map(Arc::new)));
         if let Some(leaf) = numbered {
@@ -411,7 +414,7 @@ impl<'a> ScanSpace<'a> {
         let outputs = ends.split_off(states);
         let region = Region {
             params,
-            tables: Vec::new(),
+            tables,
             limit: None,
             is_numbered: numbered.is_some(),
             nodes,

@@ -12,14 +12,14 @@ use broadloom_wide::Intrinsic;
 
 /// Emits loads of the elements at these positions. Each position is inside of the table, or 0. The table's address and number of
 /// elements are at the byte offset `at` of `tables`. Wide vectors have a `frame`, with space for the lanes of several values, through
-/// which elements of 8 or 16 bits go, since no instruction gathers them.
+/// which elements of 8 or 16 bits go, since no instruction gathers them. If the lanes `are_copies`, one element is loaded.
 pub fn emit(
     v: &mut Vectors<'_>,
     dtype: DType,
     positions: &Lanes,
-    tables: Value,
-    at: i32,
+    (tables, at): (Value, i32),
     frame: Option<Value>,
+    are_copies: bool,
 ) -> Lanes {
     let flags = MemFlagsData::trusted();
     let start = v.ins().load(types::I64, flags, tables, at);
@@ -37,19 +37,26 @@ pub fn emit(
         let address = v.ins().iadd(start, offset);
         v.ins().load(scalar, element_flags(), address, 0)
     };
+    if are_copies {
+        let first = positions.vectors()[0];
+        let position = match frame {
+            None => v.ins().extractlane(first, 0),
+            Some(frame) => {
+                v.store_first(first, frame);
+                v.ins().load(types::I64, element_flags(), frame, 0)
+            }
+        };
+        let only = element(v, position);
+        return splat_of_memory(v, dtype, only);
+    }
     let Some(frame) = frame else {
         let lanes = v.by_lane(&[*positions], ty, |v, position| element(v, position[0]));
         return of_memory(v, dtype, lanes);
     };
-    if size >= 4 && !v.uniform {
+    if size >= 4 {
         return v.converted(*positions, scalar, |v, at, ty| v.call(Intrinsic::Gather, &[start, at], ty));
     }
     v.store_to_frame(frame, 0, positions);
-    if v.uniform {
-        let position = v.ins().load(types::I64, element_flags(), frame, 0);
-        let only = element(v, position);
-        return splat_of_memory(v, dtype, only);
-    }
     // The elements follow the positions in the frame.
     let to = (MAX_VECTORS as u32 * v.layout.width.bytes()) as i32;
     for lane in 0..v.layout.lanes as i32 {

@@ -139,6 +139,11 @@ pub fn step(graph: &Graph, shape: Shape, members: &[Member], cuts: &Cuts, straig
         (0..of.states()).map(|state| builder.state(of.args[state], &recurrence)).collect();
     let order = builder.order(&recurrence);
     for (i, &arg) in of.args.iter().enumerate().skip(of.states()) {
+        if of.step.is_table(i) {
+            // Only gathers read it, by its number in the kernel.
+            values.push(Early::Inst(0));
+            continue;
+        }
         if of.order == StepOrder::Canonical && i < of.states() + of.inputs as usize {
             values.push(builder.element(arg));
             continue;
@@ -159,7 +164,7 @@ pub fn step(graph: &Graph, shape: Shape, members: &[Member], cuts: &Cuts, straig
         })
         .map(|end| end.expect("a member is a value of the recurrence"))
         .collect();
-    let nodes = builder.inline(members[0].node, &of.step, &ends, &values);
+    let nodes = builder.inline((members[0].node, &of.args), &of.step, &ends, &values);
     let outputs = ends.iter().map(|end| nodes[end.index()]).collect();
     Draft { recurrence: Some(recurrence), ..builder.finish(outputs, members) }
 }
@@ -270,10 +275,21 @@ impl<'a> Builder<'a> {
 
     /// Emits the nodes of a region that the nodes `ends` depend on, with these values of its parameters. Returns a value for each
     /// node, which is unspecified for all others: a division that nothing depends on must not fail. The instructions
-    /// belong to the node `id` of the graph.
-    fn inline(&mut self, id: NodeId, region: &Region, ends: &[NodeId], params: &[Early]) -> Vec<Early> {
+    /// belong to the node `id` of the graph, whose operands `of_tables` has for those parameters that are tables.
+    fn inline(
+        &mut self,
+        (id, of_tables): (NodeId, &[NodeId]),
+        region: &Region,
+        ends: &[NodeId],
+        params: &[Early],
+    ) -> Vec<Early> {
         let dtypes = region.dtypes();
         let is_needed = region.needed(ends);
+        // The number of a table of the region in the kernel.
+        let table_of = |builder: &mut Self, table: NodeId| match region.nodes[table.index()] {
+            RegionNode::Leaf(param) => Some(builder.table(of_tables[param as usize])),
+            _ => None,
+        };
         let mut values: Vec<Early> = Vec::with_capacity(region.nodes.len());
         for (node, is_needed) in region.nodes.iter().zip(is_needed) {
             match node {
@@ -286,9 +302,9 @@ impl<'a> Builder<'a> {
                     continue;
                 }
                 RegionNode::Loop(of) => {
-                    let args = of.args.iter().map(|arg| values[arg.index()]).collect();
-                    // The step of a recurrence has no tables.
-                    let first = self.looped(id, &of.region, args, Vec::new());
+                    let args = node.aligned().map(|arg| values[arg.index()]).collect();
+                    let tables = node.tables().filter_map(|&arg| table_of(self, arg)).collect();
+                    let first = self.looped(id, &of.region, args, tables);
                     values.push(Early::Inst(first + 1 + of.item));
                     continue;
                 }
@@ -296,9 +312,12 @@ impl<'a> Builder<'a> {
             }
             // A verified region has a dtype for each node, and no nodes that are stages.
             let dtype = |id: NodeId| dtypes[id.index()].unwrap_or(DType::Bool);
-            let Some(code) = code::of(node, dtype, |function| self.place(function)) else { continue };
+            let Some(mut code) = code::of(node, dtype, |function| self.place(function)) else { continue };
+            if let (Code::Gather { table, .. }, RegionNode::Gather { table: of, .. }) = (&mut code, node) {
+                *table = table_of(self, *of).unwrap_or(0);
+            }
             let mut args = [Early::Inst(0); 3];
-            for (to, arg) in args.iter_mut().zip(node.operands()) {
+            for (to, arg) in args.iter_mut().zip(node.aligned()) {
                 *to = values[arg.index()];
             }
             values.push(self.push(id, code, args));

@@ -187,6 +187,7 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
         }
         NodeKind::Recurrence(of) => {
             cuts.insert(id);
+            node.kind.tables().for_each(|&table| cut_table(graph, table, cuts));
             cut_operands(graph, of, leaves, cuts);
             Leaves { flat: true, layout: None, total: 0 }
         }
@@ -294,7 +295,8 @@ fn cut_operands(
     // The operands were broadcast when the node was added.
     let Ok(shapes) = graph.recurrence(of) else { return };
     let (space, others) = (&shapes.space.0, &shapes.others.0);
-    for (i, &arg) in of.args.iter().enumerate().skip(of.states()) {
+    let is_table = |i: usize| of.step.is_table(i);
+    for (i, &arg) in of.args.iter().enumerate().skip(of.states()).filter(|(i, _)| !is_table(*i)) {
         let node = graph.node(arg);
         if of.order == StepOrder::Canonical && i < of.states() + of.inputs as usize {
             if !matches!(node.kind, NodeKind::Leaf(Leaf::Input { .. } | Leaf::Index { .. })) {

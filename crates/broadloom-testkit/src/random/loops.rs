@@ -12,15 +12,8 @@ use crate::tensor::Tensor;
 /// The maximum number of elements of a loop, since the reference runs each one alone.
 pub(super) const MOST: usize = 60;
 
-/// A random loop over values of these types; `depth` is the number of loops around it. If it `takes`, its body may take elements of
-/// arrays.
-pub(super) fn repeated(
-    rng: &mut Rng,
-    before: &[Type],
-    promotion: Promotion,
-    depth: usize,
-    takes: bool,
-) -> Option<While> {
+/// A random loop over values of these types; `depth` is the number of loops around it.
+pub(super) fn repeated(rng: &mut Rng, before: &[Type], promotion: Promotion, depth: usize) -> Option<While> {
     let mut shape = Vec::new();
     let mut pick = |rng: &mut Rng, most: usize| {
         let mut picked = Vec::new();
@@ -43,7 +36,7 @@ pub(super) fn repeated(
         return None;
     }
     let params: Vec<DType> = state.iter().chain(&captured).map(|&arg| before[arg].dtype).collect();
-    let mut body = LoopBody { takes, ..LoopBody::new(&params, state.len(), promotion) };
+    let mut body = LoopBody::new(&params, state.len(), promotion);
     for _ in 0..1 + rng.below(7) {
         body.add(rng, depth);
     }
@@ -66,8 +59,6 @@ pub(super) struct LoopBody {
     depends: Vec<bool>,
     pub steps: Vec<Step>,
     promotion: Promotion,
-    /// Whether the body may take elements of arrays.
-    takes: bool,
 }
 
 impl LoopBody {
@@ -78,7 +69,6 @@ impl LoopBody {
             depends: (0..params.len()).map(|i| i < changing).collect(),
             steps: Vec::new(),
             promotion,
-            takes: false,
         }
     }
 
@@ -114,14 +104,14 @@ impl LoopBody {
 
     /// Adds a random step, if it is well-typed.
     pub(super) fn add(&mut self, rng: &mut Rng, depth: usize) {
-        if self.takes && rng.chance(1, 8) {
+        if rng.chance(1, 8) {
             self.take(rng);
             return;
         }
         let elements: Vec<usize> = (0..self.types.len()).filter(|&value| self.is_element(value)).collect();
         let any = |rng: &mut Rng| elements[rng.below(elements.len())];
         if rng.chance(1, 8) && depth < 2 {
-            if let Some(of) = repeated(rng, &self.types, self.promotion, depth + 1, self.takes) {
+            if let Some(of) = repeated(rng, &self.types, self.promotion, depth + 1) {
                 for item in 0..of.state.len() {
                     self.push(Step::While(Box::new(of.clone()), item));
                 }

@@ -33,7 +33,7 @@ fn with_loops(seed: u64, rng: &mut Rng) -> Option<Program> {
             let count = of.next.len() + of.outputs.len();
             (0..count).map(|item| Step::Recurrence(Box::new(of.clone()), item)).collect()
         } else {
-            let Some(of) = repeated(rng, &typing::types(&p), p.promotion, 0, true) else { continue };
+            let Some(of) = repeated(rng, &typing::types(&p), p.promotion, 0) else { continue };
             (0..of.state.len()).map(|item| Step::While(Box::new(of.clone()), item)).collect()
         };
         let first = p.steps.len();

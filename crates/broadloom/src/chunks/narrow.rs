@@ -337,7 +337,10 @@ impl<'a> Nodes<'a> {
                     let region = &of.region;
                     region.is_numbered || !region.tables.is_empty() || checks_divisors && region.divides()
                 }
-                Kind::Recurrence(of) => of.step.is_numbered || checks_divisors && of.step.divides(),
+                Kind::Recurrence(of) => {
+                    let step = &of.step;
+                    step.is_numbered || !step.tables.is_empty() || checks_divisors && step.divides()
+                }
                 Kind::Gather { .. } => true,
                 Kind::Routine(of) => of.routine.faults(),
                 _ => false,
@@ -478,12 +481,12 @@ fn operand_window(array: &Array<'_>, (i, operand): (usize, &Array<'_>), window: 
             needed.take_whole(axis, operand.shape()[axis]);
             return Ok(needed);
         }
+        // Any element of a table may be read, and routines read all of their operands so.
+        kind if kind.is_table(i) => return Ok(Window::whole(operand.shape())),
         Kind::Recurrence(of) => return Ok(stepped(of, array.shape(), (i, operand), window)),
         Kind::Concat { args, axis } => {
             return Ok(joined(args, i, usize::from(*axis), window));
         }
-        // Any element of a table may be read, and routines read all of their operands so.
-        kind if kind.is_table(i) => return Ok(Window::whole(operand.shape())),
         // Any word depends on the whole key.
         Kind::Words { .. } => return Ok(Window::whole(operand.shape())),
         _ => return Ok(unbroadcast(operand.shape(), array.shape(), window)),

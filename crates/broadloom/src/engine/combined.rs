@@ -103,12 +103,14 @@ impl CombinedRun<'_> {
             let from = part * division.part;
             let numbers = from..of.steps.min(from.saturating_add(division.part));
             let nodes = work.nodes(&share.unit, numbers)?;
+            run.outcome.note_faults(work.faults);
             let mut done = share.done.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(place) = done.nodes.get_mut(part) {
                 *place = Some(nodes);
             }
-            // The results that follow from an element that does not end have no meaning.
-            if run.outcome.is_endless() || done.nodes.iter().any(Option::is_none) {
+            // Those of the parts that are combined now.
+            work.faults.iter_mut().zip(run.outcome.faults()).for_each(|(own, met)| *own |= u8::from(met));
+            if self.has_ended(work.faults) || done.nodes.iter().any(Option::is_none) {
                 return Ok(());
             }
             let mut all = Vec::new();
@@ -168,7 +170,7 @@ impl Combining<'_, '_> {
             }
             outcome.count(count * self.cols);
             outcome.go_on()?;
-            if outcome.is_endless() {
+            if self.all.has_ended(self.faults) {
                 break;
             }
         }

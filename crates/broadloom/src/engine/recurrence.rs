@@ -50,6 +50,9 @@ pub(crate) struct Recurrence {
     /// The extents of all other axes.
     outer: SmallVec<[usize; 4]>,
     inputs: Vec<Position>,
+    /// Whether what follows from a position outside of a table may never end: a step takes elements, and has a loop without a limit. Then
+    /// each call of the kernel is one step, and the last one is that which meets such a position.
+    pub stops_outside: bool,
     /// Whether machine code may keep states in registers: there is a single column, and no loop or host function in a step.
     pub may_keep_states: bool,
     /// The access of each input of the kernel.
@@ -121,6 +124,8 @@ impl Recurrence {
             across,
             columns,
             inputs,
+            stops_outside: !stage.kernel.tables.is_empty()
+                && stage.kernel.loops.iter().any(|of| of.is_numbered),
             may_keep_states: columns == 1
                 && order != StepOrder::Canonical
                 && stage.kernel.functions.is_empty()
@@ -218,7 +223,8 @@ impl Recurrence {
             width += 1;
         }
         let bytes = if policy == AliasPolicy::Copy { STATES_BYTES } else { OVERWRITTEN_BYTES };
-        let rows = (bytes / (width * self.widest())).min(self.pause / width).clamp(1, self.steps.max(1));
+        let most = if self.stops_outside { 1 } else { self.steps.max(1) };
+        let rows = (bytes / (width * self.widest())).min(self.pause / width).clamp(1, most);
         StepDivision { width, rows }
     }
 

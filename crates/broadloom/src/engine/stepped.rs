@@ -95,8 +95,7 @@ impl SteppedRun<'_> {
                 })?;
                 run.outcome.count(rows * unit.columns.len());
                 run.outcome.go_on()?;
-                // The states that follow from such an element have no meaning.
-                if run.outcome.is_endless() {
+                if self.has_ended(&faults) {
                     break;
                 }
             }

@@ -23,18 +23,29 @@ pub(super) struct UnitRun<'s, D> {
 }
 
 impl<D> UnitRun<'_, D> {
-    /// Calls `body` with the kernel, and what a call of it needs.
-    pub(super) fn call<R>(
+    /// Calls `body` with the kernel, and what a call of it needs, unless [no step follows](UnitRun::has_ended).
+    pub(super) fn call(
         &self,
         faults: &mut [u8],
         memory: &mut WorkingMemory,
-        body: impl FnOnce(&Executable, &mut KernelRun<'_>) -> R,
-    ) -> R {
+        body: impl FnOnce(&Executable, &mut KernelRun<'_>) -> Result<()>,
+    ) -> Result<()> {
+        if self.has_ended(faults) {
+            return Ok(());
+        }
         let go_on = || self.run.outcome.go_on_looping();
         let loops = self.run.outcome.loops(self.run.options(), &go_on);
         let Arguments { params, tables } = self.run.arguments;
         let (stores, loops) = (Stores::Cached, Some(&loops));
         body(&self.kernel, &mut KernelRun { params, tables, faults, stores, memory, loops })
+    }
+
+    /// Whether no further step is performed: the states that follow from an element that does not end have no meaning, nor do those after
+    /// a position outside of a table, from which a loop might not end.
+    pub(super) fn has_ended(&self, faults: &[u8]) -> bool {
+        let gathers = || self.run.prepared.stage.kernel.first_gather_site();
+        let is_outside = || faults.iter().skip(gathers()).any(|&fault| fault != 0);
+        self.run.outcome.is_endless() || self.of.stops_outside && is_outside()
     }
 
     /// Visits the blocks of a plan over some inputs, from the first element of a unit at a step.

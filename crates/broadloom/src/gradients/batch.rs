@@ -141,13 +141,13 @@ impl<'a> Batch<'a> {
             }
             Kind::Gather { table, positions } => self.taken(table, positions)?,
             Kind::Routine(of) => self.called(of)?,
+            Kind::Loop(_) | Kind::Recurrence(_)
+                if node.0.kind.tables().any(|table| self.of(table).is_some()) =>
+            {
+                let why = "an array of which a loop or a step takes elements is part of the batch";
+                return Err(refused("vmap", why).with_help("call the function for each index of the batch"));
+            }
             Kind::Loop(of) => {
-                if node.0.kind.tables().any(|table| self.of(table).is_some()) {
-                    let why = "an array of which a loop takes elements is part of the batch";
-                    return Err(
-                        refused("vmap", why).with_help("call the function for each index of the batch")
-                    );
-                }
                 let args = of.args.iter().map(|x| self.aligned(x, rank)).collect::<Result<Vec<_>>>()?;
                 let build = |_: &Batch<'a>| items(&of.region, &of.functions, &args);
                 self.of_loop(node, of.item, build)?
@@ -155,6 +155,7 @@ impl<'a> Batch<'a> {
             Kind::Recurrence(of) => {
                 let others = of.inputs().first().map_or(0, |input| input.rank() - 1);
                 let arg = |(i, x): (usize, &Array<'a>)| match (of.has_axis(i), self.of(x)) {
+                    _ if of.step.is_table(i) => Ok(x.clone()),
                     (true, None) if x.rank() > 0 => x.expand_dims(0),
                     (true, _) => self.aligned(x, others + 1),
                     (false, _) => self.aligned(x, others),

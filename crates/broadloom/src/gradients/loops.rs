@@ -106,10 +106,7 @@ pub(super) struct LoopInReverse<'l, 'a> {
 /// The adjoint of each operand of the loop.
 pub(super) fn adjoints<'a>(reverse: LoopInReverse<'_, 'a>) -> Result<Vec<Option<Array<'a>>>> {
     let LoopInReverse { of, adjoints, wanted, .. } = reverse;
-    if of.region.tables.iter().any(|&table| wanted[table as usize]) {
-        let why = "it takes elements of an array that varies, so that there is no derivative in reverse mode";
-        return Err(refused(function(&of.region), why).with_help("differentiate forwards (jvp)"));
-    }
+    check_tables(function(&of.region), &of.region, wanted)?;
     if matches!(of.region.limit, Some(0 | 1)) {
         return of_branch(reverse);
     }
@@ -128,12 +125,7 @@ pub(super) fn adjoints<'a>(reverse: LoopInReverse<'_, 'a>) -> Result<Vec<Option<
     let is_inner = Stamp::current().is_of_a_loop()
         && (of.args.iter().any(depends) || adjoints.iter().flatten().any(depends));
     let is_short = trips.saturating_mul(of.region.nodes.len()) <= UNROLLED;
-    let takes_elements = !of.region.tables.is_empty();
-    if takes_elements && !is_inner && !is_short {
-        let why = format!("it takes elements of an array in {trips} iterations, too many for reverse mode");
-        return Err(refused(function(&of.region), why).with_help("differentiate forwards (jvp)"));
-    }
-    let (found, _) = stamped(|| match (is_inner || takes_elements, is_short) {
+    let (found, _) = stamped(|| match (is_inner, is_short) {
         (false, _) => of_recurrence(reverse, trips),
         (true, true) => of_unrolled(reverse, trips),
         (true, false) => of_inner(reverse, trips),
@@ -141,11 +133,19 @@ pub(super) fn adjoints<'a>(reverse: LoopInReverse<'_, 'a>) -> Result<Vec<Option<
     found
 }
 
+/// Checks that none of the arrays of which a loop or a recurrence takes elements varies.
+pub(super) fn check_tables(function: &str, region: &Region, wanted: &[bool]) -> Result<()> {
+    if region.tables.iter().any(|&table| wanted[table as usize]) {
+        let why = "it takes elements of an array that varies, so that there is no derivative in reverse mode";
+        return Err(refused(function, why).with_help("differentiate forwards (jvp)"));
+    }
+    Ok(())
+}
+
 /// The largest number of iterations in reverse mode: the values of more would not fit any memory.
 const MAX_TRIPS: usize = 1 << 40;
 
-/// In the body of another loop, and if it takes elements of an array, which a recurrence does not, a loop is unrolled in reverse mode up
-/// to this number of nodes. Not measured.
+/// In the body of another loop, a loop is unrolled in reverse mode up to this number of nodes. Not measured.
 const UNROLLED: usize = 256;
 
 /// The adjoints by a recurrence without inputs, which has the values of the loop, of which each state is stored.

@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use super::checkpoints::{blocks, in_blocks};
 use super::linear::{apply, refused, spread, summed_to, zero};
+use super::loops::check_tables;
 use super::regions::{HandleRecurrence, Jvp, LoopTangents, RegionBody, Vjp};
 use crate::array::Array;
 use crate::expr;
@@ -132,6 +133,7 @@ pub(super) fn adjoints<'a>(
         return Err(refused(of.function(), "there is no derivative in reverse mode")
             .with_help("differentiate forwards (jvp), or use scan"));
     }
+    check_tables(of.function(), &of.step, wanted)?;
     let parts = RecurrenceParts::of(of);
     let (states, inputs) = (parts.initial.len(), parts.inputs.len());
     let varying = parts.body.varying(|param| wanted[param]);

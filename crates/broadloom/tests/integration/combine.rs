@@ -8,7 +8,7 @@ use crate::scan::{noise, ways};
 
 /// Combines elements as the documentation says: those whose numbers are equal modulo 16 as a binary tree of adjacent pairs, then
 /// the results in the same way.
-fn combined<T: Clone>(elements: &[T], combine: impl Fn(&T, &T) -> T) -> Option<T> {
+pub fn combined<T: Clone>(elements: &[T], combine: impl Fn(&T, &T) -> T) -> Option<T> {
     // Level by level: each pair becomes one, and an element without a partner stays.
     let tree = |mut level: Vec<T>| {
         while level.len() > 1 {
@@ -31,7 +31,7 @@ fn bits(values: &[f64]) -> Vec<u64> {
 }
 
 /// The elements of each column along an axis.
-fn columns<T: Copy>(values: &[T], shape: &[usize], axis: usize) -> Vec<Vec<T>> {
+pub fn columns<T: Copy>(values: &[T], shape: &[usize], axis: usize) -> Vec<Vec<T>> {
     let after: usize = shape[axis + 1..].iter().product();
     let before: usize = shape[..axis].iter().product();
     let of = |column: usize| {

@@ -20,6 +20,7 @@ mod moved;
 mod nested;
 mod open_ranges;
 mod routines;
+mod takes_in_steps;
 
 /// The gradient of the sum of `y(x)` with respect to an array.
 fn of_sum(x: &Array<'static>, y: impl Fn(&Array<'static>) -> Array<'static>) -> Result<Array<'static>> {

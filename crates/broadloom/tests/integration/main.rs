@@ -75,6 +75,7 @@ mod spec_cases;
 mod symbolic;
 mod take;
 mod takes_in_loops;
+mod takes_in_steps;
 mod threads;
 mod transcendental;
 mod vector_width;
