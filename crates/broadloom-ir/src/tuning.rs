@@ -33,6 +33,10 @@ pub mod executors {
     /// time for each unit of a host function's declared cost.
     pub const MOVE: f64 = 0.035;
 
+    /// The nanoseconds that generating a word of 32 bits of a random stream takes, in the interpreter and in machine code
+    /// (AVX-512).
+    pub const WORD: f64 = 0.6;
+
     /// The nanoseconds per float32 element that one vector instruction of the interpreter's loops takes with vectors of four
     /// lanes. The loops use the widest vectors that the target has.
     pub const INTERPRETED: f64 = 0.06;

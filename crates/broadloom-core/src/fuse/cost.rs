@@ -7,6 +7,7 @@ use crate::graph::{Graph, Node, NodeId, NodeKind};
 use crate::kernel::{Code, Kernel};
 use crate::shape::Shape;
 use broadloom_ir::tuning::blocks::{KERNEL, TEMPORARY, TEMPORARY_IN_MEMORY};
+use broadloom_ir::tuning::executors::WORD;
 
 /// The maximum number of instructions of one kernel. A larger body is cut where the fewest values are live.
 ///
@@ -26,9 +27,6 @@ pub fn of_inst(kernel: &Kernel, code: Code) -> usize {
     (kernel.instructions(code) as usize).clamp(MAX_COST / MAX_BODY, MAX_COST)
 }
 
-/// The cost of generating a word of a random stream: 0.6 ns were measured with AVX-512.
-const WORD: u64 = 6;
-
 /// The cost per element of the node alone, without its operands.
 pub fn of_node(graph: &Graph, node: &Node) -> u64 {
     if let NodeKind::Loop(of) = &node.kind {
@@ -36,7 +34,7 @@ pub fn of_node(graph: &Graph, node: &Node) -> u64 {
         return of.trips().saturating_mul(of.body.cost());
     }
     if let NodeKind::Words { to, .. } = &node.kind {
-        return WORD * (to.size() / size_of::<u32>()) as u64;
+        return (10.0 * WORD) as u64 * (to.size() / size_of::<u32>()) as u64;
     }
     code::of(&node.kind, |id| graph.node(id).dtype, |_| 0).map_or(0, |code| code.cost().into())
 }

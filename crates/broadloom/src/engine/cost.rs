@@ -10,7 +10,7 @@ use broadloom_core::{DType, Op};
 use broadloom_ir::loop_plan::LoopPlan;
 use broadloom_ir::tuning::executors::{
     CALL, CALL_COMPILED, CALL_INTERPRETED, CLOSE, CONVERSIONS, CONVERTED_HALF, DISPATCH, HOST_LANES,
-    INTERPRETED, INTERPRETED_HALF, MOVE, PASS, PER_BYTE, RATES,
+    INTERPRETED, INTERPRETED_HALF, MOVE, PASS, PER_BYTE, RATES, WORD,
 };
 use broadloom_ir::tuning::loops::MASKED;
 use broadloom_ir::tuning::recurrences::ROW;
@@ -91,16 +91,18 @@ struct AtWidth {
 }
 
 impl Estimate {
-    /// Estimates the cost from a kernel's instructions.
-    pub(crate) fn of(kernel: &Kernel) -> Estimate {
+    /// Estimates the cost from a kernel's instructions, and from the number of random words of 32 bits that are generated for
+    /// an element.
+    pub(crate) fn of(kernel: &Kernel, words: usize) -> Estimate {
         // Each load and each store counts as an instruction.
         let memory = kernel.inputs.iter().copied().chain(kernel.output_dtypes());
         let moved = memory.map(DType::size).sum::<usize>() as f64 / 4.0;
         // For the interpreter: nanoseconds per element for passes over tiles, and instructions in its loops.
-        let (mut passes, mut looped) = (moved * MOVE, 0.0);
+        let generated = words as f64 * WORD;
+        let (mut passes, mut looped) = (moved * MOVE + generated, 0.0);
         // For machine code: instructions, float16 operations, and nanoseconds per element that are the same at every vector
         // width.
-        let (mut instructions, mut halves, mut others) = (0.0, 0.0, moved * MOVE);
+        let (mut instructions, mut halves, mut others) = (0.0, 0.0, moved * MOVE + generated);
         let converts = broadloom_mem::converts_halves();
         let mut steps = 0.0;
         each_code(kernel, Times::ONCE, &mut |code, Times { times, masked }| {
@@ -312,5 +314,18 @@ mod tests {
         assert_eq!(wide.stores_beside(CACHE, VectorWidth::W512), Stores::Streaming);
         assert_eq!(stores(120 << 20, 40 << 20, false), Stores::Streaming, "three inputs");
         assert_eq!(stores(usize::MAX, usize::MAX, false), Stores::Streaming);
+    }
+
+    /// Generated words take longer than a loop that only stores them, and as long in both executors.
+    #[test]
+    fn words_that_are_generated_count() {
+        use broadloom_ir::kernel::ValueId;
+        let kernel =
+            Kernel { inputs: vec![DType::UInt32], outputs: vec![ValueId(0).into()], ..Kernel::default() };
+        let [none, two] = [0, 2].map(|words| Estimate::of(&kernel, words));
+        for (none, two) in none.at.iter().zip(&two.at) {
+            assert!((two.fused - none.fused - 2.0 * WORD).abs() < 1e-9);
+            assert!((two.interpreted - none.interpreted - 2.0 * WORD).abs() < 1e-9);
+        }
     }
 }

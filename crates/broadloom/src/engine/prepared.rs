@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use broadloom_core::fuse::Stage;
 use broadloom_core::{Layout, Result};
 use broadloom_interp::Interpreter;
-use broadloom_ir::loop_plan::{AccessClass, LoopOperand, LoopPlan, LoopPlanError};
+use broadloom_ir::loop_plan::{AccessClass, Generated, LoopOperand, LoopPlan, LoopPlanError};
 use broadloom_ir::{Purpose, VectorWidth};
 use broadloom_mem::{Access, FloatEnv, HostFunction, KernelExecutor, Stores};
 use smallvec::SmallVec;
@@ -103,7 +103,10 @@ impl PreparedStage {
         let called = |f: &&HostFunction| stage.kernel.functions.contains(f.declaration());
         let functions: SmallVec<[HostFunction; 1]> = functions.iter().filter(called).cloned().collect();
         let loops = Loops::new(&stage, outputs);
-        let estimate = Estimate::of(&stage.kernel);
+        let generated = stage.inputs.iter().zip(&stage.kernel.inputs);
+        let words = generated.filter(|(input, _)| input.source.generated() == Some(Generated::Words));
+        let words = words.map(|(_, dtype)| dtype.size() / size_of::<u32>()).sum();
+        let estimate = Estimate::of(&stage.kernel, words);
         let elements = stage.shape.elements();
         let space = loops.as_ref().ok().and_then(Loops::space);
         let mut traffic = match stage.routine {
