@@ -158,7 +158,7 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
         /// The node whose extent the axis gets.
         like: A,
         /// The range of the axis.
-        padding: Padding,
+        padding: Arc<Padding>,
     },
     /// A reduction: the elements along axes are combined to one element.
     Reduce {
@@ -599,7 +599,7 @@ impl<A, L, F> NodeKind<A, L, F> {
                 NodeKind::Gather { table: operand(table)?, positions: operand(positions)? }
             }
             NodeKind::PadLike { arg, like, padding } => {
-                NodeKind::PadLike { arg: operand(arg)?, like: operand(like)?, padding: *padding }
+                NodeKind::PadLike { arg: operand(arg)?, like: operand(like)?, padding: padding.clone() }
             }
             NodeKind::Concat { args, axis } => {
                 NodeKind::Concat { args: args.iter().map(operand).collect::<Result<_, E>>()?, axis: *axis }

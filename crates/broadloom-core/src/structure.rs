@@ -419,7 +419,7 @@ mod tests {
         let first = || [0].into_iter().collect();
         let arg = NodeId::new(0);
         let padded = |behind, step| {
-            let padding = Padding { behind, start: Some(1), stop: None, step };
+            let padding = Arc::new(Padding { behind, start: Some(1), stop: None, step });
             NodeKind::PadLike { arg, like: arg, padding }
         };
         let looped = |limit, item, args: &[usize]| {

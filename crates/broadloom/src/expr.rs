@@ -334,7 +334,7 @@ pub(crate) fn pad_like<'a>(arg: &Array<'a>, like: &Array<'a>, padding: Padding) 
         return padded(&arg, padding.steps(&arg.0.shape, &like.0.shape)?);
     }
     let (dtype, shape) = (arg.0.dtype, dims.least_shape()?);
-    let kind = Kind::PadLike { arg, like: like.clone(), padding };
+    let kind = Kind::PadLike { arg, like: like.clone(), padding: Arc::new(padding) };
     Ok(Array::with_dims(kind, dtype, shape, Some(Arc::new(dims))))
 }
 

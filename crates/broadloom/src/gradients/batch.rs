@@ -137,7 +137,7 @@ impl<'a> Batch<'a> {
                 expr::concat("vmap", &args, usize::from(*axis) + 1)?
             }
             Kind::PadLike { arg, like, padding } => {
-                expr::pad_like(&self.whole(arg)?, &self.whole(like)?, *padding)?
+                expr::pad_like(&self.whole(arg)?, &self.whole(like)?, **padding)?
             }
             Kind::Gather { table, positions } => self.taken(table, positions)?,
             Kind::Routine(of) => self.called(of)?,

@@ -134,7 +134,7 @@ impl<'a> ForwardSweep<'a> {
             }
             Kind::PadLike { arg, like, padding } => {
                 let Some(v) = self.of(arg) else { return Ok(None) };
-                expr::pad_like(&spread(&v, arg)?, like, *padding).map(Some)
+                expr::pad_like(&spread(&v, arg)?, like, **padding).map(Some)
             }
             Kind::Gather { table, positions } => {
                 let Some(v) = self.of(table) else { return Ok(None) };

@@ -136,7 +136,9 @@ impl<'a> ReverseSweep<'a> {
                 let parts = views::parts(v, &node, args, usize::from(*axis))?;
                 args.iter().zip(&parts).rev().try_for_each(|(arg, v)| self.contribute(arg, v))
             }
-            Kind::PadLike { arg, padding, .. } => self.contribute(arg, &views::unpadded(v, &node, *padding)?),
+            Kind::PadLike { arg, padding, .. } => {
+                self.contribute(arg, &views::unpadded(v, &node, **padding)?)
+            }
             Kind::Gather { table, positions } => self.contribute(table, &of_table(v, table, positions)?),
             Kind::Routine(of) => {
                 let found = Called { node: &node, of }.adjoints(v)?;

@@ -60,6 +60,7 @@ const FORMULAS: &[(&str, &str)] = &[
     ("grad(sum(exp(x[::2]) * 3) + sum(sin(x[-1:1:-3]) * y[-1:1:-3]), x)", "[n]"),
     ("grad(sum(t[1:, ::2] / t[:-1, 1:]) * t[0, 1], t)", "[n,3]"),
     ("grad(sum(y[2:9:3] ** 3), y)[1:]", "[n - 1]"),
+    ("grad(sum(t[1:]) + sum(t[:, ::-2]), t)", "[n,3]"),
     ("grad(sum(grad(sum(x[1:] ** 3), x)[2:] * x[:-2]), x)", "[n]"),
     ("grad(prod(x[1:] / 50), x)", "[n]"),
     ("grad(sum(cumulative_prod(x / 50, include_initial=true)[2:]), x)", "[n]"),

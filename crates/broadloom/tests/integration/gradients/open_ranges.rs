@@ -134,7 +134,7 @@ fn second_derivatives_of_ranges() -> Result<()> {
     for n in [1, 2, 5, 40] {
         let (x, w) = (numbers(n), (0..n).map(|i| i as f64 - 3.0).collect::<Vec<_>>());
         let cubed = |i: usize| f64::from(u8::from(i > 0));
-        let squared = |i: usize| f64::from(u8::from(i % 2 == 0));
+        let squared = |i: usize| f64::from(u8::from(i.is_multiple_of(2)));
         let slopes = (0..n).map(|i| 3.0 * x[i] * x[i] * cubed(i) + 2.0 * x[i] * squared(i));
         let along = (0..n).map(|i| (6.0 * x[i] * cubed(i) + 2.0 * squared(i)) * w[i]);
         let expected = [slopes.collect::<Vec<_>>(), along.clone().collect(), along.collect()];
@@ -207,5 +207,15 @@ fn extents_that_are_too_small_are_refused() -> Result<()> {
     assert_eq!(gradient(&kernel, &[1.0, 2.0, 3.0, 4.0], &[4])?, [0.0, 4.0, 4.0, 13.0]);
     let e = gradient(&kernel, &[1.0, 2.0, 3.0], &[3]).expect_err("three elements");
     assert_eq!(e.to_string(), "index: 3 is out of range for axis 0 of [3]");
+    Ok(())
+}
+
+/// The adjoint of a sum is one number, which is repeated before it is moved.
+#[test]
+fn sums_of_ranges() -> Result<()> {
+    let text = "x: float64[n, m]; grad(sum(x[1:]) + 2 * sum(x[:, ::-2]), x)";
+    let kernel = Kernel::parse(text, &Options::default()).expect("a kernel");
+    let expected = [0.0, 2.0, 0.0, 2.0, 1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 1.0, 3.0];
+    assert_eq!(gradient(&kernel, &numbers(12), &[3, 4])?, expected);
     Ok(())
 }
