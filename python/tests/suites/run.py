@@ -15,7 +15,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import suite_array_api
+import suite_groupies
 import suite_numexpr
+import suite_numpy
 import suite_onnx
 import suite_pandas
 import suite_scipy
@@ -38,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     mode.add_argument("--full", action="store_true", help="all of pandas' numexpr paths, more array-api examples")
     add(
         "--only",
-        choices=["numexpr", "pandas", "array-api", "xarray", "scipy", "onnx"],
+        choices=["numexpr", "pandas", "array-api", "xarray", "scipy", "onnx", "numpy", "groupies"],
         action="append",
         help="this suite; may be repeated",
     )
@@ -67,6 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "onnx": lambda: suite_onnx.run(
             PAGE.with_name("onnx-tests.md"), select=options.select, write=options.write and not options.select
         ),
+        "numpy": lambda: suite_numpy.run(**common),
+        "groupies": lambda: suite_groupies.run(**common),
     }
     reports = []
     for name in options.only or suites:
