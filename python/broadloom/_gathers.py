@@ -15,6 +15,7 @@ import numpy as np
 from broadloom import _core
 from broadloom._array import Array
 from broadloom._core import Handle
+from broadloom._errors import ShapeError
 from broadloom._operands import as_array, one_axis
 from broadloom._operators import handle_of
 from broadloom._signatures import take_numpys_arguments
@@ -57,7 +58,7 @@ def take_along_axis(x: Array, indices: Array, /, axis: int = -1) -> Array:
     `x` and `indices` broadcast. Negative indices count from the end. Lazy.
 
     Evaluating the result raises RangeError, which is an IndexError, for an index that is out of range. Raises ValueError if
-    there is no such axis or if the ranks differ, TypeError for indices that are not integers.
+    there is no such axis, if the ranks differ, or if the other axes do not broadcast; TypeError for indices that are not integers.
 
     >>> x = bl.asarray([[3, 1, 2], [5, 6, 4]])
     >>> bl.take_along_axis(x, bl.argsort(x))
@@ -68,6 +69,11 @@ def take_along_axis(x: Array, indices: Array, /, axis: int = -1) -> Array:
     if table.ndim != numbers.ndim:
         raise ValueError(f"take_along_axis: x has rank {table.ndim}, the indices {numbers.ndim}")
     axis = one_axis("take_along_axis", axis, table.ndim)
+    others = [along for along in range(table.ndim) if along != axis]
+    extents = [(table.shape[along], numbers.shape[along]) for along in others]
+    if any(one != other and not {one, other} & {1, None} for one, other in extents):
+        shown = f"x has the shape {table.shape}, the indices {numbers.shape}"
+        raise ShapeError(f"take_along_axis: {shown}, which do not broadcast along axes other than {axis}")
     return Array._of(_core.take_along_axis(table, numbers, axis))
 
 
