@@ -15,9 +15,11 @@ import numpy as np
 from broadloom import _core
 from broadloom._array import Array
 from broadloom._core import Handle
+from broadloom._errors import ShapeError
 from broadloom._operands import as_array, one_axis
 from broadloom._operators import handle_of
 from broadloom._signatures import take_numpys_arguments
+from broadloom._tracing import known
 
 __all__: list[str] = ["take", "take_along_axis"]
 
@@ -56,7 +58,7 @@ def take_along_axis(x: Array, indices: Array, /, axis: int = -1) -> Array:
     `x` and `indices` broadcast. Negative indices count from the end. Lazy.
 
     Evaluating the result raises RangeError, which is an IndexError, for an index that is out of range. Raises ValueError if
-    there is no such axis or if the ranks differ, TypeError for indices that are not integers.
+    there is no such axis, if the ranks differ, or if the other axes do not broadcast; TypeError for indices that are not integers.
 
     >>> x = bl.asarray([[3, 1, 2], [5, 6, 4]])
     >>> bl.take_along_axis(x, bl.argsort(x))
@@ -67,6 +69,11 @@ def take_along_axis(x: Array, indices: Array, /, axis: int = -1) -> Array:
     if table.ndim != numbers.ndim:
         raise ValueError(f"take_along_axis: x has rank {table.ndim}, the indices {numbers.ndim}")
     axis = one_axis("take_along_axis", axis, table.ndim)
+    others = [along for along in range(table.ndim) if along != axis]
+    extents = [(table.shape[along], numbers.shape[along]) for along in others]
+    if any(one != other and not {one, other} & {1, None} for one, other in extents):
+        shown = f"x has the shape {table.shape}, the indices {numbers.shape}"
+        raise ShapeError(f"take_along_axis: {shown}, which do not broadcast along axes other than {axis}")
     return Array._of(_core.take_along_axis(table, numbers, axis))
 
 
@@ -88,10 +95,23 @@ def selected(array: Array, key: Any) -> Array | None:
     numbers = [
         handle_of(as_array(np.asarray(part)) if isinstance(part, int) else part) for part in _at(parts, positions)
     ]
+    _check_broadcast(numbers)
     if not is_adjacent:
         others = [axis for axis in range(view.ndim) if axis not in axes]
         view, axes = view.permute_dims([*axes, *others]), list(range(len(axes)))
     return Array._of(_core.gather(view, numbers, axes[0]))
+
+
+def _check_broadcast(numbers: list[Handle]) -> None:
+    """Raises IndexError, as NumPy does, if the arrays of indices of a key do not broadcast."""
+    shapes = [handle.shape for handle in numbers]
+    if len(shapes) < 2 or any(None in shape for shape in shapes):
+        return
+    try:
+        np.broadcast_shapes(*map(known, shapes))
+    except ValueError:
+        shown = ", ".join(map(str, shapes))
+        raise IndexError(f"the arrays of indices of a key have shapes that do not broadcast: {shown}") from None
 
 
 def _positions(parts: list[Any]) -> list[int]:
@@ -103,14 +123,13 @@ def _at(parts: list[Any], positions: list[int]) -> list[Any]:
 
 
 def part_of(part: Any) -> Array | Basic:
-    """An item of a key: arrays of one or more axes, and lists, as arrays."""
+    """An item of a key: arrays of one or more axes, and lists and tuples, as arrays."""
     if isinstance(part, Array):
-        if part.ndim > 0 or part.dtype == np.bool_ or part._handle.is_symbolic:
-            return part
-        # As an int it would be truncated.
-        return int(part) if part.dtype.kind in "iu" else _refused(part.dtype)
-    if isinstance(part, list):
-        part = np.asarray(part) if part else np.empty(0, np.intp)
+        if part.dtype.kind not in "biu":
+            _refused(part.dtype)
+        return part if part.ndim > 0 or part.dtype == np.bool_ or part._handle.is_symbolic else int(part)
+    if isinstance(part, (list, tuple)):
+        part = np.asarray(part) if len(part) else np.empty(0, np.intp)
     if isinstance(part, (np.ndarray, np.bool_, bool)):
         values = np.asarray(part)
         if values.dtype.kind not in "biu":

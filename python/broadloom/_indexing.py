@@ -173,8 +173,8 @@ def _item(one: Any) -> Item | np.ndarray:
         return one
     if isinstance(one, slice):
         return slice(*(None if bound is None else index(bound) for bound in (one.start, one.stop, one.step)))
-    if isinstance(one, (Array, np.ndarray, list, bool, np.bool_)):
-        values = np.asarray(one) if not isinstance(one, list) or one else np.empty(0, np.intp)
+    if isinstance(one, (Array, np.ndarray, list, tuple, bool, np.bool_)):
+        values = np.empty(0, np.intp) if isinstance(one, (list, tuple)) and not one else np.asarray(one)
         if values.dtype.kind not in "biu":
             raise IndexError(f"an array of {values.dtype} is no key: arrays of ints and of bools are")
         return int(values) if values.ndim == 0 and values.dtype.kind != "b" else values

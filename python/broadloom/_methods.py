@@ -44,6 +44,13 @@ def _axes(given: tuple[Any, ...]) -> Any:
     return given[0] if len(given) == 1 else given
 
 
+def _numpys_key(key: Any) -> Any:
+    """A key of `flat` whose arrays are NumPy's."""
+    if isinstance(key, tuple):
+        return tuple(map(_numpys_key, key))
+    return np.asarray(key) if isinstance(key, NumpyMethods) else key
+
+
 @methods_show_users_lines
 class Flat:
     """The elements of an array in row-major order, as `flat` of NumPy's arrays."""
@@ -62,11 +69,11 @@ class Flat:
         return len(self._elements)
 
     def __getitem__(self, key: Any, /) -> Any:
-        return np.asarray(self._array).flat[key]
+        return np.asarray(self._array).flat[_numpys_key(key)]
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
         values = np.array(self._array)
-        values.flat[key] = value
+        values.flat[_numpys_key(key)] = value
         self._array[...] = values
         # As in NumPy, an assignment begins the iteration again.
         self._elements = values.flat

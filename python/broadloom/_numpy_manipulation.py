@@ -205,10 +205,10 @@ def _is_by_axis(pad_width: Any) -> bool:
 
 @lazy(np.pad)
 def _pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Handle:
-    value = options.pop("constant_values", 0)
+    value = options.pop("constant_values", 0) if mode == "constant" else 0
     if options or mode in OTHER_PADS or callable(mode) or _is_by_axis(pad_width):
         raise Unsupported
-    if np.ndim(value) > 0 or mode != "constant" and value != 0:
+    if np.ndim(value) > 0:
         raise Unsupported
     x = _handle(array)
     with np.errstate(all="ignore"):

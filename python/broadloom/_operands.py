@@ -46,8 +46,11 @@ def several_axes(name: str, axes: Any, rank: int) -> tuple[int, ...]:
 
 
 def shape_of(name: str, shape: Any, least: int = 0) -> tuple[int, ...]:
-    """The extents of a shape, or similar numbers; a single one becomes a tuple. ValueError for a number below `least`."""
+    """The extents of a shape, or similar numbers; a single one becomes a tuple. ValueError for a number below `least`, TypeError
+    for a bool."""
     numbers: tuple[int, ...]
+    if any(isinstance(one, bool | np.bool) for one in (shape if isinstance(shape, list | tuple) else (shape,))):
+        raise TypeError(f"{name}: an extent is an int, not a bool")
     try:
         numbers = (index(shape),)
     except TypeError:

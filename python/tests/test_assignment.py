@@ -307,6 +307,15 @@ def test_elements_of_flat_are_set(key: Any) -> None:
     assert np.array_equal(np.asarray(ours.flat[key]), theirs.flat[key])
 
 
+@pytest.mark.parametrize("key", [[0, 3], [True, False] * 3], ids=["indices", "mask"])
+def test_keys_of_flat_may_be_broadlooms_arrays(key: list[int]) -> None:
+    theirs = np.arange(6.0).reshape(2, 3)
+    x = bl.asarray(theirs.copy()) + 0
+    assert x.flat[bl.asarray(key)].tolist() == theirs.flat[np.asarray(key)].tolist()
+    x.flat[bl.asarray(key)] = theirs.flat[np.asarray(key)] = 9
+    assert np.array_equal(np.asarray(x), theirs)
+
+
 def test_flat_is_numpys_iterator() -> None:
     theirs = np.arange(6.0).reshape(2, 3)
     ours = bl.asarray(theirs.copy()) + 0

@@ -82,7 +82,20 @@ def test_a_view_is_lazy_and_an_element_computes_no_more_than_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    "key", [2, -3, (0, 0, 4), (0, 0, 0, 0), (..., ...), 1.0, "a", (0, None, 0, 0, 0), np.float64(1), np.array([0.0])]
+    "key",
+    [
+        2,
+        -3,
+        (0, 0, 4),
+        (0, 0, 0, 0),
+        (..., ...),
+        1.0,
+        "a",
+        (0, None, 0, 0, 0),
+        np.float64(1),
+        np.array([0.0]),
+        ([0, 1], [0, 1, 2]),
+    ],
 )
 def test_a_key_that_selects_nothing_is_an_index_error(key: Any) -> None:
     x = bl.asarray(CUBE)
@@ -91,6 +104,30 @@ def test_a_key_that_selects_nothing_is_an_index_error(key: Any) -> None:
     with pytest.raises(IndexError):
         x[key] = 0
     assert np.array_equal(np.asarray(x), CUBE)
+
+
+def test_arrays_of_floats_are_no_keys_whoever_made_them() -> None:
+    x = bl.asarray(CUBE)
+    for key in (np.array([0.0]), bl.asarray([0.0]), bl.asarray([0.0]) + 1, (slice(None), bl.asarray([0.0]))):
+        with pytest.raises(IndexError, match="an array of float64 is no key"):
+            x[key]
+        with pytest.raises(IndexError, match="an array of float64 is no key"):
+            bl.jit(lambda y, key=key: y[key])(CUBE)
+
+
+@pytest.mark.parametrize(
+    "key", [(slice(None), (0,)), ((0, 1), (2, 0)), ((0, 1),), (((1, 0), (0, 0)),), (0, ()), (..., (3, -1))]
+)
+def test_a_tuple_in_a_key_is_an_array_of_indices(key: Any) -> None:
+    expected, x = CUBE.copy(), bl.asarray(CUBE) + 0
+    assert np.array_equal(np.asarray(x[key]), expected[key])
+    x[key] = expected[key] = -1
+    assert np.array_equal(np.asarray(x), expected)
+
+
+def test_arrays_of_indices_that_do_not_broadcast_are_named() -> None:
+    with pytest.raises(IndexError, match=r"do not broadcast: \(2,\), \(3,\)"):
+        bl.asarray(CUBE)[[0, 1], [0, 1, 2]]
 
 
 def test_a_step_of_0_is_refused() -> None:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 import suite_array_api
+import suite_flox
+import suite_groupies
 import suite_numexpr
+import suite_numpy
 import suite_onnx
 import suite_pandas
 import suite_scipy
@@ -166,6 +169,53 @@ def test_without_the_array_api_suite_the_step_says_that_it_is_skipped(
     monkeypatch.setenv(suite_array_api.VARIABLE, str(tmp_path))
     with pytest.raises(FileNotFoundError):
         suite_array_api.find(None, root)
+
+
+def test_a_test_of_numpys_passes_only_if_a_function_of_the_package_ran() -> None:
+    folder = "numpy/lib/tests/test_a.py::"
+    outcomes = {"test_ours": "passed", "test_numpys": "passed", "test_wrong": "failed", "test_mended": "passed"}
+    outcomes |= {"test_objects[0]": "passed", "test_objects[1]": "failed", "test_later": "skipped"}
+    calls = {"test_ours": ["take"], "test_numpys": [], "test_wrong": ["take"], "test_mended": ["pad"]}
+    run = Run({folder + name: outcome for name, outcome in outcomes.items()}, {f"{folder}test_wrong": "1 != 2"})
+    run.properties = {folder + name: {"broadloom engine": ran} for name, ran in calls.items()}
+    rows = [
+        {"file": "test_a", "pattern": pattern, "reason": pattern[:8]}
+        for pattern in ("test_mended", r"test_objects\[.*", "test_gone")
+    ]
+    passed, reasons, errors = suite_numpy.judge(run, rows, complete=True)
+    assert passed == 1 and reasons == {"test_obj": 2, "test_men": 1}
+    assert errors == [
+        "test_a::test_later: skipped: ",
+        "test_a::test_mended: excluded, but it passes",
+        "test_a::test_numpys: passed, but no function of the package ran",
+        "test_a::test_wrong: failed: 1 != 2",
+        "excluded, but there is no such test: test_a::test_gone",
+    ]
+    assert suite_numpy.judge(run, [{**row, "file": "test_b"} for row in rows], complete=False)[0] == 2
+
+
+def test_numpys_tests_run_on_the_packages_functions(tmp_path: Path) -> None:
+    pytest.importorskip("xdist")
+    needless = tmp_path / "exclusions.toml"
+    row = "[[excluded]]\nfile = 'test_multiarray'\npattern = 'TestTake::test_wrap'\nreason = ''\n"
+    needless.write_text(row, encoding="utf-8")
+    report = suite_numpy.run(select="TestTake and (wrap or clip or byteorder)", exclusions=needless)
+    assert report.passed == 2
+    assert report.errors == [
+        "test_multiarray::TestTake::test_byteorder[>i4]: passed, but no function of the package ran",
+        "test_multiarray::TestTake::test_wrap: excluded, but it passes",
+    ]
+
+
+def test_numpy_groupies_tests_run_on_the_implementation_over_segments() -> None:
+    pytest.importorskip("numpy_groupies")
+    report = suite_groupies.run(select="test_fill_value or test_the_distinct_values_of_every_group")
+    assert not report.errors and report.passed > 1
+
+
+def test_floxs_tests_are_skipped_without_its_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(suite_flox.VARIABLE, raising=False)
+    assert suite_flox.run(folder=None, full=True).verdict == f"skipped: ${suite_flox.VARIABLE} names no folder"
 
 
 def test_a_wrong_numexpr_fails_its_own_suite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -203,6 +203,15 @@ def test_take_along_axis(dtype: str, index: str) -> None:
             bl.take_along_axis(ours(x), ours(indices[0]))
 
 
+def test_indices_that_do_not_broadcast_along_other_axes_are_refused() -> None:
+    x, indices = ours(np.zeros((3, 4))), ours(np.zeros((2, 2), int))
+    with pytest.raises(
+        bl.ShapeError, match=r"take_along_axis: x has the shape \(3, 4\), the indices \(2, 2\), .* other than 1"
+    ):
+        bl.take_along_axis(x, indices)
+    assert bl.take_along_axis(x, indices[:1]).shape == (3, 2)
+
+
 # Indexing.
 
 ARRAYS = {

@@ -192,6 +192,9 @@ def test_padding_through_numpys_protocol(mode: Any) -> None:
             assert isinstance(made, bl.Array)
             same(made, np.pad(theirs, width, mode=mode))
     same(np.pad(ours(np.ones(3, np.int8)), 2, constant_values=7), np.array([7, 7, 1, 1, 1, 7, 7], np.int8))
+    for value in (0, 7):
+        with pytest.raises(ValueError, match="unsupported keyword arguments for mode 'edge'"):
+            np.pad(ours(np.ones(3)), 1, "edge", constant_values=value)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -25,9 +25,12 @@ class Outcomes:
         self.target = target
         self.outcomes: dict[str, str] = {}
         self.messages: dict[str, str] = {}
+        self.properties: dict[str, dict[str, object]] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Records one phase (setup, call, teardown) of a test. If a phase fails, the test has failed."""
+        if report.when == "call" and report.user_properties:
+            self.properties[report.nodeid] = dict(report.user_properties)
         if report.failed:
             outcome = "failed"
         elif report.when == "call" or report.skipped:
@@ -53,6 +56,7 @@ class Outcomes:
             "numexpr": _file_of("numexpr"),
             "outcomes": self.outcomes,
             "messages": self.messages,
+            "properties": self.properties,
         }
         unfinished = self.target.with_suffix(".unfinished")
         unfinished.write_text(json.dumps(record), encoding="utf-8")

@@ -15,7 +15,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import suite_array_api
+import suite_flox
+import suite_groupies
 import suite_numexpr
+import suite_numpy
 import suite_onnx
 import suite_pandas
 import suite_scipy
@@ -38,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     mode.add_argument("--full", action="store_true", help="all of pandas' numexpr paths, more array-api examples")
     add(
         "--only",
-        choices=["numexpr", "pandas", "array-api", "xarray", "scipy", "onnx"],
+        choices=["numexpr", "pandas", "array-api", "xarray", "scipy", "onnx", "numpy", "groupies", "flox"],
         action="append",
         help="this suite; may be repeated",
     )
@@ -48,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--face", default="broadloom", help="what answers to `numexpr`: broadloom, numexpr, or a file run at start-up")
     add("--module", default="broadloom", help="the array namespace under test")
     add("--array-api-tests", type=Path, help=f"the suite's folder; else ${suite_array_api.VARIABLE} or a copy near by")
+    add("--flox", type=Path, help=f"the folder of flox's source distribution; else ${suite_flox.VARIABLE}")
     return parser
 
 
@@ -67,6 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "onnx": lambda: suite_onnx.run(
             PAGE.with_name("onnx-tests.md"), select=options.select, write=options.write and not options.select
         ),
+        "numpy": lambda: suite_numpy.run(**common),
+        "groupies": lambda: suite_groupies.run(**common),
+        "flox": lambda: suite_flox.run(folder=options.flox, **common),
     }
     reports = []
     for name in options.only or suites:

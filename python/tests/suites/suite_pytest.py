@@ -17,6 +17,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from outcomes_plugin import TARGET
 
@@ -48,13 +49,15 @@ class Face:
 
 @dataclass
 class Run:
-    """Outcomes by test id, one line of message per failed or skipped test, and how long the run took."""
+    """Outcomes by test id, one line of message per failed or skipped test, what plugins recorded of tests, and how long the run
+    took."""
 
     outcomes: dict[str, str] = field(default_factory=dict)
     messages: dict[str, str] = field(default_factory=dict)
     numexpr: str | None = None
     seconds: float = 0.0
     trouble: str = ""
+    properties: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def having(self, *outcomes: str) -> list[str]:
         """The ids of the tests with one of these outcomes, sorted."""
@@ -94,7 +97,7 @@ def run_pytest(
         if not target.exists():
             return Run(seconds=seconds, trouble=f"pytest ended with status {status} without any outcome\n{tail}")
         record = json.loads(target.read_text(encoding="utf-8"))
-        run = Run(record["outcomes"], record["messages"], record["numexpr"], seconds)
+        run = Run(record["outcomes"], record["messages"], record["numexpr"], seconds, "", record["properties"])
         if not run.outcomes:
             run.trouble = f"no test was selected\n{tail}"
         elif status not in (0, 1):

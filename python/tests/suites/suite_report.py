@@ -85,6 +85,7 @@ def write(page: Path, reports: Sequence[Report], mode: str) -> None:
     if rows and earlier:
         # If the table keeps rows of suites that were not run now, the line keeps the date of their run.
         line = earlier[0]
+        notes += [f"- {report.suite}: run of {day}, `--{mode}`" for report in reports]
     whole = "\n".join([HEAD, *rows, *table(reports).split("\n")[2:]])
     block = [BEGIN, "", line, "", whole, *([""] if notes else []), *notes, "", END]
     page.write_text(head + "\n".join(block) + foot, encoding="utf-8")

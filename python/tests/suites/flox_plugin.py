@@ -1,0 +1,46 @@
+"""A pytest plugin that makes flox's engine "numba" the implementation over broadloom's functions of segments, and records which of
+its operations ran in each test.
+
+flox passes an engine's functions on to an implementation of numpy-groupies: "numpy" stays numpy-groupies' own, with which many of
+flox's tests compare. What the implementation lacks, numpy-groupies' own computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy_groupies
+import pytest
+from groupies_implementation import IMPLEMENTATION, ran
+
+#: The property of a test that lists the operations that ran.
+PROPERTY = "broadloom engine"
+
+
+def _aggregate(*args: Any, **kwargs: Any) -> Any:
+    try:
+        return IMPLEMENTATION.aggregate(*args, **kwargs)
+    except NotImplementedError:
+        return numpy_groupies.aggregate_numpy.aggregate(*args, **kwargs)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Installs the implementation."""
+    numpy_groupies.aggregate_numba = SimpleNamespace(aggregate=_aggregate)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Selects the tests of each engine."""
+    items[:] = [item for item in items if "engine" in getattr(item, "fixturenames", ())]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Records the operations that ran in a test."""
+    ran.clear()
+    try:
+        return (yield)
+    finally:
+        item.user_properties.append((PROPERTY, sorted(set(ran))))
