@@ -158,6 +158,7 @@
 #![warn(unreachable_pub)]
 
 mod access;
+mod along;
 mod array;
 mod bytes;
 mod chunks;
@@ -221,6 +222,7 @@ mod views;
 mod weak;
 mod while_loop;
 
+pub use along::Along;
 pub use array::{Array, Operand};
 pub use broadloom_core::Accuracy;
 pub use broadloom_core::draws::{Draw, DrawCall, DrawnDTypes};
@@ -260,7 +262,7 @@ pub use promote::{promotion, result_type, with_promotion};
 pub use range::{Bound, IntoRanges, Range, Ranges};
 pub use reduce::{Combine, reduce, try_reduce};
 pub use reductions::Over;
-pub use scan::{Along, ScanStep, scan, try_scan};
+pub use scan::{ScanStep, scan, try_scan};
 pub use storage::Element;
 pub use take::IndexMode;
 pub use weak::Number;

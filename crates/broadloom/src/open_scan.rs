@@ -2,9 +2,10 @@
 
 use broadloom_core::Result;
 
+use crate::along::Along;
 use crate::array::Array;
 use crate::expr;
-use crate::scan::{Along, Begun, ScanSpace, check_next, state_name};
+use crate::scan::{Begun, ScanSpace, check_next, state_name};
 use crate::stamp::Stamp;
 use crate::while_loop::placeholder;
 

@@ -7,8 +7,9 @@
 use broadloom_core::ErrorKind;
 use broadloom_core::Result;
 
+use crate::along::Along;
 use crate::array::Array;
-use crate::scan::{Along, named_scan};
+use crate::scan::named_scan;
 use crate::while_loop::{exact, exactly};
 
 /// A function that combines two elements of each array, the left ones and the right ones.

@@ -10,11 +10,12 @@ use broadloom_mem::{FloatEnv, HostFunction};
 
 use super::linear::{add, apply, constant, refused, select, spread, summed_to, zero};
 use super::regions::{Jvp, LoopTangents, RegionBody, Vjp};
+use crate::along::Along;
 use crate::array::{Array, Leaf};
 use crate::cond::try_cond;
 use crate::expr;
 use crate::fori_loop::{NAME as FORI, range_loop};
-use crate::scan::{Along, try_scan};
+use crate::scan::try_scan;
 use crate::stamp::{Stamp, stamped};
 use crate::while_loop::{LoopBuilder, carried_value};
 

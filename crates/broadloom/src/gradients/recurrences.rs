@@ -15,9 +15,10 @@ use super::checkpoints::{blocks, in_blocks};
 use super::linear::{apply, refused, spread, summed_to, zero};
 use super::loops::check_tables;
 use super::regions::{HandleRecurrence, Jvp, LoopTangents, RegionBody, Vjp};
+use crate::along::Along;
 use crate::array::Array;
 use crate::expr;
-use crate::scan::{Along, item, try_scan};
+use crate::scan::{item, try_scan};
 
 /// The operands and results of a recurrence, by kind.
 struct RecurrenceParts<'r, 'a> {

@@ -6,9 +6,10 @@ use broadloom_ir::Scan;
 
 use super::linear::{add, spread, times, zero};
 use super::views::between;
+use crate::along::Along;
 use crate::array::Array;
 use crate::expr;
-use crate::scan::{Along, try_scan};
+use crate::scan::try_scan;
 
 /// A node that scans `arg` along an axis.
 pub(super) struct Scanned<'n, 'a> {

@@ -21,6 +21,7 @@ use broadloom_mem::HostFunction;
 use smallvec::SmallVec;
 
 use super::calls;
+use crate::along::Along;
 use crate::array::Array;
 use crate::array::Operand;
 use crate::expr;
@@ -28,7 +29,7 @@ use crate::fori_loop::range_loop;
 use crate::gradients;
 use crate::joining;
 use crate::reduce::named_reduce;
-use crate::scan::{Along, named_scan};
+use crate::scan::named_scan;
 use crate::storage::Element;
 use crate::while_loop::LoopBuilder;
 
