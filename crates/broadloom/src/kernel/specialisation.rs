@@ -8,7 +8,7 @@ use std::sync::Arc;
 use broadloom_core::fuse::Source;
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar, Shape};
 use broadloom_ir::VectorWidth;
-use broadloom_mem::{Operands, RegionMut, ViewError, ViewMut, with_bools_as_bytes};
+use broadloom_mem::{Operands, ViewError, ViewMut, with_bools_as_bytes};
 use smallvec::SmallVec;
 
 use crate::engine::{
@@ -150,41 +150,19 @@ impl Specialisation {
         for (i, ((dtype, bytes), wanted)) in slices.iter().zip(&self.outputs).enumerate() {
             wanted.check("output", i, *dtype, bytes.as_ptr().addr(), bytes.len())?;
         }
-        let regions = slices.iter_mut().map(|(_, bytes)| (&mut **bytes).into());
-        if let Some(done) = self.run_apart(options, inputs, regions, control) {
-            return done;
+        if let (Some(direct), Some(prepared), None) = (&self.direct, self.plan.single_stage(), control) {
+            let mut operands = Operands::default();
+            direct.read(inputs, &mut operands);
+            slices.iter_mut().for_each(|(_, bytes)| operands.write((&mut **bytes).into()));
+            if !operands.may_overlap() {
+                let request = Engine::global().request(options);
+                return prepared.run(&request, &mut operands, (&direct.params).into(), None);
+            }
         }
         let mut operands = Operands::default();
         inputs.iter().for_each(|input| operands.read(input.region));
         slices.into_iter().for_each(|(_, bytes)| operands.write(bytes.into()));
         self.run_plan(options, &mut operands, Vec::new(), control)
-    }
-
-    /// Runs with outputs in row-major order; `None` without running anything if they may overlap other operands.
-    #[inline]
-    fn run_apart<'o>(
-        &self,
-        options: &Options,
-        inputs: &[In<'_>],
-        outputs: impl Iterator<Item = RegionMut<'o>>,
-        control: Option<&Control<'_>>,
-    ) -> Option<Result<()>> {
-        let mut operands = Operands::default();
-        if let (Some(direct), Some(prepared), None) = (&self.direct, self.plan.single_stage(), control) {
-            direct.read(inputs, &mut operands);
-            outputs.for_each(|region| operands.write(region));
-            if operands.may_overlap() {
-                return None;
-            }
-            let request = Engine::global().request(options);
-            return Some(prepared.run(&request, &mut operands, (&direct.params).into(), None));
-        }
-        inputs.iter().for_each(|input| operands.read(input.region));
-        outputs.for_each(|region| operands.write(region));
-        match operands.may_overlap() {
-            true => None,
-            false => Some(self.run_plan(options, &mut operands, Vec::new(), control)),
-        }
     }
 
     /// Runs with outputs that are not all slices of bytes. The inputs have been checked.
@@ -202,9 +180,24 @@ impl Specialisation {
             self.check_output(i, out, wanted)?;
         }
         if outputs.iter().all(Out::is_row_major) {
-            let regions = outputs.iter_mut().map(Out::region);
-            if let Some(done) = self.run_apart(options, inputs, regions, control) {
-                return done;
+            let mut operands = Operands::default();
+            // PERF: a plan with a single stage passes its operands on.
+            let single = match (&self.direct, self.plan.single_stage(), control) {
+                (Some(direct), Some(prepared), None) => Some((direct, prepared)),
+                _ => None,
+            };
+            match single {
+                Some((direct, _)) => direct.read(inputs, &mut operands),
+                None => inputs.iter().for_each(|input| operands.read(input.region)),
+            }
+            outputs.iter_mut().for_each(|out| operands.write(out.region()));
+            match single {
+                _ if operands.may_overlap() => {}
+                Some((direct, prepared)) => {
+                    let request = Engine::global().request(options);
+                    return prepared.run(&request, &mut operands, (&direct.params).into(), None);
+                }
+                None => return self.run_plan(options, &mut operands, Vec::new(), control),
             }
         }
         self.run_over_views(options, inputs, outputs, control)
