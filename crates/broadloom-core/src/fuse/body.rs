@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use broadloom_ir::kernel::{KernelOutput, Sink};
-use broadloom_ir::{Axes, DType, HostDeclaration};
+use broadloom_ir::{Axes, HostDeclaration};
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
