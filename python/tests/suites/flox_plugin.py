@@ -32,8 +32,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Selects the tests of each engine."""
-    items[:] = [item for item in items if "engine" in getattr(item, "fixturenames", ())]
+    """Selects the tests of each engine, with ours."""
+    items[:] = [item for item in items if _engine(item) == "numba"]
+
+
+def _engine(item: pytest.Item) -> Any:
+    return item.callspec.params.get("engine") if hasattr(item, "callspec") else None
 
 
 @pytest.hookimpl(wrapper=True)
