@@ -66,7 +66,7 @@ def judge(
 
 def excluded_notes(reasons: dict[str, int]) -> list[str]:
     """The numbers of excluded tests, by their reasons, as one line."""
-    return ["excluded: " + "; ".join(f"{count}: {reason}" for reason, count in reasons.items())]
+    return ["excluded: " + "; ".join(f"{count}: {reason}" for reason, count in reasons.items())] if reasons else []
 
 
 def run(*, full: bool = False, jobs: int = 2, select: str = "", exclusions: Path = EXCLUSIONS) -> Report:
