@@ -171,6 +171,13 @@ impl Taken {
         for (i, index) in indices.iter().enumerate() {
             let extent = expr::count(x, [self.first + i].into_iter().collect(), DType::Int64);
             let index = self.index(index, &extent)?;
+            position = Some(match position {
+                None => index.clone(),
+                Some(before) => {
+                    let row = binary(Op::Multiply, before, extent.clone())?;
+                    self.named(binary(Op::Add, row, index.clone()))?
+                }
+            });
             if x.rank() > 1 && self.mode == IndexMode::Raise {
                 let inside = inside(&index, &extent)?;
                 is_inside = Some(match is_inside {
@@ -178,10 +185,6 @@ impl Taken {
                     Some(before) => binary(Op::LogicalAnd, before, inside)?,
                 });
             }
-            position = Some(match position {
-                None => index,
-                Some(before) => binary(Op::Add, binary(Op::Multiply, before, extent)?, index)?,
-            });
         }
         let mut position = position.ok_or_else(|| Error::new(ErrorKind::Internal, "a take of no indices"))?;
         let axes = if is_aligned { 0 } else { position.rank() };
@@ -189,11 +192,8 @@ impl Taken {
         if !outer.is_empty() {
             let row = expr::count(x, (self.first..last).collect(), DType::Int64);
             let rows = numbers(x, outer, x.rank() - last + if is_aligned { 1 } else { axes })?;
-            position = binary(
-                Op::Add,
-                binary(Op::Multiply, rows, row)?,
-                self.spread(position, x, last, is_aligned)?,
-            )?;
+            let rows = binary(Op::Multiply, rows, row)?;
+            position = self.named(binary(Op::Add, rows, self.spread(position, x, last, is_aligned)?))?;
         } else {
             position = self.spread(position, x, last, is_aligned)?;
         }
@@ -208,6 +208,16 @@ impl Taken {
             position = expr::apply(Op::Where, smallvec![inside.into(), position.into(), outside.into()])?;
         }
         expr::gather(x, &position)
+    }
+
+    /// The same with an error about shapes that names the function of the caller, in the place of a step within it.
+    fn named<'a>(&self, made: Result<Array<'a>>) -> Result<Array<'a>> {
+        made.map_err(|e| match (e.kind(), e.message().split_once(": ")) {
+            (ErrorKind::Shape, Some((_, why))) => {
+                Error::new(ErrorKind::Shape, format!("{}: {why}", self.function))
+            }
+            _ => e,
+        })
     }
 
     /// A value with the axes of the indices, followed by an axis of extent 1 for each axis of the array from `last` on.

@@ -422,3 +422,20 @@ fn many_elements_at_once() -> Result<()> {
         .collect();
     each(&most, &wanted, "forty gathers of float32")
 }
+
+/// Errors name the function that was called, not a step within it.
+#[test]
+fn indices_that_do_not_broadcast_are_named() -> Result<()> {
+    let x = Array::from_slice(&[0.0; 12]).reshape(&[3, 4])?;
+    let row = |n: usize| Array::from_slice(&vec![0_i64; n]);
+    let of = |made: Result<Array<'_>>| {
+        let error = made.expect_err("shapes that do not broadcast");
+        assert_eq!(error.kind(), ErrorKind::Shape);
+        error.message().to_owned()
+    };
+    let aligned = row(4).reshape(&[2, 2])?;
+    let wanted = "take_along_axis: cannot broadcast int64[3,1] with int64[2,2]";
+    assert_eq!(of(x.take_along_axis(&aligned, 1)), wanted);
+    assert_eq!(of(x.gather(&[row(2), row(3)], 0)), "gather: cannot broadcast int64[2] with int64[3]");
+    Ok(())
+}
