@@ -175,7 +175,7 @@ mod tests {
     use super::*;
     use crate::layout::{Layout, View};
     use crate::node::NodeKind::{Apply, Cast};
-    use crate::node::{Args, RecurrenceNode, Region};
+    use crate::node::{self, Args, RecurrenceNode, Region};
     use crate::{Accuracy, HostDeclaration, Op, Scalar};
     use std::sync::Arc;
 
@@ -193,13 +193,13 @@ mod tests {
         // A scan over an input, whose step counts, and takes an element of one of these operands.
         let taken = |g: &mut Graph, args: &[NodeId], table: u32| {
             let first = g.constant(Scalar::of(0i64), None)?;
-            let gather = NodeKind::Gather { table: NodeId::new(1), positions: NodeId::new(0) };
+            let gather = node::NodeKind::Gather { table: NodeId::new(1), positions: NodeId::new(0) };
             let step = Arc::new(Region {
                 params: vec![DType::Int64, DType::Float32, DType::Float32],
                 tables: vec![table],
                 limit: None,
                 is_numbered: false,
-                nodes: vec![NodeKind::Leaf(0), NodeKind::Leaf(table), gather],
+                nodes: vec![node::NodeKind::Leaf(0), node::NodeKind::Leaf(table), gather],
                 condition: None,
                 next: vec![NodeId::new(0)],
                 outputs: vec![NodeId::new(2)],
