@@ -427,7 +427,7 @@ fn many_elements_at_once() -> Result<()> {
 #[test]
 fn indices_that_do_not_broadcast_are_named() -> Result<()> {
     let x = Array::from_slice(&[0.0; 12]).reshape(&[3, 4])?;
-    let row = |n: usize| Array::from_slice(&vec![0_i64; n]);
+    let row = |n: usize| Array::from_vec(vec![0_i64; n]);
     let of = |made: Result<Array<'_>>| {
         let error = made.expect_err("shapes that do not broadcast");
         assert_eq!(error.kind(), ErrorKind::Shape);
