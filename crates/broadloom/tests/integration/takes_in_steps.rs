@@ -245,6 +245,29 @@ fn indices_out_of_range() -> Result<()> {
     Ok(())
 }
 
+/// The last step takes the last element: the state after it, which no step reads, is outside, in whichever columns a vector has.
+#[test]
+fn the_last_step_takes_the_last_element() -> Result<()> {
+    for steps in [1_usize, 2, 40] {
+        let table = floats(steps, 18);
+        let weights = Array::from_vec(table.clone());
+        for cols in [1, 2, 3, 5, 8, 13, 33, 100, 1030] {
+            let values = floats(steps * cols, 19);
+            let x = Array::from_shape_vec(&[steps, cols], values.clone())?;
+            let step = |[i, sum]: &[Array<'static>; 2], [v]: &[Array<'static>; 1]| {
+                let next = sum + at(&weights, i) * v;
+                ([i + 1, next.clone()], [next])
+            };
+            let ([last, _], [all]) = scan(step, [Array::scalar(0_i64), Array::scalar(0.0)], [x], 0)?;
+            each(&last, &vec![steps as i64; cols], "the count")?;
+            let sum = |(i, sum): (usize, f64), v: f64| ((i + 1, sum + table[i] * v), sum + table[i] * v);
+            let (_, wanted) = stepped((&values, &[steps, cols]), (0, false), (0, 0.0), sum);
+            each_bit(&all, &wanted, &format!("{steps} × {cols}"))?;
+        }
+    }
+    Ok(())
+}
+
 /// An index out of range is the error, and not a division by zero or a loop without an end, which follow from the element that is
 /// read instead.
 #[test]
