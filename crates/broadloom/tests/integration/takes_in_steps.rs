@@ -277,7 +277,7 @@ fn what_follows_from_an_index_out_of_range_is_no_error() -> Result<()> {
         let [i] = while_loop(|[i]| i.less(5), |[i]| [i + by], [from.clone()], None).expect("a loop");
         i
     };
-    let counts = |d: &Array<'static>| upwards(&(d * 0), d);
+    let counts = |d: &Array<'static>| upwards(&(d * Array::scalar(0_i64)), d);
     let divides = |d: &Array<'static>| Array::scalar(6).floor_divide(d);
     let follows: [&dyn Fn(&Array<'static>) -> Array<'static>; 2] = [&counts, &divides];
     for (function, follow) in follows.iter().enumerate() {
