@@ -262,7 +262,13 @@ mod tests {
                 }),
             ),
             ("", Box::new(|g, [x, y, _]| taken(g, &[x, y], 2))),
-            ("input that is a table", Box::new(|g, [x, y, _]| taken(g, &[x, y], 1))),
+            (
+                "input that is a table",
+                Box::new(|g, [x, ..]| {
+                    let one = g.constant(Scalar::of(1.0_f32), None)?;
+                    taken(g, &[x, one], 1)
+                }),
+            ),
             (
                 "constant of another",
                 Box::new(|g, _| {

@@ -23,9 +23,7 @@ use crate::layout::{Layout, View};
 use crate::node::Region;
 use crate::shape::Shape;
 
-mod step;
-
-pub use step::step;
+pub mod step;
 
 /// A value's definition while inputs, parameters and instructions are still numbered separately.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

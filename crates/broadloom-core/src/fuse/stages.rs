@@ -155,7 +155,7 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts, joined: &FxHashSet<N
         if is_routine {
             return routines::draft(graph, shape, &members, cuts);
         }
-        let build = if steps { body::step } else { body::build };
+        let build = if steps { body::step::step } else { body::build };
         let mut draft = Draft { axes, beginning, part, ..build(graph, shape, &members, cuts, &mut straight) };
         draft.inputs.extend(totals.map(|totals| body::whole(graph, totals, cuts)));
         draft

@@ -434,8 +434,9 @@ fn indices_that_do_not_broadcast_are_named() -> Result<()> {
         error.message().to_owned()
     };
     let aligned = row(4).reshape(&[2, 2])?;
-    let wanted = "take_along_axis: cannot broadcast int64[3,1] with int64[2,2]";
+    let wanted = "take_along_axis: cannot broadcast int64[3,1] with int64[2,2] (axis -2: 3 and 2)";
     assert_eq!(of(x.take_along_axis(&aligned, 1)), wanted);
-    assert_eq!(of(x.gather(&[row(2), row(3)], 0)), "gather: cannot broadcast int64[2] with int64[3]");
+    let wanted = "gather: cannot broadcast int64[2] with int64[3] (axis -1: 2 and 3)";
+    assert_eq!(of(x.gather(&[row(2), row(3)], 0)), wanted);
     Ok(())
 }
