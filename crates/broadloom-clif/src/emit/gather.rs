@@ -1,6 +1,6 @@
 //! Loads elements of tables at computed positions.
 
-use broadloom_ir::DType;
+use broadloom_ir::{DType, VectorWidth};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use smallvec::SmallVec;
@@ -42,7 +42,11 @@ pub fn emit(
         let position = match frame {
             None => v.ins().extractlane(first, 0),
             Some(frame) => {
-                v.store_first(first, frame);
+                // No code of 512 bits stores the lowest lane alone.
+                match v.layout.width {
+                    VectorWidth::W512 => v.store_to_frame(frame, 0, positions),
+                    VectorWidth::W128 | VectorWidth::W256 => v.store_first(first, frame),
+                }
                 v.ins().load(types::I64, element_flags(), frame, 0)
             }
         };
