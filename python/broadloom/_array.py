@@ -89,7 +89,10 @@ class Array(Buffered, Reductions, NumpyMethods, ArrayOperators):
     #: was taken.
     _views: tuple[View, ...]
 
-    def __new__(cls, *_: Any, **__: Any) -> Self:
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        # Libraries such as flox make an empty array of the type of an operand so.
+        if len(args) == 1 and isinstance(args[0], list) and not args[0] and options.keys() == {"dtype"}:
+            return cls._of(Handle.full((0,), 0, options["dtype"]))
         raise TypeError("an Array is made by `broadloom.asarray` and the other creation functions")
 
     @classmethod

@@ -196,6 +196,15 @@ def test_making_an_iterator_computes_nothing() -> None:
         iter(bl.asarray(1.0))
 
 
+def test_the_type_of_an_array_makes_empty_arrays() -> None:
+    """As flox does for the blocks of Dask arrays."""
+    for dtype in ("float32", "int64", "bool"):
+        made = Array([], dtype=np.dtype(dtype))
+        assert (made.shape, str(made.dtype)) == ((0,), dtype)
+    with pytest.raises(TypeError, match="an Array is made by"):
+        Array([1.0], dtype=np.dtype("float32"))
+
+
 def test_length_and_iteration() -> None:
     x = bl.asarray([[1, 2], [3, 4]]) + 1
     assert len(x) == 2
