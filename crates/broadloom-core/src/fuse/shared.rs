@@ -389,8 +389,8 @@ mod tests {
         Ok(())
     }
 
-    /// The plan of a value joined with itself backwards.
-    fn joined_with_itself(op: Op) -> Result<Plan> {
+    /// The plan of a value joined with what another part computes of it, without views.
+    fn joined_with_another(op: Op) -> Result<Plan> {
         let shape = Shape::new(&[100_000])?;
         let mut g = Graph::default();
         let x = g.input(0, DType::Float32, Layout::contiguous(shape))?;
@@ -398,16 +398,15 @@ mod tests {
         for _ in 0..4 {
             value = g.push(NodeKind::apply(op, [value]))?;
         }
-        let backwards = Slice { start: 99_999, step: -1, len: 100_000 };
-        let flipped = g.view(value, View::Slice([backwards].into_iter().collect()))?;
-        let root = g.push(NodeKind::Concat { args: vec![value, flipped], axis: 0 })?;
+        let other = g.push(NodeKind::apply(Op::Abs, [value]))?;
+        let root = g.push(NodeKind::Concat { args: vec![value, other], axis: 0 })?;
         fuse::explain(&g, &[root])
     }
 
     #[test]
     fn parts_compute_a_dear_value_once() -> Result<()> {
         for (op, temps, stages) in [(Op::Sin, 1, 3), (Op::Negative, 0, 2)] {
-            let plan = joined_with_itself(op)?;
+            let plan = joined_with_another(op)?;
             assert_eq!((plan.temps.len(), plan.stages.len()), (temps, stages), "{plan}");
             let computes = |stage: &&Stage| stage.kernel.to_string().contains(&format!("{op}.float32"));
             assert_eq!(plan.stages.iter().filter(computes).count(), stages - 2 * temps, "{plan}");
