@@ -170,8 +170,12 @@ impl RowBlock {
         let size = dtype.size() as u32;
         let address = self.address(v, pointer, size);
         let ty = v.layout.vector_of(dtype);
-        if v.layout.lanes * size < ty.bytes() {
-            store_word(v, v.layout.lanes * size, &value, address, 0);
+        let bytes = v.layout.lanes * size;
+        if bytes < ty.bytes() {
+            let width = if bytes == 8 { 8 } else { 4 };
+            let whole = v.cast_bits(v.layout.integer_vector(width), value.vectors()[0]);
+            let word = v.ins().extractlane(whole, 0);
+            v.ins().store(element_flags(), word, address, 0);
             return;
         }
         for (i, &vector) in value.vectors().iter().enumerate() {
@@ -214,14 +218,9 @@ impl RowBlock {
         };
         let address = v.ins().iadd(pointer, offset);
         let node = in_memory(v, dtype, *node);
-        let (whole, first) = (v.layout.lanes * size, lane * size);
-        if whole < v.layout.vector_of(dtype).bytes() {
-            store_word(v, whole, &node, address, first);
-            return;
-        }
-        let bytes = whole / node.vectors().len() as u32;
+        let bytes = v.layout.lanes * size / node.vectors().len() as u32;
         for (i, &vector) in node.vectors().iter().enumerate() {
-            v.ins().store(element_flags(), vector, address, (first + bytes * i as u32) as i32);
+            v.ins().store(element_flags(), vector, address, (lane * size + bytes * i as u32) as i32);
         }
     }
 
@@ -287,14 +286,6 @@ fn memo(known: &mut SmallVec<[(u32, Value); 4]>, key: u32, make: impl FnOnce() -
 pub fn splat_of_memory(v: &mut Vectors<'_>, dtype: DType, scalar: Value) -> Lanes {
     let lanes = v.splat_scalar(scalar_of(dtype), scalar);
     of_memory(v, dtype, lanes)
-}
-
-/// Stores the lanes of a vector of which only the first 4 or 8 bytes are elements.
-fn store_word(v: &mut Vectors<'_>, bytes: u32, value: &Lanes, address: Value, offset: u32) {
-    let word = if bytes == 8 { 8 } else { 4 };
-    let whole = v.cast_bits(v.layout.integer_vector(word), value.vectors()[0]);
-    let word = v.ins().extractlane(whole, 0);
-    v.ins().store(element_flags(), word, address, offset as i32);
 }
 
 /// Converts lanes to their form in memory: a bool, passed as a mask of bytes, becomes 0 or 1.
