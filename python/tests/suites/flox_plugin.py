@@ -7,16 +7,12 @@ flox's tests compare. What the implementation lacks, numpy-groupies' own compute
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import numpy_groupies
 import pytest
-from groupies_implementation import IMPLEMENTATION, ran
-
-#: The property of a test that lists the operations that ran.
-PROPERTY = "broadloom engine"
+from groupies_implementation import IMPLEMENTATION, pytest_runtest_call  # noqa: F401 (pytest finds the hook here)
 
 
 def _aggregate(*args: Any, **kwargs: Any) -> Any:
@@ -38,13 +34,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _engine(item: pytest.Item) -> Any:
     return item.callspec.params.get("engine") if hasattr(item, "callspec") else None
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Records the operations that ran in a test."""
-    ran.clear()
-    try:
-        return (yield)
-    finally:
-        item.user_properties.append((PROPERTY, sorted(set(ran))))

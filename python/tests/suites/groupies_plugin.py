@@ -3,14 +3,9 @@ of the package's implementations, and records which operations ran in each test.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from groupies_implementation import DISPATCH, IMPLEMENTATION, ran
+from groupies_implementation import DISPATCH, IMPLEMENTATION, pytest_runtest_call  # noqa: F401 (pytest finds the hook here)
 from numpy_groupies.tests import helpers
-
-#: The property of a test that lists the operations that ran.
-PROPERTY = "broadloom engine"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,13 +28,3 @@ _register()
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Selects the tests of every implementation."""
     items[:] = [item for item in items if "impl" in getattr(item, "fixturenames", ())]
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Records the operations that ran in a test."""
-    ran.clear()
-    try:
-        return (yield)
-    finally:
-        item.user_properties.append((PROPERTY, sorted(set(ran))))

@@ -15,7 +15,7 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from suite_numpy import excluded_notes, judge
+from suite_numpy import concluded
 from suite_pytest import HERE, run_pytest
 from suite_report import Report
 
@@ -57,11 +57,4 @@ def run(
         conftest.write_text(text, encoding="utf-8")
         arguments = ["-p", "flox_plugin", f"--rootdir={place}", "-W", "ignore", str(tests / "test_core.py")]
         result = run_pytest([*arguments, "-k", chosen], cwd=Path(place), jobs=jobs)
-    report.seconds = result.seconds
-    if result.trouble:
-        report.errors.append(result.trouble)
-        return report
-    report.passed, reasons, report.errors = judge(result, rows, complete=not select)
-    report.excluded = sum(reasons.values())
-    report.notes = excluded_notes(reasons)
-    return report
+    return concluded(report, result, rows, complete=not select)

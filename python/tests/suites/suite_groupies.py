@@ -11,7 +11,7 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from suite_numpy import excluded_notes, judge
+from suite_numpy import concluded
 from suite_pytest import HERE, run_pytest
 from suite_report import Report
 
@@ -39,11 +39,4 @@ def run(*, full: bool = False, jobs: int = 2, select: str = "", exclusions: Path
     with tempfile.TemporaryDirectory(prefix="broadloom-groupies-") as folder:
         # PERF: a second worker takes longer to start than the tests take.
         result = run_pytest([*arguments, *(["-k", select] if select else [])], cwd=Path(folder), jobs=1)
-    report.seconds = result.seconds
-    if result.trouble:
-        report.errors.append(result.trouble)
-        return report
-    report.passed, reasons, report.errors = judge(result, rows, complete=not select)
-    report.excluded = sum(reasons.values())
-    report.notes = excluded_notes(reasons) if full else []
-    return report
+    return concluded(report, result, rows, complete=not select, shows_reasons=full)

@@ -69,6 +69,20 @@ def excluded_notes(reasons: dict[str, int]) -> list[str]:
     return ["excluded: " + "; ".join(f"{count}: {reason}" for reason, count in reasons.items())] if reasons else []
 
 
+def concluded(
+    report: Report, result: Run, rows: list[dict[str, Any]], *, complete: bool, shows_reasons: bool = True
+) -> Report:
+    """The report with what a run found, as `judge` counts it."""
+    report.seconds = result.seconds
+    if result.trouble:
+        report.errors.append(result.trouble)
+        return report
+    report.passed, reasons, report.errors = judge(result, rows, complete=complete)
+    report.excluded = sum(reasons.values())
+    report.notes = excluded_notes(reasons) if shows_reasons else []
+    return report
+
+
 def run(*, full: bool = False, jobs: int = 2, select: str = "", exclusions: Path = EXCLUSIONS) -> Report:
     """Runs the selected tests; the quick run leaves some out."""
     report = Report("NumPy's own tests", ("numpy",))
@@ -84,11 +98,4 @@ def run(*, full: bool = False, jobs: int = 2, select: str = "", exclusions: Path
         result = run_pytest(
             [*arguments, *(["-k", chosen] if chosen else [])], cwd=Path(folder), jobs=jobs if full else 1
         )
-    report.seconds = result.seconds
-    if result.trouble:
-        report.errors.append(result.trouble)
-        return report
-    report.passed, reasons, report.errors = judge(result, rows, complete=not chosen)
-    report.excluded = sum(reasons.values())
-    report.notes = excluded_notes(reasons) if full else []
-    return report
+    return concluded(report, result, rows, complete=not chosen, shows_reasons=full)
