@@ -1,6 +1,6 @@
-"""The time of elements at computed indices, of sorts, searches, selections, sums by label and histograms, beside NumPy and, if it is
-installed, a loop by Numba: the least of several rounds in which they take turns, on one thread. All results are in memory when the
-time ends.
+"""The time of elements at computed indices, of sorts, searches, selections, sums by label and histograms, beside NumPy and, if they
+are installed, a loop by Numba, or numpy_groupies for sums by label: the least of several rounds in which they take turns, on one
+thread. All results are in memory when the time ends.
 
     python python/bench/indices.py
     python python/bench/indices.py --n 1e6 --rounds 3 --rows sort segment_sum
@@ -17,11 +17,16 @@ import numpy as np
 
 import broadloom as bl
 
+try:
+    from numpy_groupies import aggregate_np as grouped
+except ImportError:
+    grouped = None
+
 Call = Callable[[], Any]
 
 
 def rows(n: int, rng: np.random.Generator) -> dict[str, tuple[Call, Call, Call | None]]:
-    """For each row our call, NumPy's and a loop's."""
+    """For each row our call, NumPy's, and that of a loop or of numpy_groupies."""
     loops = numba_loops()
     made: dict[str, tuple[Call, Call, Call | None]] = {}
     for name, extent in [("of 1e3 float64", 10**3), ("of 1e5 float64", 10**5), (f"of {n:.0e} float64", n)]:
@@ -76,7 +81,7 @@ def rows(n: int, rng: np.random.Generator) -> dict[str, tuple[Call, Call, Call |
             made[f"segment_sum of float64, {groups:.0e} {order} labels"] = (
                 lambda labels=labels, groups=groups: bl.segment_sum(f, labels, groups),
                 lambda by=by, groups=groups: np.bincount(by, floats, groups),
-                None,
+                (lambda by=by, groups=groups: grouped(by, floats, "sum", size=groups)) if grouped else None,
             )
     single = bl.asarray(x)
     made["histogram of float32, 100 bins"] = (
@@ -146,7 +151,7 @@ def main() -> None:
     parser.add_argument("--rows", nargs="+", default=[""], help="parts of the names of rows")
     options = parser.parse_args()
     bl.set_options(threads=options.threads)
-    print("| row, in ms | broadloom | NumPy | ratio | Numba | ratio |\n| --- | --- | --- | --- | --- | --- |")
+    print("| row, in ms | broadloom | NumPy | ratio | Numba or numpy_groupies | ratio |\n| --- | --- | --- | --- | --- | --- |")
     for name, calls in rows(int(options.n), np.random.default_rng(1)).items():
         if not any(part in name for part in options.rows):
             continue
