@@ -3,7 +3,7 @@
 use broadloom_core::{DType, Error, ErrorKind, Kind, Literal, Result, Scalar};
 
 use super::maps::{Tail, open_of_64_bits};
-use super::stream::{Stream, choose, float, word};
+use super::stream::{MAX_ELEMENTS, Stream, choose, float, word};
 use crate::array::{Array, Leaf};
 use crate::cond::try_cond;
 use crate::expr;
@@ -22,10 +22,10 @@ fn repeated<'a>(
 ) -> Result<Array<'a>> {
     let condition = |state: &[Array<'a>]| Ok(state[0].clone());
     let body = |state: &[Array<'a>]| {
-        let [rejected, value] = attempt(&stream.attempt(&state[1]))?;
-        Ok(vec![rejected, &state[1] + 1, value])
+        let [rejected, value] = attempt(&state[1])?;
+        Ok(vec![rejected, &state[1] + MAX_ELEMENTS, value])
     };
-    let state = [expr::constant(Scalar::of(true)), word(0_u64), unused];
+    let state = [expr::constant(Scalar::of(true)), stream.attempt(&word(0_u64)), unused];
     Ok(try_while_loop(&condition, &body, &state, Some(ATTEMPTS - 1))?.swap_remove(2))
 }
 
