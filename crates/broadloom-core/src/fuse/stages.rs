@@ -233,13 +233,15 @@ fn is_reduced(member: &Member) -> bool {
 }
 
 /// If a loop reduces a stored node, or values computed from it, along the last axes, merges it into the loop that
-/// stores the node, so that elements are reduced as soon as they are computed.
+/// stores the node, so that elements are reduced as soon as they are computed. Other reductions of the level of that loop join it, as
+/// they join each other.
 fn store_and_reduce(graph: &Graph, cuts: &Cuts, levels: &[u32], groups: &mut Vec<Group>) {
     let stored = groups.iter().enumerate().filter_map(|(i, group)| match group.members[..] {
         [Member { node, own: true, .. }] if !group.steps && !group.is_routine => Some((node, i)),
         _ => None,
     });
     let stored: FxHashMap<NodeId, usize> = stored.collect();
+    let mut joined: Vec<usize> = Vec::new();
     for i in 0..groups.len() {
         let place = last_read(graph, cuts, levels, &groups[i]).and_then(|node| stored.get(&node));
         if let Some(&place) = place
@@ -249,6 +251,18 @@ fn store_and_reduce(graph: &Graph, cuts: &Cuts, levels: &[u32], groups: &mut Vec
             let members = std::mem::take(&mut groups[i].members);
             groups[place].members.extend(members);
             groups[place].axes = groups[i].axes;
+            joined.push(place);
+        }
+    }
+    for place in joined {
+        let of = |group: &Group| (group.order.0, group.order.1, group.axes);
+        for i in 0..groups.len() {
+            let joins =
+                i != place && of(&groups[i]) == of(&groups[place]) && groups[i].shape == groups[place].shape;
+            if joins && groups[i].members.iter().all(is_reduced) {
+                let members = std::mem::take(&mut groups[i].members);
+                groups[place].members.extend(members);
+            }
         }
     }
     groups.retain(|group| !group.members.is_empty());

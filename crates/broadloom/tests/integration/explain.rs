@@ -430,6 +430,7 @@ fn reductions_that_share_a_loop_are_explained_together() -> Result<()> {
     let e = explain_many(&[&sum, &most, &norm], &options(), false)?;
     let text = e.to_string();
     assert_eq!(e.kernels(), 1);
+    assert_eq!(e.executors().collect::<Vec<_>>(), [Some(Executor::Interp)]);
     for line in [
         "kernel 0 over [40,30], combined to [30]:\n",
         "  sum(v0, axis=(0,)) is written to result 0\n",
@@ -439,6 +440,17 @@ fn reductions_that_share_a_loop_are_explained_together() -> Result<()> {
         "in cache, and combined there, 30 adjacent results at once\n",
         "  for each element 1 instruction, 3 combinations; reads 4.8 kB, writes 360 B, 4 800 operations\n",
     ] {
+        assert!(text.contains(line), "{line}{text}");
+    }
+    // A sum of exponentials that are also stored, and another sum along the same axis that needs the maxima as well.
+    let many = ones(&[1000, 1000]);
+    let less = &many - many.max(Over::axis(-1).keep_dims())?;
+    let e = less.exp();
+    let (softmax, other) = (&e / e.sum(Over::axis(-1).keep_dims())?, (&less * &many).sum(-1)?);
+    let e = explain_many(&[&softmax, &other], &options(), false)?;
+    let text = e.to_string();
+    assert_eq!(e.kernels(), 3, "{text}");
+    for line in ["  v3 is written to temporary 1\n", "  sum(v3, axis=(1,)) is", "  sum(v4, axis=(1,)) is"] {
         assert!(text.contains(line), "{line}{text}");
     }
     let all = explained(&x.sum(())?).to_string();
@@ -462,7 +474,6 @@ fn reductions_that_share_a_loop_are_explained_together() -> Result<()> {
         picture.contains("float32[] → result<") && all.contains("is written to the result\n"),
         "{picture}{all}"
     );
-    assert_eq!(e.executors().collect::<Vec<_>>(), [Some(Executor::Interp)]);
     let nothing = explained(&ones(&[0, 4]).sum(0)?).to_string();
     assert!(nothing.contains("kernel 0 has no elements: its results are those of nothing"), "{nothing}");
     let scan = explained(&x.cumulative_sum(Some(1), None, true)?).to_string();
