@@ -94,6 +94,11 @@ impl Cut {
         Ok(part)
     }
 
+    /// The number of rows before those of a block.
+    pub(crate) fn rows_before(&self, number: usize) -> usize {
+        number / self.per_index() * self.last() + number % self.per_index() * self.rows
+    }
+
     /// The block with this number, which must be less than the number of blocks.
     pub(crate) fn block(&self, number: usize) -> Block {
         let (mut outer, at) = (number / self.per_index(), number % self.per_index());
@@ -124,7 +129,7 @@ mod tests {
                     for number in 0..cut.blocks() {
                         let block = cut.block(number);
                         let flat = block.start.iter().zip(extents).fold(0, |flat, (i, n)| flat * n + i);
-                        assert_eq!(flat, next, "{cut:?} {number}");
+                        assert_eq!((flat, cut.rows_before(number)), (next, next), "{cut:?} {number}");
                         assert!([cut.rows, cut.rows_of_last()].contains(&block.rows), "{cut:?} {number}");
                         next += block.rows;
                     }

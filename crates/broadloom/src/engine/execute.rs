@@ -232,15 +232,20 @@ pub(crate) struct StageRun<'r> {
 impl StageRun<'_> {
     /// Runs loops of the stage over memory, on some threads.
     pub(crate) fn run(&self, loops: &Loops, operands: &mut Operands<'_>, threads: usize) -> Result<()> {
-        let since = self.took.as_ref().map(|took| (took, Instant::now()));
-        let done = match loops {
+        self.timed(|| match loops {
             Loops::Store(plan) => self.store(plan, operands, threads),
             Loops::Reduce(space) => self.reduce(space, operands, threads),
             Loops::Scan(scan) => self.scan(scan, operands, threads),
             Loops::Steps(steps) => self.steps(steps, operands, threads),
             // A run of a plan calls the routine instead.
             Loops::Routine => Err(Error::new(ErrorKind::Internal, "a routine has no loops")),
-        };
+        })
+    }
+
+    /// Adds the time that the loops of `run` take to that of the run, if it is measured.
+    pub(crate) fn timed<T>(&self, run: impl FnOnce() -> T) -> T {
+        let since = self.took.as_ref().map(|took| (took, Instant::now()));
+        let done = run();
         if let Some((took, since)) = since {
             took.fetch_add(since.elapsed().as_nanos() as u64, Ordering::Relaxed);
         }

@@ -210,6 +210,87 @@ fn several_results_and_stages_around_the_blocks() -> Result<()> {
     Ok(())
 }
 
+/// Numbers of each row, and reductions of all rows that read them; and the reductions of settled numbers, which no stage shares.
+fn totals(x: &Array<'static>, row: &Array<'static>) -> Result<[Expressions; 2]> {
+    let last = Over::axis(-1);
+    let of_rows = (x * row).sum(last.clone())?;
+    let made = |of_rows: &Array<'static>| -> Result<Expressions> {
+        let column = of_rows.expand_dims(-1)?;
+        let outer: Vec<isize> = (0..x.shape().len() as isize - 1).collect();
+        let weighed = x * column.remainder(7);
+        Ok(vec![
+            ("sum of each column", weighed.sum(&outer[..])?),
+            ("sum of all", weighed.sum(())?),
+            ("product", (&weighed / 100 + 1).prod(&outer[..])?),
+            ("maximum", weighed.max(&outer[..])?),
+            // Along one axis; of several outer ones it is that of the first index of the others.
+            (
+                "place of the least",
+                if outer.len() == 1 { weighed.argmin(0)? } else { weighed.min(&outer[..])? },
+            ),
+            ("whether all", weighed.less(90).all(&outer[..])?),
+            ("sum of the rows", (of_rows * of_rows).sum(())?),
+        ])
+    };
+    Ok([made(&of_rows)?, made(&of_rows.eval()?)?])
+}
+
+/// Reductions of all rows whose elements are computed block by block have the bits of reductions of settled rows, although the
+/// blocks begin anywhere in the canonical order.
+#[test]
+fn totals_combine_the_rows_of_blocks() -> Result<()> {
+    for (dtype, shape) in [
+        (DType::Float32, &[20_011, 32][..]),
+        (DType::Float64, &[9001, 33]),
+        (DType::Float64, &[3, 5003, 17]),
+        (DType::Int32, &[30_000, 19]),
+    ] {
+        let (x, row) = (numbers(dtype, shape)?, numbers(dtype, &shape[shape.len() - 1..])?);
+        for x in [x.clone(), x.flip(0)?.flip(-1)?] {
+            let [lazy, settled] = totals(&x, &row)?;
+            for ((name, y), (_, wanted)) in lazy.iter().zip(&settled) {
+                let text = y.explain()?;
+                assert!(text.contains(" all rows, block after block"), "{name} of {dtype} {shape:?}: {text}");
+                let wanted = wanted.to_bytes()?;
+                for runner in [Runner::INTERP, Runner::JIT] {
+                    for threads in [1, 2, 7] {
+                        let got = Evaluation::with(&options(runner, threads)).eval(y)?.to_bytes()?;
+                        assert!(got == wanted, "{name} of {dtype} {shape:?}, {runner:?}, {threads} threads");
+                    }
+                }
+            }
+            let all: Vec<&Array<'static>> = lazy.iter().map(|(_, y)| y).collect();
+            let got = Evaluation::with(&options(Runner::AUTO, 3)).eval_many(&all)?;
+            for ((name, wanted), got) in settled.iter().zip(&got) {
+                assert!(got.to_bytes()? == wanted.to_bytes()?, "{name} of {dtype} {shape:?}, beside others");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A stage that reduces all rows, but reads other rows than those of a block, runs after the blocks.
+#[test]
+fn totals_read_the_rows_of_their_block() -> Result<()> {
+    let (x, row) = (numbers(DType::Float64, &[9001, 33])?, numbers(DType::Float64, &[33])?);
+    let of_rows = (&x * &row).sum(-1)?;
+    let turned = |of_rows: &Array<'static>| (&x * of_rows.flip(0)?.expand_dims(-1)?).sum(0);
+    let y = turned(&of_rows)?;
+    assert!(!y.explain()?.contains("block after block"), "{}", y.explain()?);
+    assert_eq!(y.to_bytes()?, turned(&of_rows.eval()?)?.to_bytes()?);
+    Ok(())
+}
+
+/// A total has so few elements of each result in a block that its partial results would cost more than they save.
+#[test]
+fn short_totals_run_after_the_blocks() -> Result<()> {
+    let (x, row) = (numbers(DType::Float32, &[1000, 1000])?, numbers(DType::Float32, &[1000])?);
+    let of_rows = (&softmax(&x)? * &row).sum(-1)?;
+    let text = of_rows.log().sum(())?.explain()?;
+    assert!(text.contains("run row block by row block") && !text.contains("block after block"), "{text}");
+    Ok(())
+}
+
 fn symbolic_softmax() -> Result<Kernel> {
     let x = Array::input("x", DType::Float32, &["n".into(), "m".into()])?;
     let e = (&x - x.max(rows())?).exp();
@@ -353,6 +434,13 @@ fn explain_says_what_runs_in_blocks_and_why_not() -> Result<()> {
         "0, 1, 2 run row block by row block, 42 of 1 000 rows at a time: 3 temporaries stay in cache\n",
     )?;
     let apart = "run one after the other, not row block by row block: ";
+    let narrow = x.reshape(&[10_000, 100])?;
+    let residual = (&narrow * narrow.slice([Range::at(0)])?).sum(-1)? - 1;
+    says(
+        &(&narrow * residual.expand_dims(-1)?).sum(0)?,
+        "0, 1 run row block by row block, 512 of 10 000 rows at a time: 1 temporary stays in cache; kernel 1 combines all rows, block \
+         after block\n",
+    )?;
     says(&(&x - x.mean(())?), &format!("{apart}they share no outer axes"))?;
     says(&softmax(&numbers(DType::Float32, &[10, 10])?)?, &format!("{apart}all of their operands take"))?;
     says(&softmax(&numbers(DType::Float32, &[2, 500_000])?)?, &format!("{apart}a row takes"))?;

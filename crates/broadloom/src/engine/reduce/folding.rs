@@ -4,18 +4,23 @@
 //! reduced in blocks that depend on the shape and the first evaluation alone, so that the partial results of later evaluations
 //! belong to the same blocks. An evaluation that fails leaves the folding unchanged.
 
+use std::ops::Range;
+
+use broadloom_core::fuse::Stage;
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_mem::{FloatEnv, Operands, Table};
 use broadloom_reduce::Partial;
 use smallvec::SmallVec;
 
-use super::elements::Fold;
+use super::elements::{Elements, Fold};
+use super::take::{Reductions, Take};
 use super::{no_reduction, overlaps, parts};
+use crate::engine::execute::StageRun;
 use crate::engine::loops::Loops;
 use crate::engine::outcome::Outcome;
 use crate::engine::plan_run::{Arguments, PlanRun};
 use crate::engine::prepared::PreparedStage;
-use crate::engine::space::Form;
+use crate::engine::space::{Space, Unit};
 use crate::engine::workers;
 
 /// The partial results of reductions over their first elements.
@@ -95,43 +100,124 @@ impl PreparedStage {
         // Sums and estimates are computed here, which requires the default floating-point environment.
         let _ieee = FloatEnv::ieee();
         let space = self.space().ok_or_else(no_reduction)?;
-        let (shape, axes) = (&self.stage.shape, self.stage.axes);
-        // A block lies within the last kept axis, along which results are evenly spaced whatever the layouts are.
-        let row = (0..shape.rank()).rev().filter(|&axis| !axes.contains(axis)).map(|axis| shape[axis]);
-        let row = { row }.find(|&extent| extent > 1).unwrap_or(1);
-        let width = width.unwrap_or(match space.form {
-            Form::Across { width } => width.min(row),
-            Form::Along => 1,
-        });
-        let loops = Loops::Reduce(space.in_blocks_of(width));
-        let space = loops.space().ok_or_else(no_reduction)?;
+        let loops = Loops::Reduce(space.in_blocks_of(width.unwrap_or(width_of_blocks(&self.stage, space))));
         let (access, params) = (self.accesses_in(&loops)?, run.params(&self.stage));
         let outcome = Outcome::new(self.sites, self.can_fail, run.watch);
         let stage_run = self.begin(&run.request, access, Arguments { params: &params, tables }, outcome)?;
-        let (inputs, _) = operands.slices().ok_or_else(overlaps)?;
-        let mut blocks = Vec::new();
-        for first in (0..space.results).step_by(row) {
-            for at in (first..first + row).step_by(width) {
-                blocks.push(at..(at + width).min(first + row));
-            }
-        }
         let threads = workers::threads(run.request.options, stage_run.time);
-        let parts = parts(threads);
-        let ranges = if blocks.len() < parts { parts.div_ceil(blocks.len().max(1)) } else { 1 };
-        let new = |_| Blocks { width, blocks: Vec::new() };
-        let mut made: Vec<Blocks> = (0..self.stage.outputs.len()).map(new).collect();
-        Fold::new(&stage_run, space, start, &inputs).in_blocks(
-            threads,
-            ranges,
-            &blocks,
-            SmallVec::new(),
-            |block, partials| {
-                let width = blocks[block].len();
-                made.iter_mut().zip(partials).for_each(|(of, partial)| of.blocks.push((width, partial)));
-                Ok(())
-            },
-        )?;
+        let blocks = stage_run.fold(&loops, operands, start, threads)?;
         stage_run.end()?;
+        Ok(blocks)
+    }
+}
+
+/// The extent of the last kept axis of a stage. A block of results lies within it: results along it are evenly spaced whatever the
+/// layouts are.
+fn row(stage: &Stage) -> usize {
+    let kept = (0..stage.shape.rank()).rev().filter(|&axis| !stage.axes.contains(axis));
+    { kept }.map(|axis| stage.shape[axis]).find(|&extent| extent > 1).unwrap_or(1)
+}
+
+/// The number of adjacent results that have partial results together.
+pub(crate) fn width_of_blocks(stage: &Stage, space: &Space) -> usize {
+    space.form.width().min(row(stage))
+}
+
+/// The blocks of results of a space: at most `width` adjacent results along the last kept axis.
+fn blocks_of(stage: &Stage, space: &Space) -> Vec<Range<usize>> {
+    let (row, width) = (row(stage), space.form.width());
+    let rows = (0..space.results).step_by(row);
+    rows.flat_map(|first| {
+        (first..first + row).step_by(width).map(move |at| at..(at + width).min(first + row))
+    })
+    .collect()
+}
+
+/// A thread's reduction of consecutive elements of each result of a stage, a part after the other.
+pub(crate) struct Continued<'t> {
+    /// The blocks of results, each with its partial results.
+    blocks: Vec<(Range<usize>, Take<'t, 'static>)>,
+    /// The numbers of the elements so far.
+    numbers: Range<usize>,
+}
+
+impl<'t> Continued<'t> {
+    /// Begins with the element of this number, of `count` elements of each result. The space is that of a part, in
+    /// [blocks of results](Space::in_blocks_of).
+    pub(crate) fn new(
+        stage: &Stage,
+        space: &Space,
+        reductions: &'t Reductions,
+        count: usize,
+        first: usize,
+    ) -> Continued<'t> {
+        let take = |results: Range<usize>| {
+            let take = Take::new(reductions, results.len(), count, 0, None);
+            (results, take)
+        };
+        let blocks = blocks_of(stage, space).into_iter().map(take).collect();
+        Continued { blocks, numbers: first..first }
+    }
+
+    /// The numbers of the elements, and the partial results of each output.
+    pub(crate) fn finish(self, reductions: &Reductions) -> Result<(Range<usize>, Vec<Blocks>)> {
+        let width = self.blocks.first().map_or(1, |(results, _)| results.len());
+        let mut made: Vec<Blocks> = reductions.iter().map(|_| Blocks { width, blocks: Vec::new() }).collect();
+        for (results, take) in self.blocks {
+            let partials = made.iter_mut().zip(take.into_partials()?);
+            partials.for_each(|(of, partial)| of.blocks.push((results.len(), partial)));
+        }
+        Ok((self.numbers, made))
+    }
+}
+
+impl StageRun<'_> {
+    /// Reduces elements of the stage by loops over [blocks of results](Space::in_blocks_of). The first element has the number
+    /// `start`. Returns the partial results of each output.
+    fn fold(
+        &self,
+        loops: &Loops,
+        operands: &mut Operands<'_>,
+        start: u64,
+        threads: usize,
+    ) -> Result<Vec<Blocks>> {
+        let (stage, space) = (&self.prepared.stage, loops.space().ok_or_else(no_reduction)?);
+        let (inputs, _) = operands.slices().ok_or_else(overlaps)?;
+        let (blocks, parts) = (blocks_of(stage, space), parts(threads));
+        let ranges = if blocks.len() < parts { parts.div_ceil(blocks.len().max(1)) } else { 1 };
+        let new = |_| Blocks { width: space.form.width(), blocks: Vec::new() };
+        let mut made: Vec<Blocks> = (0..stage.outputs.len()).map(new).collect();
+        let fold = Fold::new(self, space, start, &inputs);
+        fold.in_blocks(threads, ranges, &blocks, SmallVec::new(), |block, partials| {
+            let width = blocks[block].len();
+            made.iter_mut().zip(partials).for_each(|(of, partial)| of.blocks.push((width, partial)));
+            Ok(())
+        })?;
         Ok(made)
+    }
+
+    /// Reduces a part of the elements, which follows those of `so_far`.
+    pub(crate) fn fold_part(
+        &self,
+        loops: &Loops,
+        operands: &mut Operands<'_>,
+        so_far: &mut Continued<'_>,
+    ) -> Result<()> {
+        let space = loops.space().ok_or_else(no_reduction)?;
+        let (inputs, _) = operands.slices().ok_or_else(overlaps)?;
+        let fold = Fold::new(self, space, 0, &inputs);
+        let mut elements = Elements::new(&fold);
+        let Continued { blocks, numbers } = so_far;
+        self.timed(|| {
+            blocks.iter_mut().try_for_each(|(results, take)| {
+                take.continue_at(numbers.end);
+                let unit = Unit { results: results.clone(), numbers: 0..space.count };
+                elements.unit(&unit, SmallVec::new(), take)
+            })
+        })?;
+        numbers.end += space.count;
+        elements.pace.end();
+        self.outcome.note_faults(&elements.faults);
+        Ok(())
     }
 }

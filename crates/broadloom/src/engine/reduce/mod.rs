@@ -27,7 +27,8 @@ use crate::engine::space::{Form, Space, Unit};
 use crate::engine::watch::Watch;
 
 use elements::{Elements, Fold};
-pub(crate) use folding::{Blocks, Folding};
+pub(crate) use folding::{Blocks, Continued, Folding, width_of_blocks};
+pub(crate) use take::Reductions;
 use take::{Partials, Results, Take, append};
 pub(crate) use totals::ScanBlocks;
 

@@ -26,6 +26,8 @@ pub(crate) struct Take<'t, 'm> {
     count: usize,
     /// The number of the first element of each result.
     start: u64,
+    /// What is added to linear indices: those of the elements that were taken before, if the elements arrive in several parts.
+    shift: usize,
     /// The ranges reduced so far, in order: the linear index of each range's end, and the index of its partial results in
     /// `partials`.
     open: SmallVec<[(usize, usize); 4]>,
@@ -54,12 +56,18 @@ impl<'t, 'm> Take<'t, 'm> {
             width,
             count,
             start,
+            shift: 0,
             open: SmallVec::new(),
             last: 0,
             partials: Vec::new(),
             free: SmallVec::new(),
             results,
         }
+    }
+
+    /// Continues with a part of the elements, the first of which has this number. It has the linear index 0.
+    pub(crate) fn continue_at(&mut self, number: usize) {
+        self.shift = number * self.width;
     }
 
     /// The number of results that are reduced together.
@@ -74,11 +82,19 @@ impl<'t, 'm> Take<'t, 'm> {
 
     /// The number of an element, from its linear index.
     pub(crate) fn number(&self, at: usize) -> u64 {
+        self.number_of(at + self.shift)
+    }
+
+    fn number_of(&self, at: usize) -> u64 {
         self.start + (at % self.span() / self.width) as u64
     }
 
     /// The number of elements from a linear index to the end of its group of results.
     pub(crate) fn left(&self, at: usize) -> usize {
+        self.left_of(at + self.shift)
+    }
+
+    fn left_of(&self, at: usize) -> usize {
         self.span() - at % self.span()
     }
 
@@ -92,7 +108,7 @@ impl<'t, 'm> Take<'t, 'm> {
     ) -> Result<()> {
         let (mut done, span) = (0, self.span());
         while done < elements {
-            let from = at + done;
+            let from = at + self.shift + done;
             let whole = (elements - done) / span;
             if whole > 0 && from.is_multiple_of(span) && self.takes_whole(from) {
                 let each = |output: usize, out: &mut [u8], (reduction, dtype): (Reduction, DType)| {
@@ -103,7 +119,7 @@ impl<'t, 'm> Take<'t, 'm> {
                 done += whole * span;
                 continue;
             }
-            let count = self.left(from).min(elements - done);
+            let count = self.left_of(from).min(elements - done);
             let push = |output: usize, dtype: DType, partial: &mut Partial| {
                 partial.push(&bytes(output)[done * dtype.size()..][..count * dtype.size()]);
             };
@@ -121,7 +137,7 @@ impl<'t, 'm> Take<'t, 'm> {
         rows: usize,
         row: impl Fn(usize, usize) -> &'e [u8],
     ) -> Result<()> {
-        let span = self.span();
+        let (at, span) = (at + self.shift, self.span());
         if rows == self.count && rows <= LANES && at.is_multiple_of(span) && self.results.is_some() {
             let (width, count) = (self.width, self.count);
             let each = |output: usize, out: &mut [u8], (reduction, dtype): (Reduction, DType)| {
@@ -144,7 +160,7 @@ impl<'t, 'm> Take<'t, 'm> {
         let push = |output: usize, dtype: DType, partial: &mut Partial| {
             partial.push_nodes(level, &bytes(output)[..(elements >> level) * dtype.size()]);
         };
-        self.push(at, elements, push)
+        self.push(at + self.shift, elements, push)
     }
 
     /// The partial results of a single group of results. It is an error if elements between the ranges are missing.
@@ -240,7 +256,7 @@ impl<'t, 'm> Take<'t, 'm> {
 
     /// Makes partial results for a range that begins at this index.
     fn begin(&mut self, at: usize) -> Result<usize> {
-        let number = self.number(at);
+        let number = self.number_of(at);
         if let Some(slot) = self.free.pop() {
             self.partials[slot].iter_mut().for_each(|partial| partial.reset(number));
             return Ok(slot);

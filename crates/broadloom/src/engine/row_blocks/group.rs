@@ -1,11 +1,13 @@
 //! Chooses the stages that run block by block.
 //!
 //! These stages, the members of a group, share leading axes along which nothing is reduced. From the results of other members,
-//! each member reads only elements of the same row. Any other stage runs before the group if it reads no results of the group,
-//! and otherwise after it.
+//! each member reads only elements of the same row. A stage that reduces all of these axes, a *total*, takes part if it reads rows
+//! of members: it appends the elements of each block to a partial result. Any other stage runs before the group if it reads no
+//! results of the group, and otherwise after it.
 
+use broadloom_ir::canonical::LANES;
 use broadloom_ir::figures;
-use broadloom_ir::tuning::blocks::{BLOCK_BYTES, LONGEST, MOST, RUN};
+use broadloom_ir::tuning::blocks::{BLOCK_BYTES, LEAST_OF_TOTAL, LONGEST, MOST, RUN};
 use std::fmt;
 
 use broadloom_core::fuse::{Beginning, Plan, Source, Stage, Target};
@@ -55,6 +57,8 @@ impl fmt::Display for Apart {
 pub(crate) struct Group {
     pub before: Vec<usize>,
     pub members: Vec<usize>,
+    /// The members that are totals.
+    pub totals: Vec<usize>,
     pub after: Vec<usize>,
     pub cut: Cut,
     /// The temporaries that only the group's stages write and read.
@@ -82,8 +86,14 @@ pub(crate) fn find(
                 continue;
             }
             tried.push(extents);
-            let Some(draft) = Draft::of(plan, among, extents) else { break };
-            match draft.cut(shared == outer, can_fail) {
+            let Some(mut draft) = Draft::of(plan, among, extents, true) else { break };
+            let mut cut = draft.cut(shared == outer, can_fail);
+            if !cut.as_ref().is_ok_and(|cut| draft.totals_pay(cut)) {
+                let Some(without) = Draft::of(plan, among, extents, false) else { continue };
+                draft = without;
+                cut = draft.cut(shared == outer, can_fail);
+            }
+            match cut {
                 Ok(cut) => return Ok(draft.finish(cut)),
                 Err(why) => apart = apart.max(Some(why)),
             }
@@ -117,6 +127,16 @@ fn runs_along(stage: &Stage, extents: &[usize]) -> bool {
     free && begins && !is_step && is_whole && stage.shape.starts_with(extents) && stage.shape.elements() > 0
 }
 
+/// Whether the stage can be a total: it has these leading axes, reduces all of them, and stores no elements.
+fn is_total(stage: &Stage, extents: &[usize]) -> bool {
+    stage.reduces()
+        && stage.reductions().all(|reduction| reduction.is_some())
+        && (0..extents.len()).all(|axis| stage.axes.contains(axis))
+        && stage.shape.starts_with(extents)
+        && stage.shape.elements() > 0
+        && stage.part_at.is_none()
+}
+
 /// Whether a stage that reads a temporary with this layout reads, for each row, only elements of the same row.
 fn stays_in_row(layout: &Layout, temp: &Shape, extents: &[usize]) -> bool {
     let (shared, count) = (extents.len(), extents.iter().product::<usize>());
@@ -142,6 +162,8 @@ fn stays_in_row(layout: &Layout, temp: &Shape, extents: &[usize]) -> bool {
 enum When {
     Before,
     Member,
+    /// As a member that is a total, whose results exist after the group.
+    Total,
     After,
 }
 
@@ -163,9 +185,9 @@ struct Bytes {
 }
 
 impl<'p> Draft<'p> {
-    /// Finds the stages that can be members of a group with these leading axes. `None` unless a member reduces elements, and a
-    /// member reads a result of another member.
-    fn of(plan: &'p Plan, among: &[usize], extents: &'p [usize]) -> Option<Draft<'p>> {
+    /// Finds the stages that can be members of a group with these leading axes, with or without totals. `None` unless a member that is
+    /// no total reduces elements, and a member reads a result of another one.
+    fn of(plan: &'p Plan, among: &[usize], extents: &'p [usize], totals: bool) -> Option<Draft<'p>> {
         let mut draft = Draft { plan, extents, stages: Vec::new(), written: vec![None; plan.temps.len()] };
         let (mut combines, mut linked) = (false, false);
         for &number in among {
@@ -175,16 +197,18 @@ impl<'p> Draft<'p> {
             for input in &stage.inputs {
                 let Some(temp) = input.source.temp() else { continue };
                 match draft.written[temp as usize] {
-                    Some(When::After) => when = When::After,
+                    Some(When::After | When::Total) => when = When::After,
                     Some(When::Member) => {
                         reads = true;
                         // A key is read as a whole.
                         let is_row = input.source == Source::Temp(temp);
                         let stays =
                             || is_row && stays_in_row(&input.layout, &plan.temps[temp as usize].1, extents);
-                        if when == When::Before || when == When::Member && !stays() {
-                            when = When::After;
-                        }
+                        when = match when {
+                            When::Before if totals && is_total(stage, extents) && stays() => When::Total,
+                            When::Member | When::Total if stays() => when,
+                            _ => When::After,
+                        };
                     }
                     Some(When::Before) | None => {}
                 }
@@ -192,7 +216,7 @@ impl<'p> Draft<'p> {
             for table in &stage.tables {
                 // Elements of all rows are read of a table.
                 let Source::Temp(temp) = table.source else { continue };
-                if matches!(draft.written[temp as usize], Some(When::Member | When::After)) {
+                if matches!(draft.written[temp as usize], Some(When::Member | When::Total | When::After)) {
                     when = When::After;
                 }
             }
@@ -203,8 +227,10 @@ impl<'p> Draft<'p> {
                     *written = Some(if *written == Some(When::After) { When::After } else { when });
                 }
             }
-            if when == When::Member {
-                (combines, linked) = (combines || !stage.stores(), linked || reads);
+            match when {
+                When::Member => (combines, linked) = (combines || !stage.stores(), linked || reads),
+                When::Total => linked = true,
+                When::Before | When::After => {}
             }
             draft.stages.push((number, when));
         }
@@ -215,8 +241,31 @@ impl<'p> Draft<'p> {
         self.stages.iter().filter(move |(_, when)| *when == wanted).map(|(number, _)| *number)
     }
 
+    /// The members, in run order, each with whether it is a total.
+    fn numbers(&self) -> impl Iterator<Item = (usize, bool)> {
+        self.stages.iter().filter_map(|&(number, when)| match when {
+            When::Member => Some((number, false)),
+            When::Total => Some((number, true)),
+            When::Before | When::After => None,
+        })
+    }
+
     fn members(&self) -> impl Iterator<Item = &'p Stage> {
-        self.all(When::Member).map(|number| &self.plan.stages[number])
+        self.numbers().map(|(number, _)| &self.plan.stages[number])
+    }
+
+    fn totals(&self) -> impl Iterator<Item = &'p Stage> {
+        self.all(When::Total).map(|number| &self.plan.stages[number])
+    }
+
+    /// Whether a block has enough elements of each result of a total, of which it makes a partial result.
+    fn totals_pay(&self, cut: &Cut) -> bool {
+        let count = self.extents.iter().product::<usize>();
+        let enough = |stage: &Stage| {
+            let results = stage.results().map(|(_, shape)| shape.elements()).max().unwrap_or(1);
+            stage.shape.elements() / count * cut.rows >= LEAST_OF_TOTAL * results
+        };
+        self.totals().all(enough)
     }
 
     /// The inputs of members that no member writes, each with its source, dtype and layout.
@@ -250,9 +299,13 @@ impl<'p> Draft<'p> {
                 false => bytes.any += size,
             }
         }
-        for stage in self.members() {
-            let row = |(dtype, shape): (DType, Shape)| shape.elements() / count * dtype.size();
-            bytes.row += stage.results().map(row).sum::<usize>();
+        for (number, is_total) in self.numbers() {
+            let of = |(dtype, shape): (DType, Shape)| shape.elements() * dtype.size();
+            let all = self.plan.stages[number].results().map(of).sum::<usize>();
+            match is_total {
+                true => bytes.any += LANES * all,
+                false => bytes.row += all / count,
+            }
         }
         bytes
     }
@@ -274,7 +327,12 @@ impl<'p> Draft<'p> {
         }
         let elements = self.members().map(|stage| stage.shape.elements() / count).max().unwrap_or(1);
         let most = (BLOCK_BYTES.saturating_sub(bytes.any) / bytes.row.max(1)).min(MOST / elements.max(1));
-        let cut = Cut::new(self.extents, most.max(1), bytes.row);
+        let mut cut = Cut::new(self.extents, most.max(1), bytes.row);
+        if self.totals().next().is_some() {
+            // Blocks begin at nodes of the canonical order, of which their partial results then have few.
+            let node = (cut.rows.next_power_of_two() / 8).max(LANES);
+            cut.rows = if cut.rows > node { cut.rows / node * node } else { cut.rows };
+        }
         match self.operands().any(|(_, dtype, layout)| lies_across(layout, dtype, &cut)) {
             true => Err(Apart::Across),
             false => Ok(cut),
@@ -282,17 +340,18 @@ impl<'p> Draft<'p> {
     }
 
     fn finish(&self, cut: Cut) -> Group {
-        let members: Vec<usize> = self.all(When::Member).collect();
+        let members: Vec<usize> = self.numbers().map(|(number, _)| number).collect();
         let others = || self.plan.stages.iter().enumerate().filter(|(number, _)| !members.contains(number));
         let read_later = |temp: u32| {
             let read = others().flat_map(|(_, stage)| stage.inputs.iter().chain(&stage.tables));
             { read }.any(|input| input.source.temp() == Some(temp))
         };
-        let targets = self.members().flat_map(|stage| stage.outputs.iter().copied());
+        let rows = self.all(When::Member).map(|number| &self.plan.stages[number]);
+        let targets = rows.flat_map(|stage| stage.outputs.iter().copied());
         let blocks =
             targets.filter(|target| matches!(target, Target::Temp(temp) if !read_later(*temp))).collect();
         let (before, after) = (self.all(When::Before).collect(), self.all(When::After).collect());
-        Group { before, members, after, cut, blocks }
+        Group { before, members, totals: self.all(When::Total).collect(), after, cut, blocks }
     }
 }
 

@@ -5,10 +5,16 @@
 //! first stage runs for the next block. Operands and temporaries stay in cache meanwhile, so that memory is read and written
 //! once. Each stage runs as it would by itself, only over fewer rows: an element is computed from the same elements in the same
 //! order, and so has the same bits.
+//!
+//! A gradient of a loss is a sum over all rows, which reads what other stages computed of each row. Such a stage, a total, reduces the
+//! elements of block after block. Each thread takes some consecutive blocks, and its [partial results](Folding) are merged with those
+//! of the others in the order of the blocks.
 
 mod group;
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -26,6 +32,7 @@ use crate::engine::memory::{self, Temporaries, Written};
 use crate::engine::outcome::Outcome;
 use crate::engine::plan_run::{Arguments, Params, PlanRun, Tables, region, tables};
 use crate::engine::prepared::PreparedStage;
+use crate::engine::reduce::{Blocks, Continued, Folding, Reductions, width_of_blocks};
 use crate::engine::stored::contiguous;
 use crate::engine::workers;
 
@@ -80,7 +87,14 @@ impl fmt::Display for RowBlocks {
             figures::count(rows as u64),
             figures::counted(count as u64, "row"),
             if temporaries == 1 { "temporary stays" } else { "temporaries stay" },
-        )
+        )?;
+        let totals = self.members.iter().filter(|member| member.total.is_some());
+        let totals: Vec<String> = totals.map(|member| member.stage.to_string()).collect();
+        match &totals[..] {
+            [] => Ok(()),
+            [one] => write!(f, "; kernel {one} combines all rows, block after block"),
+            _ => write!(f, "; kernels {} combine all rows, block after block", totals.join(", ")),
+        }
     }
 }
 
@@ -93,6 +107,10 @@ enum Place {
     Whole(Target),
 }
 
+fn no_space() -> Error {
+    Error::new(ErrorKind::Internal, "a total has no memory")
+}
+
 /// A stage of [`RowBlocks`].
 pub(crate) struct Member {
     /// The stage's index in the plan.
@@ -100,8 +118,39 @@ pub(crate) struct Member {
     /// The stage over the rows of a whole block, and over the rows of the last block, which may be fewer.
     parts: [Part; 2],
     inputs: SmallVec<[Origin; 4]>,
-    /// For each output, the index of its array in `RowBlocks::places`.
+    /// For each output, the index of its array in `RowBlocks::places`; empty for a total.
     outputs: SmallVec<[usize; 2]>,
+    total: Option<Total>,
+}
+
+/// What a member is that reduces all rows.
+struct Total {
+    /// The number of elements of a row that are reduced to each result.
+    of_row: usize,
+    /// The arrays of the results.
+    outputs: SmallVec<[Target; 2]>,
+}
+
+/// The partial results of a total.
+struct Folded {
+    so_far: Folding,
+    /// Those of later elements, by the number of the first one, each with the number of elements.
+    waiting: BTreeMap<u64, (u64, Vec<Blocks>)>,
+}
+
+impl Folded {
+    fn new() -> Folded {
+        Folded { so_far: Folding::new(), waiting: BTreeMap::new() }
+    }
+
+    /// Adds the partial results of elements.
+    fn add(&mut self, numbers: Range<usize>, partials: Vec<Blocks>) -> Result<()> {
+        self.waiting.insert(numbers.start as u64, (numbers.len() as u64, partials));
+        while let Some((count, partials)) = self.waiting.remove(&self.so_far.count()) {
+            self.so_far.append(count, partials)?;
+        }
+        Ok(())
+    }
 }
 
 /// The source of a member's input.
@@ -162,8 +211,9 @@ impl RowBlocks {
                 }
             };
             let inputs = stage.inputs.iter().map(|input| origin(input.source)).collect();
+            let is_total = group.totals.contains(&number);
             let mut outputs = SmallVec::new();
-            for (&target, (dtype, shape)) in stage.outputs.iter().zip(stage.results()) {
+            for (&target, (dtype, shape)) in stage.outputs.iter().zip(stage.results()).filter(|_| !is_total) {
                 let place = match group.blocks.contains(&target) {
                     true => Place::Block,
                     false => Place::Whole(target),
@@ -173,8 +223,19 @@ impl RowBlocks {
                 places.push((place, shape.elements() / rows * dtype.size()));
             }
             let part = |rows: usize| Part::of(stage, &group.cut, rows);
-            let parts = [part(group.cut.rows)?, part(group.cut.rows_of_last())?];
-            members.push(Member { stage: number, parts, inputs, outputs });
+            let mut parts = [part(group.cut.rows)?, part(group.cut.rows_of_last())?];
+            let mut total = None;
+            if is_total {
+                let results = stage.results().map(|(_, shape)| shape.elements()).max().unwrap_or(1);
+                let of_row = stage.shape.elements() / rows / results;
+                total = Some(Total { of_row, outputs: stage.outputs.iter().copied().collect() });
+                let width = parts[0].loops()?.space().map_or(1, |space| width_of_blocks(stage, space));
+                for part in &mut parts {
+                    let space = part.loops()?.space().map(|space| space.in_blocks_of(width));
+                    part.loops = Ok(Loops::Reduce(space.ok_or_else(no_space)?));
+                }
+            }
+            members.push(Member { stage: number, parts, inputs, outputs, total });
         }
         Ok(RowBlocks { members, cut: group.cut.clone(), places })
     }
@@ -207,15 +268,19 @@ struct BlockRun<'r> {
     members: Vec<StageRun<'r>>,
     /// For each member, the memory of the inputs that no member writes.
     inputs: Vec<SmallVec<[Region<'r>; 4]>>,
+    /// For each member, its reductions and their partial results, if it is a total.
+    folded: Vec<(Reductions, Mutex<Folded>)>,
     /// Cancellation, progress and failures, for all members together.
     outcome: Outcome<'r>,
 }
 
 /// A thread's memory for each of `RowBlocks::places`: a buffer of its own with space for the largest block, or the current
 /// block's rows of an array of all rows.
-struct Places<'m> {
+struct Places<'m, 'c> {
     own: Vec<Option<Buffer>>,
     rows: Vec<Option<RegionMut<'m>>>,
+    /// For each member, its reduction of the thread's blocks so far, if it is a total that has begun.
+    totals: Vec<Option<Continued<'c>>>,
 }
 
 impl RowBlocks {
@@ -237,6 +302,14 @@ impl RowBlocks {
                 written.push((temp, memory::buffer(run.pool, bytes * self.cut.count())?));
             }
         }
+        for (member, total) in self.totals() {
+            let results = stages[self.members[member].stage].stage.results();
+            for (target, (dtype, shape)) in total.outputs.iter().zip(results) {
+                if let Target::Temp(temp) = target {
+                    written.push((*temp, memory::buffer(run.pool, shape.elements() * dtype.size())?));
+                }
+            }
+        }
         let params: Vec<Params> =
             self.members.iter().map(|member| run.params(&stages[member.stage].stage)).collect();
         let (slots, roots) = operands.parts();
@@ -250,7 +323,7 @@ impl RowBlocks {
             };
             inputs.push(member.inputs.iter().map(given).collect());
         }
-        let shares = self.shares(roots, &mut written)?;
+        let (shares, mut results) = self.shares(roots, &mut written)?;
         let (mut members, mut time) = (Vec::with_capacity(self.members.len()), 0.0);
         for ((member, params), tables) in self.members.iter().zip(&params).zip(&read) {
             let prepared = &stages[member.stage];
@@ -261,35 +334,55 @@ impl RowBlocks {
         }
         let outcome = Outcome::new(0, false, run.watch);
         let threads = workers::threads(run.request.options, time);
-        let all = BlockRun { blocks: self, run, members, inputs, outcome };
+        let folded = self.members.iter().map(|member| {
+            let stage = &stages[member.stage].stage;
+            let reductions = stage.reductions().zip(stage.kernel.output_dtypes());
+            let reductions = reductions.filter_map(|(reduction, dtype)| Some((reduction?, dtype)));
+            (reductions.collect(), Mutex::new(Folded::new()))
+        });
+        let folded = folded.collect();
+        let all = BlockRun { blocks: self, run, members, inputs, folded, outcome };
         all.share(threads, &shares)?;
         all.members.iter().try_for_each(StageRun::end)?;
-        drop((all, shares));
+        all.finish(&mut results)?;
+        drop((all, shares, results));
         drop(read);
         temps.keep(&mut written);
         Ok(())
     }
 
-    /// Divides the memory of arrays of all rows into the rows that each block writes.
+    /// The members that are totals, by their indices.
+    fn totals(&self) -> impl Iterator<Item = (usize, &Total)> {
+        let members = self.members.iter().enumerate();
+        members.filter_map(|(number, member)| member.total.as_ref().map(|total| (number, total)))
+    }
+
+    /// Divides the memory of arrays of all rows into the rows that each block writes. The memory of other arrays, such as the results of
+    /// totals, is returned as it is.
     fn shares<'m>(
         &self,
         roots: impl Iterator<Item = RegionMut<'m>>,
         made: &'m mut Written,
-    ) -> Result<Vec<Share<'m>>> {
-        let mut shares: Vec<Share<'m>> = Vec::new();
+    ) -> Result<(Vec<Share<'m>>, Vec<(Target, RegionMut<'m>)>)> {
+        let (mut shares, mut others): (Vec<Share<'m>>, Vec<(Target, RegionMut<'m>)>) =
+            (Vec::new(), Vec::new());
         shares.resize_with(self.cut.blocks(), Share::default);
         let roots = roots.enumerate().map(|(i, root)| (Target::Root(i as u32), Ok(root)));
         let temps = made.iter_mut().map(|(temp, buffer)| (Target::Temp(*temp), memory::written(buffer)));
         for (target, memory) in roots.chain(temps) {
+            let mut left = memory?;
             let place = self.places.iter().position(|(place, _)| *place == Place::Whole(target));
-            let (Some(place), mut left) = (place, memory?) else { continue };
+            let Some(place) = place else {
+                others.push((target, left));
+                continue;
+            };
             for (number, share) in shares.iter_mut().enumerate() {
-                let (rows, others) = left.split_at(self.cut.block(number).rows * self.places[place].1);
-                left = others;
+                let (rows, rest) = left.split_at(self.cut.block(number).rows * self.places[place].1);
+                left = rest;
                 share.get_mut().unwrap_or_else(PoisonError::into_inner).push((place, rows));
             }
         }
-        Ok(shares)
+        Ok((shares, others))
     }
 }
 
@@ -297,11 +390,14 @@ impl BlockRun<'_> {
     /// Runs all blocks, on this thread and on others.
     fn share(&self, threads: usize, shares: &[Share<'_>]) -> Result<()> {
         let next = AtomicUsize::new(0);
+        // A thread takes blocks one by one, or consecutive ones, of which it makes one partial result.
+        let at_once =
+            if self.blocks.totals().next().is_none() { 1 } else { shares.len().div_ceil(4 * threads) };
         self.outcome.share(threads, &|| {
             let mut places = None;
             while !self.outcome.has_stopped()
-                && let number = next.fetch_add(1, Ordering::Relaxed)
-                && let Some(share) = shares.get(number)
+                && let first = next.fetch_add(at_once, Ordering::Relaxed)
+                && first < shares.len()
             {
                 if places.is_none() {
                     match Places::new(self) {
@@ -310,15 +406,13 @@ impl BlockRun<'_> {
                     }
                 }
                 let Some(places) = &mut places else { break };
-                let share = std::mem::take(&mut *share.lock().unwrap_or_else(PoisonError::into_inner));
-                share.into_iter().for_each(|(place, rows)| places.rows[place] = Some(rows));
-                let block = self.blocks.cut.block(number);
-                for member in 0..self.members.len() {
-                    if self.outcome.has_stopped() {
-                        break;
-                    }
-                    let part = self.part(member, &block);
-                    self.outcome.part(part.elements, || self.member(member, &block, places));
+                for (number, share) in shares.iter().enumerate().skip(first).take(at_once) {
+                    self.block(number, share, places);
+                }
+                if !self.outcome.has_stopped()
+                    && let Err(error) = self.add_totals(places)
+                {
+                    self.outcome.fail(error);
                 }
             }
             let own = places.map_or_else(Vec::new, |places| places.own);
@@ -326,12 +420,58 @@ impl BlockRun<'_> {
         })
     }
 
+    /// Runs all members over the rows of a block.
+    fn block<'m, 'c>(&'c self, number: usize, share: &Share<'m>, places: &mut Places<'m, 'c>) {
+        let share = std::mem::take(&mut *share.lock().unwrap_or_else(PoisonError::into_inner));
+        share.into_iter().for_each(|(place, rows)| places.rows[place] = Some(rows));
+        let block = self.blocks.cut.block(number);
+        for member in 0..self.members.len() {
+            if self.outcome.has_stopped() {
+                return;
+            }
+            let part = self.part(member, &block);
+            self.outcome.part(part.elements, || self.member(member, (number, &block), places));
+        }
+    }
+
+    /// Adds the partial results of consecutive blocks to those of all threads.
+    fn add_totals(&self, places: &mut Places<'_, '_>) -> Result<()> {
+        for (continued, (reductions, folded)) in places.totals.iter_mut().zip(&self.folded) {
+            if let Some(continued) = continued.take() {
+                let (numbers, partials) = continued.finish(reductions)?;
+                folded.lock().unwrap_or_else(PoisonError::into_inner).add(numbers, partials)?;
+            }
+        }
+        Ok(())
+    }
+
     fn part(&self, member: usize, block: &Block) -> &Part {
         &self.blocks.members[member].parts[usize::from(block.rows != self.blocks.cut.rows)]
     }
 
-    /// Runs a member over the rows of a block.
-    fn member(&self, number: usize, block: &Block, places: &mut Places<'_>) -> Result<()> {
+    /// Writes the results of the totals.
+    fn finish(&self, results: &mut [(Target, RegionMut<'_>)]) -> Result<()> {
+        for (member, total) in self.blocks.totals() {
+            let mut folded = self.folded[member].1.lock().unwrap_or_else(PoisonError::into_inner);
+            let dtypes = self.members[member].prepared.stage.results().map(|(dtype, _)| dtype);
+            for (reduction, (target, dtype)) in total.outputs.iter().zip(dtypes).enumerate() {
+                let memory = results.iter_mut().find(|(of, _)| of == target);
+                let mut operands = Operands::default();
+                operands.write(memory.ok_or_else(no_space)?.1.reborrow());
+                let (_, mut outputs) = operands.slices().ok_or_else(no_space)?;
+                outputs.iter_mut().for_each(|out| folded.so_far.finish(reduction, dtype, out));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a member over the rows of a block, which has this number.
+    fn member<'c>(
+        &'c self,
+        number: usize,
+        (at, block): (usize, &Block),
+        places: &mut Places<'_, 'c>,
+    ) -> Result<()> {
         let (member, stage_run) = (&self.blocks.members[number], &self.members[number]);
         let loops = self.part(number, block).loops()?;
         if loops.is_done() {
@@ -341,6 +481,13 @@ impl BlockRun<'_> {
             member.outputs.iter().map(|&place| places.own[place].take()).collect();
         let mut rows: SmallVec<[Option<RegionMut<'_>>; 2]> =
             member.outputs.iter().map(|&place| places.rows[place].take()).collect();
+        let mut continued = places.totals[number].take();
+        if let (Some(total), None, Some(space)) = (&member.total, &continued, loops.space()) {
+            let (count, first) = (self.blocks.cut.count(), self.blocks.cut.rows_before(at));
+            let (stage, reductions) = (&stage_run.prepared.stage, &self.folded[number].0);
+            let of_row = total.of_row;
+            continued = Some(Continued::new(stage, space, reductions, count * of_row, first * of_row));
+        }
         let done = (|| {
             let mut operands = Operands::default();
             let stage = &stage_run.prepared.stage;
@@ -362,25 +509,28 @@ impl BlockRun<'_> {
                     }
                 });
             }
-            stage_run.run(loops, &mut operands, 1)
+            let Some(continued) = &mut continued else { return stage_run.run(loops, &mut operands, 1) };
+            stage_run.fold_part(loops, &mut operands, continued)
         })();
         for ((&place, buffer), rows) in member.outputs.iter().zip(buffers).zip(rows) {
             (places.own[place], places.rows[place]) = (buffer, rows);
         }
+        places.totals[number] = continued;
         done
     }
 }
 
-impl<'m> Places<'m> {
+impl Places<'_, '_> {
     /// Allocates the thread's own buffers.
-    fn new(all: &BlockRun<'_>) -> Result<Places<'m>> {
+    fn new(all: &BlockRun<'_>) -> Result<Self> {
         let rows = all.blocks.cut.rows;
         let own = |&(place, bytes): &(Place, usize)| match place {
             Place::Block => memory::buffer(all.run.pool, bytes * rows).map(Some),
             Place::Whole(_) => Ok(None),
         };
         let own: Vec<Option<Buffer>> = all.blocks.places.iter().map(own).collect::<Result<_>>()?;
-        Ok(Places { rows: own.iter().map(|_| None).collect(), own })
+        let totals = all.members.iter().map(|_| None).collect();
+        Ok(Places { rows: own.iter().map(|_| None).collect(), own, totals })
     }
 
     /// The current block's rows of an array, which a member has written.
