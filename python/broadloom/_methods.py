@@ -198,7 +198,7 @@ class NumpyMethods:
         """Every element several times, as by `numpy.repeat`."""
         return of_numpy(np.repeat, self, repeats, axis)
 
-    # Functions that NumPy computes.
+    # Sorting, searching and selecting.
 
     def take(
         self,
@@ -207,17 +207,13 @@ class NumpyMethods:
         out: Array | np.ndarray | None = None,
         mode: Literal["raise", "wrap", "clip"] = "raise",
     ) -> Array:
-        """The elements at indices along `axis`; computed by NumPy, unless there is one index."""
+        """The elements at indices along `axis`, as by `numpy.take`."""
         return of_numpy(np.take, self, indices, axis, out, mode)
-
-    def dot(self, b: Array | Number, out: Array | np.ndarray | None = None) -> Array:
-        """`numpy.dot`; computed by NumPy."""
-        return of_numpy(np.dot, self, b, out=out)
 
     def sort(
         self, axis: int = -1, kind: SortKind | None = None, order: None = None, *, stable: bool | None = None
     ) -> None:
-        """Sorts this array: its values are evaluated, sorted by NumPy, and replace the expression."""
+        """Sorts this array: it becomes the expression of its sorted elements."""
         # Without an axis, `numpy.sort` would return an array of another shape.
         axis = operator.index(axis)
         made = of_numpy(np.sort, self, axis=axis, kind=kind, order=order, stable=stable)
@@ -226,19 +222,25 @@ class NumpyMethods:
     def argsort(
         self, axis: int | None = -1, kind: SortKind | None = None, order: None = None, *, stable: bool | None = None
     ) -> Array:
-        """The indices that sort the array; computed by NumPy."""
+        """The indices that sort the array; equal elements keep their order."""
         return of_numpy(np.argsort, self, axis, kind=kind, order=order, stable=stable)
 
     def searchsorted(
         self, v: Array | Number, side: Literal["left", "right"] = "left", sorter: Array | None = None
     ) -> Array:
-        """Where values belong in this sorted array; computed by NumPy."""
+        """Where values belong in this sorted array, as by `numpy.searchsorted`."""
         return of_numpy(np.searchsorted, self, v, side, sorter)
 
     def nonzero(self) -> tuple[Array, ...]:
-        """The indices of the elements that are not 0; computed by NumPy."""
+        """The indices of the elements that are not 0, as by `numpy.nonzero`. Evaluates the array."""
         made: Any = of_numpy(np.nonzero, self)
         return tuple(made)
+
+    # Functions that NumPy computes.
+
+    def dot(self, b: Array | Number, out: Array | np.ndarray | None = None) -> Array:
+        """`numpy.dot`; computed by NumPy."""
+        return of_numpy(np.dot, self, b, out=out)
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
         """The elements of diagonals; computed by NumPy."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from broadloom import _core, _numpy_reductions, _options
+from broadloom import _core, _numpy_reductions, _options, _selections
 from broadloom._array import Array, check_device
 from broadloom._core import Handle
 from broadloom._elementwise import clip_by
@@ -35,6 +35,7 @@ from broadloom._ufuncs import (
 __all__ = ["FUNCTIONS"]
 
 FUNCTIONS.update(numpy_reductions.FUNCTIONS)
+FUNCTIONS.update({np.amax: FUNCTIONS[np.max], np.amin: FUNCTIONS[np.min]})
 run_by_numpys_code(np.common_type, np.iscomplexobj, np.isneginf, np.isposinf, np.isrealobj, np.ndim, np.shape)
 
 
@@ -73,8 +74,19 @@ _add_cumulative("cumulative_prod", 1)
 # Element by element.
 
 
+@lazy(np.nonzero)
+def nonzero(a: Any) -> tuple[Array, ...]:
+    """The indices of elements that are not 0, by the namespace's function."""
+    x = array(a)
+    if x.ndim == 0:
+        raise Unsupported
+    return _selections.nonzero(Array._of(x))
+
+
 @lazy(np.where)
-def _where(condition: Any, x: Any = NO_VALUE, y: Any = NO_VALUE, /) -> Handle:
+def _where(condition: Any, x: Any = NO_VALUE, y: Any = NO_VALUE, /) -> Handle | tuple[Array, ...]:
+    if x is NO_VALUE and y is NO_VALUE:
+        return nonzero(condition)
     if x is NO_VALUE or y is NO_VALUE:
         raise Unsupported
     mask, first, second = converted(array(condition), BOOL), operand(x), operand(y)

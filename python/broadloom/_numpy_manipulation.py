@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from broadloom import _gathers, _joining, _manipulation, _reductions
+from broadloom import _core, _creation, _gathers, _joining, _manipulation, _reductions
 from broadloom._array import Array
 from broadloom._core import Handle
 from broadloom._numpy_functions import FUNCTIONS
 from broadloom._numpy_handlers import array, lazy, run_by_numpys_code
 from broadloom._numpy_reductions import NO_VALUE, along_axis, axes_of, axis_number
-from broadloom._operands import shape_of
+from broadloom._operands import extents, shape_of
 from broadloom._ufuncs import Casting, Unsupported, common_dtype, converted, own_dtype
 from broadloom._views import view_of
 
@@ -179,6 +179,25 @@ def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, ca
     return _joined(_joining.stack, handles, normalize_axis_index(axis, handles[0].ndim + 1), dtype, casting)
 
 
+@lazy(np.append)
+def _append(arr: Any, values: Any, axis: Any = None) -> Handle:
+    return _concatenate([array(arr), array(values)], axis)
+
+
+@lazy(np.delete)
+def _delete(arr: Any, obj: Any, axis: Any = None) -> Handle:
+    x = array(arr)
+    if x.ndim == 0 or isinstance(axis, bool) or isinstance(obj, Array) and obj._handle.is_symbolic:
+        raise Unsupported
+    x, axis = along_axis(x, axis)
+    try:
+        kept = np.delete(np.arange(extents(x)[axis]), np.asarray(obj) if isinstance(obj, Array) else obj)
+    except (IndexError, ValueError):
+        # NumPy's error for the array names its axis.
+        raise Unsupported from None
+    return _core.take(x, Handle.from_numpy(kept), axis, "raise")
+
+
 @lazy(np.roll)
 def _roll(a: Any, shift: Any, axis: Any = None) -> Handle:
     return _joining.roll(Array._of(array(a)), shift, axis=axis)._operand()
@@ -224,10 +243,12 @@ def _tile(A: Any, reps: Any) -> Handle:
 
 @lazy(np.repeat)
 def _repeat(a: Any, repeats: Any, axis: int | None = None) -> Handle:
-    x = array(a)
+    x, axis = along_axis(array(a), axis)
     if not isinstance(repeats, int | np.integer):
-        raise Unsupported
-    x, axis = along_axis(x, axis)
+        given = array(repeats)
+        if given.is_symbolic or given.shape != (x.shape[axis],) or not np.can_cast(given.dtype, np.int64, "safe"):
+            raise Unsupported
+        return _manipulation.repeat(Array._of(x), Array._of(converted(given, np.dtype(np.int64))), axis=axis)._operand()
     return _manipulation.repeat(Array._of(x), int(repeats), axis=axis)._operand()
 
 
@@ -245,6 +266,51 @@ def _take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: 
 @lazy(np.diff)
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NO_VALUE, append: Any = NO_VALUE) -> Array:
     x = array(a)
-    if n < 0 or prepend is not NO_VALUE or append is not NO_VALUE or x.ndim == 0:
+    if n < 0 or x.ndim == 0:
         raise Unsupported
-    return _reductions.diff(Array._of(x), axis=normalize_axis_index(axis, x.ndim), n=n)
+    axis = normalize_axis_index(axis, x.ndim)
+    parts = [x if part is x else _beside(x, array(part), axis) for part in (prepend, x, append) if part is not NO_VALUE]
+    if n and len(parts) > 1:
+        x = _concatenate(parts, axis)
+    return _reductions.diff(Array._of(x), axis=axis, n=n)
+
+
+def _beside(x: Handle, part: Handle, axis: int) -> Handle:
+    """An array to be joined with another one along an axis. An array without axes becomes one element in all other axes."""
+    if part.ndim > 0:
+        return part
+    shape = extents(x)
+    return part.broadcast_to([*shape[:axis], 1, *shape[axis + 1 :]])
+
+
+# Triangles, grids and the parts along an axis.
+
+
+def _add_triangle(function: Any, ours: Callable[[Array, int], Array]) -> None:
+    @lazy(function)
+    def triangle(m: Any, k: Any = 0) -> Array:
+        x = array(m)
+        if x.ndim < 2 or not isinstance(k, int | np.integer):
+            raise Unsupported
+        return ours(Array._of(x), int(k))
+
+
+_add_triangle(np.tril, _creation.tril)
+_add_triangle(np.triu, _creation.triu)
+
+
+@lazy(np.meshgrid)
+def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Array, ...]:
+    if sparse or not copy:
+        raise Unsupported
+    return _creation.meshgrid(*(Array._of(array(x).reshape([-1])) for x in xi), indexing=indexing)
+
+
+def _unstack(x: Any, /, *, axis: Any = 0) -> tuple[Array, ...]:
+    if type(axis) is not int:
+        raise Unsupported
+    return _manipulation.unstack(Array._of(array(x)), axis=axis)
+
+
+if hasattr(np, "unstack"):
+    FUNCTIONS[np.unstack] = _unstack

@@ -8,7 +8,7 @@ again if the engine supports their dtype.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
@@ -21,8 +21,8 @@ from broadloom._core import Handle
 from broadloom._generated import elementwise
 from broadloom._hints import ELSEWHERE
 from broadloom._numpy_handlers import arguments_of, array, operand, reduced
-from broadloom._numpy_manipulation import FUNCTIONS
 from broadloom._numpy_reductions import REDUCED, cumulative, only_axis
+from broadloom._numpy_searches import FUNCTIONS
 from broadloom._operands import has_mask
 from broadloom._registry import found, registered
 from broadloom._signatures import fits, signature_of
@@ -81,9 +81,13 @@ def from_numpy(value: Any, name: str, operands: list[np.ndarray]) -> Any:
         made = Array._of(_options.evaluated(_ufuncs.lend(values)))
         return read_only(made, name) if any(np.may_share_memory(values, x) for x in operands) else made
     if isinstance(value, tuple | list):
-        several = [from_numpy(item, name, operands) for item in value]
-        return type(value)(*several) if hasattr(value, "_fields") else type(value)(several)
+        return _in_the_same(value, [from_numpy(item, name, operands) for item in value])
     return value
+
+
+def _in_the_same(container: Any, items: Iterable[Any]) -> Any:
+    """A list or tuple of the same class, which may have named fields, with other items."""
+    return type(container)(*items) if hasattr(container, "_fields") else type(container)(items)
 
 
 def _by_numpy(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -357,8 +361,7 @@ def _with_rule(x: Any) -> Any:
     if isinstance(x, Array) and not x._handle.by_numpy and not x._handle.is_symbolic:
         return x.promoting_by_numpy()
     if isinstance(x, list | tuple) and any(isinstance(item, Array) for item in x):
-        several = map(_with_rule, x)
-        return type(x)(*several) if hasattr(x, "_fields") else type(x)(several)
+        return _in_the_same(x, map(_with_rule, x))
     return x
 
 
@@ -420,7 +423,7 @@ def view(x: Array, dtype: Any) -> Any:
 def _wrapped_all(made: Any) -> Any:
     if isinstance(made, Handle):
         return Array._of(made)
-    return type(made)(map(_wrapped, made)) if isinstance(made, list | tuple) else made
+    return _in_the_same(made, map(_wrapped, made)) if isinstance(made, list | tuple) else made
 
 
 @registered("of_numpy")

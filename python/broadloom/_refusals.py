@@ -50,29 +50,52 @@ _NUMPYS = {
     "k": "int",
     "keepdims": "bool",
     "max": "Array | Number | None",
+    "method": (
+        "Literal['linear', 'lower', 'higher', 'midpoint', 'nearest', 'inverted_cdf', 'averaged_inverted_cdf', "
+        "'closest_observation', 'interpolated_inverted_cdf', 'hazen', 'weibull', 'median_unbiased', 'normal_unbiased']"
+    ),
     "min": "Array | Number | None",
+    "minlength": "int",
     "n": "int | None",
     "nan": "Number",
     "neginf": "Number | None",
     "out": "Out | None",
+    "period": "Number | None",
     "posinf": "Number | None",
+    "range": "tuple[float, float] | None",
     "repeats": "int | Array",
     "reps": "int | tuple[int, ...]",
     "shape": "int | tuple[int, ...] | None",
     "shift": "int | tuple[int, ...]",
+    "side": "Literal['left', 'right']",
+    "sorter": "Array | None",
     "source": "int | tuple[int, ...]",
+    "weights": "Array | None",
     "where": "Array | bool",
     "window_shape": "int | tuple[int, ...]",
 } | dict.fromkeys(
     (
-        "a append ar1 ar2 arr atol b condition element fill_value fp mean prepend q rtol test_elements v values x x1 x2 xp y"
+        "a append ar1 ar2 arr atol b condition default element fill_value fp mean prepend q rtol test_elements v values x x1 x2 xp y"
     ).split(),
     "Array | Number",
 )
 #: In these functions a name has another meaning, or only in them it has this one.
 _NUMPYS_IN: dict[tuple[str, str], str] = {
+    ("argsort", "order"): "None",
+    ("argsort", "kind"): "Literal['quicksort', 'mergesort', 'heapsort', 'stable'] | None",
+    ("delete", "obj"): "int | slice | Array",
+    ("digitize", "bins"): "Array",
+    ("digitize", "right"): "bool",
+    ("histogram", "bins"): (
+        "int | Array | Literal['auto', 'doane', 'fd', 'rice', 'scott', 'sqrt', 'stone', 'sturges']"
+    ),
+    ("interp", "left"): "Number | None",
+    ("interp", "right"): "Number | None",
+    ("isin", "kind"): "Literal['sort', 'table'] | None",
     ("ravel", "order"): "Literal['C', 'F', 'A', 'K']",
     ("rollaxis", "start"): "int",
+    ("sort", "order"): "None",
+    ("sort", "kind"): "Literal['quicksort', 'mergesort', 'heapsort', 'stable'] | None",
     ("take", "mode"): "Literal['raise', 'wrap', 'clip']",
     ("tensordot", "axes"): "Any",
 }
@@ -129,6 +152,7 @@ _PARTS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "float": ("a number", _is_number),
     "int": ("an int", _is_int),
     "ndarray": ("an array", lambda value: isinstance(value, np.ndarray)),
+    "slice": ("a slice", lambda value: isinstance(value, slice)),
     "str": ("a str", lambda value: isinstance(value, str)),
     "tuple": ("a tuple", lambda value: isinstance(value, (tuple, list))),
 }

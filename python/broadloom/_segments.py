@@ -133,8 +133,9 @@ def histogram(
     values = values_of(x)
     if values.dtype == np.bool_:
         values = values.astype(np.uint8)
+    within: Any = range and tuple(np.asarray(end)[()] if isinstance(end, Array) else end for end in range)
     try:
-        edges = np.histogram_bin_edges(values, np.asarray(bins) if isinstance(bins, Array) else bins, range)
+        edges = np.histogram_bin_edges(values, np.asarray(bins) if isinstance(bins, Array) else bins, within)
     except (TypeError, ValueError) as error:
         # A new error, whose traceback has no lines of NumPy.
         raise (TypeError if isinstance(error, TypeError) else ValueError)(str(error)) from None

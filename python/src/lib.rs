@@ -41,6 +41,18 @@ use pyo3::prelude::*;
 /// locks, and handles are immutable. The fields of a NumPy array are read without a lock, as NumPy's own functions read them.
 #[pymodule(gil_used = true)]
 mod _core {
+    use pyo3::prelude::*;
+
+    /// Loads NumPy's C interface, which the crate `numpy` would otherwise load at its first use. Loading runs Python code of
+    /// NumPy's, and the crate panics if the handler of a signal raises an exception in it.
+    #[pymodule_init]
+    fn load_numpy(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // The crate panics if NumPy is missing. This raises ImportError.
+        module.py().import("numpy")?;
+        numpy::npyffi::is_numpy_2(module.py());
+        Ok(())
+    }
+
     #[pymodule_export]
     use super::arrow::lend::{arrow_array, arrow_schema, arrow_stream};
     #[pymodule_export]

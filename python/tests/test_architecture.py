@@ -102,6 +102,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_numpy_functions",
         "_numpy_handlers",
         "_numpy_manipulation",
+        "_numpy_searches",
         "_numpy_protocols",
         "_pickling",
         "_printing",

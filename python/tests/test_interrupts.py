@@ -156,6 +156,19 @@ def test_an_interpreter_ends_while_a_daemon_thread_computes() -> None:
     assert made == "ok\n"
 
 
+def test_nothing_is_loaded_from_numpy_after_the_import() -> None:
+    # Loading runs Python code, in which the handler of a signal may raise: the extension module would panic.
+    made = run(
+        """
+        import sys
+
+        sys.modules["numpy._core.multiarray"] = None
+        print(bl.asarray([1.0, 2.0]).tolist(), np.asarray(bl.asarray(row)[:2] + 1), bl.jit(lambda x: x * 2)(row)[1].item())
+        """
+    )
+    assert made == "[1.0, 2.0] [1. 2.] 2.0\n"
+
+
 @pytest.fixture
 def endless() -> Iterator[bl.Array]:
     yield bl.sum(bl.broadcast_to(bl.asarray(np.ones(5)), (1 << 40, 5)))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import broadloom as bl
-from broadloom._numpy_manipulation import FUNCTIONS
+from broadloom._numpy_searches import FUNCTIONS
 
 ARRAYS = [
     np.array(3.5),
@@ -44,7 +44,16 @@ AXES: list[Any] = [
 ]
 
 #: Arguments that come between the array and the axis.
-BETWEEN: dict[Any, tuple[Any, ...]] = {np.take: (0,), np.repeat: (2,), np.roll: (1,)}
+BETWEEN: dict[Any, tuple[Any, ...]] = {
+    np.take: (0,),
+    np.repeat: (2,),
+    np.roll: (1,),
+    np.append: (np.ones((1, 2, 3)),),
+    np.delete: (0,),
+    np.percentile: (25.0,),
+    np.quantile: (0.25,),
+    np.take_along_axis: (np.zeros((1, 2, 1), int),),
+}
 
 #: Not compared here: functions of several arrays, and one that returns overlapping memory.
 LEFT_OUT = {np.concatenate, np.stack, np.lib.stride_tricks.sliding_window_view}

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import broadloom as bl
-from broadloom._numpy_manipulation import FUNCTIONS as TABLE
+from broadloom._numpy_searches import FUNCTIONS as TABLE
 from broadloom._options import EvaluationOptions
 
 MATRIX = np.arange(1.0, 10.0).reshape(3, 3) + 9 * np.eye(3)
@@ -208,6 +208,11 @@ def test_an_unknown_keyword_lists_those_that_exist(name: str) -> None:
             "transpose: `axes` is (0, 1.5), expected an int, a tuple of ints or None",
         ),
         (lambda x: np.ravel(x, "x"), "ravel: `order` is 'x', expected 'C', 'F', 'A' or 'K'"),
+        (
+            lambda x: np.sort(x, kind="a"),
+            "sort: `kind` is 'a', expected 'quicksort', 'mergesort', 'heapsort', 'stable' or None",
+        ),
+        (lambda x: np.delete(x, 0.5), "delete: `obj` is 0.5, expected an int, a slice or an array"),
         (lambda x: np.quantile(x, "a"), "quantile: `q` is 'a', expected an array or a number"),
         (lambda x: bl.Kernel.parse(1), "Kernel.parse: `text` is 1, expected a str"),
         (lambda x: bl.Kernel.parse(b"true"), "Kernel.parse: `text` is b'true', expected a str"),
@@ -254,10 +259,22 @@ def test_a_wrong_axis_of_numpys_functions_is_named(axis: Any) -> None:
 
 
 #: Arguments of NumPy's functions for which the functions work, beside those in `ARGUMENTS`.
-NUMPYS = {"condition": MATRIX > 5, "reps": 2, "tup": [bl.asarray(MATRIX)] * 2, "window_shape": (2, 2)}
-#: NumPy's arguments whose errors are about something else: they are ignored, are no arguments of the elements, or NumPy needs a
-#: further argument for them.
-UNNAMED = {"device", "from_", "include_initial", "subok", "to", "where"}
+NUMPYS = {
+    "bins": bl.asarray([1.0, 2.0]),
+    "choicelist": [bl.asarray(MATRIX)],
+    "condition": MATRIX > 5,
+    "condlist": [bl.asarray(MATRIX > 5)],
+    "fp": bl.asarray([1.0, 2.0]),
+    "obj": 1,
+    "q": 0.5,
+    "reps": 2,
+    "tup": [bl.asarray(MATRIX)] * 2,
+    "window_shape": (2, 2),
+    "xp": bl.asarray([1.0, 2.0]),
+}
+#: NumPy's arguments whose errors are about something else: they are ignored, are no arguments of the elements, NumPy needs a
+#: further argument for them, or looks for arrays in them before the package is asked.
+UNNAMED = {"choicelist", "condlist", "device", "from_", "include_initial", "subok", "to", "where"}
 
 
 @pytest.mark.parametrize("function", TABLE, ids=lambda function: function.__name__)

@@ -128,6 +128,8 @@ def test_values_on_edges_and_calls_that_numpy_takes() -> None:
     same_bits(bl.histogram(bl.asarray(x), 100, (0.0, 1.0))[0], np.histogram(x, 100, (0.0, 1.0))[0])
     weighed: Any = bl.histogram(bl.asarray([1.0, 2.0]), bins=2, weights=bl.asarray([0.5, 2.0]))  # type: ignore[call-arg]
     assert np.asarray(weighed[0]).tolist() == [0.5, 2.0]
+    bounds: Any = np.array([0.0, 0.7])
+    same_bits(bl.histogram(bl.asarray(x), 7, tuple(bl.asarray(bounds)))[1], np.histogram(x, 7, tuple(bounds))[1])
     with pytest.raises(ValueError, match="positive"):
         bl.histogram(bl.asarray([1.0]), 0)
     with pytest.raises(ValueError, match="monotonically"):

@@ -177,6 +177,8 @@ def test_the_message_has_the_first_bad_index() -> None:
     assert made.shape == (3,)
     with pytest.raises(bl.RangeError, match="7"):
         np.asarray(made)
+    with pytest.raises(bl.RangeError, match="; take with mode="):
+        np.asarray(bl.arange(5)[bl.asarray([7])])
     indices = indices_of("int64", 50, 331, 1009)
     indices[200, 3:], indices[330, 1008], indices[200, 2] = 888_888, -999_999, -777_777
     for threads in (1, 3):

@@ -1,14 +1,12 @@
 """A pytest plugin that lets NumPy's own tests call broadloom's functions, and records for each test which functions of the engine
 ran in it.
 
-In the files of `FUNCTIONS`, arrays remain NumPy's: the functions under test, also those that the file imports by name, convert
-their arrays to broadloom's, call the function of the namespace with that name, and convert its results back. In the files of
-`ARRAYS` the `np` of the file makes broadloom's arrays, whose keys and methods are tested. An array of a dtype that the package
-lacks stays NumPy's, and so does a subclass.
+In the files of `FUNCTIONS`, arrays remain NumPy's: the functions under test, also those that the file imports by name, are called
+with broadloom's arrays, and their results are converted back. In other files the `np` of the file makes broadloom's arrays, whose keys
+and methods are tested. An array of a dtype that the package lacks stays NumPy's, and so does a subclass.
 
-Nothing in NumPy is changed, and nothing in the package but for two things: an element of an array is computed as soon as it is
-selected, since NumPy's tests expect the error of an index at once; and methods and functions that sort and search, which the
-package passes to NumPy, call the functions of the namespace.
+Nothing in NumPy is changed, and nothing in the package but for one thing: an element of an array is computed as soon as it is
+selected, since NumPy's tests expect the error of an index at once.
 """
 
 from __future__ import annotations
@@ -38,7 +36,11 @@ PROPERTY = "broadloom engine"
 FUNCTIONS = {
     "test_arraypad": {"pad": 1},
     "test_arraysetops": {
+        "intersect1d": 2,
         "isin": 2,
+        "setdiff1d": 2,
+        "setxor1d": 2,
+        "union1d": 2,
         "unique": 1,
         "unique_all": 1,
         "unique_counts": 1,
@@ -53,9 +55,6 @@ TESTS = {
     "test_multiarray": "Test(Take|Compress|FancyIndexing|Assignment|ZeroRank|ScalarIndexing|Newaxis|Subscripting)::"
     "|TestMethods::test_(compress|sort(?!_degraded)|argsort|searchsorted)"
 }
-
-#: NumPy's functions whose code, which is Python, calls functions under test.
-DERIVED = {"test_arraysetops": ("intersect1d", "setdiff1d", "setxor1d", "union1d")}
 
 #: Functions of the engine whose calls are recorded.
 ENGINE = (
@@ -126,42 +125,11 @@ def _result(made: Any) -> Any:
     return made
 
 
-def _isin(
-    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
-) -> Any:
-    # NumPy's algorithms, which give the same result; that of tables takes no floats.
-    if kind not in (None, "sort", "table") or kind == "table" and "f" in (element.dtype.kind, test_elements.dtype.kind):
-        raise Unsupported
-    return bl.isin(element, test_elements, invert=invert)
-
-
-def _unique(
-    ar: Any,
-    return_index: bool = False,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    axis: Any = None,
-    *,
-    equal_nan: bool = True,
-    sorted: bool = True,
-) -> Any:
-    if axis is not None or equal_nan and ar.dtype.kind == "f" and bool(bl.any(bl.isnan(ar))):
-        raise Unsupported
-    found = bl.unique_all(ar)
-    asked = (return_index, found.indices), (return_inverse, found.inverse_indices), (return_counts, found.counts)
-    several = (found.values, *(part for is_asked, part in asked if is_asked))
-    return several if len(several) > 1 else found.values
-
-
-#: Functions whose arguments in NumPy are not those of the namespace.
-_ADAPTED: dict[str, Callable[..., Any]] = {"isin": _isin, "pad": np.pad, "unique": _unique}
-
-
 def through_ours(name: str, arrays: int) -> Callable[..., Any]:
-    """NumPy's function, computed by the function of the namespace with that name. The first `arrays` positional arguments are arrays.
+    """NumPy's function, called with broadloom's arrays. The first `arrays` positional arguments are arrays.
 
     For an argument that the package has no array for, NumPy's function computes the result."""
-    of_numpys, ours = getattr(np, name), _ADAPTED.get(name) or getattr(bl, name)
+    of_numpys = getattr(np, name)
 
     @functools.wraps(of_numpys)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -170,7 +138,7 @@ def through_ours(name: str, arrays: int) -> Callable[..., Any]:
                 x if i >= arrays or name == "histogram" and _is_bins(x) else _operand(x) for i, x in enumerate(args)
             ]
             with _raising(name):
-                made = ours(*given, **kwargs)
+                made = of_numpys(*given, **kwargs)
         except Unsupported:
             return of_numpys(*args, **kwargs)
         return _result(made)
@@ -205,33 +173,6 @@ class _Module(ModuleType):
         return getattr(self._of, name)
 
 
-# Handlers of `__array_function__` that the package lacks.
-
-
-def _by_ours(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A handler that calls a function of the namespace with the arguments of NumPy's that it takes."""
-    name = function.__name__
-
-    def handler(a: Any, *args: Any, **kwargs: Any) -> Any:
-        bound = inspect.signature(function).bind(a, *args, **kwargs).arguments
-        given = {key: value for key, value in bound.items() if key not in ("a", "kind", "stable") and value is not None}
-        if "order" in given or "axis" in bound and bound["axis"] is None:
-            raise Unsupported
-        if bound.get("kind") is not None:
-            np.sort([], kind=bound["kind"])
-        return getattr(bl, name)(_array(a), **given)
-
-    return handler
-
-
-def _array(x: Any) -> bl.Array:
-    return x if isinstance(x, bl.Array) else bl.asarray(np.asarray(x))
-
-
-def _searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
-    return bl.searchsorted(_array(a), _array(v), side=side, sorter=None if sorter is None else _array(sorter))
-
-
 def _taken_at_once(take: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(take)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -239,24 +180,6 @@ def _taken_at_once(take: Callable[..., Any]) -> Callable[..., Any]:
         return made if made.is_symbolic else _options.evaluated(made)
 
     return call
-
-
-def _nonzero(a: Any) -> Any:
-    return bl.nonzero(_array(a))
-
-
-def _compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
-    return bl.compress(_array(condition), _array(a), axis)
-
-
-HANDLERS = {
-    np.argsort: _by_ours(np.argsort),
-    np.compress: _compress,
-    np.nonzero: _nonzero,
-    np.searchsorted: _searchsorted,
-    np.sort: _by_ours(np.sort),
-    np.take: _taken_at_once(FUNCTIONS_OF_NUMPY[np.take]),
-}
 
 
 def _numpy_of_ours() -> ModuleType:
@@ -351,11 +274,6 @@ def _install(module: ModuleType) -> None:
         module.np = _Module(np, functions)  # type: ignore[attr-defined]
         for function in functions.keys() & vars(module).keys():
             setattr(module, function, functions[function])
-        for derived in DERIVED.get(name, ()):
-            inner = inspect.unwrap(getattr(np, derived))
-            inner = FunctionType(inner.__code__, inner.__globals__ | functions, derived, inner.__defaults__)
-            inner.__kwdefaults__ = inspect.unwrap(getattr(np, derived)).__kwdefaults__
-            setattr(module, derived, inner)
         return
     module.np = _numpy_of_ours()  # type: ignore[attr-defined]
     _comparing_numpys(module)
@@ -404,7 +322,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in ENGINE:
         setattr(_core, name, _recorded(name, getattr(_core, name)))
     _record_what_numpy_computes()
-    FUNCTIONS_OF_NUMPY.update(HANDLERS)
+    FUNCTIONS_OF_NUMPY[np.take] = _taken_at_once(FUNCTIONS_OF_NUMPY[np.take])
     _with_keys_computed_at_once()
 
 

@@ -205,10 +205,11 @@ pub(super) fn unnamed() -> Error {
     out_of_range("take: an index is out of range".to_owned())
 }
 
-/// The error for an index out of range.
+/// The error for an index out of range. The advice names the function that has modes, since other functions take elements too,
+/// which a kernel does not tell apart.
 pub(super) fn out_of_range(why: String) -> Error {
     Error::new(ErrorKind::Index, why)
-        .with_help("mode=\"clip\" takes the nearest element, mode=\"wrap\" counts on from the other end")
+        .with_help("take with mode=\"clip\" takes the nearest element, with mode=\"wrap\" it counts on from the other end")
 }
 
 /// A run of a stage by an executor that was chosen once, over all of its elements or over the rows of one block after another.
