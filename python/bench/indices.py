@@ -151,7 +151,9 @@ def main() -> None:
     parser.add_argument("--rows", nargs="+", default=[""], help="parts of the names of rows")
     options = parser.parse_args()
     bl.set_options(threads=options.threads)
-    print("| row, in ms | broadloom | NumPy | ratio | Numba or numpy_groupies | ratio |\n| --- | --- | --- | --- | --- | --- |")
+    print(
+        "| row, in ms | broadloom | NumPy | ratio | Numba or numpy_groupies | ratio |\n| --- | --- | --- | --- | --- | --- |"
+    )
     for name, calls in rows(int(options.n), np.random.default_rng(1)).items():
         if not any(part in name for part in options.rows):
             continue

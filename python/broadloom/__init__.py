@@ -149,6 +149,7 @@ say_where(
         "refusal_of_numpys": "broadloom._refusals",
         "representation": "broadloom._printing",
         "schema_capsule": "broadloom._arrow_interface",
+        "search_of_numpy": "broadloom._numpy_searches",
         "setitem": "broadloom._indexing",
         "stream_capsule": "broadloom._arrow_interface",
         "teach cloudpickle": "broadloom._shipping",

@@ -21,8 +21,8 @@ from broadloom._core import Handle
 from broadloom._generated import elementwise
 from broadloom._hints import ELSEWHERE
 from broadloom._numpy_handlers import arguments_of, array, operand, reduced
+from broadloom._numpy_manipulation import FUNCTIONS
 from broadloom._numpy_reductions import REDUCED, cumulative, only_axis
-from broadloom._numpy_searches import FUNCTIONS
 from broadloom._operands import has_mask
 from broadloom._registry import found, registered
 from broadloom._signatures import fits, signature_of
@@ -376,7 +376,8 @@ def _made_by(function: Callable[..., Any], types: Any, args: tuple[Any, ...], kw
         function(values, *to_numpy(args[1:]), **to_numpy(kwargs))
         args[0]._overwrite(_ufuncs.lend(values))
         return None
-    build = FUNCTIONS.get(function)
+    # Most calls need no function of the modules that sort and search, which take a quarter of the time of the first call.
+    build = FUNCTIONS.get(function) or found("search_of_numpy")(function)
     if build is not None:
         try:
             made, out = _built(build, args, kwargs)

@@ -21,6 +21,7 @@ from broadloom._numpy_handlers import array, lazy, operand
 from broadloom._numpy_manipulation import FUNCTIONS
 from broadloom._numpy_reductions import along_axis
 from broadloom._operands import extents
+from broadloom._registry import registered
 from broadloom._ufuncs import BOOL, Unsupported, common_dtype, lend, operands_as
 
 __all__ = ["FUNCTIONS"]
@@ -329,3 +330,9 @@ def _add_quantile(function: Any, whole: int) -> None:
 
 _add_quantile(np.quantile, 1)
 _add_quantile(np.percentile, 100)
+
+
+@registered("search_of_numpy")
+def search_of_numpy(function: Any) -> Any:
+    """What computes one of NumPy's functions; None if NumPy does."""
+    return FUNCTIONS.get(function)
