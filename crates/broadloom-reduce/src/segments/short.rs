@@ -33,8 +33,8 @@ impl<T: Vectors> ShortSegments<T> {
     ) {
         // Absent elements are identities, which change no bits, so that all rows take the same steps.
         //
-        // PERF: two copies of constant length take a fifth of the time of one choice for each lane. What they write of the next row is
-        // overwritten by it.
+        // Two copies of constant length are a few vector instructions; a choice for each lane was compiled to one branch each. What they
+        // write of the next row is overwritten by it.
         let rows = &mut self.rows.as_flattened_mut()[self.count * LANES..];
         match elements[start..].first_chunk::<LANES>() {
             Some(next) => rows[..LANES].copy_from_slice(next),
