@@ -44,6 +44,7 @@ mod routines;
 mod rules;
 mod scans;
 mod substitution;
+mod tables;
 mod views;
 
 pub use custom::{custom_jvp, custom_vjp};

@@ -8,14 +8,25 @@ use broadloom_core::{Error, ErrorKind, Op, Result, Scalar, Shape};
 use broadloom_mem::HostFunction;
 use rustc_hash::FxHashMap;
 
-use super::linear::select;
+use super::linear::{select, spread};
+use super::tables::TakenElements;
 use crate::array::{Array, CustomRule, Kind, Leaf};
 use crate::expr;
 use crate::while_loop::items;
 
-/// The derivatives of outputs: for each argument, the adjoint that results from adjoints of outputs; `None` if it is zero.
+/// The derivatives of outputs: for each argument, the adjoint that results from adjoints of outputs, and for each table, the adjoints
+/// of its elements. The arguments come first, then the tables.
 pub(super) type Vjp<'f, 'a> =
-    dyn Fn(&[(Array<'a>, Array<'a>)], &[Array<'a>]) -> Result<Vec<Option<Array<'a>>>> + 'f;
+    dyn Fn(&[(Array<'a>, Array<'a>)], &[Array<'a>], &[Array<'a>]) -> Result<LoopAdjoints<'a>> + 'f;
+
+/// Adjoints of the arrays that a body uses: an entry of each list for each operand of a loop.
+#[derive(Default)]
+pub(super) struct LoopAdjoints<'a> {
+    /// The adjoints of arrays; `None` for zero.
+    pub arrays: Vec<Option<Array<'a>>>,
+    /// The adjoints of elements that are taken of a table, the last use first.
+    pub taken: Vec<Vec<TakenElements<'a>>>,
+}
 
 /// The derivatives of outputs: for each of them, the array itself, in which loops that carry values and tangents take the place of
 /// those that carry the values, and the tangent that results from tangents of arguments, or `None` if it is zero.
@@ -39,6 +50,8 @@ pub(super) struct RegionBody<'r, 'a> {
     pub region: &'r Region,
     pub functions: &'r [HostFunction],
     pub args: &'r [Array<'a>],
+    /// An array whose shape elements of tables have, so that each of them has an adjoint of its own.
+    pub like: Option<&'r Array<'a>>,
 }
 
 impl<'r, 'a> RegionBody<'r, 'a> {
@@ -101,7 +114,11 @@ impl<'r, 'a> RegionBody<'r, 'a> {
                     let arg = of(arg)?;
                     if arg.dtype() == *to { stopped(&arg) } else { expr::cast(arg, *to) }
                 }
-                NodeKind::Gather { table, positions } => expr::gather(&of(table)?, &of(positions)?)?,
+                NodeKind::Gather { table, positions } => {
+                    let positions = of(positions)?;
+                    let whole = self.like.map(|like| spread(&positions, like)).transpose()?;
+                    expr::gather(&of(table)?, &whole.unwrap_or(positions))?
+                }
                 NodeKind::Loop(inner) => {
                     let key = (Arc::as_ptr(&inner.region), inner.args.clone());
                     if !loops.contains_key(&key) {

@@ -20,6 +20,7 @@ mod moved;
 mod nested;
 mod open_ranges;
 mod routines;
+mod tables;
 mod takes_in_steps;
 
 /// The gradient of the sum of `y(x)` with respect to an array.
