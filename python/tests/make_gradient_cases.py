@@ -328,14 +328,16 @@ case(
     "normal: normal:4",
     lambda p, x: lax.cond(p > 0.0, lambda x: jnp.exp(x) * p, lambda x: x * p * p, x),
 )
-# A table in a batch is not part of these tests.
-ADJOINTS = ("value", "jvp", "grad", "value_and_grad", "vjp", "jacrev")
+# A table in a batch is no part of these cases.
+ADJOINTS = ("value", "jvp", "grad", "value_and_grad", "vjp")
 case(
     "scan of elements of a table",
     "normal:6 positive:5",
     lambda t, x: jnp.sum(
         lax.scan(
-            lambda s, v: (jnp.sin(s) * jnp.take(t, jnp.floor(v * 3.0).astype(jnp.int64) % 6) + v, s * jnp.take(t, 0)), 0.5, x
+            lambda s, v: (jnp.sin(s) * jnp.take(t, jnp.floor(v * 3.0).astype(jnp.int64) % 6) + v, s * jnp.take(t, 0)),
+            0.5,
+            x,
         )[1]
     ),
     only=ADJOINTS,
@@ -344,7 +346,10 @@ case(
     "scan of elements at states in reverse",
     "normal:6 positive:5",
     lambda t, x: lax.scan(
-        lambda s, v: (jnp.take(t, jnp.floor(jnp.abs(s) * 4.0).astype(jnp.int64) % 6) * v + 0.5 * s, s), 0.3, x, reverse=True
+        lambda s, v: (jnp.take(t, jnp.floor(jnp.abs(s) * 4.0).astype(jnp.int64) % 6) * v + 0.5 * s, s),
+        0.3,
+        x,
+        reverse=True,
     )[1],
     only=ADJOINTS,
 )
