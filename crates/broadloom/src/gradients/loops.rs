@@ -11,7 +11,7 @@ use broadloom_core::{DType, Op, Result, Scalar, fold};
 use broadloom_mem::{FloatEnv, HostFunction};
 
 use super::linear::{add, apply, constant, refused, select, spread, summed_to, zero};
-use super::regions::{Jvp, LoopAdjoints, LoopTangents, RegionBody, Vjp};
+use super::regions::{Jvp, LoopAdjoints, LoopTangents, RegionBody, Take, Vjp, taken_like, with_tangents};
 use super::tables::TakenElements;
 use crate::along::Along;
 use crate::array::{Array, Leaf};
@@ -26,7 +26,7 @@ use crate::while_loop::{LoopBuilder, carried_value};
 pub(super) type HandleLoop<'a> = LoopNode<Array<'a>, HostFunction>;
 
 fn body<'r, 'a>(of: &'r HandleLoop<'a>) -> RegionBody<'r, 'a> {
-    RegionBody { region: &of.region, functions: &of.functions, args: &of.args, like: None }
+    RegionBody { region: &of.region, functions: &of.functions, args: &of.args, take: None }
 }
 
 /// The name of a loop in errors.
@@ -36,6 +36,29 @@ fn function(region: &Region) -> &'static str {
         Some(u64::MAX) => FORI,
         _ => "while_loop",
     }
+}
+
+/// The condition of a loop, of whose region these arrays are the parameters.
+fn condition<'a>(body: RegionBody<'_, 'a>, params: &[Array<'a>]) -> Result<Array<'a>> {
+    let roots: Vec<_> = body.region.condition.into_iter().collect();
+    let values = body.values(&roots, params)?;
+    values.into_iter().next().ok_or_else(|| refused("gradient", "a loop lacks a condition"))
+}
+
+/// The values of a loop whose iterations take elements by a function.
+pub(super) fn with_takes<'a>(of: &HandleLoop<'a>, take: &Take<'_, 'a>) -> Result<Vec<Array<'a>>> {
+    let body = RegionBody { take: Some(take), ..body(of) };
+    let (initial, captured) = of.args.split_at(of.region.carried());
+    let builder = LoopBuilder {
+        function: function(&of.region),
+        hidden: 0,
+        condition: &|state: &[Array<'a>]| condition(body, &[state, captured].concat()),
+        body: &|state: &[Array<'a>]| body.values(&of.region.next, &[state, captured].concat()),
+        name: &carried_value,
+        limit: of.region.limit,
+        made: None,
+    };
+    builder.build(initial)
 }
 
 /// The tangent of each value that the loop carries, from those of its operands.
@@ -50,21 +73,15 @@ pub(super) fn tangents<'a>(
     let moving: Vec<usize> = (0..carried).filter(|&i| varying[i]).collect();
     let of_initial = |&i: &usize| tangents[i].clone().unwrap_or_else(|| zero(initial[i].dtype()));
     let state: Vec<Array<'a>> = initial.iter().cloned().chain(moving.iter().map(of_initial)).collect();
-    let condition = |state: &[Array<'a>]| {
-        let roots: Vec<_> = of.region.condition.into_iter().collect();
-        let values = body.values(&roots, &[&state[..carried], captured].concat())?;
-        values.into_iter().next().ok_or_else(|| refused("gradient", "a loop lacks a condition"))
-    };
+    let condition = |state: &[Array<'a>]| condition(body, &[&state[..carried], captured].concat());
     let next = |state: &[Array<'a>]| {
         let (values, moved) = state.split_at(carried);
         let next = body.values(&of.region.next, &[values, captured].concat())?;
-        let of_captured = captured.iter().zip(&tangents[carried..]);
-        let with_tangents = of_captured.filter_map(|(x, v)| Some((x.clone(), v.clone()?)));
         let arguments: Vec<_> = moving
             .iter()
             .zip(moved)
             .map(|(&i, v)| (values[i].clone(), v.clone()))
-            .chain(with_tangents)
+            .chain(with_tangents(captured, &tangents[carried..]))
             .collect();
         let (mut next, found) = jvp(&next, &arguments)?;
         let of_moving = moving.iter().map(|&i| found[i].clone().unwrap_or_else(|| zero(values[i].dtype())));
@@ -210,7 +227,8 @@ fn summed<'a>(
 /// The adjoints of a loop that is part of the body of another one, by all its iterations as one expression.
 fn of_unrolled<'a>(reverse: LoopInReverse<'_, 'a>, trips: usize) -> Result<LoopAdjoints<'a>> {
     let LoopInReverse { of, like, wanted, .. } = reverse;
-    let body = RegionBody { like: Some(like), ..body(of) };
+    let take = taken_like(like);
+    let body = RegionBody { take: Some(&take), ..body(of) };
     let variables = whole_args(of, like, wanted)?;
     let (mut state, captured) =
         (variables[..of.region.carried()].to_vec(), &variables[of.region.carried()..]);
@@ -276,7 +294,8 @@ fn of_inner<'a>(reverse: LoopInReverse<'_, 'a>, trips: usize) -> Result<LoopAdjo
 /// The adjoints of a conditional: of the branch's values where it is taken, and of the initial ones elsewhere.
 fn of_branch<'a>(reverse: LoopInReverse<'_, 'a>) -> Result<LoopAdjoints<'a>> {
     let LoopInReverse { of, like, adjoints, wanted, .. } = reverse;
-    let body = RegionBody { like: Some(like), ..body(of) };
+    let take = taken_like(like);
+    let body = RegionBody { take: Some(&take), ..body(of) };
     let condition: Vec<_> = of.region.condition.into_iter().collect();
     let predicate = body.values(&condition, &of.args)?;
     let Some(predicate) = predicate.first().filter(|_| of.region.limit == Some(1)) else {

@@ -28,6 +28,7 @@
 
 mod batch;
 mod checkpoints;
+mod combinations;
 mod custom;
 mod dependents;
 mod forward;

@@ -12,8 +12,11 @@ use broadloom_core::{DType, Dim, Dims, Op, Result};
 use smallvec::SmallVec;
 
 use super::checkpoints::{blocks, in_blocks};
-use super::linear::{apply, refused, spread, summed_to, zero};
-use super::regions::{HandleRecurrence, Jvp, LoopAdjoints, LoopTangents, RegionBody, Vjp};
+use super::combinations;
+use super::linear::{apply, spread, summed_to, zero};
+use super::regions::{
+    HandleRecurrence, Jvp, LoopAdjoints, LoopTangents, RegionBody, Take, Vjp, taken_like, with_tangents,
+};
 use super::tables::{TakenElements, of_steps};
 use crate::along::Along;
 use crate::array::Array;
@@ -41,7 +44,7 @@ impl<'r, 'a> RecurrenceParts<'r, 'a> {
             StepOrder::Canonical => along.in_pairs(),
         };
         RecurrenceParts {
-            body: RegionBody { region: &of.step, functions: &of.functions, args: &of.args, like: None },
+            body: RegionBody { region: &of.step, functions: &of.functions, args: &of.args, take: None },
             initial,
             inputs,
             captured,
@@ -57,6 +60,20 @@ impl<'r, 'a> RecurrenceParts<'r, 'a> {
         Ok(try_scan(&step, self.initial, self.inputs, self.along.unlimited())?.1)
     }
 
+    /// The opposite order.
+    fn reversed(&self) -> Along {
+        let is_backward = self.along.order == StepOrder::Backward;
+        let along = if is_backward { Along::axis(self.along.axis) } else { self.along.reverse() };
+        along.unlimited()
+    }
+
+    /// The captured values that are wanted: the tables, and the others.
+    fn tables_and_used(&self, wanted: &[bool]) -> (Vec<usize>, Vec<usize>) {
+        let first = self.initial.len() + self.inputs.len();
+        let wanted = (0..self.captured.len()).filter(|i| wanted[first + i]);
+        wanted.partition(|i| self.body.region.is_table(first + i))
+    }
+
     /// The next states and the outputs of a step.
     fn step(
         &self,
@@ -70,6 +87,15 @@ impl<'r, 'a> RecurrenceParts<'r, 'a> {
         let outputs = next.split_off(region.next.len());
         Ok((next, outputs))
     }
+}
+
+/// The values of a recurrence whose steps take elements by a function.
+pub(super) fn with_takes<'a>(of: &HandleRecurrence<'a>, take: &Take<'_, 'a>) -> Result<Vec<Array<'a>>> {
+    let mut parts = RecurrenceParts::of(of);
+    parts.body.take = Some(take);
+    let step = |state: &[Array<'a>], elements: &[Array<'a>]| parts.step(state, elements, parts.captured);
+    let (last, outputs) = try_scan(&step, parts.initial, parts.inputs, parts.along.unlimited())?;
+    Ok([last, outputs].concat())
 }
 
 /// The tangent of each state and output, from those of the operands.
@@ -100,13 +126,12 @@ pub(super) fn tangents<'a>(
         let (values, of_states) = state.split_at(states);
         let (elements, of_elements) = elements.split_at(inputs);
         let (next, outputs) = parts.step(values, elements, parts.captured)?;
-        let of_captured = parts.captured.iter().zip(&tangents[states + inputs..]);
         let arguments: Vec<_> = moving
             .iter()
             .zip(of_states)
             .map(|(&i, v)| (values[i].clone(), v.clone()))
             .chain(given.iter().zip(of_elements).map(|(&i, v)| (elements[i].clone(), v.clone())))
-            .chain(of_captured.filter_map(|(x, v)| Some((x.clone(), v.clone()?))))
+            .chain(with_tangents(parts.captured, &tangents[states + inputs..]))
             .collect();
         let (mut next, mut found) = jvp(&[next, outputs].concat(), &arguments)?;
         next.truncate(states);
@@ -131,8 +156,7 @@ pub(super) fn adjoints<'a>(
     vjp: &Vjp<'_, 'a>,
 ) -> Result<LoopAdjoints<'a>> {
     if of.order == StepOrder::Canonical {
-        return Err(refused(of.function(), "there is no derivative in reverse mode")
-            .with_help("differentiate forwards (jvp), or use scan"));
+        return combinations::adjoints(of, adjoints, wanted, vjp);
     }
     let like = item(of, 0)?;
     let mut parts = RecurrenceParts::of(of);
@@ -140,25 +164,21 @@ pub(super) fn adjoints<'a>(
     let varying = parts.body.varying(|param| wanted[param]);
     let moving: Vec<usize> = (0..states).filter(|&i| varying[i]).collect();
     let read: Vec<usize> = (0..inputs).filter(|i| wanted[states + i]).collect();
-    let captured = (0..parts.captured.len()).filter(|i| wanted[states + inputs + i]);
-    let (tables, used): (Vec<usize>, Vec<usize>) =
-        captured.partition(|i| of.step.is_table(states + inputs + i));
+    let (tables, used) = parts.tables_and_used(wanted);
 
     let blocks = blocks(of)?;
     let stored = match earlier_outputs(of, &parts)? {
         Some(stored) if blocks.is_none() => stored,
         _ => parts.stored()?,
     };
-    parts.body.like = Some(&like);
+    let take = taken_like(&like);
+    parts.body.take = Some(&take);
 
     // The elements of the second recurrence: the inputs, the stored states, and the adjoints of outputs.
-    let mut elements = [parts.inputs, &stored].concat();
     let of_outputs: Vec<usize> = (states..adjoints.len()).filter(|&i| adjoints[i].is_some()).collect();
-    for &i in &of_outputs {
-        if let Some(v) = &adjoints[i] {
-            elements.push(spread(v, &item(of, i)?)?);
-        }
-    }
+    let outputs = of_outputs.iter().filter_map(|&i| Some((i, adjoints[i].as_ref()?)));
+    let outputs = outputs.map(|(i, v)| spread(v, &item(of, i)?)).collect::<Result<Vec<_>>>()?;
+    let elements = [parts.inputs, &stored, &outputs].concat();
     let whole = parts.captured.iter().enumerate().map(|(i, x)| match used.contains(&i) {
         true => apply(Op::Positive, &[&spread(x, &like)?]),
         false => Ok(x.clone()),
@@ -196,11 +216,7 @@ pub(super) fn adjoints<'a>(
         *contributed.borrow_mut() = made;
         Ok((next, outputs))
     };
-    let back = match of.order {
-        StepOrder::Backward => Along::axis(of.axis as isize),
-        _ => parts.along.reverse(),
-    };
-    let (mut last, mut contributions) = try_scan(&step, &initial, &elements, back.unlimited())?;
+    let (mut last, mut contributions) = try_scan(&step, &initial, &elements, parts.reversed())?;
     if let Some(blocks) = &blocks {
         (last, contributions) = in_blocks(&stored, &last, inputs, blocks)?;
     }

@@ -50,9 +50,12 @@ pub(super) struct RegionBody<'r, 'a> {
     pub region: &'r Region,
     pub functions: &'r [HostFunction],
     pub args: &'r [Array<'a>],
-    /// An array whose shape elements of tables have, so that each of them has an adjoint of its own.
-    pub like: Option<&'r Array<'a>>,
+    /// How elements are taken of tables, if not as the region says.
+    pub take: Option<&'r Take<'r, 'a>>,
 }
+
+/// A function that takes elements of a table at positions.
+pub(super) type Take<'f, 'a> = dyn Fn(&Array<'a>, &Array<'a>) -> Result<Array<'a>> + 'f;
 
 impl<'r, 'a> RegionBody<'r, 'a> {
     /// The rule whose output a node of the region is, and the number of the output.
@@ -115,9 +118,7 @@ impl<'r, 'a> RegionBody<'r, 'a> {
                     if arg.dtype() == *to { stopped(&arg) } else { expr::cast(arg, *to) }
                 }
                 NodeKind::Gather { table, positions } => {
-                    let positions = of(positions)?;
-                    let whole = self.like.map(|like| spread(&positions, like)).transpose()?;
-                    expr::gather(&of(table)?, &whole.unwrap_or(positions))?
+                    self.take.unwrap_or(&expr::gather)(&of(table)?, &of(positions)?)?
                 }
                 NodeKind::Loop(inner) => {
                     let key = (Arc::as_ptr(&inner.region), inner.args.clone());
@@ -180,6 +181,29 @@ impl<'r, 'a> RegionBody<'r, 'a> {
             }
         }
     }
+}
+
+/// Takes elements of a table, each of which has an adjoint of its own: as many as another array has.
+pub(super) fn taken_like<'f, 'a>(
+    like: &'f Array<'a>,
+) -> impl Fn(&Array<'a>, &Array<'a>) -> Result<Array<'a>> + 'f {
+    |table, positions| expr::gather(table, &spread(positions, like)?)
+}
+
+/// Captured values with their tangents. One that is also a table is captured twice, but has its tangent once.
+pub(super) fn with_tangents<'a>(
+    captured: &[Array<'a>],
+    tangents: &[Option<Array<'a>>],
+) -> Vec<(Array<'a>, Array<'a>)> {
+    let mut found: Vec<(Array<'a>, Array<'a>)> = Vec::new();
+    for (x, v) in captured.iter().zip(tangents) {
+        if let Some(v) = v
+            && !found.iter().any(|(known, _)| known.is_same(x))
+        {
+            found.push((x.clone(), v.clone()));
+        }
+    }
+    found
 }
 
 /// The outputs of a function as arrays with its rule.

@@ -11,6 +11,7 @@ use broadloom::{HostFunction, Op, PadMode, concat};
 use crate::on_executors;
 
 mod checkpoints;
+mod combinations;
 mod composed;
 mod custom;
 mod functions;

@@ -89,13 +89,25 @@ fn unlike(table: &Array<'static>, x: &Array<'static>) -> Result<Array<'static>> 
     (one * &two).sum(())?.try_add(&two.sum(())?)
 }
 
-const FUNCTIONS: [(&str, OfTable); 6] = [
+/// A table that the steps also use as it is.
+fn both(table: &Array<'static>, x: &Array<'static>) -> Result<Array<'static>> {
+    let body = |i: &Array<'static>, [y]: &[Array<'static>; 1]| [(y * at(table, i) + table).cos()];
+    let [first] = fori_loop(0, 5, body, [Array::scalar(0.5)])?;
+    let step = |[y]: &[Array<'static>; 1], [v]: &[Array<'static>; 1]| {
+        ([(y * at(table, &index(v, 7)) + table * v).sin()], [])
+    };
+    let ([last], []) = scan(step, [first], [x.sum(Over::axis(1).keep_dims())?], 0)?;
+    last.sum(())
+}
+
+const FUNCTIONS: [(&str, OfTable); 7] = [
     ("forwards", forwards),
     ("backwards", backwards),
     ("a matrix", matrix),
     ("fixed indices", fixed),
     ("nested", nested),
     ("a loop and branches", unlike),
+    ("a table that is used as it is", both),
 ];
 
 fn near(got: f64, wanted: f64, what: &str) {
@@ -135,6 +147,47 @@ fn adjoints_agree_with_tangents() -> Result<()> {
             }
             let total = of_table.sin().sum(())?.try_add(&of_x.sin().sum(())?)?;
             check(&total, "the second")?;
+        }
+    }
+    Ok(())
+}
+
+/// Hessians are tangents of gradients along a batch, in which each tangent is a table of its own.
+#[test]
+fn hessians_and_batches() -> Result<()> {
+    for (name, function) in FUNCTIONS {
+        // In a loop within a step, elements are taken of one table.
+        if name == "nested" {
+            let tables = Array::ones(&[2, 7], DType::Float64)?;
+            let of = |of: &[Array<'static>]| Ok(vec![function(&of[0], &Array::from([[0.5, 0.25]]))?]);
+            refused(vmap(of, &[tables], &[Some(0)], 0), ErrorKind::Derivative, "a loop within a loop");
+            continue;
+        }
+        let numbers =
+            |n: usize, scale: f64| (0..n).map(|i| (i as f64 * 1.7 + scale).sin() * scale).collect::<Vec<_>>();
+        let x = Array::from_shape_vec(&[4, 3], numbers(12, 1.5))?;
+        let table = variable(&Array::from_vec(numbers(7, 1.25)))?;
+        let y = function(&table, &x)?;
+        let found = hessian(&y, &table)?.to_vec::<f64>()?;
+        let gradient = grad(&y, &[&table])?.remove(0);
+        for i in 0..7 {
+            let row = grad(&gradient.index_axis(0, i as isize)?, &[&table])?.remove(0).to_vec::<f64>()?;
+            row.iter().zip(&found[i * 7..]).for_each(|(row, found)| near(*found, *row, name));
+        }
+        // A gradient for each of three tables and arrays.
+        let tables = Array::from_shape_vec(&[3, 7], numbers(21, 0.9))?;
+        let arrays = Array::from_shape_vec(&[3, 4, 3], numbers(36, 1.3))?;
+        let of_both = |of: &[Array<'static>]| {
+            let [table, x] = [variable(&of[0])?, variable(&of[1])?];
+            grad(&function(&table, &x)?, &[&table, &x])
+        };
+        let batch = vmap(of_both, &[tables.clone(), arrays.clone()], &[Some(0), Some(0)], 0)?;
+        for i in 0..3 {
+            let of = [tables.index_axis(0, i)?, arrays.index_axis(0, i)?];
+            for (k, one) in of_both(&of)?.iter().enumerate() {
+                let row = batch[k].index_axis(0, i)?;
+                on_executors::each(&row, &one.to_vec::<f64>()?, &format!("{name}, index {i} of a batch"))?;
+            }
         }
     }
     Ok(())

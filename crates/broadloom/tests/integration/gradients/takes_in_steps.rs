@@ -5,7 +5,6 @@ use broadloom::prelude::*;
 use broadloom::scan;
 
 use crate::on_executors::each;
-use crate::takes_in_loops::refused;
 use crate::takes_in_steps::at;
 
 /// Tangents pass through elements, and gradients with respect to other arrays than the table.
@@ -48,11 +47,10 @@ fn derivatives() -> Result<()> {
     let batch = Array::from_shape_vec(&[2, 2], vec![1.0_f64, 10.0, 0.0, -1.0])?;
     let mapped = vmap(|args| Ok(vec![filtered(&table, &args[0], &x)?.0]), &[batch], &[Some(0)], 0)?;
     each(&mapped[0], &[352.5, 2086.25, 142.5, -223.75], "a batch")?;
-    let tables = Array::from_shape_vec(&[2, 4], vec![1.0; 8])?;
-    refused(
-        vmap(|args| Ok(vec![filtered(&args[0], &first, &x)?.0]), &[tables], &[Some(0)], 0),
-        ErrorKind::Derivative,
-        "part of the batch",
-    );
+    // Ones in the table of the first index, which sum, and the table itself.
+    let ones = vec![1.0_f64, 1.0, 1.0, 1.0, 2.0, 3.0, 5.0, 7.0];
+    let tables = Array::from_shape_vec(&[2, 4], ones)?;
+    let mapped = vmap(|args| Ok(vec![filtered(&args[0], &first, &x)?.0]), &[tables], &[Some(0)], 0)?;
+    each(&mapped[0], &[4.5, 20.25, 352.5, 2086.25], "a batch of tables")?;
     Ok(())
 }
