@@ -328,6 +328,43 @@ case(
     "normal: normal:4",
     lambda p, x: lax.cond(p > 0.0, lambda x: jnp.exp(x) * p, lambda x: x * p * p, x),
 )
+# A table in a batch is no part of these cases.
+ADJOINTS = ("value", "jvp", "grad", "value_and_grad", "vjp")
+case(
+    "scan of elements of a table",
+    "normal:6 positive:5",
+    lambda t, x: jnp.sum(
+        lax.scan(
+            lambda s, v: (jnp.sin(s) * jnp.take(t, jnp.floor(v * 3.0).astype(jnp.int64) % 6) + v, s * jnp.take(t, 0)),
+            0.5,
+            x,
+        )[1]
+    ),
+    only=ADJOINTS,
+)
+case(
+    "scan of elements at states in reverse",
+    "normal:6 positive:5",
+    lambda t, x: lax.scan(
+        lambda s, v: (jnp.take(t, jnp.floor(jnp.abs(s) * 4.0).astype(jnp.int64) % 6) * v + 0.5 * s, s),
+        0.3,
+        x,
+        reverse=True,
+    )[1],
+    only=ADJOINTS,
+)
+case(
+    "fori_loop of elements of a table",
+    "normal:4 normal:3",
+    lambda t, x: jnp.sum(lax.fori_loop(0, 7, lambda i, s: jnp.sin(s) * jnp.take(t, i % 4) + x, x)),
+    only=ADJOINTS,
+)
+case(
+    "cond of elements of a table",
+    "normal:4 normal:6",
+    lambda t, x: jnp.where(x > 0, jnp.take(t, jnp.clip(jnp.floor(x * 2.0), 0, 3).astype(jnp.int64)) * x, x * x),
+    only=ADJOINTS,
+)
 
 # Test functions of optimisation.
 case("Rosenbrock", "normal:6", lambda x: jnp.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2))

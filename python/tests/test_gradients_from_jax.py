@@ -1,4 +1,4 @@
-"""Tests gradients of 261 functions against JAX's: the values of `gradient_cases.json`, which `make_gradient_cases.py` computes
+"""Tests gradients of 265 functions against JAX's: the values of `gradient_cases.json`, which `make_gradient_cases.py` computes
 by JAX, agree within 1e-12.
 
 The functions have the names of those in the script, and are written here for broadloom. JAX is not needed to run the tests.
@@ -245,6 +245,31 @@ case("while_loop of a square root", lambda a: bl.while_loop(lambda s: s * s - a 
 case("while_loop of powers", lambda x: bl.while_loop(lambda s: s < 20.0, lambda s: s * x, x))
 case("cond of an array", lambda x: bl.cond(x > 0, lambda x: bl.sin(x), lambda x: x * x, x))
 case("cond of a number", lambda p, x: bl.cond(p > 0.0, lambda x: bl.exp(x) * p, lambda x: x * p * p, x))
+case(
+    "scan of elements of a table",
+    lambda t, x: bl.sum(
+        bl.scan(lambda s, v: (bl.sin(s) * t[bl.floor(v * 3.0).astype(bl.int64) % 6] + v, s * t[0]), 0.5, x)[1]
+    ),
+)
+case(
+    "scan of elements at states in reverse",
+    lambda t, x: bl.scan(
+        lambda s, v: (t[bl.floor(bl.abs(s) * 4.0).astype(bl.int64) % 6] * v + 0.5 * s, s), 0.3, x, reverse=True
+    )[1],
+)
+case(
+    "fori_loop of elements of a table",
+    lambda t, x: bl.sum(bl.fori_loop(0, 7, lambda i, s: bl.sin(s) * t[i % 4] + x, x)),
+)
+case(
+    "cond of elements of a table",
+    lambda t, x: bl.cond(
+        x > 0.0,
+        lambda x: t[bl.clip(bl.floor(x * 2.0), 0, 3).astype(bl.int64)] * x,
+        lambda x: x * x,
+        x,
+    ),
+)
 
 # Test functions of optimisation.
 case("Rosenbrock", lambda x: bl.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2))

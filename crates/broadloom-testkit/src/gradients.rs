@@ -259,13 +259,22 @@ const OF_BITS: u64 = 10;
 /// Of this many programs, the bits of a batch of one are compared.
 const OF_BATCHES: u64 = 100;
 
+/// Whether a batch of the program is compared. There is none of steps that take elements of a table of each row.
+fn has_batch(program: &Program, seed: u64) -> bool {
+    let takes = |step: &Step| match step {
+        Step::Recurrence(of, _) => (0..of.operands().len()).any(|value| of.is_table(value)),
+        _ => false,
+    };
+    seed.is_multiple_of(OF_BATCHES) && !program.steps.iter().any(takes)
+}
+
 /// Differentiates a program and returns the first difference from the references: from dual numbers for each program, and in bits for
 /// one seed in ten; for one in a hundred also between one to seven threads.
 pub fn difference_of_all(most: Option<VectorWidth>, program: &Program, seed: u64) -> Option<Difference> {
     let differs = || {
         difference_of_gradients(program, seed)
             .or_else(|| seed.is_multiple_of(OF_BITS).then(|| difference_of_bits(most, program, seed))?)
-            .or_else(|| seed.is_multiple_of(OF_BATCHES).then(|| difference_of_threads(program, seed))?)
+            .or_else(|| has_batch(program, seed).then(|| difference_of_threads(program, seed))?)
     };
     catch_unwind(AssertUnwindSafe(differs)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);

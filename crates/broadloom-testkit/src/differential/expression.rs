@@ -9,12 +9,15 @@ use broadloom::{Array, Error, ErrorKind, Options, Result, typed_graph};
 use broadloom_core::graph::{Leaf, Semantics};
 use broadloom_core::layout::Slice;
 use broadloom_core::node::{NodeId, NodeKind, RecurrenceNode, Region};
+use broadloom_core::routine::Routine;
 use broadloom_core::{DType, Layout, layout};
 use broadloom_ir::HostDeclaration;
 
 use super::{Finding, Search, Summary};
 use crate::elements;
-use crate::random::{Arg, Program, PySlice, RandomRecurrence, Step, Tensor, View, While, instance};
+use crate::random::{
+    Arg, Program, PySlice, RandomRecurrence, Step, TakeKind, Tensor, View, While, WholeArrayCall, instance,
+};
 use crate::reduction::{Cumulative, Function, Reduction};
 
 /// Converts arrays to a program with the same values.
@@ -63,8 +66,17 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
             // If all extents are known, there is no `Count` node.
             NodeKind::Count { .. } => return Err(unknown("count")),
             NodeKind::Index { .. } => return Err(unknown("index")),
+            NodeKind::Gather { table, positions } if typed.graph.node(*table).shape.rank() == 1 => {
+                Step::Take(TakeKind::Take, table.index(), positions.index(), 0)
+            }
             NodeKind::Gather { .. } => return Err(unknown("gather")),
-            NodeKind::Routine(of) => return Err(unknown(of.routine.name())),
+            NodeKind::Routine(of) => match of.routine {
+                Routine::Segments { function, segments, .. } if of.item == 0 => Step::WholeArray(
+                    WholeArrayCall::Segments { function, segments },
+                    of.args.iter().map(|arg| arg.index()).collect(),
+                ),
+                routine => return Err(unknown(routine.name())),
+            },
             NodeKind::Concat { args, axis } => {
                 Step::Concat(args.iter().map(|arg| arg.index()).collect(), (*axis).into())
             }
@@ -74,6 +86,10 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
             NodeKind::Recurrence(of) => {
                 // Inputs have the rank of the index space.
                 let rank = of.inputs().first().map_or(0, |input| typed.graph.node(*input).shape.rank());
+                let of_table = |&table: &u32| typed.graph.node(of.args[table as usize]).shape.rank();
+                if of.step.tables.iter().any(|table| of_table(table) != 1) {
+                    return Err(unknown("a table of several axes"));
+                }
                 Step::Recurrence(Box::new(recurrence(of, rank)?), of.item as usize)
             }
             NodeKind::Loop(of) => {
@@ -93,6 +109,9 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
 
 /// The loop of a region over the steps `args`.
 fn repeated(region: &Region, args: &[usize]) -> Result<While> {
+    if !region.tables.is_empty() {
+        return Err(unknown("a table of a loop"));
+    }
     let (state, captured) = args.split_at(region.carried());
     let (body, numbers) = body_of(region, args.len())?;
     Ok(While {
@@ -145,6 +164,7 @@ fn body_of(region: &Region, params: usize) -> Result<(Vec<Step>, Vec<usize>)> {
                 Step::Apply(*op, args.iter().map(|arg| Arg::Step(of(arg))).collect())
             }
             NodeKind::Cast { arg, to } => Step::Cast(of(arg), *to),
+            NodeKind::Gather { table, positions } => Step::Take(TakeKind::Take, of(table), of(positions), 0),
             NodeKind::Loop(inner) => {
                 let args: Vec<usize> = inner.args.iter().map(of).collect();
                 Step::While(Box::new(repeated(&inner.region, &args)?), inner.item as usize)

@@ -4,12 +4,13 @@
 //! derivative is an undefined tangent, which only `where` drops.
 
 use broadloom_core::node::StepOrder;
+use broadloom_core::routine::SegmentFunction;
 use broadloom_core::{DType, Op};
 
 use super::real::{Real, apply};
 use crate::random::affine::{Affine, axis_of};
 use crate::random::typing::{self, RecurrenceShapes, Type};
-use crate::random::{Arg, Program, RandomRecurrence, Step, View};
+use crate::random::{Arg, Program, RandomRecurrence, Step, TakeKind, View, WholeArrayCall};
 use crate::reduction::{Function, Reduction};
 
 /// A value with its tangent.
@@ -103,7 +104,7 @@ pub fn of_step(
         Step::Apply(Op::Where, args) => {
             args[1..].iter().any(|arg| matches!(arg, Arg::Step(i) if of(*i).varies))
         }
-        step => types[number].dtype != DType::Bool && step.args().iter().any(|&arg| of(arg).varies),
+        step => types[number].dtype.is_float() && step.args().iter().any(|&arg| of(arg).varies),
     };
     let elements = match step {
         Step::Input(x) => {
@@ -113,6 +114,19 @@ pub fn of_step(
         Step::Constant(dtype, bits) => vec![Dual::of_bits(*dtype, *bits, zero())?],
         // No number is rounded.
         Step::Cast(arg, to) if to.is_float() || types[*arg].dtype == DType::Bool => of(*arg).elements.clone(),
+        Step::Cast(arg, DType::Int64) if types[*arg].dtype.is_float() => {
+            let truncated = |x: &Dual| Ok(Dual::constant(apply(Op::Trunc, &[&x.value])?));
+            of(*arg).elements.iter().map(truncated).collect::<Result<_, String>>()?
+        }
+        Step::Take(TakeKind::Take, table, indices, 0) if shape(*table).len() == 1 => {
+            let taken = |x: &Dual| of(*table).elements.get(place(x)).cloned().ok_or("an index out of range");
+            of(*indices).elements.iter().map(taken).collect::<Result<_, _>>()?
+        }
+        Step::WholeArray(WholeArrayCall::Segments { function: SegmentFunction::Sum, segments }, args)
+            if shape(args[0]).len() == 1 =>
+        {
+            sums_by_label(&of(args[0]).elements, &of(args[1]).elements, *segments)?
+        }
         Step::View(arg, view) => moved(&of(*arg).elements, view, shape(*arg))?,
         Step::Apply(op, args) => {
             let columns = args.iter().map(|arg| match arg {
@@ -164,6 +178,22 @@ pub fn of_step(
         _ => return Err(format!("{step} is not differentiated")),
     };
     Ok(Duals { elements, varies })
+}
+
+/// The sum of the elements of each label.
+fn sums_by_label(elements: &[Dual], labels: &[Dual], segments: usize) -> Result<Vec<Dual>, String> {
+    let mut sums = vec![Dual::constant(zero()); segments];
+    for (x, label) in elements.iter().zip(labels) {
+        let sum = sums.get_mut(place(label)).ok_or("a label out of range")?;
+        *sum = sum.plus(x);
+    }
+    Ok(sums)
+}
+
+/// The index that a number is; one beyond any array for a number that is none.
+fn place(x: &Dual) -> usize {
+    let x = x.value.to_f64();
+    if x >= 0.0 { x as usize } else { usize::MAX }
 }
 
 fn moved<T: Clone>(elements: &[T], view: &View, shape: &[usize]) -> Result<Vec<T>, String> {
@@ -355,12 +385,15 @@ fn recurred(
         args.iter().map(|&arg| moved(&before[arg].elements, &to, &types[arg].shape)).collect()
     };
     let (state, captured, inputs) =
-        (read(&of.state, &others)?, read(&of.captured, &others)?, read(&of.inputs, &space)?);
+        (read(&of.state, &others)?, read(&of.captured_elements(), &others)?, read(&of.inputs, &space)?);
     let after = others[axis..].iter().product::<usize>();
-    let args: Vec<usize> = of.state.iter().chain(&of.inputs).chain(&of.captured).copied().collect();
-    let scalar = |arg: &usize| Type { dtype: types[*arg].dtype, shape: Vec::new() };
+    let args = of.operands();
+    let given = |(i, &arg): (usize, &usize)| match of.is_table(i) {
+        true => types[arg].clone(),
+        false => Type { dtype: types[arg].dtype, shape: Vec::new() },
+    };
     // The operands of the body are the first steps of a program of its own; only its types are used.
-    let mut body_types: Vec<Type> = args.iter().map(scalar).collect();
+    let mut body_types: Vec<Type> = args.iter().enumerate().map(given).collect();
     for step in &of.body {
         body_types.push(typing::type_of(step, &body_types, program.promotion)?);
     }
@@ -383,8 +416,13 @@ fn recurred(
             let place = (column / after * steps + number) * after + column % after;
             let elements = inputs.iter().map(|x| x[place].clone());
             let fixed = captured.iter().map(|x| x[column].clone());
-            let given = current.iter().cloned().chain(elements).chain(fixed);
-            let mut values: Vec<Duals> = given.map(|x| Duals { elements: vec![x], varies }).collect();
+            let mut given = current.iter().cloned().chain(elements).chain(fixed);
+            let value = |(i, &arg): (usize, &usize)| match of.is_table(i) {
+                true => Some(before[arg].elements.clone()),
+                false => given.next().map(|x| vec![x]),
+            };
+            let elements = args.iter().enumerate().filter_map(value);
+            let mut values: Vec<Duals> = elements.map(|elements| Duals { elements, varies }).collect();
             for number in args.len()..body.steps.len() {
                 let next = of_step(&body, number, &values, &body_types, &|_| Vec::new())?;
                 values.push(next);

@@ -10,7 +10,7 @@ use super::dual::{self, Duals};
 use super::real::Real;
 use super::{program_is_fine, tangents_of};
 use crate::random::typing::{self, Type};
-use crate::random::{Arg, Program, PySlice, RandomRecurrence, Rng, Step, Tensor, View};
+use crate::random::{Arg, Program, PySlice, RandomRecurrence, Rng, Step, TakeKind, Tensor, View};
 use crate::reduction::{Cumulative, Function, Reduction};
 
 /// The maximum number of elements of a step.
@@ -297,7 +297,8 @@ impl Drawn<'_> {
         self.push(Step::Reduce(x, Reduction { keepdims, ..of }), true)
     }
 
-    /// A recurrence with one state, one or two inputs and perhaps a captured value, of which a value is added.
+    /// A recurrence with one state, one or two inputs and perhaps a captured value and a table of which each step takes elements, of
+    /// which a value is added.
     fn recurrence(&mut self) -> Option<usize> {
         let x = self.float();
         let shape = self.types[x].shape.clone();
@@ -309,33 +310,63 @@ impl Drawn<'_> {
         let lacking =
             |made: &mut Self, x: usize| made.push(Step::View(x, View::IndexAxis(axis as isize, 0)), true);
         let state = lacking(self, x)?;
-        let captured = if self.rng.chance(1, 2) { vec![lacking(self, x)?] } else { Vec::new() };
-        let given = 1 + inputs.len() + captured.len();
+        let mut captured = if self.rng.chance(1, 2) { vec![lacking(self, x)?] } else { Vec::new() };
+        // The values of the body that are floats.
+        let mut floats: Vec<usize> = (0..1 + inputs.len() + captured.len()).collect();
         let mut body = Vec::new();
+        let mut latest = 0;
+        if self.rng.chance(1, 3) {
+            let x = self.float();
+            captured.push(self.push(Step::View(x, View::Reshape(vec![-1])), true)?);
+            let (table, extent) = (floats.len(), self.types[x].elements() as u64);
+            let index = *self.rng.pick(&floats)?;
+            latest = taken(&mut body, table, extent, index);
+            floats.push(latest);
+        }
+        let given = 1 + inputs.len() + captured.len();
+        let first_output = if body.is_empty() { given } else { latest };
         for _ in 0..1 + self.rng.below(3) {
-            let values = given + body.len();
-            let any = |rng: &mut Rng| Arg::Step(rng.below(values));
+            let any = |rng: &mut Rng| rng.pick(&floats).copied().map(Arg::Step);
             // The state or the latest value is an operand, so that steps depend on each other.
-            let latest = Arg::Step(if body.is_empty() { 0 } else { values - 1 });
+            let (other, latest_arg) = (any(self.rng)?, Arg::Step(latest));
+            latest = given + body.len();
+            floats.push(latest);
             body.push(match self.rng.chance(1, 3) {
-                true => Step::Apply(*self.rng.pick(&[Op::Sin, Op::Tanh, Op::Abs, Op::Square])?, vec![latest]),
-                false => Step::Apply(*self.rng.pick(IN_STEPS)?, vec![latest, any(self.rng)]),
+                true => {
+                    Step::Apply(*self.rng.pick(&[Op::Sin, Op::Tanh, Op::Abs, Op::Square])?, vec![latest_arg])
+                }
+                false => Step::Apply(*self.rng.pick(IN_STEPS)?, vec![latest_arg, other]),
             });
         }
-        let last = given + body.len() - 1;
         let of = RandomRecurrence {
             state: vec![state],
             inputs,
             captured,
             body,
-            next: vec![last],
-            outputs: vec![given],
+            next: vec![latest],
+            outputs: vec![first_output],
             axis: axis as isize - shape.len() as isize,
             order: if self.rng.chance(1, 2) { StepOrder::Forward } else { StepOrder::Backward },
         };
         let item = self.rng.below(2);
         self.push(Step::Recurrence(Box::new(of), item), true)
     }
+}
+
+/// Adds the steps that take an element of a table, the last of the values before the body, at an index that a value gives: the integer
+/// part of twice its size, modulo the extent. The result is the number of the element.
+fn taken(body: &mut Vec<Step>, table: usize, extent: u64, value: usize) -> usize {
+    let first = table + 1;
+    let step = |i: usize| Arg::Step(first + i);
+    body.extend([
+        Step::Apply(Op::Add, vec![Arg::Step(value), Arg::Step(value)]),
+        Step::Apply(Op::Abs, vec![step(0)]),
+        Step::Cast(first + 1, DType::Int64),
+        Step::Constant(DType::Int64, extent),
+        Step::Apply(Op::Remainder, vec![step(2), step(3)]),
+        Step::Take(TakeKind::Take, table, first + 4, 0),
+    ]);
+    first + 5
 }
 
 impl Duals {

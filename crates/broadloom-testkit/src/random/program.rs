@@ -183,9 +183,9 @@ pub struct RandomRecurrence {
     pub state: Vec<usize>,
     /// The steps whose elements the body is given one after another.
     pub inputs: Vec<usize>,
-    /// The steps whose values the body uses, which lack the axis.
+    /// The steps whose values the body uses, which lack the axis, and the tables of which it takes elements.
     pub captured: Vec<usize>,
-    /// The steps of the body: functions, conversions, constants, and loops.
+    /// The steps of the body: functions, conversions, constants, loops, and takes.
     pub body: Vec<Step>,
     /// The step of the body that is the next value, for each state.
     pub next: Vec<usize>,
@@ -195,6 +195,30 @@ pub struct RandomRecurrence {
     pub axis: isize,
     /// The order of the steps.
     pub order: StepOrder,
+}
+
+impl RandomRecurrence {
+    /// The operands, in the order of the body's first values.
+    pub fn operands(&self) -> Vec<usize> {
+        [&self.state[..], &self.inputs, &self.captured].concat()
+    }
+
+    /// Whether a value of the body is a table, of which it takes elements.
+    pub fn is_table(&self, value: usize) -> bool {
+        is_table(&self.body, value)
+    }
+
+    /// The captured steps that are no tables.
+    pub fn captured_elements(&self) -> Vec<usize> {
+        let first = self.state.len() + self.inputs.len();
+        let captured = self.captured.iter().enumerate();
+        captured.filter(|(i, _)| !self.is_table(first + i)).map(|(_, &arg)| arg).collect()
+    }
+}
+
+/// Whether the steps of a body take elements of a value.
+pub(super) fn is_table(body: &[Step], value: usize) -> bool {
+    body.iter().any(|step| matches!(step, Step::Take(_, table, ..) if *table == value))
 }
 
 impl Step {
@@ -220,7 +244,7 @@ impl Step {
             Step::Take(_, x, indices, _) => vec![*x, *indices],
             Step::Concat(args, _) | Step::WholeArray(_, args) => args.clone(),
             Step::While(of, _) => [&of.state[..], &of.captured].concat(),
-            Step::Recurrence(of, _) => [&of.state[..], &of.inputs, &of.captured].concat(),
+            Step::Recurrence(of, _) => of.operands(),
         }
     }
 

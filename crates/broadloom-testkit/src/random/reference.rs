@@ -234,21 +234,26 @@ impl Program {
         let at = |columns: &[OperandColumn], place: usize| -> Vec<u64> {
             columns.iter().map(|(positions, bits)| bits[positions[place]]).collect()
         };
-        let (state, captured) = (read(&of.state, &others)?, read(&of.captured, &others)?);
+        let (state, captured) = (read(&of.state, &others)?, read(&of.captured_elements(), &others)?);
         let inputs = read(&of.inputs, &space)?;
         let faults = RefCell::new(BTreeSet::new());
         let scalar = |arg: usize, bits: u64| {
             Step::Input(Tensor { dtype: values[arg].dtype, shape: Vec::new(), bits: vec![bits] })
         };
-        let args: Vec<usize> = of.state.iter().chain(&of.inputs).chain(&of.captured).copied().collect();
-        let steps = args.iter().map(|&arg| scalar(arg, 0)).chain(of.body.iter().cloned()).collect();
+        let args = of.operands();
+        let first = |(i, &arg): (usize, &usize)| match of.is_table(i) {
+            true => Step::Input(values[arg].clone()),
+            false => scalar(arg, 0),
+        };
+        let steps = args.iter().enumerate().map(first).chain(of.body.iter().cloned()).collect();
+        let of_elements: Vec<usize> = (0..args.len()).filter(|&i| !of.is_table(i)).collect();
         let roots: Vec<usize> = of.next.iter().chain(outputs).copied().collect();
         let body = Program { steps, roots, promotion: self.promotion, semantics: self.semantics };
         let types = typing::checked(&body)?;
         // The next states, and then the outputs, of a step.
         let step = |state: &[u64], elements: &[u64], captured: &[u64]| -> Result<Vec<u64>, String> {
             let mut body = body.clone();
-            for (i, &bits) in state.iter().chain(elements).chain(captured).enumerate() {
+            for (&i, &bits) in of_elements.iter().zip(state.iter().chain(elements).chain(captured)) {
                 body.steps[i] = scalar(args[i], bits);
             }
             let computed = body.compute(&types)?;

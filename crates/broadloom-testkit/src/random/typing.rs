@@ -9,7 +9,7 @@ use broadloom_core::{DType, Kind, Literal, Op, Promotion};
 
 use super::affine::{Affine, axis_of};
 use super::draws;
-use super::program::{Arg, Program, RandomRecurrence, Step};
+use super::program::{Arg, Program, RandomRecurrence, Step, is_table};
 use super::shape::{broadcast, elements};
 use crate::Value;
 use crate::oracle::{self, ModelSignature};
@@ -206,10 +206,16 @@ fn body_types(
     before: &[Type],
     promotion: Promotion,
 ) -> Result<Vec<Type>, String> {
-    let mut types: Vec<Type> =
-        args.iter().map(|&arg| Type { dtype: before[arg].dtype, shape: Vec::new() }).collect();
+    let given = |(i, &arg): (usize, &usize)| match is_table(body, i) {
+        true => before[arg].clone(),
+        false => Type { dtype: before[arg].dtype, shape: Vec::new() },
+    };
+    let mut types: Vec<Type> = args.iter().enumerate().map(given).collect();
     for step in body {
-        if !matches!(step, Step::Apply(..) | Step::Cast(..) | Step::Constant(..) | Step::While(..)) {
+        let is_element =
+            matches!(step, Step::Apply(..) | Step::Cast(..) | Step::Constant(..) | Step::While(..));
+        let takes_operand = matches!(step, Step::Take(_, table, ..) if *table < args.len());
+        if !is_element && !takes_operand {
             return Err(format!("{step} in the body of a loop"));
         }
         types.push(type_of(step, &types, promotion)?);
@@ -256,7 +262,7 @@ impl RecurrenceShapes {
             }
             join(&shape)?;
         }
-        of.state.iter().chain(&of.captured).try_for_each(|&arg| join(&before[arg].shape))?;
+        of.state.iter().chain(&of.captured_elements()).try_for_each(|&arg| join(&before[arg].shape))?;
         let axis = (others.len() + 1).checked_add_signed(of.axis).ok_or("scan: no such axis")?;
         let mut space = others.clone();
         space.insert(axis, steps.ok_or("scan: no inputs")?);

@@ -7,7 +7,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use broadloom_core::layout::Slice;
-use broadloom_core::node::RecurrenceNode;
+use broadloom_core::node::{LoopNode, NodeId, NodeKind, RecurrenceNode, Region};
 use broadloom_core::routine::{Routine, RoutineNode};
 use broadloom_core::{DType, Dims, Error, ErrorKind, Op, Result, Scalar, Shape, View};
 use broadloom_ir::Axes;
@@ -17,7 +17,9 @@ use smallvec::SmallVec;
 use super::custom::{results, whole_results};
 use super::dependents::{LoopKey, address, is_stopped, loop_key};
 use super::linear::{apply, refused, select, sum, zero};
-use super::regions::{stopped, with_rule};
+use super::loops::HandleLoop;
+use super::regions::{HandleRecurrence, stopped, with_rule};
+use super::{loops, recurrences};
 use crate::array::{Array, CustomDerivative, CustomRule, Kind};
 use crate::expr;
 use crate::scan::item;
@@ -141,32 +143,8 @@ impl<'a> Batch<'a> {
             }
             Kind::Gather { table, positions } => self.taken(table, positions)?,
             Kind::Routine(of) => self.called(of)?,
-            Kind::Loop(_) | Kind::Recurrence(_)
-                if node.0.kind.tables().any(|table| self.of(table).is_some()) =>
-            {
-                let why = "an array of which a loop or a step takes elements is part of the batch";
-                return Err(refused("vmap", why).with_help("call the function for each index of the batch"));
-            }
-            Kind::Loop(of) => {
-                let args = of.args.iter().map(|x| self.aligned(x, rank)).collect::<Result<Vec<_>>>()?;
-                let build = |_: &Batch<'a>| items(&of.region, &of.functions, &args);
-                self.of_loop(node, of.item, build)?
-            }
-            Kind::Recurrence(of) => {
-                let others = of.inputs().first().map_or(0, |input| input.rank() - 1);
-                let arg = |(i, x): (usize, &Array<'a>)| match (of.has_axis(i), self.of(x)) {
-                    _ if of.step.is_table(i) => Ok(x.clone()),
-                    (true, None) if x.rank() > 0 => x.expand_dims(0),
-                    (true, _) => self.aligned(x, others + 1),
-                    (false, _) => self.aligned(x, others),
-                };
-                let args = of.args.iter().enumerate().map(arg).collect::<Result<Vec<_>>>()?;
-                let build = |_: &Batch<'a>| {
-                    let of = RecurrenceNode { args, axis: of.axis + 1, ..(**of).clone() };
-                    (0..of.items()).map(|i| item(&of, i)).collect()
-                };
-                self.of_loop(node, of.item, build)?
-            }
+            Kind::Loop(of) => self.iterated(node, of)?,
+            Kind::Recurrence(of) => self.recurred(node, of)?,
             Kind::Words { .. } => {
                 return Err(refused("vmap", "the key of random numbers is part of the batch")
                     .with_help("draw the numbers before, for a batch of the required shape"));
@@ -174,6 +152,49 @@ impl<'a> Batch<'a> {
             Kind::Leaf(_) | Kind::Count { .. } | Kind::Index { .. } => return Ok(None),
         };
         Ok(Some(made))
+    }
+
+    /// A value of a loop.
+    fn iterated(&mut self, node: &Array<'a>, of: &HandleLoop<'a>) -> Result<Array<'a>> {
+        let rank = node.rank();
+        let arg = |(i, x): (usize, &Array<'a>)| match of.region.is_table(i) {
+            true => Ok(self.of(x).unwrap_or_else(|| x.clone())),
+            false => self.aligned(x, rank),
+        };
+        let args = of.args.iter().enumerate().map(arg).collect::<Result<Vec<_>>>()?;
+        let tables = self.tables(&of.region, &of.args)?;
+        let build = |batch: &Batch<'a>| match tables.is_empty() {
+            true => items(&of.region, &of.functions, &args),
+            false => {
+                let of = LoopNode { args, ..of.clone() };
+                loops::with_takes(&of, &|table, at| batch.taken_of(&tables, table, at, rank))
+            }
+        };
+        self.of_loop(node, of.item, build)
+    }
+
+    /// A value of a recurrence.
+    fn recurred(&mut self, node: &Array<'a>, of: &HandleRecurrence<'a>) -> Result<Array<'a>> {
+        let others = of.inputs().first().map_or(0, |input| input.rank() - 1);
+        let arg = |(i, x): (usize, &Array<'a>)| match (of.has_axis(i), self.of(x)) {
+            (_, batch) if of.step.is_table(i) => Ok(batch.unwrap_or_else(|| x.clone())),
+            (true, None) if x.rank() > 0 => x.expand_dims(0),
+            (true, _) => self.aligned(x, others + 1),
+            (false, _) => self.aligned(x, others),
+        };
+        let args = of.args.iter().enumerate().map(arg).collect::<Result<Vec<_>>>()?;
+        let tables = self.tables(&of.step, &of.args)?;
+        let build = |batch: &Batch<'a>| {
+            let of = RecurrenceNode { args, axis: of.axis + 1, ..of.clone() };
+            match tables.is_empty() {
+                true => (0..of.items()).map(|i| item(&of, i)).collect(),
+                false => {
+                    let take = |table: &Array<'a>, at: &Array<'a>| batch.taken_of(&tables, table, at, others);
+                    recurrences::with_takes(&of, &take)
+                }
+            }
+        };
+        self.of_loop(node, of.item, build)
     }
 
     fn of_loop(
@@ -217,7 +238,30 @@ impl<'a> Batch<'a> {
             (Routine::SearchSorted { .. }, [sorted, queries]) if self.of(sorted).is_none() => {
                 call(&[sorted.clone(), self.whole(queries)?], of.item)
             }
-            (Routine::Segments { .. }, [rows, labels]) if self.of(labels).is_none() => {
+            (Routine::Segments { function, segments, at_positions }, [rows, labels])
+                if self.of(labels).is_some() =>
+            {
+                rows.has_known_extents("vmap")?;
+                let rows = self.whole(rows)?;
+                let joined = [&[self.extent * rows.shape()[1]], &rows.shape()[2..]].concat();
+                let rows = expr::view(&rows, View::Reshape(Shape::new(&joined)?))?;
+                // A label of −1 stands for no segment, and others that are out of range remain so.
+                let is_none = !at_positions && labels.dtype().kind() == broadloom_core::Kind::Signed;
+                let integer = |x: i64| expr::constant(Scalar::of(x));
+                let labels = expr::cast(self.whole(labels)?, DType::Int64);
+                let is_none = apply(
+                    Op::LogicalAnd,
+                    &[&apply(Op::Equal, &[&labels, &integer(-1)])?, &expr::constant(Scalar::of(is_none))],
+                )?;
+                let outside = select(&is_none, &integer(-1), &integer(i64::MIN))?;
+                let labels = self.numbered(&labels, segments, &outside, 1)?.reshape(&[-1])?;
+                let all = Routine::Segments { function, segments: self.extent * segments, at_positions };
+                let result = expr::routine(all, &[rows, labels])?.into_iter().nth(of.item as usize);
+                let result = result.ok_or_else(lost)?;
+                let split = [&[self.extent, segments], &result.shape()[1..]].concat();
+                expr::view(&result, View::Reshape(Shape::new(&split)?))
+            }
+            (Routine::Segments { .. }, [rows, labels]) => {
                 let result = call(&[moved(&self.whole(rows)?, 0, -1)?, labels.clone()], of.item)?;
                 // The numbers of rows are the same for the whole batch.
                 if of.item > 0 {
@@ -259,23 +303,69 @@ impl<'a> Batch<'a> {
         expr::gather(&tables, &self.positions(table, positions)?)
     }
 
+    /// The tables of a region that are part of the batch, and the number of elements of each index's. `args` are the operands of the
+    /// loop before.
+    fn tables(&self, region: &Region, args: &[Array<'a>]) -> Result<Vec<(Array<'a>, usize)>> {
+        let mut tables = Vec::new();
+        for table in region.tables.iter().map(|&table| &args[table as usize]) {
+            if let Some(batch) = self.of(table) {
+                table.has_known_extents("vmap")?;
+                tables.push((batch, table.len()));
+            }
+        }
+        let is_nested = |node: &NodeKind<NodeId, u32>| matches!(node, NodeKind::Loop(inner) if !inner.region.tables.is_empty());
+        if !tables.is_empty() && region.nodes.iter().any(is_nested) {
+            let why = "an array of which a loop within a loop takes elements is part of the batch";
+            return Err(refused("vmap", why).with_help("call the function for each index of the batch"));
+        }
+        Ok(tables)
+    }
+
+    /// Elements of a table in a step or an iteration, for an index of the batch that has `after` axes behind it.
+    fn taken_of(
+        &self,
+        tables: &[(Array<'a>, usize)],
+        table: &Array<'a>,
+        positions: &Array<'a>,
+        after: usize,
+    ) -> Result<Array<'a>> {
+        match tables.iter().find(|(batch, _)| batch.is_same(table)) {
+            Some((_, len)) => {
+                let outside = expr::constant(Scalar::of(-1_i64));
+                expr::gather(table, &self.numbered(positions, *len, &outside, after)?)
+            }
+            None => expr::gather(table, positions),
+        }
+    }
+
     /// Positions in the tables of all indices, one after another, for positions in the table of each index.
     fn positions(&self, table: &Array<'a>, positions: &Array<'a>) -> Result<Array<'a>> {
         table.has_known_extents("vmap")?;
         let positions = self.whole(positions)?;
-        let len = expr::constant(Scalar::of(table.len() as i64));
-        let ones = std::iter::repeat_n(1, positions.rank() - 1);
-        let extents: SmallVec<[usize; 4]> = [self.extent].into_iter().chain(ones).collect();
+        let outside = expr::constant(Scalar::of(-1_i64));
+        self.numbered(&positions, table.len(), &outside, positions.rank() - 1)
+    }
+
+    /// Positions below `len`, to which this number is added once for each index of the batch before. A position that is out of range
+    /// must not reach the elements of another index; `outside` takes its place. The axis of the batch has `after` axes behind it.
+    fn numbered(
+        &self,
+        positions: &Array<'a>,
+        len: usize,
+        outside: &Array<'a>,
+        after: usize,
+    ) -> Result<Array<'a>> {
+        let len = expr::constant(Scalar::of(len as i64));
+        let extents: SmallVec<[usize; 4]> =
+            [self.extent].into_iter().chain(std::iter::repeat_n(1, after)).collect();
         let number = expr::view(&expr::numbers(self.extent)?, View::Reshape(Shape::new(&extents)?))?;
         let zero = expr::constant(Scalar::of(0_i64));
         let is_inside = apply(
             Op::LogicalAnd,
-            &[&apply(Op::GreaterEqual, &[&positions, &zero])?, &apply(Op::Less, &[&positions, &len])?],
+            &[&apply(Op::GreaterEqual, &[positions, &zero])?, &apply(Op::Less, &[positions, &len])?],
         )?;
-        let moved = apply(Op::Add, &[&positions, &apply(Op::Multiply, &[&number, &len])?])?;
-        // A position outside of its table must not reach another one.
-        let outside = expr::constant(Scalar::of(-1_i64));
-        Ok(expr::cast(select(&is_inside, &moved, &outside)?, DType::Int64))
+        let moved = apply(Op::Add, &[positions, &apply(Op::Multiply, &[&number, &len])?])?;
+        Ok(expr::cast(select(&is_inside, &moved, outside)?, DType::Int64))
     }
 }
 

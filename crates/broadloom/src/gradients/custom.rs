@@ -154,7 +154,7 @@ pub(super) fn adjoints<'a>(
     let given = stand_ins(&rule.args);
     let seeds = called(rule, &given)?.into_iter().zip(adjoints.iter().cloned());
     let seeds: Vec<_> = seeds.filter_map(|(y, v)| Some((y, v?))).collect();
-    let found = vjp(&seeds, &given)?;
+    let found = vjp(&seeds, &given, &[])?.arrays;
     if depend(found.iter().flatten().cloned(), &given) {
         let why = "the rule is not linear in the tangents, so that there is no derivative in reverse mode";
         return Err(refused(rule.derivative.function, why)

@@ -4,12 +4,15 @@
 //! is a recurrence or, in the body of another loop, computes the values before each iteration again; a conditional is differentiated
 //! branch by branch. Other loops are refused.
 
+use std::cell::RefCell;
+
 use broadloom_core::node::{LoopNode, NodeId, NodeKind, Region};
 use broadloom_core::{DType, Op, Result, Scalar, fold};
 use broadloom_mem::{FloatEnv, HostFunction};
 
 use super::linear::{add, apply, constant, refused, select, spread, summed_to, zero};
-use super::regions::{Jvp, LoopTangents, RegionBody, Vjp};
+use super::regions::{Jvp, LoopAdjoints, LoopTangents, RegionBody, Take, Vjp, taken_like, with_tangents};
+use super::tables::TakenElements;
 use crate::along::Along;
 use crate::array::{Array, Leaf};
 use crate::cond::try_cond;
@@ -23,7 +26,7 @@ use crate::while_loop::{LoopBuilder, carried_value};
 pub(super) type HandleLoop<'a> = LoopNode<Array<'a>, HostFunction>;
 
 fn body<'r, 'a>(of: &'r HandleLoop<'a>) -> RegionBody<'r, 'a> {
-    RegionBody { region: &of.region, functions: &of.functions, args: &of.args }
+    RegionBody { region: &of.region, functions: &of.functions, args: &of.args, take: None }
 }
 
 /// The name of a loop in errors.
@@ -33,6 +36,29 @@ fn function(region: &Region) -> &'static str {
         Some(u64::MAX) => FORI,
         _ => "while_loop",
     }
+}
+
+/// The condition of a loop, of whose region these arrays are the parameters.
+fn condition<'a>(body: RegionBody<'_, 'a>, params: &[Array<'a>]) -> Result<Array<'a>> {
+    let roots: Vec<_> = body.region.condition.into_iter().collect();
+    let values = body.values(&roots, params)?;
+    values.into_iter().next().ok_or_else(|| refused("gradient", "a loop lacks a condition"))
+}
+
+/// The values of a loop whose iterations take elements by a function.
+pub(super) fn with_takes<'a>(of: &HandleLoop<'a>, take: &Take<'_, 'a>) -> Result<Vec<Array<'a>>> {
+    let body = RegionBody { take: Some(take), ..body(of) };
+    let (initial, captured) = of.args.split_at(of.region.carried());
+    let builder = LoopBuilder {
+        function: function(&of.region),
+        hidden: 0,
+        condition: &|state: &[Array<'a>]| condition(body, &[state, captured].concat()),
+        body: &|state: &[Array<'a>]| body.values(&of.region.next, &[state, captured].concat()),
+        name: &carried_value,
+        limit: of.region.limit,
+        made: None,
+    };
+    builder.build(initial)
 }
 
 /// The tangent of each value that the loop carries, from those of its operands.
@@ -47,21 +73,15 @@ pub(super) fn tangents<'a>(
     let moving: Vec<usize> = (0..carried).filter(|&i| varying[i]).collect();
     let of_initial = |&i: &usize| tangents[i].clone().unwrap_or_else(|| zero(initial[i].dtype()));
     let state: Vec<Array<'a>> = initial.iter().cloned().chain(moving.iter().map(of_initial)).collect();
-    let condition = |state: &[Array<'a>]| {
-        let roots: Vec<_> = of.region.condition.into_iter().collect();
-        let values = body.values(&roots, &[&state[..carried], captured].concat())?;
-        values.into_iter().next().ok_or_else(|| refused("gradient", "a loop lacks a condition"))
-    };
+    let condition = |state: &[Array<'a>]| condition(body, &[&state[..carried], captured].concat());
     let next = |state: &[Array<'a>]| {
         let (values, moved) = state.split_at(carried);
         let next = body.values(&of.region.next, &[values, captured].concat())?;
-        let of_captured = captured.iter().zip(&tangents[carried..]);
-        let with_tangents = of_captured.filter_map(|(x, v)| Some((x.clone(), v.clone()?)));
         let arguments: Vec<_> = moving
             .iter()
             .zip(moved)
             .map(|(&i, v)| (values[i].clone(), v.clone()))
-            .chain(with_tangents)
+            .chain(with_tangents(captured, &tangents[carried..]))
             .collect();
         let (mut next, found) = jvp(&next, &arguments)?;
         let of_moving = moving.iter().map(|&i| found[i].clone().unwrap_or_else(|| zero(values[i].dtype())));
@@ -105,9 +125,8 @@ pub(super) struct LoopInReverse<'l, 'a> {
 }
 
 /// The adjoint of each operand of the loop.
-pub(super) fn adjoints<'a>(reverse: LoopInReverse<'_, 'a>) -> Result<Vec<Option<Array<'a>>>> {
+pub(super) fn adjoints<'a>(reverse: LoopInReverse<'_, 'a>) -> Result<LoopAdjoints<'a>> {
     let LoopInReverse { of, adjoints, wanted, .. } = reverse;
-    check_tables(function(&of.region), &of.region, wanted)?;
     if matches!(of.region.limit, Some(0 | 1)) {
         return of_branch(reverse);
     }
@@ -123,24 +142,22 @@ pub(super) fn adjoints<'a>(reverse: LoopInReverse<'_, 'a>) -> Result<Vec<Option<
         return Err(refused(function(&of.region), why).with_help("differentiate forwards (jvp)"));
     };
     let depends = |x: &Array<'a>| x.0.is_open;
+    let takes = of.region.tables.iter().any(|&table| wanted[table as usize]);
     let is_inner = Stamp::current().is_of_a_loop()
-        && (of.args.iter().any(depends) || adjoints.iter().flatten().any(depends));
+        && (takes || of.args.iter().any(depends) || adjoints.iter().flatten().any(depends));
     let is_short = trips.saturating_mul(of.region.nodes.len()) <= UNROLLED;
     let (found, _) = stamped(|| match (is_inner, is_short) {
         (false, _) => of_recurrence(reverse, trips),
         (true, true) => of_unrolled(reverse, trips),
+        // Nothing can be stored, and there are too many takes for a list of them.
+        (true, false) if takes => {
+            let why = "in the body of another loop, it takes elements of an array that varies, so that there is no derivative in \
+                       reverse mode";
+            Err(refused(FORI, why).with_help("differentiate forwards (jvp), or take fewer iterations"))
+        }
         (true, false) => of_inner(reverse, trips),
     });
     found
-}
-
-/// Checks that none of the arrays of which a loop or a recurrence takes elements varies.
-pub(super) fn check_tables(function: &str, region: &Region, wanted: &[bool]) -> Result<()> {
-    if region.tables.iter().any(|&table| wanted[table as usize]) {
-        let why = "it takes elements of an array that varies, so that there is no derivative in reverse mode";
-        return Err(refused(function, why).with_help("differentiate forwards (jvp)"));
-    }
-    Ok(())
 }
 
 /// The largest number of iterations in reverse mode: the values of more would not fit any memory.
@@ -150,8 +167,8 @@ const MAX_TRIPS: usize = 1 << 40;
 const UNROLLED: usize = 256;
 
 /// The adjoints by a recurrence without inputs, which has the values of the loop, of which each state is stored.
-fn of_recurrence<'a>(reverse: LoopInReverse<'_, 'a>, trips: usize) -> Result<Vec<Option<Array<'a>>>> {
-    let LoopInReverse { of, like, adjoints, wanted, vjp } = reverse;
+fn of_recurrence<'a>(reverse: LoopInReverse<'_, 'a>, trips: usize) -> Result<LoopAdjoints<'a>> {
+    let LoopInReverse { of, like, wanted, .. } = reverse;
     let variable =
         |(x, &wanted): (&Array<'a>, &bool)| if wanted { apply(Op::Positive, &[x]) } else { Ok(x.clone()) };
     let variables: Vec<Array<'a>> = of.args.iter().zip(wanted).map(variable).collect::<Result<_>>()?;
@@ -161,21 +178,25 @@ fn of_recurrence<'a>(reverse: LoopInReverse<'_, 'a>, trips: usize) -> Result<Vec
     };
     let states = states.iter().map(|x| spread(x, like)).collect::<Result<Vec<_>>>()?;
     let (last, _) = try_scan(&step, &states, &[], Along::axis(0).length(trips).unlimited())?;
-    pulled_back(&last, adjoints, &variables, wanted, vjp)
+    pulled_back(reverse, &last, &variables)
 }
 
-/// The adjoints of those of these arrays that are wanted, from the adjoints of values.
+/// The adjoints of those of a loop's operands that are wanted, from values that were computed from such operands.
 fn pulled_back<'a>(
+    LoopInReverse { of, adjoints, wanted, vjp, .. }: LoopInReverse<'_, 'a>,
     values: &[Array<'a>],
-    adjoints: &[Option<Array<'a>>],
-    arrays: &[Array<'a>],
-    wanted: &[bool],
-    vjp: &Vjp<'_, 'a>,
-) -> Result<Vec<Option<Array<'a>>>> {
+    operands: &[Array<'a>],
+) -> Result<LoopAdjoints<'a>> {
     let outputs = values.iter().zip(adjoints).filter_map(|(y, v)| Some((y.clone(), v.clone()?)));
-    let arguments = arrays.iter().zip(wanted).filter(|(_, wanted)| **wanted).map(|(x, _)| x.clone());
-    let mut found = vjp(&outputs.collect::<Vec<_>>(), &arguments.collect::<Vec<_>>())?.into_iter();
-    Ok(wanted.iter().map(|&wanted| if wanted { found.next().flatten() } else { None }).collect())
+    let varying = (0..wanted.len()).filter(|&i| wanted[i]);
+    let (tables, others): (Vec<usize>, Vec<usize>) = varying.partition(|&i| of.region.is_table(i));
+    let [arguments, of_tables] =
+        [&others, &tables].map(|of| of.iter().map(|&i| operands[i].clone()).collect::<Vec<_>>());
+    let found = vjp(&outputs.collect::<Vec<_>>(), &arguments, &of_tables)?;
+    let (mut arrays, mut taken) = (vec![None; wanted.len()], vec![Vec::new(); wanted.len()]);
+    others.into_iter().zip(found.arrays).for_each(|(i, v)| arrays[i] = v);
+    tables.into_iter().zip(found.taken).for_each(|(i, elements)| taken[i] = elements);
+    Ok(LoopAdjoints { arrays, taken })
 }
 
 /// An operand of a loop as a variable with the shape of the loop, which each element of the loop has on its own.
@@ -183,10 +204,13 @@ fn whole<'a>(x: &Array<'a>, like: &Array<'a>) -> Result<Array<'a>> {
     apply(Op::Positive, &[&spread(x, like)?])
 }
 
-/// The operands of a loop; those that are wanted as variables with its shape.
+/// The operands of a loop; those that are wanted as variables with its shape, apart from tables.
 fn whole_args<'a>(of: &HandleLoop<'a>, like: &Array<'a>, wanted: &[bool]) -> Result<Vec<Array<'a>>> {
-    let one = |(x, &wanted): (&Array<'a>, &bool)| if wanted { whole(x, like) } else { Ok(x.clone()) };
-    of.args.iter().zip(wanted).map(one).collect()
+    let one = |(i, x): (usize, &Array<'a>)| match wanted[i] && !of.region.is_table(i) {
+        true => whole(x, like),
+        false => Ok(x.clone()),
+    };
+    of.args.iter().enumerate().map(one).collect()
 }
 
 /// Adjoints with the shapes of the operands of a loop, from those with the shape of the loop.
@@ -201,21 +225,23 @@ fn summed<'a>(
 }
 
 /// The adjoints of a loop that is part of the body of another one, by all its iterations as one expression.
-fn of_unrolled<'a>(reverse: LoopInReverse<'_, 'a>, trips: usize) -> Result<Vec<Option<Array<'a>>>> {
-    let LoopInReverse { of, like, adjoints, wanted, vjp } = reverse;
+fn of_unrolled<'a>(reverse: LoopInReverse<'_, 'a>, trips: usize) -> Result<LoopAdjoints<'a>> {
+    let LoopInReverse { of, like, wanted, .. } = reverse;
+    let take = taken_like(like);
+    let body = RegionBody { take: Some(&take), ..body(of) };
     let variables = whole_args(of, like, wanted)?;
     let (mut state, captured) =
         (variables[..of.region.carried()].to_vec(), &variables[of.region.carried()..]);
     for _ in 0..trips {
-        state = body(of).values(&of.region.next, &[&state, captured].concat())?;
+        state = body.values(&of.region.next, &[&state, captured].concat())?;
     }
-    let found = pulled_back(&state, adjoints, &variables, wanted, vjp)?;
-    summed(of, like, found)
+    let found = pulled_back(reverse, &state, &variables)?;
+    Ok(LoopAdjoints { arrays: summed(of, like, found.arrays)?, ..found })
 }
 
 /// The adjoints of a loop that is part of the body of another one, which cannot store anything: a loop from the last iteration to the
 /// first, each of which computes the values before it again, from the initial ones. It takes quadratic time.
-fn of_inner<'a>(reverse: LoopInReverse<'_, 'a>, trips: usize) -> Result<Vec<Option<Array<'a>>>> {
+fn of_inner<'a>(reverse: LoopInReverse<'_, 'a>, trips: usize) -> Result<LoopAdjoints<'a>> {
     let LoopInReverse { of, like, adjoints, wanted, vjp } = reverse;
     let (body, carried) = (body(of), of.region.carried());
     let (initial, captured) = of.args.split_at(carried);
@@ -248,7 +274,7 @@ fn of_inner<'a>(reverse: LoopInReverse<'_, 'a>, trips: usize) -> Result<Vec<Opti
         let seeds = params.iter().zip(sums).filter(|(i, _)| **i < carried);
         let seeds: Vec<_> = seeds.map(|(&i, v)| (next[i].clone(), v.clone())).collect();
         let arguments: Vec<Array<'a>> = params.iter().map(|&i| values[i].clone()).collect();
-        let found = vjp(&seeds, &arguments)?.into_iter().zip(&params).zip(sums);
+        let found = vjp(&seeds, &arguments, &[])?.arrays.into_iter().zip(&params).zip(sums);
         let sum = |((v, &i), sum): ((Option<Array<'a>>, &usize), &Array<'a>)| match (v, i < carried) {
             (Some(v), true) => Ok(v),
             (None, true) => Ok(zero(of.args[i].dtype())),
@@ -262,42 +288,62 @@ fn of_inner<'a>(reverse: LoopInReverse<'_, 'a>, trips: usize) -> Result<Vec<Opti
     for (&i, v) in params.iter().zip(last) {
         results[i] = Some(v).filter(|_| wanted[i]);
     }
-    summed(of, like, results)
+    Ok(LoopAdjoints { arrays: summed(of, like, results)?, taken: Vec::new() })
 }
 
 /// The adjoints of a conditional: of the branch's values where it is taken, and of the initial ones elsewhere.
-fn of_branch<'a>(reverse: LoopInReverse<'_, 'a>) -> Result<Vec<Option<Array<'a>>>> {
-    let LoopInReverse { of, like, adjoints, wanted, vjp } = reverse;
-    let body = body(of);
+fn of_branch<'a>(reverse: LoopInReverse<'_, 'a>) -> Result<LoopAdjoints<'a>> {
+    let LoopInReverse { of, like, adjoints, wanted, .. } = reverse;
+    let take = taken_like(like);
+    let body = RegionBody { take: Some(&take), ..body(of) };
     let condition: Vec<_> = of.region.condition.into_iter().collect();
     let predicate = body.values(&condition, &of.args)?;
     let Some(predicate) = predicate.first().filter(|_| of.region.limit == Some(1)) else {
         let mut passed = adjoints.to_vec();
         passed.resize(of.args.len(), None);
-        return summed(of, like, passed);
+        return Ok(LoopAdjoints { arrays: summed(of, like, passed)?, taken: Vec::new() });
     };
-    let indices: Vec<usize> = (0..wanted.len()).filter(|&i| wanted[i]).collect();
+    let indices: Vec<usize> = (0..wanted.len()).filter(|&i| wanted[i] && !of.region.is_table(i)).collect();
     let none = |i: usize| zero(of.args[i].dtype());
+    // The operands of which the branch takes elements, in the order of the takes.
+    let takes = RefCell::new(Vec::new());
+    // A branch has a value, even if the adjoints depend on nothing that varies.
+    let idle = indices.is_empty().then(|| zero(DType::Float32));
     let then = || {
         // Branches are computed element by element, so that their adjoints have the shape of the loop until they are known.
         let params = whole_args(of, like, wanted)?;
         let values = body.values(&of.region.next, &params)?;
-        let found = pulled_back(&values, adjoints, &params, wanted, vjp)?;
-        Ok(indices.iter().map(|&i| found[i].clone().unwrap_or_else(|| none(i))).collect())
+        let found = pulled_back(reverse, &values, &params)?;
+        let mut made: Vec<_> =
+            indices.iter().map(|&i| found.arrays[i].clone().unwrap_or_else(|| none(i))).collect();
+        made.extend(idle.clone());
+        for (operand, elements) in found.taken.iter().enumerate() {
+            for elements in elements {
+                made.extend([elements.adjoints.clone(), elements.labels()?]);
+                takes.borrow_mut().push(operand);
+            }
+        }
+        Ok(made)
     };
     let otherwise = || {
         let passed = |&i: &usize| adjoints.get(i).cloned().flatten().unwrap_or_else(|| none(i));
-        Ok(indices.iter().map(passed).collect())
+        let absent = takes.borrow();
+        let absent = absent.iter().flat_map(|&operand| [none(operand), TakenElements::absent()]);
+        Ok(indices.iter().map(passed).chain(idle.clone()).chain(absent).collect())
     };
-    let mut results = vec![None; wanted.len()];
-    if indices.is_empty() {
-        return Ok(results);
+    let (mut arrays, mut taken) = (vec![None; wanted.len()], vec![Vec::new(); wanted.len()]);
+    if wanted.iter().any(|&wanted| wanted) {
+        let found = try_cond(predicate, then, otherwise)?;
+        let (of_arrays, of_takes) = found.split_at(indices.len().max(1));
+        for (&i, v) in indices.iter().zip(of_arrays) {
+            arrays[i] = Some(summed_to(v, like, &of.args[i].all_dims())?);
+        }
+        for (operand, elements) in takes.take().into_iter().zip(of_takes.chunks_exact(2)) {
+            let (adjoints, positions) = (elements[0].clone(), spread(&elements[1], like)?);
+            taken[operand].push(TakenElements { positions, adjoints, may_be_absent: true });
+        }
     }
-    let found = try_cond(predicate, then, otherwise)?;
-    for (&i, v) in indices.iter().zip(&found) {
-        results[i] = Some(summed_to(v, like, &of.args[i].all_dims())?);
-    }
-    Ok(results)
+    Ok(LoopAdjoints { arrays, taken })
 }
 
 /// The number of iterations of a loop over a range whose bounds are constants.

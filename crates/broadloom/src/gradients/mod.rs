@@ -28,6 +28,7 @@
 
 mod batch;
 mod checkpoints;
+mod combinations;
 mod custom;
 mod dependents;
 mod forward;
@@ -44,6 +45,7 @@ mod routines;
 mod rules;
 mod scans;
 mod substitution;
+mod tables;
 mod views;
 
 pub use custom::{custom_jvp, custom_vjp};

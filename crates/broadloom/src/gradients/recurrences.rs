@@ -3,7 +3,7 @@
 //! Forwards, the tangents of the states are further states. Backwards, the states before each step are outputs of the steps, or are
 //! computed again and stored, all at once or [block by block](super::checkpoints); a second recurrence in the opposite order carries
 //! the adjoints of the states. The contributions of a captured value are numbered from the last step to the first, and added in the
-//! canonical order.
+//! canonical order; so are the adjoints of elements that the steps take of a table.
 
 use std::cell::RefCell;
 
@@ -12,9 +12,12 @@ use broadloom_core::{DType, Dim, Dims, Op, Result};
 use smallvec::SmallVec;
 
 use super::checkpoints::{blocks, in_blocks};
-use super::linear::{apply, refused, spread, summed_to, zero};
-use super::loops::check_tables;
-use super::regions::{HandleRecurrence, Jvp, LoopTangents, RegionBody, Vjp};
+use super::combinations;
+use super::linear::{apply, spread, summed_to, zero};
+use super::regions::{
+    HandleRecurrence, Jvp, LoopAdjoints, LoopTangents, RegionBody, Take, Vjp, taken_like, with_tangents,
+};
+use super::tables::{TakenElements, of_steps};
 use crate::along::Along;
 use crate::array::Array;
 use crate::expr;
@@ -41,7 +44,7 @@ impl<'r, 'a> RecurrenceParts<'r, 'a> {
             StepOrder::Canonical => along.in_pairs(),
         };
         RecurrenceParts {
-            body: RegionBody { region: &of.step, functions: &of.functions, args: &of.args },
+            body: RegionBody { region: &of.step, functions: &of.functions, args: &of.args, take: None },
             initial,
             inputs,
             captured,
@@ -57,6 +60,20 @@ impl<'r, 'a> RecurrenceParts<'r, 'a> {
         Ok(try_scan(&step, self.initial, self.inputs, self.along.unlimited())?.1)
     }
 
+    /// The opposite order.
+    fn reversed(&self) -> Along {
+        let is_backward = self.along.order == StepOrder::Backward;
+        let along = if is_backward { Along::axis(self.along.axis) } else { self.along.reverse() };
+        along.unlimited()
+    }
+
+    /// The captured values that are wanted: the tables, and the others.
+    fn tables_and_used(&self, wanted: &[bool]) -> (Vec<usize>, Vec<usize>) {
+        let first = self.initial.len() + self.inputs.len();
+        let wanted = (0..self.captured.len()).filter(|i| wanted[first + i]);
+        wanted.partition(|i| self.body.region.is_table(first + i))
+    }
+
     /// The next states and the outputs of a step.
     fn step(
         &self,
@@ -70,6 +87,15 @@ impl<'r, 'a> RecurrenceParts<'r, 'a> {
         let outputs = next.split_off(region.next.len());
         Ok((next, outputs))
     }
+}
+
+/// The values of a recurrence whose steps take elements by a function.
+pub(super) fn with_takes<'a>(of: &HandleRecurrence<'a>, take: &Take<'_, 'a>) -> Result<Vec<Array<'a>>> {
+    let mut parts = RecurrenceParts::of(of);
+    parts.body.take = Some(take);
+    let step = |state: &[Array<'a>], elements: &[Array<'a>]| parts.step(state, elements, parts.captured);
+    let (last, outputs) = try_scan(&step, parts.initial, parts.inputs, parts.along.unlimited())?;
+    Ok([last, outputs].concat())
 }
 
 /// The tangent of each state and output, from those of the operands.
@@ -100,13 +126,12 @@ pub(super) fn tangents<'a>(
         let (values, of_states) = state.split_at(states);
         let (elements, of_elements) = elements.split_at(inputs);
         let (next, outputs) = parts.step(values, elements, parts.captured)?;
-        let of_captured = parts.captured.iter().zip(&tangents[states + inputs..]);
         let arguments: Vec<_> = moving
             .iter()
             .zip(of_states)
             .map(|(&i, v)| (values[i].clone(), v.clone()))
             .chain(given.iter().zip(of_elements).map(|(&i, v)| (elements[i].clone(), v.clone())))
-            .chain(of_captured.filter_map(|(x, v)| Some((x.clone(), v.clone()?))))
+            .chain(with_tangents(parts.captured, &tangents[states + inputs..]))
             .collect();
         let (mut next, mut found) = jvp(&[next, outputs].concat(), &arguments)?;
         next.truncate(states);
@@ -129,34 +154,31 @@ pub(super) fn adjoints<'a>(
     adjoints: &[Option<Array<'a>>],
     wanted: &[bool],
     vjp: &Vjp<'_, 'a>,
-) -> Result<Vec<Option<Array<'a>>>> {
+) -> Result<LoopAdjoints<'a>> {
     if of.order == StepOrder::Canonical {
-        return Err(refused(of.function(), "there is no derivative in reverse mode")
-            .with_help("differentiate forwards (jvp), or use scan"));
+        return combinations::adjoints(of, adjoints, wanted, vjp);
     }
-    check_tables(of.function(), &of.step, wanted)?;
-    let parts = RecurrenceParts::of(of);
+    let like = item(of, 0)?;
+    let mut parts = RecurrenceParts::of(of);
     let (states, inputs) = (parts.initial.len(), parts.inputs.len());
     let varying = parts.body.varying(|param| wanted[param]);
     let moving: Vec<usize> = (0..states).filter(|&i| varying[i]).collect();
     let read: Vec<usize> = (0..inputs).filter(|i| wanted[states + i]).collect();
-    let used: Vec<usize> = (0..parts.captured.len()).filter(|i| wanted[states + inputs + i]).collect();
+    let (tables, used) = parts.tables_and_used(wanted);
 
     let blocks = blocks(of)?;
     let stored = match earlier_outputs(of, &parts)? {
         Some(stored) if blocks.is_none() => stored,
         _ => parts.stored()?,
     };
+    let take = taken_like(&like);
+    parts.body.take = Some(&take);
 
     // The elements of the second recurrence: the inputs, the stored states, and the adjoints of outputs.
-    let mut elements = [parts.inputs, &stored].concat();
     let of_outputs: Vec<usize> = (states..adjoints.len()).filter(|&i| adjoints[i].is_some()).collect();
-    for &i in &of_outputs {
-        if let Some(v) = &adjoints[i] {
-            elements.push(spread(v, &item(of, i)?)?);
-        }
-    }
-    let like = item(of, 0)?;
+    let outputs = of_outputs.iter().filter_map(|&i| Some((i, adjoints[i].as_ref()?)));
+    let outputs = outputs.map(|(i, v)| spread(v, &item(of, i)?)).collect::<Result<Vec<_>>>()?;
+    let elements = [parts.inputs, &stored, &outputs].concat();
     let whole = parts.captured.iter().enumerate().map(|(i, x)| match used.contains(&i) {
         true => apply(Op::Positive, &[&spread(x, &like)?]),
         false => Ok(x.clone()),
@@ -167,7 +189,7 @@ pub(super) fn adjoints<'a>(
     // A recurrence has a state, even if none of the states varies.
     let is_idle = moving.is_empty();
     initial.extend(is_idle.then(|| zero(DType::Float32)));
-    let contributed = RefCell::new(Vec::new());
+    let contributed = RefCell::new(Contributions::default());
     let step = |state: &[Array<'a>], elements: &[Array<'a>]| {
         let (xs, others) = elements.split_at(inputs);
         let (before, of_results) = others.split_at(states);
@@ -184,37 +206,83 @@ pub(super) fn adjoints<'a>(
             .chain(read.iter().map(|&i| xs[i].clone()))
             .chain(used.iter().map(|&i| whole[i].clone()))
             .collect();
-        let mut found = vjp(&seeds, &arguments)?;
-        let of_operands = found.split_off(moving.len());
-        let next = found.into_iter().zip(&moving);
+        let tables: Vec<Array<'a>> = tables.iter().map(|&i| whole[i].clone()).collect();
+        let mut found = vjp(&seeds, &arguments, &tables)?;
+        let of_operands = found.arrays.split_off(moving.len());
+        let next = found.arrays.into_iter().zip(&moving);
         let mut next: Vec<_> = next.map(|(v, &i)| v.unwrap_or_else(|| zero(of.args[i].dtype()))).collect();
         next.extend(is_idle.then(|| state[0].clone()));
-        *contributed.borrow_mut() = of_operands.iter().map(Option::is_some).collect();
-        Ok((next, of_operands.into_iter().flatten().collect()))
+        let (made, outputs) = Contributions::of(of_operands, &found.taken);
+        *contributed.borrow_mut() = made;
+        Ok((next, outputs))
     };
-    let back = match of.order {
-        StepOrder::Backward => Along::axis(of.axis as isize),
-        _ => parts.along.reverse(),
-    };
-    let (mut last, mut contributions) = try_scan(&step, &initial, &elements, back.unlimited())?;
+    let (mut last, mut contributions) = try_scan(&step, &initial, &elements, parts.reversed())?;
     if let Some(blocks) = &blocks {
         (last, contributions) = in_blocks(&stored, &last, inputs, blocks)?;
     }
-    let mut results = vec![None; of.args.len()];
+    let mut arrays = vec![None; of.args.len()];
     for (&i, v) in moving.iter().zip(&last).filter(|(i, _)| wanted[**i]) {
-        results[i] = Some(summed_to(v, v, &of.args[i].all_dims())?);
+        arrays[i] = Some(summed_to(v, v, &of.args[i].all_dims())?);
     }
-    let mut contributions = contributions.into_iter();
-    let contributed = contributed.take();
     let operands = read.iter().map(|&i| states + i).chain(used.iter().map(|&i| states + inputs + i));
-    for (operand, _) in operands.zip(contributed).filter(|(_, has)| *has) {
-        let Some(v) = contributions.next() else { break };
-        results[operand] = Some(match operand - states < inputs {
-            true => summed_to(&v, &v, &of.args[operand].all_dims())?,
-            false => of_captured(of, &v, &of.args[operand])?,
-        });
+    let operands: Vec<usize> = operands.collect();
+    let tables: Vec<usize> = tables.iter().map(|&i| states + inputs + i).collect();
+    contributed.take().distributed(of, arrays, contributions, &operands, &tables)
+}
+
+/// What a step of a recurrence in reverse contributes: which of its outputs belong to which operand.
+#[derive(Default)]
+struct Contributions {
+    /// Whether each array has a contribution, which is an output.
+    arrays: Vec<bool>,
+    /// For each table, whether the elements of each take may be absent. The adjoints and positions of a take are two outputs.
+    takes: Vec<Vec<bool>>,
+}
+
+impl Contributions {
+    /// The contributions of a step, with its outputs.
+    fn of<'a>(
+        arrays: Vec<Option<Array<'a>>>,
+        taken: &[Vec<TakenElements<'a>>],
+    ) -> (Contributions, Vec<Array<'a>>) {
+        let takes = taken.iter().map(|takes| takes.iter().map(|take| take.may_be_absent).collect());
+        let made =
+            Contributions { arrays: arrays.iter().map(Option::is_some).collect(), takes: takes.collect() };
+        let of_takes =
+            taken.iter().flatten().flat_map(|take| [take.adjoints.clone(), take.positions.clone()]);
+        (made, arrays.into_iter().flatten().chain(of_takes).collect())
     }
-    Ok(results)
+
+    /// The adjoints of the operands, from the outputs of all steps, and the adjoints that are known already. The operands have these
+    /// numbers.
+    fn distributed<'a>(
+        self,
+        of: &HandleRecurrence<'a>,
+        mut arrays: Vec<Option<Array<'a>>>,
+        outputs: Vec<Array<'a>>,
+        operands: &[usize],
+        tables: &[usize],
+    ) -> Result<LoopAdjoints<'a>> {
+        let inputs_end = of.states() + of.inputs().len();
+        let mut outputs = outputs.into_iter();
+        for (&operand, _) in operands.iter().zip(self.arrays).filter(|(_, has)| *has) {
+            let Some(v) = outputs.next() else { break };
+            arrays[operand] = Some(match operand < inputs_end {
+                true => summed_to(&v, &v, &of.args[operand].all_dims())?,
+                false => of_captured(of, &v, &of.args[operand])?,
+            });
+        }
+        let mut taken = vec![Vec::new(); of.args.len()];
+        for (&table, takes) in tables.iter().zip(self.takes).filter(|(_, takes)| !takes.is_empty()) {
+            let take = |may_be_absent: bool| {
+                let (adjoints, positions) = (outputs.next()?, outputs.next()?);
+                Some(TakenElements { positions, adjoints, may_be_absent })
+            };
+            let takes: Vec<TakenElements<'a>> = takes.into_iter().filter_map(take).collect();
+            taken[table] = vec![of_steps(&takes, usize::from(of.axis), of.order)?];
+        }
+        Ok(LoopAdjoints { arrays, taken })
+    }
 }
 
 /// The states before each step, if each next state is also an output: the initial states, and the outputs of the steps but the last.

@@ -1,12 +1,9 @@
 //! Derivatives of reductions.
 
-use broadloom_core::{DType, Op, Result, Shape, View};
+use broadloom_core::{DType, Op, Result};
 use broadloom_ir::{Axes, Reduction, Scan};
-use smallvec::SmallVec;
 
-use super::linear::{
-    apply, is_extreme, mean, number, ranked, refused, select, spread, sum, times, widened, zero,
-};
+use super::linear::{apply, is_extreme, mean, number, ranked, select, spread, sum, times, widened, zero};
 use super::views::between;
 use crate::array::Array;
 use crate::expr;
@@ -77,31 +74,21 @@ impl<'a> Reduced<'_, 'a> {
         Ok((selected, count))
     }
 
-    /// For each element, the product of the other elements of its result. It is exact if an element is 0, since the products of
-    /// the elements before and after it are multiplied.
+    /// For each element, the product of the other elements of its result: of those along the last axis, then of the products of the
+    /// other rows along the axis before it, and so on, so that extents may be open. It is exact if an element is 0, since the
+    /// products of the elements before and after it are multiplied.
     fn others(&self) -> Result<Array<'a>> {
-        let x = self.arg;
-        let axes: SmallVec<[isize; 6]> = self.axes.iter().map(|axis| axis as isize).collect();
-        if let [axis] = axes[..] {
-            return products_of_others(x, axis as usize);
+        let mut rows = self.arg.clone();
+        let mut others: Option<Array<'a>> = None;
+        for axis in self.axes.iter().rev() {
+            let of_axis = products_of_others(&rows, axis)?;
+            others = Some(match others {
+                Some(others) => apply(Op::Multiply, &[&others, &of_axis])?,
+                None => of_axis,
+            });
+            rows = expr::reduce(Reduction::Prod, &rows, [axis].into_iter().collect(), true)?;
         }
-        if axes.is_empty() {
-            return Ok(number(1.0, x.dtype()));
-        }
-        x.has_known_extents("prod")
-            .map_err(|_| refused("prod", "there is no derivative along several axes of open extents"))?;
-        let kept = (0..x.rank() as isize).filter(|axis| !self.axes.contains(*axis as usize));
-        let order: SmallVec<[isize; 6]> = kept.chain(axes.iter().copied()).collect();
-        let moved = x.permute_dims(&order)?;
-        let first = order.len() - axes.len();
-        let joined: SmallVec<[usize; 6]> =
-            moved.shape()[..first].iter().copied().chain([self.axes.count(x.shape())]).collect();
-        let rows = expr::view(&moved, View::Reshape(Shape::new(&joined)?))?;
-        let others = products_of_others(&rows, first)?;
-        let others = expr::view(&others, View::Reshape(moved.0.shape.clone()))?;
-        let mut back: SmallVec<[isize; 6]> = SmallVec::from_elem(0, order.len());
-        order.iter().enumerate().for_each(|(to, &from)| back[from as usize] = to as isize);
-        others.permute_dims(&back)
+        Ok(others.unwrap_or_else(|| number(1.0, self.arg.dtype())))
     }
 }
 

@@ -8,14 +8,25 @@ use broadloom_core::{Error, ErrorKind, Op, Result, Scalar, Shape};
 use broadloom_mem::HostFunction;
 use rustc_hash::FxHashMap;
 
-use super::linear::select;
+use super::linear::{select, spread};
+use super::tables::TakenElements;
 use crate::array::{Array, CustomRule, Kind, Leaf};
 use crate::expr;
 use crate::while_loop::items;
 
-/// The derivatives of outputs: for each argument, the adjoint that results from adjoints of outputs; `None` if it is zero.
+/// The derivatives of outputs: for each argument, the adjoint that results from adjoints of outputs, and for each table, the adjoints
+/// of its elements. The arguments come first, then the tables.
 pub(super) type Vjp<'f, 'a> =
-    dyn Fn(&[(Array<'a>, Array<'a>)], &[Array<'a>]) -> Result<Vec<Option<Array<'a>>>> + 'f;
+    dyn Fn(&[(Array<'a>, Array<'a>)], &[Array<'a>], &[Array<'a>]) -> Result<LoopAdjoints<'a>> + 'f;
+
+/// Adjoints of the arrays that a body uses: an entry of each list for each operand of a loop.
+#[derive(Default)]
+pub(super) struct LoopAdjoints<'a> {
+    /// The adjoints of arrays; `None` for zero.
+    pub arrays: Vec<Option<Array<'a>>>,
+    /// The adjoints of elements that are taken of a table, the last use first.
+    pub taken: Vec<Vec<TakenElements<'a>>>,
+}
 
 /// The derivatives of outputs: for each of them, the array itself, in which loops that carry values and tangents take the place of
 /// those that carry the values, and the tangent that results from tangents of arguments, or `None` if it is zero.
@@ -39,7 +50,12 @@ pub(super) struct RegionBody<'r, 'a> {
     pub region: &'r Region,
     pub functions: &'r [HostFunction],
     pub args: &'r [Array<'a>],
+    /// How elements are taken of tables, if not as the region says.
+    pub take: Option<&'r Take<'r, 'a>>,
 }
+
+/// A function that takes elements of a table at positions.
+pub(super) type Take<'f, 'a> = dyn Fn(&Array<'a>, &Array<'a>) -> Result<Array<'a>> + 'f;
 
 impl<'r, 'a> RegionBody<'r, 'a> {
     /// The rule whose output a node of the region is, and the number of the output.
@@ -101,7 +117,9 @@ impl<'r, 'a> RegionBody<'r, 'a> {
                     let arg = of(arg)?;
                     if arg.dtype() == *to { stopped(&arg) } else { expr::cast(arg, *to) }
                 }
-                NodeKind::Gather { table, positions } => expr::gather(&of(table)?, &of(positions)?)?,
+                NodeKind::Gather { table, positions } => {
+                    self.take.unwrap_or(&expr::gather)(&of(table)?, &of(positions)?)?
+                }
                 NodeKind::Loop(inner) => {
                     let key = (Arc::as_ptr(&inner.region), inner.args.clone());
                     if !loops.contains_key(&key) {
@@ -163,6 +181,29 @@ impl<'r, 'a> RegionBody<'r, 'a> {
             }
         }
     }
+}
+
+/// Takes elements of a table, each of which has an adjoint of its own: as many as another array has.
+pub(super) fn taken_like<'f, 'a>(
+    like: &'f Array<'a>,
+) -> impl Fn(&Array<'a>, &Array<'a>) -> Result<Array<'a>> + 'f {
+    |table, positions| expr::gather(table, &spread(positions, like)?)
+}
+
+/// Captured values with their tangents. One that is also a table is captured twice, but has its tangent once.
+pub(super) fn with_tangents<'a>(
+    captured: &[Array<'a>],
+    tangents: &[Option<Array<'a>>],
+) -> Vec<(Array<'a>, Array<'a>)> {
+    let mut found: Vec<(Array<'a>, Array<'a>)> = Vec::new();
+    for (x, v) in captured.iter().zip(tangents) {
+        if let Some(v) = v
+            && !found.iter().any(|(known, _)| known.is_same(x))
+        {
+            found.push((x.clone(), v.clone()));
+        }
+    }
+    found
 }
 
 /// The outputs of a function as arrays with its rule.

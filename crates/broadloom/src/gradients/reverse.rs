@@ -11,8 +11,10 @@ use super::dependents::{Dependents, LoopKey, loop_key};
 use super::linear::{Partial, add, no_derivative, of_host_function, spread, summed_to};
 use super::loops::LoopInReverse;
 use super::reductions::Reduced;
-use super::routines::{Called, of_table};
+use super::regions::LoopAdjoints;
+use super::routines::Called;
 use super::scans::Scanned;
+use super::tables::{TakenElements, of_table};
 use super::{custom, loops, recurrences, rules, views};
 use crate::array::{Array, Kind};
 use crate::expr;
@@ -23,28 +25,32 @@ pub(super) fn adjoints<'a>(
     outputs: &[(Array<'a>, Array<'a>)],
     arguments: &[Array<'a>],
 ) -> Result<Vec<Option<Array<'a>>>> {
-    swept(outputs, arguments, None)
+    swept(outputs, arguments, &[], None).map(|found| found.arrays)
 }
 
-/// The adjoints of arguments that were made since the innermost loop was begun whose functions are being called.
+/// The adjoints of arguments that were made since the innermost loop was begun whose functions are being called, and of elements that
+/// are taken of tables.
 fn adjoints_in_body<'a>(
     outputs: &[(Array<'a>, Array<'a>)],
     arguments: &[Array<'a>],
-) -> Result<Vec<Option<Array<'a>>>> {
-    swept(outputs, arguments, Some(Stamp::current()))
+    tables: &[Array<'a>],
+) -> Result<LoopAdjoints<'a>> {
+    swept(outputs, arguments, tables, Some(Stamp::current()))
 }
 
-/// The adjoints of arguments. What is older than the loop `since` is constant.
+/// The adjoints of arguments, and of elements that are taken of tables. What is older than the loop `since` is constant.
 fn swept<'a>(
     outputs: &[(Array<'a>, Array<'a>)],
     arguments: &[Array<'a>],
+    tables: &[Array<'a>],
     since: Option<Stamp>,
-) -> Result<Vec<Option<Array<'a>>>> {
+) -> Result<LoopAdjoints<'a>> {
     let of_outputs: Vec<&Array<'a>> = outputs.iter().map(|(y, _)| y).collect();
-    let of_arguments: Vec<&Array<'a>> = arguments.iter().collect();
+    let of_arguments: Vec<&Array<'a>> = arguments.iter().chain(tables).collect();
     let dependents = Dependents::of(&of_outputs, &of_arguments, since);
     let sums = vec![None; dependents.nodes.len()];
-    let mut sweep = ReverseSweep { dependents, sums, groups: FxHashMap::default() };
+    let taken = tables.iter().filter_map(|table| Some((dependents.position(table)?, Vec::new()))).collect();
+    let mut sweep = ReverseSweep { dependents, sums, taken, groups: FxHashMap::default() };
     for (output, v) in outputs.iter().rev() {
         sweep.contribute(output, v)?;
     }
@@ -57,7 +63,11 @@ fn swept<'a>(
         Some(v) => spread(&v, x).map(Some),
         None => Ok(None),
     };
-    arguments.iter().map(adjoint).collect()
+    let arrays = arguments.iter().map(adjoint).collect::<Result<_>>()?;
+    // Of a table that is listed twice, the first one has the elements.
+    let elements = |table: &Array<'a>| sweep.dependents.position(table).and_then(|i| sweep.taken.remove(&i));
+    let taken = tables.iter().map(elements).map(Option::unwrap_or_default).collect();
+    Ok(LoopAdjoints { arrays, taken })
 }
 
 /// The state of a reverse sweep.
@@ -65,6 +75,8 @@ struct ReverseSweep<'a> {
     dependents: Dependents<'a>,
     /// The sum of the contributions to each node so far.
     sums: Vec<Option<Array<'a>>>,
+    /// The elements that were taken so far of the tables of a body, by their positions among the nodes.
+    taken: FxHashMap<usize, Vec<TakenElements<'a>>>,
     /// The positions of the nodes of each loop. The loop is visited at the first of them, when the adjoints of all are known.
     groups: FxHashMap<LoopKey, Vec<usize>>,
 }
@@ -78,6 +90,17 @@ impl<'a> ReverseSweep<'a> {
             Some(sum) => add(sum, v)?,
             None => v.clone(),
         });
+        Ok(())
+    }
+
+    /// Adds the contribution of elements that are taken of an array: to the elements of a table, or else to the array's adjoint.
+    fn contribute_elements(&mut self, table: &Array<'a>, elements: Vec<TakenElements<'a>>) -> Result<()> {
+        let position = self.dependents.position(table);
+        match position.and_then(|position| self.taken.get_mut(&position)) {
+            Some(taken) => taken.extend(elements),
+            None if elements.is_empty() => {}
+            None => self.contribute(table, &of_table(table, &elements)?)?,
+        }
         Ok(())
     }
 
@@ -139,7 +162,13 @@ impl<'a> ReverseSweep<'a> {
             Kind::PadLike { arg, padding, .. } => {
                 self.contribute(arg, &views::unpadded(v, &node, **padding)?)
             }
-            Kind::Gather { table, positions } => self.contribute(table, &of_table(v, table, positions)?),
+            Kind::Gather { table, positions } => {
+                let (positions, adjoints) = (positions.clone(), v.clone());
+                self.contribute_elements(
+                    table,
+                    vec![TakenElements { positions, adjoints, may_be_absent: false }],
+                )
+            }
             Kind::Routine(of) => {
                 let found = Called { node: &node, of }.adjoints(v)?;
                 let varying = of.args.iter().zip(found).rev().filter_map(|(arg, v)| Some((arg, v?)));
@@ -181,7 +210,8 @@ impl<'a> ReverseSweep<'a> {
         let derive = || match (node.custom_rule(), &node.0.kind) {
             (Some((rule, _)), _) => {
                 custom::check_captured(rule, &self.dependents)?;
-                custom::adjoints(rule, &of_items, &adjoints_in_body)
+                let arrays = custom::adjoints(rule, &of_items, &adjoints_in_body)?;
+                Ok(LoopAdjoints { arrays, taken: Vec::new() })
             }
             (None, Kind::Loop(of)) => loops::adjoints(LoopInReverse {
                 of,
@@ -191,14 +221,16 @@ impl<'a> ReverseSweep<'a> {
                 vjp: &adjoints_in_body,
             }),
             (None, Kind::Recurrence(of)) => recurrences::adjoints(of, &of_items, &wanted, &adjoints_in_body),
-            _ => Ok(Vec::new()),
+            _ => Ok(LoopAdjoints::default()),
         };
         // What is computed for a node has its marks.
-        let found = node.0.marks.put_on(derive)?;
-        for (arg, v) in args.iter().zip(found).rev() {
+        let LoopAdjoints { arrays, mut taken } = node.0.marks.put_on(derive)?;
+        taken.resize_with(args.len(), Vec::new);
+        for ((arg, v), taken) in args.iter().zip(arrays).zip(taken).rev() {
             if let Some(v) = v {
                 self.contribute(arg, &v)?;
             }
+            self.contribute_elements(arg, taken)?;
         }
         Ok(())
     }

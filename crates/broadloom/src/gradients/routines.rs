@@ -1,5 +1,4 @@
-//! Derivatives of routines: reductions by label, sorts, the first elements in order, and elements that are set at positions. And the
-//! adjoint of a table of which elements are taken.
+//! Derivatives of routines: reductions by label, sorts, the first elements in order, and elements that are set at positions.
 
 use broadloom_core::routine::{Routine, RoutineNode, SegmentFunction};
 use broadloom_core::{DType, Error, ErrorKind, Kind, Op, Result, Scalar, Shape, View};
@@ -179,17 +178,6 @@ impl<'a> Labelled<'_, 'a> {
         let of_others = select(&has(0)?, &apply(Op::Divide, &[&product, x])?, &zero)?;
         select(&is_zero, &of_zero, &of_others)
     }
-}
-
-/// The adjoint of a table of which elements are taken at positions: for each element, the canonical sum of the adjoints of its copies.
-pub(super) fn of_table<'a>(v: &Array<'a>, table: &Array<'a>, positions: &Array<'a>) -> Result<Array<'a>> {
-    table.has_known_extents("take")?;
-    let flat = |x: &Array<'a>| x.reshape(&[-1]);
-    let v = widened(&flat(&spread(v, positions)?)?);
-    let routine =
-        Routine::Segments { function: SegmentFunction::Sum, segments: table.len(), at_positions: true };
-    let sums = expr::routine(routine, &[v, flat(positions)?]).and_then(first_of)?;
-    expr::view(&expr::cast(sums, table.dtype()), View::Reshape(table.0.shape.clone()))
 }
 
 /// The array with other elements at positions.

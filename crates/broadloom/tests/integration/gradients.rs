@@ -11,6 +11,7 @@ use broadloom::{HostFunction, Op, PadMode, concat};
 use crate::on_executors;
 
 mod checkpoints;
+mod combinations;
 mod composed;
 mod custom;
 mod functions;
@@ -20,6 +21,7 @@ mod moved;
 mod nested;
 mod open_ranges;
 mod routines;
+mod tables;
 mod takes_in_steps;
 
 /// The gradient of the sum of `y(x)` with respect to an array.

@@ -167,9 +167,7 @@ fn reductions_by_a_function_have_tangents() -> Result<()> {
     let [product] = reduce(|[a], [b]| [a * b], [Array::scalar(1.0)], [x.clone()], 0)?;
     let along = jvp(&[&product], &[&x], &[&Array::from([1.0, 0.0, 10.0, 0.0])])?.remove(0);
     assert_eq!(along.item::<f64>()?, 24.0 + 80.0);
-    let error = grad(&product, &[&x]).map(drop).expect_err("in reverse");
-    assert_eq!(error.kind(), ErrorKind::Derivative);
-    Ok(())
+    on_executors::each(&grad(&product, &[&x])?[0], &[24.0, 12.0, 8.0, 6.0], "in reverse")
 }
 
 /// The contributions of a captured value are numbered from the last step to the first.

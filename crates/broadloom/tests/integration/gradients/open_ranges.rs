@@ -219,3 +219,27 @@ fn sums_of_ranges() -> Result<()> {
     assert_eq!(gradient(&kernel, &numbers(12), &[3, 4])?, expected);
     Ok(())
 }
+
+/// The product of the others of 24 elements, two of which may be 0, along all axes or some of open extents.
+#[test]
+fn products_along_several_axes() -> Result<()> {
+    let x: Vec<f64> = (0..24).map(|i| [0.5, 2.0, 4.0, 0.25, 1.0][i * i % 5]).collect();
+    for (axes, is_along) in
+        [("", [true; 3]), (", axis=(0, 2)", [true, false, true]), (", axis=(2, 1)", [false, true, true])]
+    {
+        for at in [None, Some(5), Some(23)] {
+            let mut x = x.clone();
+            at.into_iter().for_each(|at| x[at] = 0.0);
+            let text = format!("x: float64[n, m, k]; grad(sum(prod(x{axes})), x)");
+            let kernel = Kernel::parse(&text, &Options::default()).expect("a kernel");
+            let index = |i: usize| [i / 12, i / 4 % 3, i % 4];
+            let is_together =
+                |i: usize, j: usize| (0..3).all(|axis| is_along[axis] || index(i)[axis] == index(j)[axis]);
+            // Powers of two have exact products.
+            let others = |i: usize| (0..24).filter(|&j| j != i && is_together(i, j)).map(|j| x[j]).product();
+            let expected: Vec<f64> = (0..24).map(others).collect();
+            assert_eq!(gradient(&kernel, &x, &[2, 3, 4])?, expected, "{text} {at:?}");
+        }
+    }
+    Ok(())
+}

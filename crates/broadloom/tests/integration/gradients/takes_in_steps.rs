@@ -5,7 +5,6 @@ use broadloom::prelude::*;
 use broadloom::scan;
 
 use crate::on_executors::each;
-use crate::takes_in_loops::refused;
 use crate::takes_in_steps::at;
 
 /// Tangents pass through elements, and gradients with respect to other arrays than the table.
@@ -33,10 +32,12 @@ fn derivatives() -> Result<()> {
     each(&grad(&all.sum(())?, &[&x])?[0], &of_outputs, "outputs")?;
     let (_, again) = checkpoint(|| filtered(&table, &first, &x))?;
     each(&grad(&again.sum(())?, &[&x])?[0], &of_outputs, "computed again")?;
-    // With respect to the first element of the table, forwards only: 105 y.
+    // With respect to the table: the value before each step, times the factors of the later ones.
+    let of_table = grad(&last.sum(())?, &[&table])?;
+    each(&of_table[0], &[1155.0, 735.0, 472.5, 348.5], "the table")?;
+    // With respect to its first element, forwards: 105 y.
     let unit = Array::from_vec(vec![1.0, 0.0, 0.0, 0.0]);
     each(&jvp(&[&last], &[&table], &[&unit])?[0], &[105.0, 1050.0], "the table")?;
-    refused(grad(&last.sum(())?, &[&table]), ErrorKind::Derivative, "reverse mode");
     // A tangent of a tangent, and a gradient of a tangent.
     let ones = Array::from_shape_vec(&[4, 2], vec![1.0_f64; 8])?;
     let moved = jvp(&[&last], &[&table], &[&unit])?.remove(0);
@@ -46,11 +47,10 @@ fn derivatives() -> Result<()> {
     let batch = Array::from_shape_vec(&[2, 2], vec![1.0_f64, 10.0, 0.0, -1.0])?;
     let mapped = vmap(|args| Ok(vec![filtered(&table, &args[0], &x)?.0]), &[batch], &[Some(0)], 0)?;
     each(&mapped[0], &[352.5, 2086.25, 142.5, -223.75], "a batch")?;
-    let tables = Array::from_shape_vec(&[2, 4], vec![1.0; 8])?;
-    refused(
-        vmap(|args| Ok(vec![filtered(&args[0], &first, &x)?.0]), &[tables], &[Some(0)], 0),
-        ErrorKind::Derivative,
-        "part of the batch",
-    );
+    // Ones in the table of the first index, which sum, and the table itself.
+    let ones = vec![1.0_f64, 1.0, 1.0, 1.0, 2.0, 3.0, 5.0, 7.0];
+    let tables = Array::from_shape_vec(&[2, 4], ones)?;
+    let mapped = vmap(|args| Ok(vec![filtered(&args[0], &first, &x)?.0]), &[tables], &[Some(0)], 0)?;
+    each(&mapped[0], &[4.5, 20.25, 352.5, 2086.25], "a batch of tables")?;
     Ok(())
 }
