@@ -261,6 +261,9 @@ impl Part {
 /// that runs the block takes it.
 type Share<'m> = Mutex<SmallVec<[(usize, RegionMut<'m>); 2]>>;
 
+/// The memory of arrays that are written as a whole.
+type Whole<'m> = Vec<(Target, RegionMut<'m>)>;
+
 /// A run of the members, block by block.
 struct BlockRun<'r> {
     blocks: &'r RowBlocks,
@@ -363,9 +366,8 @@ impl RowBlocks {
         &self,
         roots: impl Iterator<Item = RegionMut<'m>>,
         made: &'m mut Written,
-    ) -> Result<(Vec<Share<'m>>, Vec<(Target, RegionMut<'m>)>)> {
-        let (mut shares, mut others): (Vec<Share<'m>>, Vec<(Target, RegionMut<'m>)>) =
-            (Vec::new(), Vec::new());
+    ) -> Result<(Vec<Share<'m>>, Whole<'m>)> {
+        let (mut shares, mut others): (Vec<Share<'m>>, Whole<'m>) = (Vec::new(), Vec::new());
         shares.resize_with(self.cut.blocks(), Share::default);
         let roots = roots.enumerate().map(|(i, root)| (Target::Root(i as u32), Ok(root)));
         let temps = made.iter_mut().map(|(temp, buffer)| (Target::Temp(*temp), memory::written(buffer)));
