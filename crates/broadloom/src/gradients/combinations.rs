@@ -5,6 +5,7 @@
 //! taken. It has about twice as many elements as the array.
 
 use broadloom_core::{Op, Result, Shape, View};
+use broadloom_ir::canonical::LANES;
 use smallvec::SmallVec;
 
 use super::linear::{apply, refused, spread};
@@ -12,9 +13,6 @@ use super::regions::{HandleRecurrence, LoopAdjoints, RegionBody, Vjp};
 use crate::array::Array;
 use crate::expr;
 use crate::scan::item;
-
-/// Elements whose numbers are equal modulo this are combined first.
-const LANES: usize = 16;
 
 /// The adjoint of each operand of a reduction, from those of the results. `wanted` tells which operands vary.
 pub(super) fn adjoints<'a>(

@@ -16,7 +16,7 @@ use broadloom_mem::{
 };
 use smallvec::SmallVec;
 
-use super::take::{Reductions, Results, Take};
+use super::take::{Reductions, Results, Take, reductions_of};
 use crate::engine::execute::{StageRun, Tiles, Workspace, make_tiles, memory, walk, with_workspace};
 use crate::engine::outcome::Pace;
 use crate::engine::plan_run::Arguments;
@@ -44,10 +44,9 @@ impl<'f> Fold<'f> {
         inputs: &'f [(Region<'f>, isize)],
     ) -> Fold<'f> {
         let stage = &run.prepared.stage;
-        let outputs = || stage.reductions().zip(stage.kernel.output_dtypes());
-        let reductions = outputs().filter_map(|(reduction, dtype)| Some((reduction?, dtype))).collect();
-        let outputs = outputs().map(|(reduction, dtype)| (dtype, reduction.is_some())).collect();
-        Fold { run, space, start, reductions, outputs, inputs }
+        let outputs = stage.reductions().zip(stage.kernel.output_dtypes());
+        let outputs = outputs.map(|(reduction, dtype)| (dtype, reduction.is_some())).collect();
+        Fold { run, space, start, reductions: reductions_of(stage), outputs, inputs }
     }
 
     /// Separates the memory of all outputs: the outputs that are reduced come first, and the outputs that are stored second.

@@ -13,7 +13,7 @@ use broadloom_reduce::Partial;
 use smallvec::SmallVec;
 
 use super::elements::{Elements, Fold};
-use super::take::{Reductions, Take};
+use super::take::{Partials, Reductions, Take};
 use super::{no_reduction, overlaps, parts};
 use crate::engine::execute::StageRun;
 use crate::engine::loops::Loops;
@@ -36,6 +36,18 @@ pub(crate) struct Blocks {
     /// Number of adjacent results in a block; the last block of a row may have fewer.
     width: usize,
     blocks: Vec<(usize, Partial)>,
+}
+
+impl Blocks {
+    /// No blocks yet, for each of some reductions.
+    fn none(reductions: usize, width: usize) -> Vec<Blocks> {
+        (0..reductions).map(|_| Blocks { width, blocks: Vec::new() }).collect()
+    }
+
+    /// Adds a block of this many results to each reduction.
+    fn push(all: &mut [Blocks], results: usize, partials: Partials) {
+        all.iter_mut().zip(partials).for_each(|(of, partial)| of.blocks.push((results, partial)));
+    }
 }
 
 impl Folding {
@@ -104,10 +116,19 @@ impl PreparedStage {
         let (access, params) = (self.accesses_in(&loops)?, run.params(&self.stage));
         let outcome = Outcome::new(self.sites, self.can_fail, run.watch);
         let stage_run = self.begin(&run.request, access, Arguments { params: &params, tables }, outcome)?;
+        let space = loops.space().ok_or_else(no_reduction)?;
+        let (inputs, _) = operands.slices().ok_or_else(overlaps)?;
         let threads = workers::threads(run.request.options, stage_run.time);
-        let blocks = stage_run.fold(&loops, operands, start, threads)?;
+        let (blocks, parts) = (blocks_of(&self.stage, space), parts(threads));
+        let ranges = if blocks.len() < parts { parts.div_ceil(blocks.len().max(1)) } else { 1 };
+        let mut made = Blocks::none(self.stage.outputs.len(), space.form.width());
+        let fold = Fold::new(&stage_run, space, start, &inputs);
+        fold.in_blocks(threads, ranges, &blocks, SmallVec::new(), |block, partials| {
+            Blocks::push(&mut made, blocks[block].len(), partials);
+            Ok(())
+        })?;
         stage_run.end()?;
-        Ok(blocks)
+        Ok(made)
     }
 }
 
@@ -162,40 +183,15 @@ impl<'t> Continued<'t> {
     /// The numbers of the elements, and the partial results of each output.
     pub(crate) fn finish(self, reductions: &Reductions) -> Result<(Range<usize>, Vec<Blocks>)> {
         let width = self.blocks.first().map_or(1, |(results, _)| results.len());
-        let mut made: Vec<Blocks> = reductions.iter().map(|_| Blocks { width, blocks: Vec::new() }).collect();
+        let mut made = Blocks::none(reductions.len(), width);
         for (results, take) in self.blocks {
-            let partials = made.iter_mut().zip(take.into_partials()?);
-            partials.for_each(|(of, partial)| of.blocks.push((results.len(), partial)));
+            Blocks::push(&mut made, results.len(), take.into_partials()?);
         }
         Ok((self.numbers, made))
     }
 }
 
 impl StageRun<'_> {
-    /// Reduces elements of the stage by loops over [blocks of results](Space::in_blocks_of). The first element has the number
-    /// `start`. Returns the partial results of each output.
-    fn fold(
-        &self,
-        loops: &Loops,
-        operands: &mut Operands<'_>,
-        start: u64,
-        threads: usize,
-    ) -> Result<Vec<Blocks>> {
-        let (stage, space) = (&self.prepared.stage, loops.space().ok_or_else(no_reduction)?);
-        let (inputs, _) = operands.slices().ok_or_else(overlaps)?;
-        let (blocks, parts) = (blocks_of(stage, space), parts(threads));
-        let ranges = if blocks.len() < parts { parts.div_ceil(blocks.len().max(1)) } else { 1 };
-        let new = |_| Blocks { width: space.form.width(), blocks: Vec::new() };
-        let mut made: Vec<Blocks> = (0..stage.outputs.len()).map(new).collect();
-        let fold = Fold::new(self, space, start, &inputs);
-        fold.in_blocks(threads, ranges, &blocks, SmallVec::new(), |block, partials| {
-            let width = blocks[block].len();
-            made.iter_mut().zip(partials).for_each(|(of, partial)| of.blocks.push((width, partial)));
-            Ok(())
-        })?;
-        Ok(made)
-    }
-
     /// Reduces a part of the elements, which follows those of `so_far`.
     pub(crate) fn fold_part(
         &self,

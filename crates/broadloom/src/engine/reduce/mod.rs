@@ -28,8 +28,8 @@ use crate::engine::watch::Watch;
 
 use elements::{Elements, Fold};
 pub(crate) use folding::{Blocks, Continued, Folding, width_of_blocks};
-pub(crate) use take::Reductions;
 use take::{Partials, Results, Take, append};
+pub(crate) use take::{Reductions, reductions_of};
 pub(crate) use totals::ScanBlocks;
 
 /// The number of bytes of results that are filled between two checks for cancellation.

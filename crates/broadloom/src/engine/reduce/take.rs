@@ -5,6 +5,7 @@
 //! Two partial results are merged, in the order of their elements, as soon as the first one ends where the second one begins.
 //! Results whose elements are all in one range need no partial result.
 
+use broadloom_core::fuse::Stage;
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_ir::Reduction;
 use broadloom_reduce::{LANES, Partial};
@@ -17,6 +18,12 @@ pub(crate) type Results<'m> = SmallVec<[&'m mut [u8]; 2]>;
 
 /// A stage's reductions, with the dtypes of their elements.
 pub(crate) type Reductions = SmallVec<[(Reduction, DType); 2]>;
+
+/// The reductions of a stage, for each output that is reduced.
+pub(crate) fn reductions_of(stage: &Stage) -> Reductions {
+    let outputs = stage.reductions().zip(stage.kernel.output_dtypes());
+    outputs.filter_map(|(reduction, dtype)| Some((reduction?, dtype))).collect()
+}
 
 /// The reduction of the elements of one unit.
 pub(crate) struct Take<'t, 'm> {

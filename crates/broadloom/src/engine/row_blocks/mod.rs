@@ -32,7 +32,7 @@ use crate::engine::memory::{self, Temporaries, Written};
 use crate::engine::outcome::Outcome;
 use crate::engine::plan_run::{Arguments, Params, PlanRun, Tables, region, tables};
 use crate::engine::prepared::PreparedStage;
-use crate::engine::reduce::{Blocks, Continued, Folding, Reductions, width_of_blocks};
+use crate::engine::reduce::{Blocks, Continued, Folding, Reductions, reductions_of, width_of_blocks};
 use crate::engine::stored::contiguous;
 use crate::engine::workers;
 
@@ -88,7 +88,7 @@ impl fmt::Display for RowBlocks {
             figures::counted(count as u64, "row"),
             if temporaries == 1 { "temporary stays" } else { "temporaries stay" },
         )?;
-        let totals = self.members.iter().filter(|member| member.total.is_some());
+        let totals = self.members.iter().filter(|member| member.of_row.is_some());
         let totals: Vec<String> = totals.map(|member| member.stage.to_string()).collect();
         match &totals[..] {
             [] => Ok(()),
@@ -120,15 +120,8 @@ pub(crate) struct Member {
     inputs: SmallVec<[Origin; 4]>,
     /// For each output, the index of its array in `RowBlocks::places`; empty for a total.
     outputs: SmallVec<[usize; 2]>,
-    total: Option<Total>,
-}
-
-/// What a member is that reduces all rows.
-struct Total {
-    /// The number of elements of a row that are reduced to each result.
-    of_row: usize,
-    /// The arrays of the results.
-    outputs: SmallVec<[Target; 2]>,
+    /// For a total, the number of elements of a row that are reduced to each result.
+    of_row: Option<usize>,
 }
 
 /// The partial results of a total.
@@ -224,18 +217,17 @@ impl RowBlocks {
             }
             let part = |rows: usize| Part::of(stage, &group.cut, rows);
             let mut parts = [part(group.cut.rows)?, part(group.cut.rows_of_last())?];
-            let mut total = None;
+            let mut of_row = None;
             if is_total {
                 let results = stage.results().map(|(_, shape)| shape.elements()).max().unwrap_or(1);
-                let of_row = stage.shape.elements() / rows / results;
-                total = Some(Total { of_row, outputs: stage.outputs.iter().copied().collect() });
+                of_row = Some(stage.shape.elements() / rows / results);
                 let width = parts[0].loops()?.space().map_or(1, |space| width_of_blocks(stage, space));
                 for part in &mut parts {
                     let space = part.loops()?.space().map(|space| space.in_blocks_of(width));
                     part.loops = Ok(Loops::Reduce(space.ok_or_else(no_space)?));
                 }
             }
-            members.push(Member { stage: number, parts, inputs, outputs, total });
+            members.push(Member { stage: number, parts, inputs, outputs, of_row });
         }
         Ok(RowBlocks { members, cut: group.cut.clone(), places })
     }
@@ -305,9 +297,9 @@ impl RowBlocks {
                 written.push((temp, memory::buffer(run.pool, bytes * self.cut.count())?));
             }
         }
-        for (member, total) in self.totals() {
-            let results = stages[self.members[member].stage].stage.results();
-            for (target, (dtype, shape)) in total.outputs.iter().zip(results) {
+        for member in self.totals() {
+            let stage = &stages[self.members[member].stage].stage;
+            for (target, (dtype, shape)) in stage.outputs.iter().zip(stage.results()) {
                 if let Target::Temp(temp) = target {
                     written.push((*temp, memory::buffer(run.pool, shape.elements() * dtype.size())?));
                 }
@@ -337,13 +329,8 @@ impl RowBlocks {
         }
         let outcome = Outcome::new(0, false, run.watch);
         let threads = workers::threads(run.request.options, time);
-        let folded = self.members.iter().map(|member| {
-            let stage = &stages[member.stage].stage;
-            let reductions = stage.reductions().zip(stage.kernel.output_dtypes());
-            let reductions = reductions.filter_map(|(reduction, dtype)| Some((reduction?, dtype)));
-            (reductions.collect(), Mutex::new(Folded::new()))
-        });
-        let folded = folded.collect();
+        let reductions = self.members.iter().map(|member| reductions_of(&stages[member.stage].stage));
+        let folded = reductions.map(|of| (of, Mutex::new(Folded::new()))).collect();
         let all = BlockRun { blocks: self, run, members, inputs, folded, outcome };
         all.share(threads, &shares)?;
         all.members.iter().try_for_each(StageRun::end)?;
@@ -355,9 +342,8 @@ impl RowBlocks {
     }
 
     /// The members that are totals, by their indices.
-    fn totals(&self) -> impl Iterator<Item = (usize, &Total)> {
-        let members = self.members.iter().enumerate();
-        members.filter_map(|(number, member)| member.total.as_ref().map(|total| (number, total)))
+    fn totals(&self) -> impl Iterator<Item = usize> {
+        (0..self.members.len()).filter(|&number| self.members[number].of_row.is_some())
     }
 
     /// Divides the memory of arrays of all rows into the rows that each block writes. The memory of other arrays, such as the results of
@@ -453,10 +439,10 @@ impl BlockRun<'_> {
 
     /// Writes the results of the totals.
     fn finish(&self, results: &mut [(Target, RegionMut<'_>)]) -> Result<()> {
-        for (member, total) in self.blocks.totals() {
+        for member in self.blocks.totals() {
             let mut folded = self.folded[member].1.lock().unwrap_or_else(PoisonError::into_inner);
-            let dtypes = self.members[member].prepared.stage.results().map(|(dtype, _)| dtype);
-            for (reduction, (target, dtype)) in total.outputs.iter().zip(dtypes).enumerate() {
+            let stage = &self.members[member].prepared.stage;
+            for (reduction, (target, (dtype, _))) in stage.outputs.iter().zip(stage.results()).enumerate() {
                 let memory = results.iter_mut().find(|(of, _)| of == target);
                 let mut operands = Operands::default();
                 operands.write(memory.ok_or_else(no_space)?.1.reborrow());
@@ -484,10 +470,9 @@ impl BlockRun<'_> {
         let mut rows: SmallVec<[Option<RegionMut<'_>>; 2]> =
             member.outputs.iter().map(|&place| places.rows[place].take()).collect();
         let mut continued = places.totals[number].take();
-        if let (Some(total), None, Some(space)) = (&member.total, &continued, loops.space()) {
+        if let (Some(of_row), None, Some(space)) = (member.of_row, &continued, loops.space()) {
             let (count, first) = (self.blocks.cut.count(), self.blocks.cut.rows_before(at));
             let (stage, reductions) = (&stage_run.prepared.stage, &self.folded[number].0);
-            let of_row = total.of_row;
             continued = Some(Continued::new(stage, space, reductions, count * of_row, first * of_row));
         }
         let done = (|| {
